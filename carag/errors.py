@@ -1,0 +1,78 @@
+"""Every exception CARAG raises on purpose.
+
+::
+
+    CaragError
+    ├── InvalidArgument (ValueError)   the caller's input; nothing was changed
+    │   └── PolicyConflict             a bit both required and forbidden
+    ├── Refused                        the session alone decides: no search was made
+    ├── CorruptFile                    an index, store or receipt that fails its own checks
+    ├── StoreLocked                    another writer holds the store
+    ├── AuditUnavailable               the log cannot be written, so nothing may be returned
+    ├── ModelUnavailable               an embedder or generator failed or is not installed
+    └── MissingExtra (ImportError)     an optional package is absent; the message names the extra
+
+A message says what came, what was wanted and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AuditUnavailable",
+    "CaragError",
+    "CorruptFile",
+    "InvalidArgument",
+    "MissingExtra",
+    "ModelUnavailable",
+    "PolicyConflict",
+    "Refused",
+    "StoreLocked",
+]
+
+
+class CaragError(Exception):
+    """Root of every error raised by CARAG."""
+
+
+class InvalidArgument(CaragError, ValueError):
+    """The caller's input cannot be used; nothing was changed."""
+
+
+class PolicyConflict(InvalidArgument):
+    """A mask requires and forbids the same bit."""
+
+
+class Refused(CaragError):
+    """The session alone decides that nothing may be searched.
+
+    Parameters
+    ----------
+    code : str
+        A stable reason, such as ``"UNKNOWN_ROLE"``; it goes into the audit record.
+    message : str
+        The same for a person.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class CorruptFile(CaragError):
+    """A file fails its own checks (magic, version, length, checksum, bounds)."""
+
+
+class StoreLocked(CaragError):
+    """Another writer holds the store."""
+
+
+class AuditUnavailable(CaragError):
+    """The audit log cannot be written, so no text may be returned."""
+
+
+class ModelUnavailable(CaragError):
+    """An embedder or generator failed, timed out or was denied."""
+
+
+class MissingExtra(CaragError, ImportError):
+    """An optional package is absent; the message names the extra that brings it."""
