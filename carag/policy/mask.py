@@ -49,7 +49,9 @@ class Mask:
                 raise InvalidArgument(f"{name} is {bits!r}; want an integer in 0 <= bits < 2**27")
             bits = bits.__index__()
             if not 0 <= bits <= POLICY_BITS:
-                raise InvalidArgument(f"{name} is {bits:#x}; want 0 <= bits < 2**27 (control bits are not policy)")
+                raise InvalidArgument(
+                    f"{name} is {bits:#x}; want 0 <= bits < 2**27 (control bits are not policy)"
+                )
             object.__setattr__(self, name, bits)
         if both := self.required & self.forbidden:
             raise PolicyConflict(

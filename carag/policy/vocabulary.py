@@ -15,7 +15,6 @@ What lives here is the language of the words. How a filing earns its bits is the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, overload
@@ -25,6 +24,8 @@ import numpy as np
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
 __all__ = [
@@ -100,20 +101,24 @@ class BitMeaning:
 
 _MEANINGS: Final[dict[PolicyBit, BitMeaning]] = {
     PolicyBit.J_US: BitMeaning(
-        "documents of filers with a United States business address", "data residency; Regulation Best Interest"
+        "documents of filers with a United States business address",
+        "data residency; Regulation Best Interest",
     ),
     PolicyBit.J_EU: BitMeaning(
-        "documents of filers established in the EU or EEA", "GDPR Art. 3, 44-49; EU Market Abuse Regulation"
+        "documents of filers established in the EU or EEA",
+        "GDPR Art. 3, 44-49; EU Market Abuse Regulation",
     ),
     PolicyBit.J_UK: BitMeaning("documents of filers established in the United Kingdom", "UK GDPR; UK MAR"),
     PolicyBit.J_CA: BitMeaning("documents of filers established in Canada", "PIPEDA; NI 51-102"),
     PolicyBit.J_OTHER: BitMeaning(
-        "documents of filers established elsewhere, or nowhere stated", "cross-border transfer rules"
+        "documents of filers established elsewhere, or nowhere stated",
+        "cross-border transfer rules",
     ),
     PolicyBit.FS_AUDITED: BitMeaning("audited financial statements", "SOX 302, 404; PCAOB AS 3101"),
     PolicyBit.FS_UNAUDITED: BitMeaning("unaudited financial statements", "PCAOB AS 4105"),
     PolicyBit.FURNISHED: BitMeaning(
-        "information furnished, not filed", "Exchange Act s. 18; Form 8-K Gen. Instr. B.2; Regulation FD"
+        "information furnished, not filed",
+        "Exchange Act s. 18; Form 8-K Gen. Instr. B.2; Regulation FD",
     ),
     PolicyBit.OFFERING: BitMeaning(
         "registration statements, prospectuses and other offering material",
@@ -126,21 +131,24 @@ _MEANINGS: Final[dict[PolicyBit, BitMeaning]] = {
         "beneficial-ownership and 13F reports, whose data lag", "Exchange Act s. 13(d), 13(f)"
     ),
     PolicyBit.PD_INSIDER: BitMeaning(
-        "insiders' transaction reports (Forms 3, 4, 5, 144)", "GDPR Art. 4(1), 5(1)(b)-(c), 6(1)(f); s. 16"
+        "insiders' transaction reports (Forms 3, 4, 5, 144)",
+        "GDPR Art. 4(1), 5(1)(b)-(c), 6(1)(f); s. 16",
     ),
     PolicyBit.PD_COMP: BitMeaning(
         "named officers' and directors' pay or appointment", "GDPR Art. 5, 6; Regulation S-K 402"
     ),
     PolicyBit.PD_NATURAL: BitMeaning("reports filed by or about a natural person", "GDPR Art. 4(1), 14, 21"),
     PolicyBit.PD_SPECIAL: BitMeaning(
-        "special-category data of individuals, such as board diversity matrices", "GDPR Art. 9(1), 9(2)(e)"
+        "special-category data of individuals, such as board diversity matrices",
+        "GDPR Art. 9(1), 9(2)(e)",
     ),
     PolicyBit.PRIV2PUB: BitMeaning(
         "drafts and staff letters that were confidential before release",
         "JOBS Act s. 6(e); MAR Art. 7; Rule 10b-5",
     ),
     PolicyBit.CONF_TREAT: BitMeaning(
-        "material under a confidential-treatment order", "Securities Act Rule 406; Exchange Act Rule 24b-2"
+        "material under a confidential-treatment order",
+        "Securities Act Rule 406; Exchange Act Rule 24b-2",
     ),
     PolicyBit.MATERIAL: BitMeaning("reports of material events", "Regulation FD 100; MAR Art. 17"),
     PolicyBit.AMENDED: BitMeaning("filings that a later amendment touches", "Exchange Act Rule 12b-15"),
@@ -148,10 +156,12 @@ _MEANINGS: Final[dict[PolicyBit, BitMeaning]] = {
         "filings whose financial statements a later amendment replaces", "PCAOB AS 2820, AS 2905"
     ),
     PolicyBit.NON_RELIANCE: BitMeaning(
-        "financial statements the filer says may not be relied upon", "Form 8-K Item 4.02; SOX 304; AS 2905"
+        "financial statements the filer says may not be relied upon",
+        "Form 8-K Item 4.02; SOX 304; AS 2905",
     ),
     PolicyBit.NOT_LATEST: BitMeaning(
-        "periodic reports with a later one of the same form", "FINRA 2210(d); Regulation Best Interest care"
+        "periodic reports with a later one of the same form",
+        "FINRA 2210(d); Regulation Best Interest care",
     ),
     PolicyBit.LATE: BitMeaning("periodic reports announced as late", "Exchange Act Rule 12b-25"),
     PolicyBit.DELISTED: BitMeaning(

@@ -1,0 +1,76 @@
+"""Session and table to policy, deterministically. Default deny: what the table does not say is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from carag.errors import Refused
+from carag.policy.time import as_of_minutes
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from carag.policy.mask import Policy
+    from carag.policy.session import Session
+    from carag.policy.table import PolicyTable
+
+__all__ = ["Decision", "infer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a session may use."""
+
+    role: str
+    purpose: str
+    policy: Policy
+    as_of: int
+    """Minutes since 1970-01-01T00:00Z."""
+    may_know_existence: bool
+    table_sha256: str
+
+
+def infer(session: Session, table: PolicyTable, *, now: datetime) -> Decision:
+    """Look up the session's cell.
+
+    Parameters
+    ----------
+    session : Session
+    table : PolicyTable
+    now : datetime
+        Aware; used when the session has no ``as_of``.
+
+    Raises
+    ------
+    Refused
+        ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL`` or ``ALLOW_LIST_REQUIRED``.
+    """
+    if session.role not in table.roles:
+        raise Refused("UNKNOWN_ROLE", f"unknown role {session.role!r}; want one of {', '.join(table.roles)}")
+    if session.purpose not in table.purposes:
+        raise Refused(
+            "UNKNOWN_PURPOSE",
+            f"unknown purpose {session.purpose!r}; want one of {', '.join(table.purposes)}",
+        )
+    cell = table.get(session.role, session.purpose)
+    if cell is None:
+        allowed = ", ".join(c.purpose for c in table.cells if c.role == session.role)
+        raise Refused(
+            "NO_SUCH_CELL",
+            f"{session.role} may not ask for {session.purpose}; this role may ask for {allowed}",
+        )
+    if cell.allow_list == "mandatory":
+        raise Refused(
+            "ALLOW_LIST_REQUIRED",
+            f"{cell.role}/{cell.purpose} needs an allow-list of persons or entities, and sessions cannot carry "
+            "one yet",
+        )
+    return Decision(
+        role=cell.role,
+        purpose=cell.purpose,
+        policy=cell.policy,
+        as_of=as_of_minutes(now if session.as_of is None else session.as_of),
+        may_know_existence=cell.may_know_existence,
+        table_sha256=table.sha256,
+    )

@@ -1,0 +1,74 @@
+"""The one clock reading of a policy: an as-of instant as whole minutes since 1970-01-01T00:00Z.
+
+A minute is EDGAR's practical grain, and 32 bits of minutes reach the year 10136.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from carag.errors import InvalidArgument
+
+__all__ = ["EASTERN", "NEVER", "as_of_minutes", "from_minutes"]
+
+EASTERN: Final = ZoneInfo("America/New_York")
+"""EDGAR's clock: acceptance times are Eastern, and a filing day ends at midnight Eastern."""
+
+NEVER: Final = 0xFFFF_FFFF
+"""``public_at`` of a passage that no as-of instant reaches."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def as_of_minutes(value: datetime | date) -> int:
+    """Convert an instant, or the end of a day, to minutes since the epoch.
+
+    Parameters
+    ----------
+    value : datetime or date
+        An aware datetime, rounded down to the minute; or a date, meaning the last minute of that day in
+        US Eastern time.
+
+    Returns
+    -------
+    int
+        ``0 <= minutes < NEVER``.
+
+    Raises
+    ------
+    InvalidArgument
+        If the datetime has no time zone, or the instant is before 1970.
+
+    Examples
+    --------
+    >>> as_of_minutes(date(1970, 1, 1))
+    1739
+    """
+    if isinstance(value, datetime):
+        if value.utcoffset() is None:
+            raise InvalidArgument(
+                f"as_of {value.isoformat()} has no time zone; give an aware datetime, or a date for the "
+                "end of that day in US Eastern time"
+            )
+        instant = value
+    elif isinstance(value, date):
+        instant = datetime.combine(value, time(23, 59), tzinfo=EASTERN)
+    else:
+        raise InvalidArgument(f"as_of is {value!r}; want an aware datetime or a date")
+    minutes = (instant - _EPOCH) // timedelta(minutes=1)
+    if not 0 <= minutes < NEVER:
+        raise InvalidArgument(f"as_of {value.isoformat()} is before 1970; no filing was public then")
+    return minutes
+
+
+def from_minutes(minutes: int) -> datetime:
+    """Convert minutes since the epoch back to an aware UTC datetime.
+
+    Examples
+    --------
+    >>> from_minutes(1739).isoformat()
+    '1970-01-02T04:59:00+00:00'
+    """
+    return _EPOCH + timedelta(minutes=minutes)
