@@ -84,7 +84,8 @@ def reasons(word: int, public_at: int, policy: Policy, as_of: int) -> tuple[Reas
         when = "never" if public_at == NEVER else f"not before {from_minutes(public_at):%Y-%m-%d %H:%M} UTC"
         found.append(Reason(Rule.NOT_YET_PUBLIC, (), f"not public as of the session: {when}"))
     if not policy.admits(word):
-        found.extend(min((_against(word, mask) for mask in policy.masks), key=_count, default=_NOTHING))
+        verdicts = [_against(word, mask) for mask in policy.masks] or [_NOTHING]
+        found.extend(min(verdicts, key=len))
     return tuple(found)
 
 
@@ -115,10 +116,6 @@ def withheld_kinds(policy: Policy) -> tuple[Reason, ...]:
 
 
 _NOTHING = (Reason(Rule.REQUIRED, (), "this policy admits nothing"),)
-
-
-def _count(found: tuple[Reason, ...]) -> int:
-    return len(found)
 
 
 def _against(word: int, mask: Mask) -> tuple[Reason, ...]:

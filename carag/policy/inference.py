@@ -63,8 +63,8 @@ def infer(session: Session, table: PolicyTable, *, now: datetime) -> Decision:
     if cell.allow_list == "mandatory":
         raise Refused(
             "ALLOW_LIST_REQUIRED",
-            f"{cell.role}/{cell.purpose} needs an allow-list of persons or entities, and sessions cannot carry "
-            "one yet",
+            f"{cell.role}/{cell.purpose} needs an allow-list of persons or entities; sessions cannot "
+            "carry one yet",
         )
     return Decision(
         role=cell.role,

@@ -48,6 +48,7 @@ class Session:
 
     Examples
     --------
+    >>> from datetime import date
     >>> Session(role="buy_side", purpose="invest", as_of=date(2025, 5, 1)).source.value
     'asserted'
     """

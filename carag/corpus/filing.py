@@ -1,0 +1,84 @@
+"""A filing as EDGAR describes it: header facts and documents, before any judgement is made.
+
+Readers fill these in; labelling reads them. A fact the source does not state is None or empty, never guessed,
+and ``provenance`` says where each stated fact comes from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date, datetime
+
+__all__ = ["Filing", "FilingDocument"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilingDocument:
+    """One document of a submission (``<DOCUMENT>``)."""
+
+    type: str
+    """``<TYPE>``, such as ``10-K`` or ``EX-99.1``."""
+    text: str
+    """Plain text; empty where the source ships none."""
+    sequence: int = 1
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filing:
+    """One submission, named as EDGAR names its fields."""
+
+    accession_number: str
+    """``ACCESSION NUMBER``; the source's own identifier where none is known (then ``accession_year`` is
+    None)."""
+    form: str | None
+    """``CONFORMED SUBMISSION TYPE``, with ``/A`` where amended."""
+    company: str = ""
+    ciks: tuple[int, ...] = ()
+    """``CENTRAL INDEX KEY`` of every filer, issuer and subject company (not of the filing agent)."""
+    filed: date | None = None
+    """``FILED AS OF DATE``."""
+    period: date | None = None
+    """``CONFORMED PERIOD OF REPORT``."""
+    accepted: datetime | None = None
+    """``<ACCEPTANCE-DATETIME>``, aware, US Eastern."""
+    accession_year: int | None = None
+    """The year the accession number carries."""
+    private_to_public: bool = False
+    """``<PRIVATE-TO-PUBLIC>``: accepted confidentially, made public later."""
+    released: date | None = None
+    """``PUBLIC-REL-DATE``: when a confidential submission or staff letter became public."""
+    items: tuple[str, ...] = ()
+    """8-K item numbers, such as ``2.02``."""
+    business_codes: tuple[str, ...] = ()
+    """EDGAR state and country codes of the business addresses, one a filer where stated."""
+    incorporation_codes: tuple[str, ...] = ()
+    """EDGAR codes of the states or countries of incorporation."""
+    sics: tuple[str, ...] = ()
+    """``STANDARD INDUSTRIAL CLASSIFICATION`` codes."""
+    party_roles: tuple[str, ...] = ()
+    """Blocks of the header: ``FILER``, ``ISSUER``, ``REPORTING-OWNER``, ``SUBJECT COMPANY``, ``FILED BY``."""
+    file_numbers: tuple[str, ...] = ()
+    exchanges: tuple[str, ...] = ()
+    filer_category: str = ""
+    emerging_growth: bool | None = None
+    """``dei:EntityEmergingGrowthCompany``."""
+    shell_company: bool | None = None
+    """``dei:EntityShellCompany``."""
+    documents: tuple[FilingDocument, ...] = ()
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    """Field name to the source of its value."""
+
+    @property
+    def base_form(self) -> str:
+        """The form without its ``/A``; empty where the form is unknown."""
+        return (self.form or "").removesuffix("/A")
+
+    @property
+    def is_amendment(self) -> bool:
+        """Whether the form ends in ``/A``."""
+        return (self.form or "").endswith("/A")

@@ -1,0 +1,69 @@
+"""What retrieval hands on: the admissible bucket with text, the withheld bucket without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from carag.policy import Reason
+
+__all__ = ["Evidence", "Hidden", "Passage", "Withheld"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """An admissible chunk with its text and the metadata a citation is made of."""
+
+    chunk_id: str
+    """``<accession number>:<ordinal>``."""
+    text: str
+    similarity: float
+    """Cosine similarity to the question."""
+    word: int
+    """The policy word the search admitted."""
+    accession_number: str
+    form: str
+    company: str
+    filed: str
+    """ISO date, or empty where unknown."""
+    document: str
+    """``<TYPE>`` of the document, such as ``EX-99.1``."""
+    start: int
+    end: int
+    """Character offsets of the chunk in that document's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A chunk the question would have met and the policy hides. Never text."""
+
+    chunk_id: str
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """The withheld bucket.
+
+    Attributes
+    ----------
+    kinds : tuple of Reason
+        What this policy hides, derived from the policy alone.
+    hidden : tuple of Hidden
+        Actual neighbours; empty unless the role may know that they exist. Never shown to a model.
+    """
+
+    kinds: tuple[Reason, ...]
+    hidden: tuple[Hidden, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Both buckets, and how they were found."""
+
+    passages: tuple[Passage, ...]
+    """Admissible, most similar first."""
+    withheld: Withheld
+    plan: str
+    """The search plan that ran."""
