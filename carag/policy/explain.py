@@ -85,7 +85,8 @@ def reasons(word: int, public_at: int, policy: Policy, as_of: int) -> tuple[Reas
         found.append(Reason(Rule.NOT_YET_PUBLIC, (), f"not public as of the session: {when}"))
     if not policy.admits(word):
         verdicts = [_against(word, mask) for mask in policy.masks] or [_NOTHING]
-        found.extend(min(verdicts, key=len))
+        nearest = min(verdicts, key=len)
+        found.extend(nearest)
     return tuple(found)
 
 
