@@ -1,0 +1,30 @@
+"""Settings every room's tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Machines are noisy: a slow example is no failure. CI repeats the same examples on every run.
+settings.register_profile("carag", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("carag")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real filings and questions, named by ``CARAG_SHARED_DATA``; they do not ship with the project."""
+    path = os.environ.get("CARAG_SHARED_DATA")
+    if not path or not Path(path, "edgar").is_dir():
+        pytest.skip("CARAG_SHARED_DATA names no directory with real filings")
+    return Path(path)
+
+
+@pytest.fixture(scope="session")
+def small_corpus() -> Path:
+    """The corpus that ships with the project."""
+    return ROOT / "data" / "corpus"

@@ -1,0 +1,84 @@
+"""Explanations agree with the test that hides, and what is said of a policy depends on the policy alone."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.policy import (
+    NEVER,
+    POLICY_BITS,
+    QUARANTINE,
+    TOMBSTONE,
+    VERSION_WORD,
+    Mask,
+    Policy,
+    PolicyBit,
+    Rule,
+    policy_word,
+    reasons,
+    withheld_kinds,
+)
+
+vectors = st.integers(0, POLICY_BITS)
+minutes = st.integers(0, NEVER)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> Policy:
+    pairs = draw(st.lists(st.tuples(vectors, vectors), max_size=8))
+    return Policy(*(Mask(required, forbidden & ~required) for required, forbidden in pairs))
+
+
+@given(st.integers(0, 2**32 - 1), minutes, policies(), st.integers(0, NEVER - 1))
+def test_no_reason_exactly_when_admissible(word: int, public_at: int, policy: Policy, as_of: int) -> None:
+    """For every word, time and policy."""
+    admissible = policy.admits(word) and public_at <= as_of
+    assert admissible == (reasons(word, public_at, policy, as_of) == ())
+
+
+@given(vectors, policies())
+def test_each_forbidden_reason_names_a_bit_the_word_has(bits: int, policy: Policy) -> None:
+    """And each required reason only bits it lacks."""
+    for reason in reasons(policy_word(bits), 0, policy, 0):
+        held = [bool(bits & bit.flag) for bit in reason.bits]
+        assert all(held) if reason.rule is Rule.FORBIDDEN else not any(held)
+
+
+def test_the_nearest_mask_is_explained() -> None:
+    """Of several masks, the one that comes closest to admitting."""
+    policy = Policy(Mask(0, 0b111), Mask(0, 0b100))
+    assert [r.code for r in reasons(policy_word(0b111), 0, policy, 0)] == ["FORBIDDEN:J_UK"]
+
+
+def test_control_bits_hide_everything_else() -> None:
+    """A deleted or quarantined passage says nothing of its policy bits."""
+    policy = Policy(Mask(0, POLICY_BITS))
+    for word, rule in [
+        (VERSION_WORD | 1 | TOMBSTONE, Rule.TOMBSTONE),
+        (VERSION_WORD | 1 | QUARANTINE, Rule.QUARANTINE),
+        (1, Rule.UNLABELLED),
+    ]:
+        assert [rule] == [r.rule for r in reasons(word, NEVER, policy, 0)]
+
+
+def test_time_and_policy_are_both_named() -> None:
+    """Worked example: a draft registration before its release, asked by research."""
+    found = reasons(0x0900_8101, 100, Policy(Mask(0, 0x19C100)), 99)
+    assert [r.code for r in found] == ["NOT_YET_PUBLIC", "FORBIDDEN:OFFERING", "FORBIDDEN:PRIV2PUB"]
+
+
+@given(policies())
+def test_kinds_name_every_bit_a_policy_looks_at(policy: Policy) -> None:
+    """Nothing that can hide a document goes unsaid."""
+    named = {bit for kind in withheld_kinds(policy) for bit in kind.bits}
+    always_required = all(mask.required for mask in policy.masks)
+    for mask in policy.masks:
+        looked_at = mask.forbidden | (mask.required if always_required else 0)
+        assert {bit for bit in PolicyBit if looked_at & bit.flag} <= named
+
+
+def test_an_empty_policy_says_that_it_admits_nothing() -> None:
+    """Not that it hides nothing."""
+    assert "admits nothing" in withheld_kinds(Policy())[0].text
+    assert "admits nothing" in reasons(VERSION_WORD, 0, Policy(), 0)[0].text
