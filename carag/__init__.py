@@ -1,0 +1,54 @@
+"""CARAG: compliance-aware vector search with a native core, and a receipt for every answer.
+
+:class:`Index` is the filtered vector index (keys and scores, unaudited). :class:`Engine` answers questions over
+filings, so that what a person may not use for this purpose never reaches them, the model, or a log.
+
+Names are loaded on first use, so that an auditor's ``carag.audit`` needs neither numpy nor the native core.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from carag.answers import Answer, Explanation, Retrieval
+    from carag.audit import Outcome
+    from carag.engine import Engine
+    from carag.index import Index
+    from carag.policy import Mask, Policy, PolicyBit, Session, policy_word
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Engine",
+    "Explanation",
+    "Index",
+    "Mask",
+    "Outcome",
+    "Policy",
+    "PolicyBit",
+    "Retrieval",
+    "Session",
+    "policy_word",
+]
+
+_HOMES = {
+    "carag.answers": ("Answer", "Explanation", "Retrieval"),
+    "carag.audit": ("Outcome",),
+    "carag.engine": ("Engine",),
+    "carag.index": ("Index",),
+    "carag.policy": ("Mask", "Policy", "PolicyBit", "Session", "policy_word"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'carag' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

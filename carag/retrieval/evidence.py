@@ -67,3 +67,5 @@ class Evidence:
     withheld: Withheld
     plan: str
     """The search plan that ran."""
+    admissible: int
+    """How many chunks the policy admits at the as-of time."""

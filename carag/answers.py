@@ -1,0 +1,118 @@
+"""What the engine returns: passages, answers and explanations, each with its receipt."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from carag.audit import Outcome, Receipt
+    from carag.generation import Citation
+    from carag.policy import Reason
+    from carag.retrieval import Passage, Withheld
+
+__all__ = ["Answer", "Explanation", "Retrieval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """Passages and what is withheld, with proof.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        ``ANSWER``; ``DECLINE`` if nothing is admissible; ``REFUSE`` if the session alone decides.
+    why : str
+        A stable code.
+    passages : tuple of Passage
+        Admissible, most similar first.
+    withheld : Withheld or None
+        None when refused.
+    receipt : Receipt
+    """
+
+    outcome: Outcome
+    why: str
+    receipt: Receipt
+    passages: tuple[Passage, ...] = ()
+    withheld: Withheld | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Retrieval):
+    """An answer, a decline or a refusal, with proof.
+
+    Attributes
+    ----------
+    text : str
+        The answer, or a person's explanation of why there is none.
+    citations : tuple of Citation
+        From passage metadata, never from a model's words; empty unless answered.
+    complete : bool
+        False if the generator was cut off at its token limit.
+    """
+
+    text: str = ""
+    citations: tuple[Citation, ...] = ()
+    complete: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag ask --json`` prints; plain values only."""
+        return {
+            "outcome": self.outcome.value,
+            "why": self.why,
+            "text": self.text,
+            "complete": self.complete,
+            "citations": [asdict(citation) for citation in self.citations],
+            "withheld": _withheld_json(self.withheld),
+            "record": self.receipt.seq,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why one chunk is admissible or hidden for a session.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        ``DECLINE`` for a role that may not know of hidden passages, whether the chunk is hidden or does not exist.
+    reasons : tuple of Reason
+        What hides it; empty if admissible.
+    causes : tuple of str
+        How the chunk came to its bits: bit, EDGAR field, rule.
+    """
+
+    outcome: Outcome
+    why: str
+    receipt: Receipt
+    text: str = ""
+    reasons: tuple[Reason, ...] = ()
+    causes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag explain --json`` prints."""
+        return {
+            "outcome": self.outcome.value,
+            "why": self.why,
+            "text": self.text,
+            "reasons": [_reason_json(reason) for reason in self.reasons],
+            "causes": list(self.causes),
+            "record": self.receipt.seq,
+        }
+
+
+def _withheld_json(withheld: Withheld | None) -> dict[str, Any] | None:
+    if withheld is None:
+        return None
+    return {
+        "kinds": [_reason_json(kind) for kind in withheld.kinds],
+        "hidden": [
+            {"chunk_id": hidden.chunk_id, "reasons": [_reason_json(reason) for reason in hidden.reasons]}
+            for hidden in withheld.hidden
+        ],
+    }
+
+
+def _reason_json(reason: Reason) -> dict[str, str]:
+    return {"code": reason.code, "text": reason.text}

@@ -1,0 +1,317 @@
+"""The command line: ingest, ask, explain, verify.
+
+Exit codes: 0 answered or verified · 1 a cryptographic check failed · 2 cannot tell · 3 declined · 4 refused ·
+64 usage · 65 bad input · 70 internal error or unwritable log.
+
+The engine is imported inside the commands that need it, so that ``verify`` runs with nothing but the audit room.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import date, datetime
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
+
+if TYPE_CHECKING:
+    from carag.audit import Outcome
+    from carag.engine import Answer, Explanation
+    from carag.policy import Session
+    from carag.retrieval import Withheld
+
+__all__ = ["Exit", "app", "main"]
+
+app = typer.Typer(
+    name="carag",
+    help="Compliance-aware search over regulated documents, with a receipt for every answer.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    add_completion=False,
+)
+_out = Console()
+_err = Console(stderr=True)
+
+
+class Exit(IntEnum):
+    """What the process says to its caller."""
+
+    OK = 0
+    TAMPERED = 1
+    CANNOT_TELL = 2
+    DECLINED = 3
+    REFUSED = 4
+    USAGE = 64
+    BAD_INPUT = 65
+    INTERNAL = 70
+
+
+Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="The store: text, index and audit log.")]
+Role = Annotated[str, typer.Option(metavar="R", help="Who asks, such as [b]buy_side[/b].")]
+Purpose = Annotated[str, typer.Option(metavar="P", help="What for, such as [b]invest[/b].")]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="D",
+        help="What was public then: a date (end of that day, US Eastern) or a time with zone. Default: now.",
+    ),
+]
+Subject = Annotated[
+    str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+@app.command()
+def ingest(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A filing, a JSONL file of filings, or a directory.")
+    ],
+    store: Store,
+    embedder: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="For a new store: [b]minilm[/b] (default) or [b]wordllama[/b]."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Read filings, label them, and make them searchable.
+
+    Can be killed at any point and run again: what is stored and unchanged is skipped, by content hash. A filing
+    that cannot be labelled is stored in quarantine, where no policy reaches it, and counted with its reason.
+
+    [dim]carag ingest data/corpus --store store[/dim]
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from carag.engine import Engine
+
+    columns = (TextColumn("{task.description:<9}"), BarColumn(), TextColumn("{task.fields[note]}"))
+    with (
+        Engine.open(store, embedder=embedder) as engine,
+        Progress(*columns, TimeElapsedColumn(), console=_err, transient=True) as bars,
+    ):
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int, note: str) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, note="")
+            bars.update(tasks[stage], completed=done, total=total or None, note=note)
+
+        report = engine.ingest(path, progress=show)
+    if as_json:
+        _print_json(report.to_json())
+        return Exit.OK
+    _out.print(
+        f"{report.added} filings added, {report.changed} changed, {report.unchanged} unchanged; "
+        f"{report.chunks} chunks, {report.relabelled} relabelled. "
+        f"The store holds {report.total_filings} filings in {report.total_chunks} chunks."
+    )
+    for reason, count in sorted(report.quarantined.items()):
+        _out.print(f"  quarantined {count:>6}  {reason}", highlight=False)
+    for problem in report.problems:
+        _err.print(f"  skipped: {problem}", highlight=False, markup=False)
+    return Exit.OK
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="A question in plain words. It can only tighten the policy.")],
+    store: Store,
+    role: Role,
+    purpose: Purpose,
+    as_of: AsOf = None,
+    subject: Subject = None,
+    receipt: Annotated[
+        Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Answer a question from what this role may use for this purpose.
+
+    Exit codes: 0 answered, 3 declined (too little admissible evidence), 4 refused (this role may not ask for this
+    purpose).
+
+    [dim]carag ask "What drove revenue?" --store store --role buy_side --purpose invest --receipt r.json[/dim]
+    """
+    from carag.engine import Engine
+
+    session = _session(role, purpose, as_of, subject)
+    with Engine.open(store, create=False) as engine:
+        answer = engine.ask(question, session)
+    if receipt is not None:
+        _write_receipt(answer, receipt)
+    if as_json:
+        _print_json(answer.to_json())
+    else:
+        _show_answer(answer, receipt)
+    return _exit_of(answer.outcome)
+
+
+@app.command()
+def explain(
+    chunk: Annotated[str, typer.Argument(metavar="CHUNK", help="A chunk id: accession number and ordinal.")],
+    store: Store,
+    role: Role,
+    purpose: Purpose,
+    as_of: AsOf = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say why a passage is admissible or hidden for a session.
+
+    A role that may not know of hidden passages gets the same answer for a hidden chunk as for one that does not
+    exist (exit code 3).
+
+    [dim]carag explain 0000002488-23-000076:00003 --store store --role compliance --purpose surveil[/dim]
+    """
+    from carag.engine import Engine
+
+    session = _session(role, purpose, as_of, None)
+    with Engine.open(store, create=False) as engine:
+        explanation = engine.explain(chunk, session)
+    if as_json:
+        _print_json(explanation.to_json())
+    else:
+        _show_explanation(explanation)
+    return _exit_of(explanation.outcome)
+
+
+@app.command()
+def verify(
+    receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt to check.")],
+    key: Annotated[
+        str,
+        typer.Option("--key", metavar="VKEY_OR_FILE", help="The log's public key (vkey), or a file holding it."),
+    ],
+    as_json: AsJson = False,
+) -> int:
+    """Check a receipt offline, with nothing but the receipt and the log's public key.
+
+    Exit codes: 0 verified, 1 a cryptographic check failed, 2 cannot tell (not a receipt, or another log's key).
+
+    [dim]carag verify r.json --key store/vkey[/dim]
+    """
+    from carag.audit import Verdict, verify_receipt
+
+    vkey = _read(Path(key)).decode("utf-8", "replace").strip() if Path(key).exists() else key
+    checked = verify_receipt(_read(receipt), vkey)
+    if as_json:
+        _print_json({"verdict": checked.verdict.value, "reason": checked.reason})
+    else:
+        colour = {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(checked.verdict, "yellow")
+        _out.print(f"[{colour}]{checked.verdict.value}[/{colour}]: {escape(checked.reason)}", highlight=False)
+    return {Verdict.VERIFIED: Exit.OK, Verdict.FAILED: Exit.TAMPERED}.get(checked.verdict, Exit.CANNOT_TELL)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        return int(app(arguments, standalone_mode=False) or Exit.OK)
+    except typer.TyperException as error:
+        _err.print(f"usage: {error}", style="red", markup=False)
+        return Exit.USAGE
+    except typer.Abort:
+        return Exit.INTERNAL
+    except (InvalidArgument, CorruptFile, StoreLocked) as error:
+        _err.print(str(error), style="red", markup=False)
+        return Exit.BAD_INPUT
+    except (CaragError, OSError) as error:
+        _err.print(str(error), style="red", markup=False)
+        return Exit.INTERNAL
+
+
+def _session(role: str, purpose: str, as_of: str | None, subject: str | None) -> Session:
+    from carag.policy import Session
+
+    return Session(role=role, purpose=purpose, subject=subject, as_of=_moment(as_of))
+
+
+def _moment(text: str | None) -> datetime | date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgument(
+            f"--as-of is {text!r}; want a date such as 2025-05-01, or a time such as 2025-05-01T16:30:00-04:00"
+        ) from None
+
+
+def _exit_of(outcome: Outcome) -> Exit:
+    from carag.audit import Outcome
+
+    return {Outcome.ANSWER: Exit.OK, Outcome.DECLINE: Exit.DECLINED}.get(outcome, Exit.REFUSED)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {path}: {error.strerror}; name a readable file") from error
+
+
+def _write_receipt(answer: Answer, path: Path) -> None:
+    try:
+        answer.receipt.write(path)
+    except OSError as error:
+        # The record is safe in the log; only this copy of its proof could not be kept.
+        raise AuditUnavailable(f"cannot write the receipt {path}: {error.strerror}") from error
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def _show_answer(answer: Answer, receipt: Path | None) -> None:
+    _out.print(Panel(escape(answer.text), title=answer.outcome.value, title_align="left"))
+    if answer.citations:
+        table = Table("", "chunk", "form", "filer", "filed", "similarity", box=None, header_style="dim")
+        for number, citation in enumerate(answer.citations, start=1):
+            table.add_row(
+                f"[{number}]",
+                citation.chunk_id,
+                citation.form,
+                citation.company,
+                citation.filed,
+                f"{citation.similarity:.3f}",
+            )
+        _out.print(table)
+    _show_withheld(answer.withheld)
+    where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
+    _out.print(f"record {answer.receipt.seq} in the audit log; {where}", style="dim", highlight=False)
+
+
+def _show_withheld(withheld: Withheld | None) -> None:
+    if withheld is None:
+        return
+    _out.print("withheld from this session:", style="dim")
+    for kind in withheld.kinds:
+        _out.print(f"  {kind.text}", style="dim", markup=False, highlight=False)
+    for hidden in withheld.hidden:
+        why = "; ".join(reason.code for reason in hidden.reasons)
+        _out.print(f"  hidden neighbour {hidden.chunk_id}: {why}", markup=False, highlight=False)
+
+
+def _show_explanation(explanation: Explanation) -> None:
+    _out.print(explanation.text, markup=False, highlight=False)
+    for reason in explanation.reasons:
+        _out.print(f"  {reason.code}: {reason.text}", markup=False, highlight=False)
+    for cause in explanation.causes:
+        _out.print(f"  {cause}", style="dim", markup=False, highlight=False)

@@ -1,0 +1,335 @@
+"""The engine: one store, all rooms wired, every answer on record before it leaves.
+
+Each public method that returns text follows one path: infer the policy or refuse, do the work, append the audit
+record durably, return. If the record cannot be written nothing is returned (``AuditUnavailable``); if the work
+fails, the failure is recorded and then raised.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from carag.answers import Answer, Explanation, Retrieval
+from carag.audit import AuditLog, Models, Outcome, RecordKind
+from carag.corpus import CorpusStore
+from carag.errors import InvalidArgument, Refused
+from carag.generation import Answered, Extractive, GuardedGenerator
+from carag.ingest import Ingestor, IngestReport, no_progress
+from carag.policy import PolicyTable, infer, reasons
+from carag.recorder import Recorder, Request, microseconds
+from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+    from types import TracebackType
+
+    from carag.generation import Generator
+    from carag.ingest import Progress
+    from carag.policy import Decision, Session
+    from carag.retrieval import Embedder
+
+__all__ = ["Engine"]
+
+_K: Final = 8
+"""Passages for one question, as in the paper."""
+_MAX_QUESTION: Final = 8192
+
+
+class Engine:
+    """Answers questions over one store. Use :meth:`open`.
+
+    Examples
+    --------
+    >>> import tempfile, carag
+    >>> store = tempfile.mkdtemp()
+    >>> with carag.Engine.open(store, embedder="wordllama") as engine:
+    ...     answer = engine.ask("Anything?", carag.Session(role="nobody", purpose="invest"))
+    >>> answer.outcome.value, answer.why
+    ('refuse', 'UNKNOWN_ROLE')
+    """
+
+    def __init__(
+        self,
+        *,
+        log: AuditLog,
+        store: CorpusStore,
+        ingestor: Ingestor,
+        guarded: GuardedGenerator,
+        table: PolicyTable,
+        clock: Callable[[], datetime],
+        resources: ExitStack,
+    ) -> None:
+        self._log = log
+        self._store = store
+        self._ingestor = ingestor
+        self._guarded = guarded
+        self._table = table
+        self._clock = clock
+        self._resources = resources
+        self._recorder = Recorder(log, table, clock)
+        self._retriever = Retriever(ingestor.embedder, ingestor.index, store)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        create: bool = True,
+        embedder: str | Embedder | None = None,
+        generator: Generator | None = None,
+        gate: ConfidenceGate | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> Self:
+        """Open a store, or found one.
+
+        Parameters
+        ----------
+        path : path
+            A directory; one engine at a time.
+        create : bool
+            Whether a directory that holds no store becomes one.
+        embedder : str or Embedder, optional
+            For a new store; an existing one keeps its own, and another is refused. Default ``"minilm"``.
+        generator : Generator, optional
+            Default: extractive, which quotes and cannot invent.
+        gate : ConfidenceGate, optional
+            Default: the embedder's calibrated threshold.
+        clock : callable, optional
+            Returns an aware datetime; the system clock if absent.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is no store and ``create`` is false, or the store was written with another embedder.
+        StoreLocked
+            If another engine holds the store.
+        CorruptFile
+            If text, index or log fail their own checks.
+        AuditUnavailable
+            If the log cannot be written.
+        """
+        home = Path(path)
+        database = home / "corpus.db"
+        if not create and not database.exists():
+            raise InvalidArgument(f"{home} holds no store; make one with: carag ingest PATH --store {home}")
+        now = clock or _system_clock
+        table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+        with ExitStack() as resources:
+            # The log's lock is the store's: one writer, and a store without a writable log stays shut.
+            log = resources.enter_context(AuditLog.open(home, clock=lambda: microseconds(now())))
+            store = resources.enter_context(CorpusStore.open(database, create=create))
+            ingestor = Ingestor(store, _choose(embedder, store), home / "index.carag")
+            resources.callback(ingestor.close)
+            gate = gate or ConfidenceGate(threshold_for(ingestor.embedder.name))
+            return cls(
+                log=log,
+                store=store,
+                ingestor=ingestor,
+                guarded=GuardedGenerator(generator or Extractive(), gate),
+                table=table,
+                clock=now,
+                resources=resources.pop_all(),
+            )
+
+    @property
+    def vkey(self) -> str:
+        """The public key that this store's receipts are verified with."""
+        return self._log.vkey
+
+    def ingest(self, path: str | PathLike[str], *, progress: Progress = no_progress) -> IngestReport:
+        """Read filings, label, chunk, embed and store them, and bring the index up to date.
+
+        What is stored and unchanged (by content hash) is skipped, so that a killed run is resumed by running it
+        again.
+
+        Parameters
+        ----------
+        path : path
+            A filing, a JSONL file of filings, or a directory of either.
+        progress : callable, optional
+            Called with (stage, done, total, note).
+        """
+        started = self._clock()
+        report = self._ingestor.run(Path(path), progress=progress)
+        if report.wrote:
+            self._recorder.ingested(
+                report,
+                started,
+                rows=len(self._ingestor.index),
+                snapshot=self._ingestor.snapshot,
+                embedder=self._ingestor.embedder.name,
+            )
+        return report
+
+    def ask(self, question: str, session: Session) -> Answer:
+        """Answer a question from what the session may use.
+
+        Returns
+        -------
+        Answer
+            ``outcome`` is ``answer``; ``decline`` when the admissible evidence is too weak or the generator finds no
+            answer in it; ``refuse`` when the session alone decides.
+
+        Raises
+        ------
+        InvalidArgument
+            If the question is empty or longer than 8,192 characters.
+        AuditUnavailable
+            If the record cannot be written; nothing is returned.
+        ModelUnavailable
+            If embedder or generator fail; the failure is on record.
+        """
+        request = self._request(RecordKind.QUERY, question, session)
+        decision = self._decide(request)
+        if isinstance(decision, Refused):
+            receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
+            return Answer(Outcome.REFUSE, decision.code, receipt, text=str(decision))
+        with self._recorder.failures(request, decision):
+            evidence = self._retriever.retrieve(request.text, decision, _K)
+            result = self._guarded.answer(request.text, evidence)
+        answered = isinstance(result, Answered)
+        outcome = Outcome.ANSWER if answered else Outcome.DECLINE
+        why = "ANSWERED" if answered else result.code.value
+        citations = result.citations if answered else ()
+        receipt = self._recorder.access(
+            request,
+            decision,
+            outcome=outcome,
+            why=why,
+            models=self._models,
+            evidence=evidence,
+            snapshot=self._ingestor.snapshot,
+            answer=result.text if answered else None,
+            cited={citation.chunk_id for citation in citations},
+        )
+        return Answer(
+            outcome,
+            why,
+            receipt,
+            passages=evidence.passages,
+            withheld=evidence.withheld,
+            text=result.text if answered else result.message,
+            citations=citations,
+            complete=not answered or result.complete,
+        )
+
+    def retrieve(self, question: str, session: Session, k: int = _K) -> Retrieval:
+        """Return the ``min(k, admissible)`` nearest admissible passages, without generating.
+
+        Raises
+        ------
+        InvalidArgument
+            If the question is empty or too long, or ``k`` is not at least 1.
+        AuditUnavailable
+            If the record cannot be written; nothing is returned.
+        """
+        request = self._request(RecordKind.RETRIEVE, question, session)
+        decision = self._decide(request)
+        if isinstance(decision, Refused):
+            receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
+            return Retrieval(Outcome.REFUSE, decision.code, receipt)
+        with self._recorder.failures(request, decision):
+            evidence = self._retriever.retrieve(request.text, decision, k)
+        found = bool(evidence.passages)
+        outcome, why = (Outcome.ANSWER, "RETRIEVED") if found else (Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE")
+        receipt = self._recorder.access(
+            request,
+            decision,
+            outcome=outcome,
+            why=why,
+            models=Models(embed=self._ingestor.embedder.name),
+            evidence=evidence,
+            snapshot=self._ingestor.snapshot,
+        )
+        return Retrieval(outcome, why, receipt, passages=evidence.passages, withheld=evidence.withheld)
+
+    def explain(self, chunk_id: str, session: Session) -> Explanation:
+        """Say why a chunk is admissible or hidden for a session; never its text.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the record cannot be written; nothing is returned.
+        """
+        request = self._request(RecordKind.EXPLAIN, chunk_id, session)
+        decision = self._decide(request)
+        if isinstance(decision, Refused):
+            receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
+            return Explanation(Outcome.REFUSE, decision.code, receipt, text=str(decision))
+        with self._recorder.failures(request, decision):
+            chunk = self._store.chunk(request.text)
+        hidden = (
+            () if chunk is None else reasons(chunk.word, chunk.public_at, decision.policy, decision.as_of)
+        )
+        if chunk is None or (hidden and not decision.may_know_existence):
+            # One wording for hidden and for absent: the difference is what this role may not learn.
+            why, text = "NOTHING_TO_EXPLAIN", f"there is nothing this session may know about {request.text}"
+            receipt = self._recorder.access(request, decision, outcome=Outcome.DECLINE, why=why)
+            return Explanation(Outcome.DECLINE, why, receipt, text=text)
+        verdict = "hidden from" if hidden else "admissible for"
+        text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
+        why = "HIDDEN" if hidden else "ADMISSIBLE"
+        causes = self._store.filing(chunk.accession_number).causes
+        receipt = self._recorder.access(request, decision, outcome=Outcome.ANSWER, why=why, answer=text)
+        return Explanation(Outcome.ANSWER, why, receipt, text=text, reasons=hidden, causes=causes)
+
+    def close(self) -> None:
+        """Close store, index and log; harmless when repeated."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _models(self) -> Models:
+        generator = self._guarded.generator
+        return Models(
+            embed=self._ingestor.embedder.name, generate=generator.name, prompt=generator.fingerprint
+        )
+
+    def _request(self, kind: RecordKind, text: str, session: Session) -> Request:
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidArgument(f"the {kind.value} is {text!r}; want text")
+        if len(text) > _MAX_QUESTION:
+            raise InvalidArgument(
+                f"the {kind.value} has {len(text)} characters; want at most {_MAX_QUESTION}"
+            )
+        if not isinstance(session, Session):
+            raise InvalidArgument(f"session is {session!r}; want a carag.Session")
+        return Request(kind, text, session, self._clock())
+
+    def _decide(self, request: Request) -> Decision | Refused:
+        try:
+            return infer(request.session, self._table, now=request.started)
+        except Refused as refusal:
+            return refusal
+
+
+def _system_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def _choose(wanted: str | Embedder | None, store: CorpusStore) -> Embedder:
+    """The store's own embedder, or for a new store the one wanted; never two in one store."""
+    kept = store.meta_get("embedder")
+    if wanted is None:
+        wanted = kept or DEFAULT_EMBEDDER
+    chosen = embedder_by_name(wanted) if isinstance(wanted, str) else wanted
+    if kept is None:
+        store.meta_set({"embedder": chosen.name, "embedder_fingerprint": chosen.fingerprint})
+    elif (kept, store.meta_get("embedder_fingerprint")) != (chosen.name, chosen.fingerprint):
+        raise InvalidArgument(
+            f"the store was written with {kept!r}, and its vectors cannot be compared with those of "
+            f"{chosen.name!r}; leave the embedder out, or ingest into a new store"
+        )
+    return chosen

@@ -1,0 +1,171 @@
+"""The clerk: turns what happened to a request into an audit event, in the plain values the log takes.
+
+Roles and purposes the policy table does not know are recorded as unknown, never as typed: a record holds no
+free text. Question, answer and subject go in as salted commitments.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from carag.audit import Access, IndexState, Ingest, Outcome, Passage, PolicyApplied, SessionSource
+from carag.errors import AuditUnavailable, CaragError
+from carag.policy import as_of_minutes, from_minutes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from datetime import datetime
+
+    from carag.audit import AuditLog, Models, Receipt, RecordKind
+    from carag.ingest import IngestReport
+    from carag.policy import Decision, PolicyTable, Session
+    from carag.retrieval import Evidence
+
+__all__ = ["Recorder", "Request", "microseconds"]
+
+_EPOCH: Final = from_minutes(0)
+
+
+def microseconds(moment: datetime) -> int:
+    """Convert an aware datetime to whole microseconds since 1970 UTC."""
+    passed = moment - _EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of the engine, from the moment it came in."""
+
+    kind: RecordKind
+    text: str
+    """The question, or the id of the chunk to explain."""
+    session: Session
+    started: datetime
+
+
+class Recorder:
+    """Writes one record per request.
+
+    Parameters
+    ----------
+    log : AuditLog
+    table : PolicyTable
+    clock : callable
+        Returns an aware datetime.
+    """
+
+    def __init__(self, log: AuditLog, table: PolicyTable, clock: Callable[[], datetime]) -> None:
+        self._log = log
+        self._table = table
+        self._table_hash = bytes.fromhex(table.sha256)
+        self._clock = clock
+
+    def access(
+        self,
+        request: Request,
+        decision: Decision | None,
+        *,
+        outcome: Outcome,
+        why: str,
+        models: Models | None = None,
+        evidence: Evidence | None = None,
+        snapshot: bytes = b"",
+        answer: str | None = None,
+        cited: Collection[str] = (),
+    ) -> Receipt:
+        """Record what a request led to. Return nothing to the asker before this returns.
+
+        Parameters
+        ----------
+        request : Request
+        decision : Decision or None
+            None when the session was refused.
+        evidence : Evidence, optional
+            If a search was made; ``snapshot`` is then the root hash of what it searched.
+        answer : str, optional
+            The text handed out.
+        cited : collection of str
+            Chunk ids the answer cites.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the record cannot be made durable.
+        """
+        session = request.session
+        masks = () if decision is None else decision.policy.masks
+        event = Access(
+            kind=request.kind,
+            started=microseconds(request.started),
+            ended=microseconds(self._clock()),
+            role=session.role if session.role in self._table.roles else None,
+            purpose=session.purpose if session.purpose in self._table.purposes else None,
+            source=SessionSource(session.source.value),
+            as_of=as_of_minutes(session.as_of or request.started),
+            policy=PolicyApplied(self._table_hash, tuple((mask.required, mask.forbidden) for mask in masks)),
+            index=None if evidence is None else IndexState(snapshot, evidence.admissible, evidence.plan),
+            withheld=() if evidence is None else tuple(kind.code for kind in evidence.withheld.kinds),
+            outcome=outcome,
+            why=why,
+            **({} if models is None else {"models": models}),
+        )
+        passages = () if evidence is None else evidence.passages
+        return self._log.append(
+            event,
+            secrets={"query": request.text, "answer": answer, "subject": session.subject},
+            passages=[
+                Passage(
+                    chunk=passage.chunk_id,
+                    text=passage.text,
+                    similarity=passage.similarity,
+                    word=passage.word,
+                    cited=passage.chunk_id in cited,
+                )
+                for passage in passages
+            ],
+        )
+
+    @contextmanager
+    def failures(self, request: Request, decision: Decision) -> Iterator[None]:
+        """Record whatever goes wrong inside, then let it go on.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the failure cannot be recorded; it is the cause.
+        """
+        try:
+            yield
+        except Exception as error:
+            why = _code_of(error) if isinstance(error, CaragError) else "INTERNAL_ERROR"
+            try:
+                self.access(request, decision, outcome=Outcome.ERROR, why=why)
+            except AuditUnavailable as unrecorded:
+                raise unrecorded from error
+            raise
+
+    def ingested(
+        self, report: IngestReport, started: datetime, *, rows: int, snapshot: bytes, embedder: str
+    ) -> Receipt:
+        """Record that what can be found has changed."""
+        event = Ingest(
+            started=microseconds(started),
+            ended=microseconds(self._clock()),
+            documents=report.added + report.changed,
+            chunks=report.chunks,
+            quarantined=sum(report.quarantined.values()),
+            rows=rows,
+            snapshot=snapshot,
+            table=self._table_hash,
+            embed=embedder,
+            why="INGESTED",
+        )
+        return self._log.append(event)
+
+
+def _code_of(error: CaragError) -> str:
+    """ModelUnavailable becomes MODEL_UNAVAILABLE."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).upper()

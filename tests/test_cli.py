@@ -1,0 +1,126 @@
+"""The command line: outcomes become exit codes, help teaches, JSON is JSON."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from carag.cli import Exit, _run
+
+ROLE = ["--role", "buy_side", "--purpose", "invest"]
+QUESTION = "How did total revenue change compared with the prior year?"
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Path:
+    store = tmp_path_factory.mktemp("cli") / "store"
+    assert _run(["ingest", str(small_corpus), "--store", str(store), "--embedder", "wordllama"]) == Exit.OK
+    return store
+
+
+@pytest.fixture
+def store(ingested: Path, tmp_path: Path) -> str:
+    return str(shutil.copytree(ingested, tmp_path / "store"))
+
+
+def test_ask_answers_and_its_receipt_verifies(store: str, tmp_path: Path) -> None:
+    """0 and 0; the key as a file or as text."""
+    receipt = tmp_path / "r.json"
+    assert _run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)]) == Exit.OK
+    assert _run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.OK
+    vkey = Path(store, "vkey").read_text().strip()
+    assert _run(["verify", str(receipt), "--key", vkey]) == Exit.OK
+
+
+def test_a_tampered_receipt_exits_1_and_an_unreadable_one_2(store: str, tmp_path: Path) -> None:
+    """Failed is not the same as cannot tell."""
+    receipt = tmp_path / "r.json"
+    _run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)])
+    good = receipt.read_bytes()
+    text = good.index(b'"text":"') + 8
+    receipt.write_bytes(good[:text] + bytes([good[text] ^ 1]) + good[text + 1 :])
+    assert _run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.TAMPERED
+    receipt.write_bytes(good[:-20])
+    assert _run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.CANNOT_TELL
+
+
+def test_another_logs_key_cannot_tell(store: str, tmp_path: Path) -> None:
+    """Neither verified nor tampered."""
+    receipt = tmp_path / "r.json"
+    _run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)])
+    other = tmp_path / "other"
+    _run(["ask", QUESTION, "--store", str(other), *ROLE])  # no store, none made
+    assert not other.exists()
+    from carag.audit import AuditLog
+
+    with AuditLog.open(other) as log:
+        assert _run(["verify", str(receipt), "--key", log.vkey]) == Exit.CANNOT_TELL
+
+
+def test_declines_exit_3_and_refusals_4(store: str) -> None:
+    """The session decides a refusal, the evidence a decline."""
+    early = ["--as-of", "1990-01-01"]
+    assert _run(["ask", QUESTION, "--store", store, *ROLE, *early]) == Exit.DECLINED
+    for cell in (["wizard", "invest"], ["public", "invest"], ["dpo", "dsar"]):
+        arguments = ["ask", QUESTION, "--store", store, "--role", cell[0], "--purpose", cell[1]]
+        assert _run(arguments) == Exit.REFUSED
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ask"],
+        ["ask", QUESTION],
+        ["ask", QUESTION, "--store", "x"],
+        ["ask", QUESTION, "--store", "x", *ROLE, "--filter", "all"],
+        ["fly"],
+        ["verify", "r.json"],
+    ],
+)
+def test_usage_errors_exit_64(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing session is one of them: there is no default."""
+    assert _run(arguments) == Exit.USAGE
+    assert "usage" in capsys.readouterr().err
+
+
+def test_bad_input_exits_65(store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No store, no time zone, no file."""
+    for arguments in (
+        ["ask", QUESTION, "--store", str(tmp_path / "none"), *ROLE],
+        ["ask", QUESTION, "--store", store, *ROLE, "--as-of", "yesterday"],
+        ["ask", QUESTION, "--store", store, *ROLE, "--as-of", "2025-05-01T10:00:00"],
+        ["ask", "", "--store", store, *ROLE],
+        ["verify", str(tmp_path / "none.json"), "--key", f"{store}/vkey"],
+        ["ingest", str(tmp_path / "none"), "--store", store],
+    ):
+        assert _run(arguments) == Exit.BAD_INPUT, arguments
+        assert capsys.readouterr().err
+
+
+def test_an_unwritable_log_exits_70(store: str) -> None:
+    """And prints no answer."""
+    Path(store, "audit.key").chmod(0o644)
+    assert _run(["ask", QUESTION, "--store", store, *ROLE]) == Exit.INTERNAL
+
+
+def test_json_is_one_object_on_standard_output(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """For answers, refusals, explanations and ingestion alike."""
+    _run(["ask", QUESTION, "--store", store, *ROLE, "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["outcome"] == "answer"
+    chunk = answer["citations"][0]["chunk_id"]
+    _run(["explain", chunk, "--store", store, *ROLE, "--json"])
+    assert json.loads(capsys.readouterr().out)["why"] == "ADMISSIBLE"
+    _run(["ask", QUESTION, "--store", store, "--role", "x", "--purpose", "y", "--json"])
+    assert json.loads(capsys.readouterr().out)["why"] == "UNKNOWN_ROLE"
+
+
+@pytest.mark.parametrize("command", ["ingest", "ask", "explain", "verify"])
+def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command shows a whole line to try, and the README names it."""
+    assert _run([command, "--help"]) == Exit.OK
+    assert f"carag {command}" in capsys.readouterr().out
+    assert f"carag {command}" in Path(__file__).parents[1].joinpath("README.md").read_text()

@@ -1,0 +1,140 @@
+"""The shape of the house: who may import whom, what is exported, what the README promises."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import carag
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+README = (ROOT / "README.md").read_text()
+
+# A room may import the rooms named here, itself, and carag.errors; nothing else of CARAG.
+MAY_IMPORT = {
+    "errors": set(),
+    "policy": set(),
+    "audit": set(),
+    "corpus": {"policy"},
+    "index": {"policy"},
+    "retrieval": {"index", "corpus", "policy"},
+    "generation": {"retrieval", "policy"},
+    "ingest": {"retrieval", "index", "corpus", "policy", "audit"},
+    "engine": {"ingest", "generation", "retrieval", "index", "corpus", "policy", "audit"},
+    "evaluation": {"engine", "generation", "retrieval", "index", "corpus", "policy"},
+    "cli": {"engine", "ingest", "generation", "retrieval", "corpus", "policy", "audit", "evaluation"},
+}
+EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in (ROOT / "carag").rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def room(path: Path) -> str:
+    return path.relative_to(ROOT / "carag").parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    """Absolute names of everything a module imports, wherever the statement stands."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_rooms_import_in_one_direction(path: Path) -> None:
+    """cli, evaluation -> engine -> generation -> retrieval -> index, corpus -> policy."""
+    if room(path) in {"__init__", "__main__"}:
+        return
+    reached = {name.split(".")[1] for name in imports(path) if name.startswith("carag.")}
+    assert set() == reached - MAY_IMPORT[room(path)] - {"errors", room(path)}
+
+
+def test_only_the_index_room_touches_the_core() -> None:
+    """Everyone else goes through Index."""
+    users = {room(path) for path in modules() if any("carag.index._core" in name for name in imports(path))}
+    assert {"index"} == users
+
+
+def test_boto3_stays_in_the_bedrock_adapters_and_inside_functions() -> None:
+    """Importing CARAG never imports an optional package."""
+    for path in modules():
+        tree = ast.parse(path.read_text())
+        top = {
+            name.split(".")[0]
+            for node in tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            )
+        }
+        assert set() == top & {"boto3", "botocore", "xllamacpp", "pymerkle", "hnswlib", "numba"}, path
+        if any(name.split(".")[0] in {"boto3", "botocore"} for name in imports(path)):
+            assert "bedrock" in path.name
+
+
+def test_the_auditors_part_stands_alone() -> None:
+    """The audit room needs neither numpy nor the core: an auditor can run it by itself."""
+    allowed = {"carag", "cryptography"}
+    for path in modules():
+        if room(path) == "audit":
+            outside = {name.split(".")[0] for name in imports(path)}
+            assert set() == outside & {"numpy", "pydantic", "cffi", "onnxruntime"}, path
+            assert allowed >= outside & {"carag", "cryptography", "rich", "typer"}, path
+
+
+def test_what_is_exported_is_importable() -> None:
+    """__all__ names exist and hold no private name."""
+    for name in carag.__all__:
+        assert hasattr(carag, name), name
+    assert sorted(carag.__all__) == list(carag.__all__)
+
+
+def test_versions_agree() -> None:
+    """One version, in pyproject.toml and in the package."""
+    assert PYPROJECT["project"]["version"] == carag.__version__
+
+
+def test_files_stay_readable() -> None:
+    """One idea a file: about 500 lines at most."""
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for pattern in ("carag/**/*.py", "csrc/*.[ch]", "tests/**/*.py", "bench/**/*.py", "scripts/*")
+        for path in ROOT.glob(pattern)
+        if path.is_file() and (lines := len(path.read_text().splitlines())) > 520
+    }
+    assert {} == long
+
+
+def test_the_readme_says_where_each_named_package_serves() -> None:
+    """One table row for each of the eight, naming a file that really uses it."""
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| `([^`]+)`", README, flags=re.MULTILINE))
+    for package in EIGHT:
+        user = ROOT / rows[package]
+        assert user.is_file(), f"{package}: {rows[package]} does not exist"
+        assert package.replace("-", "_").removeprefix("pytest_") in user.read_text(), package
+
+
+def test_each_named_package_is_declared() -> None:
+    """Required or in an extra."""
+    project = PYPROJECT["project"]
+    declared = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    names = {re.split(r"[^\w-]", item)[0] for item in declared}
+    assert set(EIGHT) <= names
+
+
+def test_the_readme_tells_where_we_differ_from_the_paper() -> None:
+    """The section exists, with reasons."""
+    section = README.split("## Where we differ from the paper")[1].split("\n## ")[0]
+    assert section.count("\n| ") >= 6
