@@ -326,7 +326,7 @@ def _choose(wanted: str | Embedder | None, store: CorpusStore) -> Embedder:
         wanted = kept or DEFAULT_EMBEDDER
     chosen = embedder_by_name(wanted) if isinstance(wanted, str) else wanted
     if kept is None:
-        store.meta_set({"embedder": chosen.name, "embedder_fingerprint": chosen.fingerprint})
+        store.meta_update({"embedder": chosen.name, "embedder_fingerprint": chosen.fingerprint})
     elif (kept, store.meta_get("embedder_fingerprint")) != (chosen.name, chosen.fingerprint):
         raise InvalidArgument(
             f"the store was written with {kept!r}, and its vectors cannot be compared with those of "

@@ -174,8 +174,7 @@ class Ingestor:
             tree = StateTree()
             for chunk_id, text_sha256, word in self._store.snapshot_rows():
                 tree.append(chunk_id, text_sha256, word)
-            self._store.meta_set("snapshot", tree.root().hex())
-            self._store.meta_set("snapshot_epoch", epoch)
+            self._store.meta_update({"snapshot": tree.root().hex(), "snapshot_epoch": epoch})
         if self._store.meta_get("index_epoch") != epoch or not self._path.exists():
             self._follow_labels()
             self._add_rows(progress)

@@ -1,0 +1,158 @@
+"""Between values and rows: the statements that write and read one filing, inside the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.corpus.stored import StoredChunk, StoredFiling, canonical_json
+from carag.errors import CorruptFile, InvalidArgument
+from carag.policy import TOMBSTONE
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+SELECT_FILING: Final = """
+    SELECT accession_number, version, form, company, filed, content_hash, facts, causes, public_at_source,
+           quarantine_code, quarantine_text
+    FROM filings"""
+INSERT_FILING: Final = """
+    INSERT INTO filings (accession_number, version, form, company, filed, content_hash, facts, causes,
+                         public_at_source, quarantine_code, quarantine_text)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+SELECT_CHUNK: Final = """
+    SELECT key, chunk_id, accession_number, document, start_offset, end_offset, text, word, public_at,
+           text_sha256
+    FROM chunks JOIN labels USING (key) JOIN filings USING (filing)"""
+INSERT_CHUNK: Final = """
+    INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, text_sha256, text)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def supersede(sql: sqlite3.Connection, accession_number: str) -> int:
+    """Close the filing's current version, if there is one, and return the number of the next."""
+    row = sql.execute(
+        "SELECT filing, version FROM current_filings WHERE accession_number = ?", (accession_number,)
+    ).fetchone()
+    if row is None:
+        return 1
+    filing, version = row
+    sql.execute("UPDATE filings SET superseded_by_version = ? WHERE filing = ?", (version + 1, filing))
+    sql.execute(
+        "UPDATE labels SET word = word | ? WHERE key IN (SELECT key FROM chunks WHERE filing = ?)",
+        (TOMBSTONE, filing),
+    )
+    return int(version) + 1
+
+
+def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -> int | None:
+    """Add a version and return its row number."""
+    values = (
+        filing.accession_number,
+        version,
+        filing.form,
+        filing.company,
+        filing.filed,
+        filing.content_hash,
+        canonical_json(filing.facts, f"facts of filing {filing.accession_number}"),
+        canonical_json(filing.causes, f"causes of filing {filing.accession_number}"),
+        filing.public_at_source,
+        *(filing.quarantine or (None, None)),
+    )
+    return sql.execute(INSERT_FILING, values).lastrowid
+
+
+def insert_chunks(
+    sql: sqlite3.Connection, filing: int | None, chunks: Sequence[StoredChunk], *, ids: Iterable[str]
+) -> range:
+    """Add passages with their labels under the next free keys, and return those."""
+    first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
+    keys = range(first, first + len(chunks))
+    sql.executemany(
+        INSERT_CHUNK,
+        (
+            (key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), c.text_sha256, c.text)
+            for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
+        ),
+    )
+    sql.executemany(
+        "INSERT INTO labels (key, word, public_at) VALUES (?, ?, ?)",
+        ((key, as_int(c.word), as_int(c.public_at)) for key, c in zip(keys, chunks, strict=True)),
+    )
+    return keys
+
+
+def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.float32]) -> None:
+    """Add one vector a key."""
+    little_endian = vectors.astype("<f4", order="C", copy=False)
+    sql.executemany(
+        "INSERT INTO vectors (key, vector) VALUES (?, ?)",
+        ((key, vector.tobytes()) for key, vector in zip(keys, little_endian, strict=True)),
+    )
+
+
+def dim(sql: sqlite3.Connection) -> int | None:
+    """Return the length of the stored vectors, or None while there are none."""
+    row = sql.execute("SELECT length(vector) / 4 FROM vectors LIMIT 1").fetchone()
+    return None if row is None else int(row[0])
+
+
+def check_dim(sql: sqlite3.Connection, vectors: NDArray[np.float32]) -> None:
+    """Refuse vectors of another length than the stored ones."""
+    if len(vectors) and (stored := dim(sql)) not in (None, vectors.shape[1]):
+        raise InvalidArgument(
+            f"vectors have {vectors.shape[1]} dimensions, the store's have {stored}; use the embedder that "
+            "wrote it, or ingest into a new store"
+        )
+
+
+def raise_epoch(sql: sqlite3.Connection) -> None:
+    """Say that rows or labels have changed."""
+    sql.execute("UPDATE meta SET value = CAST(value + 1 AS TEXT) WHERE name = 'epoch'")
+
+
+def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
+    """Read a row of :data:`SELECT_FILING`."""
+    number, version, form, company, filed, digest, facts, causes, source, code, text = row
+    try:
+        return StoredFiling(
+            accession_number=number,
+            version=version,
+            form=form,
+            company=company,
+            filed=filed,
+            content_hash=digest,
+            facts=json.loads(facts),
+            causes=json.loads(causes),
+            public_at_source=source,
+            quarantine=None if code is None else (code, text),
+        )
+    except ValueError as error:
+        raise CorruptFile(
+            f"{path}: filing {number} was changed outside ({error}); restore a backup"
+        ) from error
+
+
+def stored_chunk(row: tuple[Any, ...], path: Path) -> StoredChunk:
+    """Read a row of :data:`SELECT_CHUNK`, and check that the text is the one that was stored."""
+    key, chunk_id, number, document, start, end, text, word, public_at, text_sha256 = row
+    chunk = StoredChunk(
+        key=key,
+        chunk_id=chunk_id,
+        accession_number=number,
+        document=document,
+        start=start,
+        end=end,
+        text=text,
+        word=word,
+        public_at=public_at,
+    )
+    if chunk.text_sha256 != text_sha256:
+        raise CorruptFile(f"{path}: the text of {chunk_id} was changed outside; restore a backup")
+    return chunk

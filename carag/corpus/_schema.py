@@ -1,0 +1,192 @@
+"""What a store file is: its tables, how it is told from other files, and SQLite's errors in CARAG's words.
+
+Nothing here knows what a row means to anybody.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import CaragError, CorruptFile, StoreLocked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+APPLICATION_ID: Final = int.from_bytes(b"CRAG")
+"""In the file's header, where ``file`` and SQLite look for it."""
+
+SCHEMA_VERSION: Final = 1
+
+PAGE_BYTES: Final = 16384
+"""A vector or a passage takes about 1 KiB; of these a page of 4 KiB holds three and wastes the rest."""
+
+TABLES: Final = (
+    """
+    CREATE TABLE meta (
+        name TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    """
+    CREATE TABLE filings (
+        filing INTEGER PRIMARY KEY,
+        accession_number TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        superseded_by_version INTEGER,      -- NULL in the current version
+        form TEXT NOT NULL,
+        company TEXT NOT NULL,
+        filed TEXT NOT NULL,
+        content_hash TEXT NOT NULL,
+        facts TEXT NOT NULL,                -- JSON
+        causes TEXT NOT NULL,               -- JSON
+        public_at_source TEXT NOT NULL,
+        quarantine_code TEXT,               -- NULL where a label was established
+        quarantine_text TEXT,
+        UNIQUE (accession_number, version)
+    ) STRICT""",
+    """
+    CREATE UNIQUE INDEX one_current_version ON filings (accession_number)
+        WHERE superseded_by_version IS NULL""",
+    """
+    CREATE VIEW current_filings AS SELECT * FROM filings WHERE superseded_by_version IS NULL""",
+    """
+    CREATE TABLE chunks (
+        key INTEGER PRIMARY KEY,            -- the index's key
+        chunk_id TEXT NOT NULL UNIQUE,
+        filing INTEGER NOT NULL REFERENCES filings,
+        document TEXT NOT NULL,
+        start_offset INTEGER NOT NULL,
+        end_offset INTEGER NOT NULL,
+        text_sha256 BLOB NOT NULL,
+        text TEXT NOT NULL
+    ) STRICT""",
+    """
+    CREATE INDEX chunks_of_filing ON chunks (filing)""",
+    # Labels and vectors lie apart from the text, so that reading all of either reads nothing else.
+    """
+    CREATE TABLE labels (
+        key INTEGER PRIMARY KEY REFERENCES chunks,
+        word INTEGER NOT NULL CHECK (word BETWEEN 0 AND 0xFFFFFFFF),
+        public_at INTEGER NOT NULL CHECK (public_at BETWEEN 0 AND 0xFFFFFFFF)
+    ) STRICT""",
+    """
+    CREATE TABLE vectors (
+        key INTEGER PRIMARY KEY REFERENCES chunks,
+        vector BLOB NOT NULL                -- float32, little-endian
+    ) STRICT""",
+    """
+    INSERT INTO meta (name, value) VALUES ('epoch', '0')""",
+)
+
+
+def connect(path: Path, *, timeout: float) -> sqlite3.Connection:
+    """Open an existing file with every guard SQLite has: it may have been written by an enemy."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        timeout=timeout,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    for pragma in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON", "synchronous = FULL"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool) -> None:
+    """Make the tables in an empty file, and refuse any file that is not exactly a store.
+
+    Raises
+    ------
+    CorruptFile
+        If the file belongs to another program or schema version, or its tables are not the store's.
+    """
+    if create and _is_blank(connection):
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        _use_wal(connection, path)
+        _create(connection)
+    application, version = _identity(connection)
+    if application != APPLICATION_ID:
+        raise CorruptFile(f"{path} is an SQLite file, but no corpus store; choose another path")
+    if version != SCHEMA_VERSION:
+        raise CorruptFile(
+            f"{path} has store schema {version}, this CARAG reads {SCHEMA_VERSION}; use the CARAG that wrote "
+            "it, or ingest into a new store"
+        )
+    if _definitions(connection) != _expected_definitions():
+        raise CorruptFile(f"{path} has tables, views or triggers that no store has; restore a backup")
+    _use_wal(connection, path)
+
+
+def _is_blank(connection: sqlite3.Connection) -> bool:
+    return _identity(connection) == (0, 0) and not _definitions(connection)
+
+
+def _identity(connection: sqlite3.Connection) -> tuple[int, int]:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    return application, connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def _definitions(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    return connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name").fetchall()
+
+
+def _expected_definitions() -> list[tuple[str, ...]]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        _create(connection)
+        return _definitions(connection)
+    finally:
+        connection.close()
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _is_blank(connection):  # and not made by another process in the meantime
+            for statement in TABLES:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise CaragError(
+            f"{path} lies where SQLite cannot keep a write-ahead log; choose a local file system"
+        )
+
+
+@contextmanager
+def translating(path: Path) -> Iterator[None]:
+    """Turn what SQLite or the system raises into CARAG's errors."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _translated(error, path) from error
+    except OSError as error:
+        raise CaragError(
+            f"cannot open {path}: {error.strerror}; check the path and its permissions"
+        ) from error
+
+
+def _translated(error: sqlite3.Error, path: Path) -> CaragError:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # the low byte is the primary code
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreLocked(f"{path} is held by another writer; wait until it is done, or stop it")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT) or "decode" in str(
+        error
+    ):
+        return CorruptFile(
+            f"{path} is damaged or no corpus store ({error}); restore a backup, or delete it and ingest anew"
+        )
+    if code == sqlite3.SQLITE_FULL:
+        return CaragError(f"no space left to write {path}; nothing was stored: free some and run again")
+    return CaragError(f"{path}: {error}; nothing was stored")

@@ -1,0 +1,293 @@
+"""Cutting a document into passages at the boundaries its author drew.
+
+A passage that stops inside a clause hides the exception from the condition, so cuts follow the text: before
+a heading, between paragraphs, before a numbered clause, after a sentence; only then at the end of a line,
+at a space, or, in text without any of these, anywhere.
+
+What lives here looks at characters alone: no forms, no labels, no storage.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["CHUNKER_VERSION", "Boundary", "Chunk", "boundaries", "chunk"]
+
+CHUNKER_VERSION: Final = "clause-1"
+"""Changes whenever the same text may be cut elsewhere; part of a filing's content hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage: ``text == document[start:end]``, with no whitespace at either end."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Boundary(IntEnum):
+    """Where a document may be cut; the smaller, the better."""
+
+    SECTION = 1
+    """Before ``Item 7.``, ``PART II``, ``Note 3.`` and their like."""
+    TITLE = 2
+    """Before a line in capitals or title case, or the label of a row set on a line of its own."""
+    PARAGRAPH = 3
+    """At a blank line; at every line of text that is not wrapped."""
+    CLAUSE = 4
+    """Before ``(a)``, ``1.``, ``(iv)`` or a bullet."""
+    SENTENCE = 5
+    SUBCLAUSE = 6
+    """Inside a sentence, after a semicolon or before an ``(a)``."""
+    ROW = 7
+    """At a line end: a table row, or wrapped text."""
+    DETACHED = 8
+    """At a line end below a heading: whatever keeps the two together is better, a torn line is worse."""
+    SPACE = 9
+
+
+def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
+    r"""Cut a document into passages.
+
+    From each start, the best kind of boundary within reach wins, and of its kind the one nearest to
+    `target`. Reach is half a target to `limit`, and ends half a target before the end of the document, so
+    that no sliver is left over.
+
+    Parameters
+    ----------
+    text : str
+        Any characters at all.
+    target, limit : int
+        Wanted and greatest passage length in characters, ``1 <= target <= limit``.
+
+    Returns
+    -------
+    list of Chunk
+        In order, disjoint, none longer than `limit`, together holding every non-whitespace character. Empty
+        where the text is only whitespace. The time is linear in the length of the text.
+
+    Raises
+    ------
+    InvalidArgument
+        If not ``1 <= target <= limit``.
+
+    Examples
+    --------
+    >>> text = "Item 1. Business\nWe sell to the U.S. Navy. We pay tax in May."
+    >>> [c.text for c in chunk(text, target=30, limit=44)]
+    ['Item 1. Business\nWe sell to the U.S. Navy.', 'We pay tax in May.']
+    """
+    if not 1 <= target <= limit:
+        raise InvalidArgument(f"target {target} and limit {limit}; want 1 <= target <= limit, in characters")
+    marks = list(boundaries(text))
+    positions = [position for position, _ in marks]
+    reach = max(1, target // 2)
+    start, end = _skip_space(text, 0), len(text.rstrip())
+    chunks: list[Chunk] = []
+    while start < end:
+        cut = end
+        if end - start > limit:
+            low, high = start + reach, min(start + limit, end - reach)
+            inside = marks[bisect_left(positions, low) : bisect_right(positions, high)]
+            cut = _best(inside, start + target) or _weak_cut(text, low, high, start + target)
+        passage = text[start:cut].rstrip()
+        chunks.append(Chunk(start, start + len(passage), passage))
+        start = _skip_space(text, cut)
+    return chunks
+
+
+def boundaries(text: str) -> Iterator[tuple[int, Boundary]]:
+    r"""Find every boundary better than a space, in order.
+
+    A position is where the later passage would begin.
+
+    Examples
+    --------
+    >>> [(at, kind.name) for at, kind in boundaries("One of two. And\n(a) this;\n(b) that.")]
+    [(12, 'SENTENCE'), (16, 'ROW'), (26, 'CLAUSE')]
+    """
+    above = ""
+    heads = blank = False
+    for match in _LINE.finditer(text):
+        line = match[0].strip()
+        if not line:
+            blank = True
+            continue
+        start = _skip_space(text, match.start())
+        heading = _heading(line)
+        if heading and (_goes_on(above, blank=blank) or _torn(text, match.end())):
+            heading = None
+        if above:
+            yield start, Boundary.DETACHED if heads else heading or _between(above, line, blank=blank)
+        if heading is None:
+            yield from _within(text, start, match.end())
+        if not _PAGE_BREAK.fullmatch(line):
+            above, blank = line, False
+            heads = heading is not None or _CLAUSE.fullmatch(line + " ") is not None
+
+
+_LINE: Final = re.compile(r"[^\n]+|\n(?=\n)")
+_SPACE: Final = re.compile(r"\s")
+_SOLID: Final = re.compile(r"\S")
+
+_WRAP: Final = 160
+"""No wrapped text is wider, so a longer line is a paragraph of its own."""
+_SHORTEST_HEADING: Final = 4
+_LONGEST_HEADING: Final = 120
+
+
+def _skip_space(text: str, at: int) -> int:
+    solid = _SOLID.search(text, at)
+    return solid.start() if solid else len(text)
+
+
+# --- headings ---------------------------------------------------------------------------------------------
+
+_SECTION: Final = re.compile(
+    r"""(?:item|part|section|article|note|chapter|annex|appendix|exhibit|schedule)
+        \s+ (?:\d{1,3}(?:\.\d+)*[a-z]?|[ivxl]{1,6}|[a-z]) (?:-\d+)?
+        (?: \s*[.:|–—-] | \s{2,} | \s*$ | \s+(?-i:[A-Z]) )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_CAPITALS: Final = re.compile(r"[^a-z|$%]*[A-Z]{3}[^a-z|$%]*(?<![.;,])")
+_TITLE_CASE: Final = re.compile(
+    r"""(?:[A-Z][\w'’&/().-]*[,:]?) (?:[ ](?:[A-Z(][\w'’&/().-]*[,:]?|[–—-]|&
+        |of|and|the|in|to|for|on|by|with|from|as|a|an|or|at|its|our))* (?<![.;,])""",
+    re.VERBOSE,
+)
+_PAGE_NUMBER: Final = re.compile(r"[\s.]\d{1,3}$")
+_PAGE_BREAK: Final = re.compile(
+    r"[-–—\s]*(?:(?:page\s)?[A-Z]?[ -]?\d{1,3}(?:\sof\s\d{1,3})?|<page>|table of contents)[-–—\s]*",
+    re.IGNORECASE,
+)
+"""Page numbers and running heads; the sentence above them goes on below."""
+
+
+def _heading(line: str) -> Boundary | None:
+    """Tell a heading from text; a line of a table of contents ends in a page number and heads nothing."""
+    if not _SHORTEST_HEADING <= len(line) <= _LONGEST_HEADING or line[0].islower():
+        return None
+    if _PAGE_BREAK.fullmatch(line):
+        return None
+    if _SECTION.match(line):
+        return None if _PAGE_NUMBER.search(line, 10) else Boundary.SECTION
+    if _CAPITALS.fullmatch(line) or _TITLE_CASE.fullmatch(line):
+        return None if _PAGE_NUMBER.search(line) else Boundary.TITLE
+    return None
+
+
+def _goes_on(above: str, *, blank: bool) -> bool:
+    """Whether wrapped text goes on below this line: then ``Item 7`` there is a reference, not a heading."""
+    return not blank and 40 < len(above) <= _WRAP and (above[-1].islower() or above[-1] in ",-–—")
+
+
+def _torn(text: str, end: int) -> bool:
+    """Whether the line that ends here goes on in lower case: a torn sentence, not a heading."""
+    below = _skip_space(text, end)
+    return text[below : below + 1].islower()
+
+
+# --- lines, clauses and sentences -------------------------------------------------------------------------
+
+_CLAUSE: Final = re.compile(
+    r"(?:\((?:[A-Za-z]|[ivxlIVXL]{1,5}|\d{1,2})\)|(?:\d{1,2}(?:\.\d{1,2})*|[A-Za-z]|[ivx]{1,4})[.)]|[•●▪■○·*–-])\s"
+)
+_CLAUSE_MAY_FOLLOW: Final = re.compile(r"(?:[.:;,!?)]|\b(?:and|or))$")
+_STOP: Final = re.compile(
+    r"""[.!?;,:。！？](?:
+        (?<=[.!?])['"”’)\]]*\s+(?=['"“‘(\[]?[A-Z0-9À-Þ•])   # a sentence ends
+      | (?<=[。！？])[”」』）]*\s*                           # so it does where no spaces are written
+      | (?<=;)\s+                                         # a clause ends
+      | (?<=[,:])\s+(?=\([A-Za-z0-9]{1,4}\)\s)            # an enumerated clause begins
+    )""",
+    re.VERBOSE,
+)
+_ABBREVIATED: Final = re.compile(
+    r"""(?:^|[\s(\["'“‘/-])(?:
+            (?:[A-Za-z]\.)*[A-Za-z]                                   # J. Smith, U.S., e.g.
+          | Inc|Corp|Cos?|Ltd|Bros|Assn|Dept|Ph\.D|Esq|[JS]r
+          | Mrs?|Ms|Dr|Messrs|Prof|Hon|Gov|Gen|Sen|Rep|Ste?|Ave|Blvd
+          | Nos?|Secs?|Arts?|Regs?|Figs?|Vol|Pub|Stat|Fed|Supp|pp|para
+          | vs|cf|al|etc|approx|est|incl
+          | Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec
+          | (?<=Item\s|Note\s|Part\s)\d{1,2}[A-Z]?                    # Item 7A.
+        )\.$
+      | (?:^|[.!?:;]\s)\(?\d{1,2}\.$                                 # the 3. of a numbered clause""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LONGEST_ABBREVIATION: Final = 12
+
+
+def _between(above: str, below: str, *, blank: bool) -> Boundary:
+    ended = _ends_sentence(above)
+    apart = blank or len(above) > _WRAP or len(below) > _WRAP
+    if apart and (ended or not (below[0].islower() or _PAGE_BREAK.fullmatch(below))):
+        return Boundary.PARAGRAPH
+    if _CLAUSE.match(below) and _CLAUSE_MAY_FOLLOW.search(above):
+        return Boundary.CLAUSE
+    return Boundary.SENTENCE if ended else Boundary.ROW
+
+
+def _within(text: str, start: int, end: int) -> Iterator[tuple[int, Boundary]]:
+    for stop in _STOP.finditer(text, start, end):
+        mark, cut, stopped = text[stop.start()], stop.end(), stop.start() + 1
+        if cut == end:
+            continue
+        if mark in ";,:":
+            yield cut, Boundary.SUBCLAUSE
+        elif mark != "." or not _abbreviated(text[max(start, stopped - _LONGEST_ABBREVIATION) : stopped]):
+            yield cut, Boundary.CLAUSE if _CLAUSE.match(text, cut) else Boundary.SENTENCE
+
+
+def _ends_sentence(line: str) -> bool:
+    return line.rstrip("'\"”’)]」』）")[-1:] in tuple(".!?:;。！？") and not _abbreviated(
+        line[-_LONGEST_ABBREVIATION:]
+    )
+
+
+def _abbreviated(tail: str) -> bool:
+    return _ABBREVIATED.search(tail) is not None
+
+
+# --- the choice -------------------------------------------------------------------------------------------
+
+
+def _best(marks: list[tuple[int, Boundary]], ideal: int) -> int | None:
+    if not marks:
+        return None
+    return min(marks, key=lambda mark: (mark[1], abs(mark[0] - ideal)))[0]
+
+
+def _weak_cut(text: str, low: int, high: int, ideal: int) -> int:
+    """Cut at a space, else anywhere that leaves a character whole."""
+    spaces = [(match.end(), Boundary.SPACE) for match in _SPACE.finditer(text, low - 1, high)]
+    return _best(spaces, ideal) or _whole_character(text, low, min(ideal, high))
+
+
+def _whole_character(text: str, low: int, cut: int) -> int:
+    """Move a cut before the character it would break: an accent, an emoji sequence, a surrogate pair."""
+    for at in range(cut, max(low, cut - 32), -1):
+        if not _joined(text[at - 1], text[at]):
+            return at
+    return cut
+
+
+def _joined(left: str, right: str) -> bool:
+    zero_width_joiner = "\u200d"
+    return (
+        unicodedata.category(right)[0] == "M"
+        or zero_width_joiner in (left, right)
+        or "\U0001f3fb" <= right <= "\U0001f3ff"
+        or ("\ud800" <= left <= "\udbff" and "\udc00" <= right <= "\udfff")
+    )

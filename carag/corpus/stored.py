@@ -1,0 +1,189 @@
+"""What the store holds, as values: a labelled filing, its passages, and the checks on their way in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.policy import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Counts", "StoredChunk", "StoredFiling", "content_hash"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFiling:
+    """A filing as it was labelled."""
+
+    accession_number: str
+    form: str
+    """Empty where unknown, as are `company` and `filed`."""
+    company: str
+    filed: str
+    """ISO date."""
+    content_hash: str
+    """Of everything the rows depend on; see :func:`content_hash`."""
+    facts: Mapping[str, Any]
+    """What labelling read, as JSON values; it reads them again when a later filing may change the label."""
+    causes: Mapping[str, Any]
+    """Why the label is what it is, as JSON values."""
+    public_at_source: str
+    """Where the passages' ``public_at`` comes from."""
+    quarantine: tuple[str, str] | None = None
+    """Stable code and explanation; None where a label was established."""
+    version: int = 0
+    """1, 2, ... in order of arrival, given by the store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredChunk:
+    """A passage with its label."""
+
+    document: str
+    """``<TYPE>`` of the document, such as ``EX-99.1``."""
+    start: int
+    end: int
+    """Character offsets in that document's text."""
+    text: str
+    word: int
+    """The policy word, version bits included."""
+    public_at: int
+    """Minutes since the epoch."""
+    key: int = -1
+    """The index's key, given by the store; so are the chunk id and the accession number."""
+    chunk_id: str = ""
+    """``<accession number>:<ordinal>``; ``<accession number>.v2:<ordinal>`` in a second version."""
+    accession_number: str = ""
+
+    @property
+    def text_sha256(self) -> bytes:
+        """SHA-256 of the text's UTF-8."""
+        return hashlib.sha256(self.text.encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the store holds, superseded versions left out."""
+
+    filings: int
+    chunks: int
+    quarantined: Mapping[str, int]
+    """Filings by quarantine code."""
+
+
+def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str) -> str:
+    """Hash all that a filing's rows depend on, so that a second run can tell what changed.
+
+    A modification date cannot: a document changed twice in a day would keep its first version.
+
+    Parameters
+    ----------
+    facts : mapping
+        Header facts as JSON values.
+    texts : iterable of str
+        The documents' texts, in order.
+    version : str
+        The versions of chunker and labels.
+
+    Returns
+    -------
+    str
+        SHA-256 in hex of the canonical JSON of the three.
+
+    Examples
+    --------
+    >>> content_hash({"form": "10-K"}, ["Item 1."], version="1")[:16]
+    'd78c9cc114413c38'
+    """
+    text = canonical_json([version, facts, list(texts)], "content")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def canonical_json(value: object, what: str) -> str:
+    """Write JSON in the one way that is hashed: sorted keys, no spaces, ASCII."""
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgument(f"{what} cannot be written as JSON: {error}; want JSON values only") from error
+
+
+# --- checks on the way in; each raises InvalidArgument ----------------------------------------------------
+
+_VERSIONED: Final = re.compile(r"\.v\d+$")
+_UINT32: Final = 1 << 32
+
+
+def check_filing(filing: StoredFiling) -> None:
+    """Check that a filing can be stored and found again."""
+    number = filing.accession_number
+    for name in ("accession_number", "form", "company", "filed", "content_hash", "public_at_source"):
+        check_text(getattr(filing, name), f"{name} of filing {number!r}")
+    for part in filing.quarantine or ():
+        check_text(part, f"quarantine of filing {number!r}")
+    if not number or _VERSIONED.search(number):
+        raise InvalidArgument(
+            f"accession number {number!r} is empty or ends like a version; chunk ids would not be unique"
+        )
+
+
+def check_chunk(chunk: StoredChunk) -> None:
+    """Check one passage: text, offsets, label and time."""
+    what = f"passage {chunk.document} {chunk.start}:{chunk.end}"
+    check_text(chunk.document, f"document of {what}")
+    check_text(chunk.text, f"text of {what}")
+    check_integer(chunk.start, f"start of {what}")
+    check_integer(chunk.end, f"end of {what}")
+    if not chunk.text or chunk.start < 0 or chunk.end - chunk.start != len(chunk.text):
+        raise InvalidArgument(f"{what} has {len(chunk.text)} characters; want end - start, and at least one")
+    check_word(chunk.word, what)
+    if not 0 <= check_integer(chunk.public_at, f"public_at of {what}") < _UINT32:
+        raise InvalidArgument(f"{what} has public_at {chunk.public_at}; want minutes in 0 <= m < 2**32")
+
+
+def check_word(word: int, what: str) -> None:
+    """Check that a word is labelled under the current vocabulary."""
+    if not 0 <= check_integer(word, f"word of {what}") < _UINT32 or word >> 27 & 7 != SCHEMA_VERSION:
+        raise InvalidArgument(
+            f"{what} has word {word:#x}, which is no label of vocabulary version {SCHEMA_VERSION}; "
+            "label it, or set the quarantine bit on a labelled word"
+        )
+
+
+def check_vectors(vectors: object, count: int) -> None:
+    """Check that there is one finite float32 vector a passage."""
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.ndim != 2:
+        shape = (
+            f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
+        )
+        raise InvalidArgument(f"vectors are {shape}; want a float32 array (n, dim)")
+    if len(vectors) != count or (count and not vectors.shape[1]):
+        raise InvalidArgument(f"vectors are {vectors.shape} for {count} passages; want one vector a passage")
+    if not np.isfinite(vectors).all():
+        raise InvalidArgument("a vector holds NaN or infinity; the embedder failed on one of the passages")
+
+
+def check_integer(value: int, what: str) -> int:
+    """Check for an integer, numpy's included."""
+    try:
+        return as_int(value)
+    except TypeError:
+        raise InvalidArgument(f"{what} is {value!r}; want an integer") from None
+
+
+def check_text(value: object, what: str) -> None:
+    """Check for text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{what} is {type(value).__name__}; want text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{what} holds half of a surrogate pair; replace it when reading") from error
