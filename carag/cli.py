@@ -24,8 +24,8 @@ from rich.table import Table
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
 
 if TYPE_CHECKING:
+    from carag.answers import Answer, Explanation
     from carag.audit import Outcome
-    from carag.engine import Answer, Explanation
     from carag.policy import Session
     from carag.retrieval import Withheld
 
@@ -125,7 +125,9 @@ def ingest(
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="A question in plain words. It can only tighten the policy.")],
+    question: Annotated[
+        str, typer.Argument(help="A question in plain words. It can only tighten the policy.")
+    ],
     store: Store,
     role: Role,
     purpose: Purpose,
@@ -190,7 +192,9 @@ def verify(
     receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt to check.")],
     key: Annotated[
         str,
-        typer.Option("--key", metavar="VKEY_OR_FILE", help="The log's public key (vkey), or a file holding it."),
+        typer.Option(
+            "--key", metavar="VKEY_OR_FILE", help="The log's public key (vkey), or a file holding it."
+        ),
     ],
     as_json: AsJson = False,
 ) -> int:
@@ -282,15 +286,17 @@ def _print_json(value: object) -> None:
 def _show_answer(answer: Answer, receipt: Path | None) -> None:
     _out.print(Panel(escape(answer.text), title=answer.outcome.value, title_align="left"))
     if answer.citations:
-        table = Table("", "chunk", "form", "filer", "filed", "similarity", box=None, header_style="dim")
-        for number, citation in enumerate(answer.citations, start=1):
+        table = Table(box=None, header_style="dim")
+        for heading in ("", "chunk", "form", "document", "filer", "filed"):
+            table.add_column(heading, no_wrap=heading != "filer", overflow="fold")
+        for cited in answer.citations:
             table.add_row(
-                f"[{number}]",
-                citation.chunk_id,
-                citation.form,
-                citation.company,
-                citation.filed,
-                f"{citation.similarity:.3f}",
+                f"\\[{cited.number}]",
+                cited.chunk_id,
+                cited.form,
+                cited.document,
+                escape(cited.company),
+                cited.filed,
             )
         _out.print(table)
     _show_withheld(answer.withheld)

@@ -19,7 +19,7 @@ from carag.corpus import CorpusStore
 from carag.errors import InvalidArgument, Refused
 from carag.generation import Answered, Extractive, GuardedGenerator
 from carag.ingest import Ingestor, IngestReport, no_progress
-from carag.policy import PolicyTable, infer, reasons
+from carag.policy import PolicyTable, Session, bit_names, infer, reasons
 from carag.recorder import Recorder, Request, microseconds
 from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
 
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
+    from carag.corpus import StoredChunk
     from carag.generation import Generator
     from carag.ingest import Progress
-    from carag.policy import Decision, Session
+    from carag.policy import Decision
     from carag.retrieval import Embedder
 
 __all__ = ["Engine"]
@@ -192,10 +193,12 @@ class Engine:
         with self._recorder.failures(request, decision):
             evidence = self._retriever.retrieve(request.text, decision, _K)
             result = self._guarded.answer(request.text, evidence)
-        answered = isinstance(result, Answered)
-        outcome = Outcome.ANSWER if answered else Outcome.DECLINE
-        why = "ANSWERED" if answered else result.code.value
-        citations = result.citations if answered else ()
+        if isinstance(result, Answered):
+            outcome, why, text, handed_out = Outcome.ANSWER, "ANSWERED", result.text, result.text
+            citations, complete = result.citations, result.complete
+        else:
+            outcome, why, text, handed_out = Outcome.DECLINE, result.code.value, result.message, None
+            citations, complete = (), True
         receipt = self._recorder.access(
             request,
             decision,
@@ -204,7 +207,7 @@ class Engine:
             models=self._models,
             evidence=evidence,
             snapshot=self._ingestor.snapshot,
-            answer=result.text if answered else None,
+            answer=handed_out,
             cited={citation.chunk_id for citation in citations},
         )
         return Answer(
@@ -213,9 +216,9 @@ class Engine:
             receipt,
             passages=evidence.passages,
             withheld=evidence.withheld,
-            text=result.text if answered else result.message,
+            text=text,
             citations=citations,
-            complete=not answered or result.complete,
+            complete=complete,
         )
 
     def retrieve(self, question: str, session: Session, k: int = _K) -> Retrieval:
@@ -262,7 +265,7 @@ class Engine:
             receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
             return Explanation(Outcome.REFUSE, decision.code, receipt, text=str(decision))
         with self._recorder.failures(request, decision):
-            chunk = self._store.chunk(request.text)
+            chunk = self._find(request.text)
         hidden = (
             () if chunk is None else reasons(chunk.word, chunk.public_at, decision.policy, decision.as_of)
         )
@@ -274,7 +277,7 @@ class Engine:
         verdict = "hidden from" if hidden else "admissible for"
         text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
         why = "HIDDEN" if hidden else "ADMISSIBLE"
-        causes = self._store.filing(chunk.accession_number).causes
+        causes = self._causes(chunk)
         receipt = self._recorder.access(request, decision, outcome=Outcome.ANSWER, why=why, answer=text)
         return Explanation(Outcome.ANSWER, why, receipt, text=text, reasons=hidden, causes=causes)
 
@@ -308,6 +311,18 @@ class Engine:
             raise InvalidArgument(f"session is {session!r}; want a carag.Session")
         return Request(kind, text, session, self._clock())
 
+    def _find(self, chunk_id: str) -> StoredChunk | None:
+        try:
+            return self._store.chunk(chunk_id)
+        except InvalidArgument:  # no such chunk: for explain that is an answer
+            return None
+
+    def _causes(self, chunk: StoredChunk) -> tuple[str, ...]:
+        """How the chunk's filing earned the bits that this chunk has."""
+        filing = self._store.filing(chunk.accession_number)
+        held = bit_names(chunk.word)
+        return tuple(f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
+
     def _decide(self, request: Request) -> Decision | Refused:
         try:
             return infer(request.session, self._table, now=request.started)
@@ -320,7 +335,7 @@ def _system_clock() -> datetime:
 
 
 def _choose(wanted: str | Embedder | None, store: CorpusStore) -> Embedder:
-    """The store's own embedder, or for a new store the one wanted; never two in one store."""
+    """Take the store's own embedder, or for a new store the one wanted; never two in one store."""
     kept = store.meta_get("embedder")
     if wanted is None:
         wanted = kept or DEFAULT_EMBEDDER

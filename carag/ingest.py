@@ -15,11 +15,10 @@ from carag.audit import StateTree
 from carag.corpus import (
     CHUNKER_VERSION,
     LABELLER_VERSION,
-    STATE_BITS,
     Filing,
     FilingFacts,
     Label,
-    Problem,
+    ReadKind,
     StoredChunk,
     StoredFiling,
     chunk,
@@ -28,10 +27,12 @@ from carag.corpus import (
     label,
     read_filings,
     state_bits,
+    total_bytes,
 )
 from carag.errors import CorruptFile
 from carag.index import Index
-from carag.policy import TOMBSTONE
+from carag.policy import TOMBSTONE, bits_of
+from carag.retrieval import headed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["IngestReport", "Ingestor", "Progress", "no_progress"]
 
+_STATE_BITS: Final = bits_of(["AMENDED", "SUPERSEDED", "NON_RELIANCE", "NOT_LATEST", "LATE", "DELISTED"])
+"""What later filings say of earlier ones."""
 _EMBED_BATCH: Final = 2048
 _INDEX_BATCH: Final = 4096
 _SAVE_EVERY: Final = 1 << 16
@@ -75,6 +78,11 @@ class IngestReport:
     """Filings in quarantine by reason, in the whole store."""
     total_filings: int = 0
     total_chunks: int = 0
+
+    @property
+    def filings(self) -> int:
+        """Filings read."""
+        return self.added + self.changed + self.unchanged
 
     @property
     def wrote(self) -> bool:
@@ -133,23 +141,24 @@ class Ingestor:
 
     def _store_filings(self, path: Path, report: IngestReport, progress: Progress) -> None:
         batch = _Batch(self._store, self.embedder)
-        for found in read_filings(path):
-            if isinstance(found, Problem):
-                report.problems.append(str(found))
+        total = total_bytes(path)
+        for outcome in read_filings(path):
+            progress("filings", outcome.bytes_read, total, f"{report.filings} read, {report.chunks} chunks")
+            if outcome.filing is None:
+                whether = "skipped" if outcome.kind is ReadKind.SKIPPED else "broken"
+                report.problems.append(f"{outcome.where}: {whether}: {outcome.reason}")
                 continue
-            known = self._store.content_hash(found.accession_number)
-            labelled = label(found)
-            filing = _describe(found, labelled)
+            labelled = label(outcome.filing)
+            filing = _describe(outcome.filing, labelled)
+            known = self._store.content_hash(filing.accession_number)
             if known == filing.content_hash:
                 report.unchanged += 1
-            else:
-                chunks = _cut(found, labelled)
-                report.changed += known is not None
-                report.added += known is None
-                report.chunks += len(chunks)
-                batch.add(filing, chunks)
-            done = report.unchanged + report.changed + report.added
-            progress("filings", done, 0, f"{done} read, {report.chunks} chunks to store")
+                continue
+            chunks = _cut(outcome.filing, labelled)
+            report.changed += known is not None
+            report.added += known is None
+            report.chunks += len(chunks)
+            batch.add(filing, chunks)
         batch.flush()
 
     def _apply_events(self) -> int:
@@ -160,7 +169,7 @@ class Ingestor:
         for fact in facts:
             state = states.get(fact.accession_number)
             keys, words, _ = self._store.filing_labels(fact.accession_number)
-            wanted = (words & ~np.uint32(STATE_BITS)) | np.uint32(state.bits if state else 0)
+            wanted = (words & ~np.uint32(_STATE_BITS)) | np.uint32(state.bits if state else 0)
             moved = wanted != words
             changes.extend(zip(keys[moved].tolist(), wanted[moved].tolist(), strict=True))
         return self._store.relabel(changes) if changes else 0
@@ -241,8 +250,14 @@ class _Batch:
             self.flush()
 
     def flush(self) -> None:
-        texts = [chunk.text for _, chunks in self._waiting for chunk in chunks]
-        vectors = self._embedder.embed_documents(texts) if texts else np.empty((0, self._embedder.dim), np.float32)
+        texts = [
+            headed(chunk.text, company=filing.company, form=filing.form, filed=filing.filed)
+            for filing, chunks in self._waiting
+            for chunk in chunks
+        ]
+        vectors = (
+            self._embedder.embed_documents(texts) if texts else np.empty((0, self._embedder.dim), np.float32)
+        )
         done = 0
         for filing, chunks in self._waiting:
             self._store.put(filing, chunks, vectors[done : done + len(chunks)])
@@ -259,7 +274,7 @@ def _describe(filing: Filing, labelled: Label) -> StoredFiling:
         company=filing.company,
         filed=filing.filed.isoformat() if filing.filed else "",
         content_hash=content_hash(
-            facts | {"word": labelled.word, "public_at": labelled.public_at},
+            facts | {"company": filing.company, "word": labelled.word},
             [document.text for document in filing.documents],
             version=f"{CHUNKER_VERSION}.{LABELLER_VERSION}",
         ),

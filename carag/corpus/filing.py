@@ -37,9 +37,12 @@ class Filing:
     None)."""
     form: str | None
     """``CONFORMED SUBMISSION TYPE``, with ``/A`` where amended."""
+    source_id: str = ""
+    """What the source calls the filing: a dataset row's ``id``, a file's name."""
     company: str = ""
     ciks: tuple[int, ...] = ()
-    """``CENTRAL INDEX KEY`` of every filer, issuer and subject company (not of the filing agent)."""
+    """``CENTRAL INDEX KEY`` of every filer, issuer, subject company and reporting owner. Neither the filing
+    agent nor a ``FILED BY`` party: an exchange files a Form 25-NSE, and is not the one delisted."""
     filed: date | None = None
     """``FILED AS OF DATE``."""
     period: date | None = None
@@ -53,17 +56,24 @@ class Filing:
     released: date | None = None
     """``PUBLIC-REL-DATE``: when a confidential submission or staff letter became public."""
     items: tuple[str, ...] = ()
-    """8-K item numbers, such as ``2.02``."""
+    """8-K item numbers of today's form, such as ``2.02``; what could not be read as one stands verbatim."""
     business_codes: tuple[str, ...] = ()
-    """EDGAR state and country codes of the business addresses, one a filer where stated."""
+    """EDGAR state and country codes of the business addresses, one a filer where stated. A filer that states
+    neither this nor an incorporation code contributes an empty string."""
     incorporation_codes: tuple[str, ...] = ()
     """EDGAR codes of the states or countries of incorporation."""
+    address_countries: tuple[str, ...] = ()
+    """``dei:EntityAddressCountry``: ISO 3166 codes, or English names, never EDGAR codes."""
     sics: tuple[str, ...] = ()
     """``STANDARD INDUSTRIAL CLASSIFICATION`` codes."""
     party_roles: tuple[str, ...] = ()
     """Blocks of the header: ``FILER``, ``ISSUER``, ``REPORTING-OWNER``, ``SUBJECT COMPANY``, ``FILED BY``."""
+    reporting_person_types: tuple[str, ...] = ()
+    """``typeOfReportingPerson`` of a Schedule 13D or 13G: ``IN`` is an individual."""
     file_numbers: tuple[str, ...] = ()
+    """``SEC FILE NUMBER``."""
     exchanges: tuple[str, ...] = ()
+    """``dei:SecurityExchangeName``, or the exchanges the source lists."""
     filer_category: str = ""
     emerging_growth: bool | None = None
     """``dei:EntityEmergingGrowthCompany``."""
@@ -75,10 +85,10 @@ class Filing:
 
     @property
     def base_form(self) -> str:
-        """The form without its ``/A``; empty where the form is unknown."""
-        return (self.form or "").removesuffix("/A")
+        """The form without its ``/A``, in capitals; empty where the form is unknown."""
+        return " ".join((self.form or "").upper().split()).removesuffix("/A").strip()
 
     @property
     def is_amendment(self) -> bool:
         """Whether the form ends in ``/A``."""
-        return (self.form or "").endswith("/A")
+        return (self.form or "").strip().upper().endswith("/A")

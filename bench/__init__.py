@@ -1,0 +1,1 @@
+"""Measurements: seeded, repeatable, committed with their results. Imports carag; never imported by it."""

@@ -1,0 +1,1 @@
+"""The index measured: conformance against an oracle, recall against hnswlib."""

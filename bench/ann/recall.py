@@ -1,0 +1,213 @@
+"""Recall of the unfiltered graph against hnswlib's, at the same M, efConstruction and ef.
+
+::
+
+    python -m bench.ann.recall --out bench/ann/results/recall.json
+
+The data are seeded: 26,595 vectors of 1,024 dimensions from a mixture of local subspaces, with the intrinsic
+dimension and the difficulty of text embeddings. Queries come from the same mixture and are not in the index.
+Both libraries build with one thread; recall counts rows by their true similarity, so ties are fair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bench.ann.conformance import cpu_name
+from carag.errors import MissingExtra
+from carag.index import Index, kernels
+from carag.policy import Mask, policy_word
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Mixture", "Report", "Score", "intrinsic_dimension", "measure", "mixture"]
+
+K: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Parameters of the data; the defaults are what the numbers in ``results`` are about."""
+
+    rows: int = 26_595
+    dim: int = 1_024
+    queries: int = 500
+    seed: int = 7
+    clusters: int = 60
+    local_dim: int = 44
+    spread: tuple[float, float] = (0.5, 3.0)
+    """Range of the radius of a cluster, in distances between centres; drawn log-uniformly."""
+    noise: float = 0.3
+    """Length of the full-dimensional noise of a row."""
+    outliers: float = 0.2
+    """Share of rows with ``outlier_noise`` instead."""
+    outlier_noise: float = 2.0
+
+
+def mixture(of: Mixture) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Draw unit vectors, ``(rows, dim)``, and queries of the same kind, ``(queries, dim)``."""
+    rng = np.random.default_rng(of.seed)
+    total = of.rows + of.queries
+    centres = rng.standard_normal((of.clusters, of.dim))
+    sizes = rng.multinomial(total, rng.dirichlet(np.ones(of.clusters)))
+    radii = np.exp(rng.uniform(*np.log(of.spread), of.clusters))
+    parts = [
+        centre
+        + radius
+        * rng.standard_normal((size, of.local_dim))
+        @ rng.standard_normal((of.local_dim, of.dim))
+        / np.sqrt(of.local_dim)
+        for centre, size, radius in zip(centres, sizes, radii, strict=True)
+    ]
+    points = np.vstack(parts)
+    noise = np.where(rng.random(total) < of.outliers, of.outlier_noise, of.noise)
+    points += noise[:, np.newaxis] * rng.standard_normal(points.shape)
+    points = points[rng.permutation(total)].astype(np.float32)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return points[: of.rows], points[of.rows :]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One library at one ef."""
+
+    recall: float
+    """Mean recall@10 over the queries."""
+    worst: float
+    """Recall of the worst query."""
+    milliseconds: float
+    """Median time of one query on one thread, one call each."""
+    scored: float | None = None
+    """Mean share of the rows whose vector was scored; the largest of a query in ``scored_most``."""
+    scored_most: float | None = None
+    fallbacks: int | None = None
+    """Queries that became exact scans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Both libraries on the same data."""
+
+    rows: int
+    dim: int
+    queries: int
+    M: int
+    ef_construction: int
+    intrinsic_dimension: float
+    build_seconds: dict[str, float]
+    scores: dict[str, dict[str, Score]]
+    """By ``ef=...``, then by library."""
+
+
+def measure(
+    vectors: NDArray[np.float32],
+    queries: NDArray[np.float32],
+    *,
+    efs: tuple[int, ...] = (24, 64),
+    M: int = 32,  # noqa: N803 - the paper's name
+    ef_construction: int = 200,
+) -> Report:
+    """Build both libraries on one thread and compare them at each ef."""
+    similarities = queries.astype(np.float64) @ vectors.T.astype(np.float64)
+    bar = -np.partition(-similarities, K - 1, axis=1)[:, K - 1]
+
+    def recall(found: NDArray[np.int64]) -> NDArray[np.float64]:
+        got = np.take_along_axis(similarities, found, axis=1)
+        return np.mean(got >= bar[:, np.newaxis] - 1e-6, axis=1)
+
+    begin = time.perf_counter()
+    index = Index(vectors.shape[1], M=M, ef_construction=ef_construction)
+    index.add(vectors, np.full(len(vectors), policy_word(0)))
+    built = time.perf_counter() - begin
+    begin = time.perf_counter()
+    peer = _hnswlib(vectors, M, ef_construction)
+    peer_built = time.perf_counter() - begin
+
+    scores: dict[str, dict[str, Score]] = {}
+    for ef in efs:
+        answer = index.search(queries, K, Mask(), plan="graph", ef_search=ef)
+        scored = answer.stats.distance_computations / len(vectors)
+        ours = recall(answer.keys)
+        peer.set_ef(ef)
+        theirs = recall(peer.knn_query(queries, K, num_threads=1)[0].astype(np.int64))
+        scores[f"ef={ef}"] = {
+            "carag": Score(
+                recall=round(float(ours.mean()), 4),
+                worst=float(ours.min()),
+                milliseconds=_median_ms(
+                    lambda q, ef=ef: index.search(q, K, Mask(), plan="graph", ef_search=ef), queries
+                ),
+                scored=round(float(scored.mean()), 4),
+                scored_most=round(float(scored.max()), 4),
+                fallbacks=int(answer.stats.fallbacks.sum()),
+            ),
+            "hnswlib": Score(
+                recall=round(float(theirs.mean()), 4),
+                worst=float(theirs.min()),
+                milliseconds=_median_ms(lambda q: peer.knn_query(q, K, num_threads=1), queries),
+            ),
+        }
+    return Report(
+        rows=len(vectors),
+        dim=vectors.shape[1],
+        queries=len(queries),
+        M=M,
+        ef_construction=ef_construction,
+        intrinsic_dimension=round(intrinsic_dimension(similarities), 1),
+        build_seconds={"carag": round(built, 1), "hnswlib": round(peer_built, 1)},
+        scores=scores,
+    )
+
+
+def intrinsic_dimension(similarities: NDArray[np.float64], neighbours: int = 100) -> float:
+    """Estimate the local intrinsic dimension: Levina & Bickel 2004, over each query's nearest rows."""
+    nearest = -np.sort(-similarities, axis=1)[:, :neighbours]
+    distances = np.sqrt(np.maximum(2.0 - 2.0 * nearest, 1e-12))
+    return float(np.mean(1.0 / np.mean(np.log(distances[:, -1:] / distances[:, :-1]), axis=1)))
+
+
+def _median_ms(search: Callable[[NDArray[np.float32]], object], queries: NDArray[np.float32]) -> float:
+    times = []
+    for query in queries:
+        begin = time.perf_counter()
+        search(query)
+        times.append(time.perf_counter() - begin)
+    return round(1_000 * float(np.median(times)), 3)
+
+
+def _hnswlib(vectors: NDArray[np.float32], M: int, ef_construction: int) -> Any:  # noqa: N803
+    try:
+        import hnswlib
+    except ImportError as error:
+        raise MissingExtra("hnswlib is not installed; install carag-engine[bench]") from error
+    peer = hnswlib.Index("ip", vectors.shape[1])
+    peer.init_index(len(vectors), M=M, ef_construction=ef_construction, random_seed=0)
+    peer.add_items(vectors, num_threads=1)
+    return peer
+
+
+def main() -> None:
+    """Measure the full data set and write what was found."""
+    parser = argparse.ArgumentParser(description="Compare the unfiltered graph with hnswlib's.")
+    parser.add_argument("--rows", type=int, default=Mixture.rows)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    of = Mixture(rows=options.rows)
+    report = asdict(measure(*mixture(of)))
+    report |= {"mixture": asdict(of), "kernel": kernels.active(), "cpu": cpu_name()}
+    print(json.dumps(report, indent=2))
+    if options.out:
+        options.out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

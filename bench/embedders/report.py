@@ -1,0 +1,157 @@
+"""The measured rows as a page for the documentation."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bench.embedders.measure import K
+from carag.retrieval.gate import CALIBRATIONS, Calibration
+
+if TYPE_CHECKING:
+    from bench.embedders.measure import Estimate, Gate, Latency, Quality
+    from bench.embedders.pool import Pool
+
+__all__ = ["SMALL_CORPUS", "Row", "report"]
+
+SMALL_CORPUS: Final = 600
+"""Chunks of the simulated small corpus."""
+MOST_INGEST_SECONDS: Final = 60
+MOST_QUERY_MILLISECONDS: Final = 15
+ROOT: Final = Path(__file__).parents[2]
+
+_PAGE: Final = """\
+# Which embedder is the default
+
+Written by `python -m bench.embedders`; do not edit.
+
+| embedder | recall@{k} | MRR | query p50 / p95 | {small} chunks | chunks/s | dim | files | licence |
+|---|---|---|---|---|---|---|---|---|
+{quality}
+
+n = {n} questions; intervals are 95 % percentile bootstrap over questions.
+
+**Default: `{best}`**, the best recall@{k} among those with a query p95 of at most {milliseconds} ms that
+embed the small corpus in at most {seconds} s.
+
+## The confidence gate
+
+| embedder | threshold | in scope, declined | {strangers} |
+|---|---|---|{rule}
+{gates}
+
+The threshold is the highest multiple of 0.01 that declines at most 5 % of the in-scope questions, by the
+best similarity over the pool. The similarities of in-scope and out-of-scope questions overlap: at this price
+the gate stops a part of the questions that filings do not answer, and few of those in the same language of
+financial regulation. What passes meets the generator's own refusal next.
+
+## Settings
+
+- {n} questions (FinanceBench, open part, and the Mobileye retrieval gold set) whose evidence the pool holds;
+  {dropped} more were left out because no chunk holds any of theirs.
+- recall@{k}: the share of a question's pieces of evidence that some chunk among the first {k} holds. MRR: the
+  mean reciprocal rank of the first chunk that holds any.
+- Pool: {chunks:,} chunks of about 1,000 characters (`carag.corpus.chunking.chunk`), each embedded under its
+  filing's company, form and date (`carag.retrieval.embedders.headed`): every chunk that holds evidence, a
+  seeded sample of its filings' other chunks, and of other filings'. A chunk holds a piece of evidence if half
+  of the shorter one's word 5-grams occur in the other.
+- A sampled pool is easier than the whole corpus: the numbers rank embedders and promise nothing of a store.
+- {processor}, {processors} processors, load {load:.1f} at the end of the run; Python {python}, numpy {numpy}.
+- {date}, commit {commit}.
+- Licences are those the packages state. Upstream: all-MiniLM-L6-v2, Apache-2.0; WordLlama, MIT.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One embedder, measured."""
+
+    name: str
+    dim: int
+    megabytes: float
+    licence: str
+    quality: Quality
+    latency: Latency
+    ingest: float
+    gate: Gate
+
+    @property
+    def eligible(self) -> bool:
+        """Whether it keeps the budgets a default must keep."""
+        return self.latency.p95 <= MOST_QUERY_MILLISECONDS and self.ingest <= MOST_INGEST_SECONDS
+
+
+def report(rows: list[Row], pool: Pool, strangers: dict[str, list[str]]) -> str:
+    """Lay the page out."""
+    eligible = [row for row in rows if row.eligible]
+    best = max(eligible, key=lambda row: row.quality.recall.mean).name if eligible else "none"
+    return _PAGE.format(
+        k=K,
+        small=SMALL_CORPUS,
+        quality="\n".join(map(_quality_row, rows)),
+        n=len(pool.questions),
+        best=best,
+        milliseconds=MOST_QUERY_MILLISECONDS,
+        seconds=MOST_INGEST_SECONDS,
+        strangers=" | ".join(f"{about}, declined" for about in strangers),
+        rule="---|" * len(strangers),
+        gates="\n".join(_gate_row(row, len(pool.questions), [*map(len, strangers.values())]) for row in rows),
+        dropped=pool.dropped,
+        chunks=len(pool.chunks),
+        processor=_processor(),
+        processors=os.cpu_count(),
+        load=os.getloadavg()[0],
+        python=platform.python_version(),
+        numpy=np.__version__,
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        commit=_commit(),
+    )
+
+
+def _quality_row(row: Row) -> str:
+    return (
+        f"| `{row.name}` | {_shown(row.quality.recall)} | {_shown(row.quality.reciprocal_rank)} "
+        f"| {row.latency.p50:.2f} / {row.latency.p95:.2f} ms | {row.ingest:.1f} s "
+        f"| {SMALL_CORPUS / row.ingest:,.0f} | {row.dim} | {row.megabytes:.1f} MB | {row.licence} |"
+    )
+
+
+def _gate_row(row: Row, asked: int, sizes: list[int]) -> str:
+    measured = Calibration(
+        threshold=row.gate.threshold,
+        in_scope=asked,
+        in_scope_declined=row.gate.in_scope_declined,
+        out_of_scope=sizes[0],
+        out_of_scope_declined=row.gate.out_of_scope_declined[0],
+    )
+    stale = "" if measured == CALIBRATIONS.get(row.name) else " (`carag.retrieval.gate` differs)"
+    declined = zip(
+        (row.gate.in_scope_declined, *row.gate.out_of_scope_declined), (asked, *sizes), strict=True
+    )
+    shares = " | ".join(f"{count} of {size}" for count, size in declined)
+    return f"| `{row.name}` | {row.gate.threshold:.2f}{stale} | {shares} |"
+
+
+def _shown(estimate: Estimate) -> str:
+    return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def _processor() -> str:
+    described = Path("/proc/cpuinfo")
+    lines = described.read_text(encoding="utf-8").splitlines() if described.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"

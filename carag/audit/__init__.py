@@ -1,0 +1,63 @@
+"""Answer to proof: typed records in a signed Merkle log, and receipts that verify offline.
+
+This room imports no other (only ``carag.errors``): callers hand it plain values. It needs the standard
+library and ``cryptography``, so an auditor can run it alone.
+"""
+
+from __future__ import annotations
+
+from carag.audit.checkpoint import Checkpoint
+from carag.audit.commitment import Opening
+from carag.audit.event import (
+    Access,
+    Event,
+    IndexState,
+    Ingest,
+    Models,
+    Outcome,
+    PolicyApplied,
+    RecordKind,
+    Recovery,
+    SessionSource,
+)
+from carag.audit.log import AuditLog, Clock
+from carag.audit.note import Note, SigningKey, VerifierKey
+from carag.audit.proof import ConsistencyProof, InclusionProof
+from carag.audit.receipt import Receipt
+from carag.audit.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
+from carag.audit.state import StateTree, state_leaf
+from carag.audit.verify import Check, Verdict, Verification, verify_receipt
+
+__all__ = [
+    "MAX_RECORD_BYTES",
+    "Access",
+    "AuditLog",
+    "Check",
+    "Checkpoint",
+    "Clock",
+    "ConsistencyProof",
+    "Event",
+    "Hit",
+    "InclusionProof",
+    "IndexState",
+    "Ingest",
+    "Models",
+    "Note",
+    "Opening",
+    "Outcome",
+    "Passage",
+    "PolicyApplied",
+    "Receipt",
+    "Record",
+    "RecordKind",
+    "Recovery",
+    "SessionSource",
+    "SigningKey",
+    "StateTree",
+    "Verdict",
+    "Verification",
+    "VerifierKey",
+    "state_leaf",
+    "text_hash",
+    "verify_receipt",
+]

@@ -1,0 +1,41 @@
+"""What a field of a record may hold. Each function returns nothing and raises InvalidArgument."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from carag.audit.canonical import MAX_INTEGER
+from carag.errors import InvalidArgument
+
+DIGEST_SIZE: Final = 32
+MAX_LABEL: Final = 200
+_CODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,63}", re.ASCII)
+
+
+def integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -> None:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not low <= value.__index__() <= high:
+        raise InvalidArgument(f"{name} is {value!r}; want an integer in {low}..{high}")
+
+
+def code(name: str, value: object) -> None:
+    if not (isinstance(value, str) and _CODE.fullmatch(value)):
+        raise InvalidArgument(f"{name} is {value!r}; want a code of up to 64 letters, digits and _.:/@-")
+
+
+def label(name: str, value: object) -> None:
+    if not (isinstance(value, str) and 0 < len(value) <= MAX_LABEL and value.isprintable()):
+        raise InvalidArgument(f"{name} is {value!r}; want 1 to {MAX_LABEL} printable characters")
+
+
+def digest(name: str, value: object, size: int = DIGEST_SIZE) -> None:
+    if not (isinstance(value, bytes) and len(value) == size):
+        raise InvalidArgument(f"{name} is {value!r}; want {size} bytes")
+
+
+def member(kind: Any, value: object) -> Any:
+    try:
+        return kind(value)
+    except ValueError as error:
+        allowed = ", ".join(member.value for member in kind)
+        raise InvalidArgument(f"{value!r} is no {kind.__name__}; want one of {allowed}") from error

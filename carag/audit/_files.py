@@ -1,0 +1,62 @@
+"""Files: written whole or not at all, and a directory that has one writer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from carag.errors import StoreLocked
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> None:
+    """Replace a file durably: temporary file, fsync, rename, fsync of the directory."""
+    target = Path(path)
+    scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            scratch.unlink()
+        raise
+    sync_directory(target.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make names in a directory durable (POSIX: a rename survives a power cut only after this)."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class WriterLock:
+    """An exclusive lock on a file, held until :meth:`release` or the end of the process.
+
+    Raises
+    ------
+    StoreLocked
+        If another writer, in this process or another, holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import fcntl  # POSIX only; verifying a receipt works everywhere and never comes here
+
+        self._descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.release()
+            raise StoreLocked(f"another writer holds {path.parent}; close it first") from error
+
+    def release(self) -> None:
+        """Give the lock back; harmless when repeated."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

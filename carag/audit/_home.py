@@ -1,0 +1,95 @@
+"""The directory of a log: who may write in it, and which key is its own.
+
+====================  ======================================================================================
+``audit.db``          the evidence: records, tree nodes, newest checkpoint; nothing personal
+``private.db``        salts and values behind the commitments; may be destroyed without harm to any proof
+``audit.key``         the signing key (0600)
+``vkey``              the public key, for everyone; written last, so its presence says that the log exists
+``audit.lock``        held by the one writer
+====================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from typing import TYPE_CHECKING
+
+from carag.audit._files import WriterLock, sync_directory, write_atomically
+from carag.audit.note import SigningKey
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class LogHome:
+    """An opened log directory, locked against other writers.
+
+    Raises
+    ------
+    StoreLocked
+        If another writer holds the directory.
+    AuditUnavailable
+        If it cannot be made or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.evidence, self.private = path / "audit.db", path / "private.db"
+        self._key, self._vkey = path / "audit.key", path / "vkey"
+        with self._reachable():
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = WriterLock(path / "audit.lock")
+            self.founded = self._vkey.exists()
+
+    def signing_key(self, origin: str | None) -> SigningKey:
+        """Load the log's key, or make it on first use.
+
+        A missing key is never replaced once there is a log: the new key would start another history.
+        """
+        with self._reachable():
+            if self._key.exists():
+                return self._load(origin)
+            if self.founded or self.evidence.exists():
+                raise CorruptFile(f"{self._key} is missing though the log exists; restore it from a backup")
+            key = SigningKey.generate(origin or f"carag.local/{secrets.token_hex(16)}")
+            write_atomically(self._key, key.to_skey().encode() + b"\n")
+        return key
+
+    def finish(self, key: SigningKey) -> None:
+        """Publish the vkey on first use; later, insist that it is still the key's own."""
+        with self._reachable():
+            if not self.founded:
+                sync_directory(self.path)
+                write_atomically(self._vkey, f"{key.verifier}\n".encode(), mode=0o644)
+                self.founded = True
+            if self._vkey.read_bytes() != f"{key.verifier}\n".encode():
+                raise CorruptFile(
+                    f"{self._vkey} and {self._key} belong to different keys; restore the right pair"
+                )
+
+    def release(self) -> None:
+        """Let another writer in."""
+        self._lock.release()
+
+    def _load(self, origin: str | None) -> SigningKey:
+        if self._key.stat().st_mode & 0o077:
+            raise AuditUnavailable(
+                f"{self._key} can be read by others; chmod 600 it, or replace the log's key"
+            )
+        try:
+            key = SigningKey.parse(self._key.read_text("utf-8"))
+        except ValueError as error:
+            raise CorruptFile(f"{self._key}: {error}") from error
+        if origin not in (None, key.name):
+            raise InvalidArgument(f"{self.path} is the log {key.name}, not {origin}; leave the origin out")
+        return key
+
+    @contextlib.contextmanager
+    def _reachable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise AuditUnavailable(f"{self.path} cannot be used for the audit log: {error}") from error

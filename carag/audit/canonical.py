@@ -1,0 +1,136 @@
+"""Canonical JSON and base64: one value, one byte string, so that a hash of bytes is a hash of meaning.
+
+The JSON is the part of RFC 8785 (JCS) that a record needs: objects with ASCII snake_case keys, arrays,
+strings, integers below 2**53 and null. There are no floats and no booleans, so ``json.dumps`` with sorted
+keys and no spaces writes the RFC's bytes.
+
+Every reader of this room works the same way: decode, encode again, compare. What does not come back byte
+for byte (a duplicate key, a space, stray base64 bits) is refused, and nothing needs a list of such tricks.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+
+from carag.errors import CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["MAX_INTEGER", "Json", "b64", "b64url", "decode", "encode", "load", "unb64", "unb64url"]
+
+Json: TypeAlias = "int | str | Sequence[Json] | Mapping[str, Json] | None"
+
+MAX_INTEGER: Final = (1 << 53) - 1
+"""The largest integer every JSON reader agrees on (RFC 8785 section 3.2.2.3)."""
+
+
+def encode(value: Json) -> bytes:
+    r"""Write a value as canonical JSON.
+
+    Raises
+    ------
+    InvalidArgument
+        If the value has no canonical form: a float, a boolean, a large integer, a lone surrogate, an odd key.
+
+    Examples
+    --------
+    >>> encode({"t": "a\n", "s": [1, None]})
+    b'{"s":[1,null],"t":"a\\n"}'
+    """
+    _check(value)
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(
+            f"a text has a lone surrogate, which UTF-8 cannot carry: {error.reason}"
+        ) from error
+
+
+def decode(data: bytes) -> Any:
+    """Read canonical JSON, refusing any bytes that do not encode to themselves.
+
+    Raises
+    ------
+    CorruptFile
+        If the bytes are not canonical JSON.
+    """
+    value = load(data)
+    try:
+        again = encode(value)
+    except (InvalidArgument, RecursionError) as error:
+        raise CorruptFile(f"not canonical JSON: {error}") from error
+    if again != data:
+        raise CorruptFile(
+            "not canonical JSON: spaces, key order, a repeated key or another spelling of a value"
+        )
+    return value
+
+
+def load(data: bytes) -> Any:
+    """Read JSON without asking for its one spelling; for callers that compare the bytes themselves."""
+    try:
+        return json.loads(data.decode("utf-8"), parse_float=_no_float, parse_constant=_no_float)
+    except (ValueError, RecursionError) as error:
+        raise CorruptFile(f"not JSON as records have it: {error}") from error
+
+
+def b64url(data: bytes) -> str:
+    """Encode as base64url without padding (RFC 4648 section 5), as records do."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def unb64url(text: object, size: int) -> bytes:
+    """Decode the one base64url spelling of ``size`` bytes; CorruptFile for anything else."""
+    if isinstance(text, str) and text.isascii():
+        try:
+            data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except binascii.Error:
+            data = b""
+        if len(data) == size and b64url(data) == text:
+            return data
+    raise CorruptFile(f"want {size} bytes in unpadded base64url, got {text!r}")
+
+
+def b64(data: bytes) -> str:
+    """Encode as standard base64 with padding (RFC 4648 section 4), as the C2SP formats do."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def unb64(text: str) -> bytes:
+    """Decode standard base64 in its one canonical spelling; CorruptFile for anything else."""
+    try:
+        data = base64.b64decode(text.encode("ascii"), validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise CorruptFile(f"not base64: {text!r}") from error
+    if b64(data) != text:
+        raise CorruptFile(f"not the canonical base64 spelling: {text!r}")
+    return data
+
+
+def _no_float(text: str) -> NoReturn:
+    raise ValueError(f"numbers are integers here, got {text}")
+
+
+def _check(value: object) -> None:
+    if value is None or isinstance(value, str):
+        return
+    if isinstance(value, (bool, float)):
+        raise InvalidArgument(f"canonical JSON has neither floats nor booleans, got {value!r}")
+    if isinstance(value, int):
+        if abs(value) > MAX_INTEGER:
+            raise InvalidArgument(f"want integers within +-(2**53 - 1), got {value}")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not (isinstance(key, str) and key.isascii() and key.isidentifier() and key.islower()):
+                raise InvalidArgument(f"keys are ASCII snake_case, got {key!r}")
+            _check(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _check(item)
+    else:
+        raise InvalidArgument(f"canonical JSON cannot hold a {type(value).__name__}")

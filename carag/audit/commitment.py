@@ -1,0 +1,56 @@
+"""Salted commitments: what a record says of a subject, a question or an answer without holding it.
+
+A plain hash of a user name falls to a dictionary in seconds, so each value gets a fresh 32-byte salt. Salt
+and value together are the *opening*. Delete the opening and the commitment says nothing any more, while the
+record that carries it keeps every proof (GDPR Art. 17; EDPB Guidelines 02/2025).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+from typing import Final
+
+from carag.errors import InvalidArgument
+
+__all__ = ["COMMITMENT_SIZE", "SALT_SIZE", "Opening", "commit"]
+
+SALT_SIZE: Final = 32
+COMMITMENT_SIZE: Final = 32
+_DOMAIN: Final = b"carag/commit/v1\0"
+
+
+def commit(name: str, value: str, salt: bytes) -> bytes:
+    r"""Commit to a value: ``HMAC-SHA256(salt, "carag/commit/v1\0" name "\0" value)``.
+
+    The name is part of the message, so a commitment to a question cannot be opened as an answer.
+
+    Raises
+    ------
+    InvalidArgument
+        If the salt is not 32 bytes or the value is not text that UTF-8 can carry.
+    """
+    if len(salt) != SALT_SIZE:
+        raise InvalidArgument(f"a salt is {SALT_SIZE} random bytes, got {len(salt)}")
+    try:
+        message = _DOMAIN + name.encode("ascii") + b"\0" + value.encode("utf-8")
+    except (UnicodeEncodeError, AttributeError) as error:
+        raise InvalidArgument(f"{name} must be text without lone surrogates") from error
+    return hmac.new(salt, message, hashlib.sha256).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A salt and the value it hides. The ``repr`` shows neither."""
+
+    salt: bytes = field(repr=False)
+    value: str = field(repr=False)
+
+    def commitment(self, name: str) -> bytes:
+        """Return the commitment to the value under ``name``."""
+        return commit(name, self.value, self.salt)
+
+    def opens(self, name: str, commitment: bytes) -> bool:
+        """Say whether this is what was committed to under ``name``."""
+        return hmac.compare_digest(self.commitment(name), commitment)

@@ -1,0 +1,366 @@
+"""Events: what the caller of the log knows about one request or one change.
+
+An :class:`Access` says that somebody asked, an :class:`Ingest` that what can be found changed, a
+:class:`Recovery` that the log itself had unfinished business. The log wraps an event into a record
+(``record.py``), which adds what only the log knows.
+
+Nothing personal and no prose may stand here, because a record is kept for years and never altered: values
+that name people are committed to beside the event, reasons are codes, and a role or purpose that the policy
+table does not know is ``None`` rather than what somebody typed. Nothing may depend on passages the asker may
+not use, because the asker holds the receipt: no hidden ids, no hidden counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Final, TypeAlias
+
+from carag.audit import _fields
+from carag.audit.canonical import Json, b64url, unb64url
+from carag.errors import InvalidArgument
+
+__all__ = [
+    "Access",
+    "Event",
+    "IndexState",
+    "Ingest",
+    "Models",
+    "Outcome",
+    "PolicyApplied",
+    "RecordKind",
+    "Recovery",
+    "SessionSource",
+]
+
+# A record is read for years without the policy room, so record version 1 pins that room's words of version 1.
+_CONTROL: Final = 0xF800_0000
+_VERSION_WORD: Final = 1 << 27
+_POLICY_BITS: Final = (1 << 27) - 1
+_MAX_MASKS: Final = 8
+
+
+class RecordKind(StrEnum):
+    """What a record is about."""
+
+    QUERY = "query"
+    RETRIEVE = "retrieve"
+    EXPLAIN = "explain"
+    INGEST = "ingest"
+    RECOVERY = "recovery"
+
+
+class Outcome(StrEnum):
+    """How a request ended."""
+
+    ANSWER = "answer"
+    DECLINE = "decline"
+    REFUSE = "refuse"
+    ERROR = "error"
+
+
+class SessionSource(StrEnum):
+    """Whether the session's role and purpose were claimed by the caller or proved by a token."""
+
+    ASSERTED = "asserted"
+    VERIFIED = "verified"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyApplied:
+    """The policy a request ran under.
+
+    Parameters
+    ----------
+    table : bytes
+        SHA-256 of the role and purpose table.
+    masks : tuple of (required, forbidden)
+        Up to eight pairs of 27-bit vectors; none admits nothing.
+    """
+
+    table: bytes
+    masks: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        _fields.digest("policy table hash", self.table)
+        if len(self.masks) > _MAX_MASKS:
+            raise InvalidArgument(f"a policy has at most {_MAX_MASKS} masks, got {len(self.masks)}")
+        for required, forbidden in self.masks:
+            _fields.integer("required bits", required, 0, _POLICY_BITS)
+            _fields.integer("forbidden bits", forbidden, 0, _POLICY_BITS)
+            if required & forbidden:
+                raise InvalidArgument(f"bits {required & forbidden:#x} are both required and forbidden")
+
+    def admits(self, word: int) -> bool:
+        """Say whether any mask admits a word: the same test as in the search, stated independently."""
+        return any(word & (req | ban | _CONTROL) == req | _VERSION_WORD for req, ban in self.masks)
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        return {"masks": [[int(req), int(ban)] for req, ban in self.masks], "table": b64url(self.table)}
+
+    @classmethod
+    def from_json(cls, fields: Any) -> PolicyApplied:
+        """Read what :meth:`to_json` returns."""
+        masks = tuple((req, ban) for req, ban in fields["masks"])
+        return cls(unb64url(fields["table"], _fields.DIGEST_SIZE), masks)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The index a search read. The total of rows is left out: it counts what the asker may not see.
+
+    Parameters
+    ----------
+    snapshot : bytes
+        Root hash of the index state.
+    admissible : int
+        Rows the policy admits.
+    plan : str
+        The plan that ran.
+    """
+
+    snapshot: bytes
+    admissible: int
+    plan: str
+
+    def __post_init__(self) -> None:
+        _fields.digest("index snapshot", self.snapshot)
+        _fields.integer("admissible rows", self.admissible, 0)
+        _fields.code("plan", self.plan)
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        return {
+            "admissible": int(self.admissible),
+            "plan": self.plan,
+            "snapshot": b64url(self.snapshot),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> IndexState:
+        """Read what :meth:`to_json` returns."""
+        return cls(unb64url(fields["snapshot"], _fields.DIGEST_SIZE), fields["admissible"], fields["plan"])
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Which models took part; ``None`` for a step that did not run."""
+
+    embed: str | None = None
+    generate: str | None = None
+    prompt: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("embed", "generate", "prompt"):
+            if getattr(self, name) is not None:
+                _fields.label(name, getattr(self, name))
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        return {"embed": self.embed, "generate": self.generate, "prompt": self.prompt}
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Models:
+        """Read what :meth:`to_json` returns."""
+        return cls(fields["embed"], fields["generate"], fields["prompt"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Somebody asked. Question, answer and subject are not here: they are committed to beside it.
+
+    Parameters
+    ----------
+    kind : RecordKind
+        QUERY, RETRIEVE or EXPLAIN.
+    started, ended : int
+        Of the request, in microseconds since 1970 UTC.
+    role, purpose : str or None
+        As the policy table spells them; ``None`` if it does not know what the session said.
+    source : SessionSource
+    as_of : int
+        Minutes since 1970 UTC: what had been public by then could be found.
+    policy : PolicyApplied
+    index : IndexState or None
+        ``None`` if nothing was searched.
+    models : Models
+    withheld : tuple of str
+        Codes of the rules that withhold anything, derived from the policy alone.
+    outcome : Outcome
+    why : str
+        A stable code.
+    """
+
+    kind: RecordKind
+    started: int
+    ended: int
+    role: str | None
+    purpose: str | None
+    source: SessionSource
+    as_of: int
+    policy: PolicyApplied
+    index: IndexState | None
+    outcome: Outcome
+    why: str
+    models: Models = Models()
+    withheld: tuple[str, ...] = ()
+
+    KINDS: ClassVar = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
+    COMMITS: ClassVar = ("answer", "query", "subject")
+
+    def __post_init__(self) -> None:
+        if self.kind not in self.KINDS:
+            raise InvalidArgument(f"an access is a query, retrieve or explain, got {self.kind!r}")
+        for name, kind in (("kind", RecordKind), ("source", SessionSource), ("outcome", Outcome)):
+            object.__setattr__(self, name, _fields.member(kind, getattr(self, name)))
+        _fields.integer("started", self.started, 0)
+        _fields.integer("ended", self.ended, 0)
+        _fields.integer("as_of", self.as_of, 0)
+        for name in ("role", "purpose"):
+            if getattr(self, name) is not None:
+                _fields.code(name, getattr(self, name))
+        for code in self.withheld:
+            _fields.code("withheld code", code)
+        _fields.code("why", self.why)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+        return {
+            "as_of": int(self.as_of),
+            "index": None if self.index is None else self.index.to_json(),
+            "models": self.models.to_json(),
+            "outcome": self.outcome.value,
+            "policy": self.policy.to_json(),
+            "purpose": self.purpose,
+            "role": self.role,
+            "source": self.source.value,
+            "t0": int(self.started),
+            "t1": int(self.ended),
+            "why": self.why,
+            "withheld": list(self.withheld),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Access:
+        """Read what :meth:`to_json` returns."""
+        index = fields["index"]
+        return cls(
+            kind=fields["kind"],
+            started=fields["t0"],
+            ended=fields["t1"],
+            role=fields["role"],
+            purpose=fields["purpose"],
+            source=fields["source"],
+            as_of=fields["as_of"],
+            policy=PolicyApplied.from_json(fields["policy"]),
+            index=None if index is None else IndexState.from_json(index),
+            models=Models.from_json(fields["models"]),
+            withheld=tuple(fields["withheld"]),
+            outcome=fields["outcome"],
+            why=fields["why"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingest:
+    """What can be found changed: documents, labels, the index or the policy table.
+
+    Parameters
+    ----------
+    started, ended : int
+        Of the change, in microseconds since 1970 UTC.
+    documents, chunks, quarantined : int
+        How many this change added, and how many documents it set aside.
+    rows : int
+        Rows in the index afterwards.
+    snapshot : bytes
+        Root hash of the index state afterwards.
+    table : bytes
+        SHA-256 of the role and purpose table in force.
+    embed : str or None
+        The embedding model.
+    why : str
+        A stable code, such as ``"INGESTED"``.
+    """
+
+    started: int
+    ended: int
+    documents: int
+    chunks: int
+    quarantined: int
+    rows: int
+    snapshot: bytes
+    table: bytes
+    embed: str | None
+    why: str
+
+    kind: ClassVar = RecordKind.INGEST
+    KINDS: ClassVar = (RecordKind.INGEST,)
+    COMMITS: ClassVar = ("subject",)
+
+    def __post_init__(self) -> None:
+        for name in ("started", "ended", "documents", "chunks", "quarantined", "rows"):
+            _fields.integer(name, getattr(self, name), 0)
+        _fields.digest("index snapshot", self.snapshot)
+        _fields.digest("policy table hash", self.table)
+        if self.embed is not None:
+            _fields.label("embed", self.embed)
+        _fields.code("why", self.why)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+        return {
+            "chunks": int(self.chunks),
+            "documents": int(self.documents),
+            "embed": self.embed,
+            "quarantined": int(self.quarantined),
+            "rows": int(self.rows),
+            "snapshot": b64url(self.snapshot),
+            "t0": int(self.started),
+            "t1": int(self.ended),
+            "table": b64url(self.table),
+            "why": self.why,
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Ingest:
+        """Read what :meth:`to_json` returns."""
+        return cls(
+            started=fields["t0"],
+            ended=fields["t1"],
+            documents=fields["documents"],
+            chunks=fields["chunks"],
+            quarantined=fields["quarantined"],
+            rows=fields["rows"],
+            snapshot=unb64url(fields["snapshot"], _fields.DIGEST_SIZE),
+            table=unb64url(fields["table"], _fields.DIGEST_SIZE),
+            embed=fields["embed"],
+            why=fields["why"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The log found unfinished business when it was opened; ``why`` says which."""
+
+    why: str
+
+    kind: ClassVar = RecordKind.RECOVERY
+    KINDS: ClassVar = (RecordKind.RECOVERY,)
+    COMMITS: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        _fields.code("why", self.why)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+        return {"why": self.why}
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Recovery:
+        """Read what :meth:`to_json` returns."""
+        return cls(fields["why"])
+
+
+Event: TypeAlias = Access | Ingest | Recovery

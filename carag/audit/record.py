@@ -1,0 +1,282 @@
+"""The audit record: an event as logged, and the exact bytes that are hashed and stored.
+
+To the event the log adds its origin, the sequence number, a random id, the commit time, the salted
+commitments and the hits. The bytes are canonical JSON and are never written twice: proofs cover the bytes as
+stored, and :meth:`Record.parse` refuses any others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit import _fields, canonical
+from carag.audit.canonical import Json, b64url, unb64url
+from carag.audit.commitment import COMMITMENT_SIZE
+from carag.audit.event import Access, Event, Ingest, Outcome, RecordKind, Recovery
+from carag.errors import CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["MAX_RECORD_BYTES", "Hit", "Passage", "Record", "text_hash"]
+
+MAX_RECORD_BYTES: Final = 60_000
+"""Below the 65,535 bytes an entry of a C2SP tlog-tiles bundle may have."""
+
+_RECORD_VERSION: Final = 1
+_ID_SIZE: Final = 16
+_MICRO: Final = 1_000_000
+_MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few units in the last place
+
+_EVENTS: Final[dict[RecordKind, type[Access] | type[Ingest] | type[Recovery]]] = {
+    kind: event for event in (Access, Ingest, Recovery) for kind in event.KINDS
+}
+
+
+def text_hash(text: str) -> bytes:
+    """Hash a passage's text: SHA-256 of its UTF-8 bytes."""
+    try:
+        return hashlib.sha256(text.encode("utf-8")).digest()
+    except (UnicodeEncodeError, AttributeError) as error:
+        raise InvalidArgument("a passage must be text without lone surrogates") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage as the asker got it. The record keeps its :attr:`hit`, the receipt also its text.
+
+    Parameters
+    ----------
+    chunk : str
+        The chunk's id.
+    text : str
+        Exactly what was shown or given to the generator.
+    similarity : float
+        Cosine similarity to the question, in -1..1.
+    word : int
+        The 32-bit policy word the chunk carried when it was emitted.
+    cited : bool
+        Whether the answer cites it.
+    """
+
+    chunk: str
+    text: str = field(repr=False)
+    similarity: float
+    word: int
+    cited: bool = False
+
+    @property
+    def hit(self) -> Hit:
+        """The passage as the record holds it."""
+        try:
+            similarity = round(self.similarity * _MICRO)
+        except (TypeError, ValueError, OverflowError) as error:  # NaN and infinity have no integer
+            raise InvalidArgument(f"similarity is {self.similarity!r}; want a number in -1..1") from error
+        return Hit(self.chunk, text_hash(self.text), int(similarity), self.word, bool(self.cited))
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One passage in a record: which chunk, which text, how near, under which word, cited or not.
+
+    Parameters
+    ----------
+    chunk : str
+    text_hash : bytes
+        SHA-256 of the text.
+    similarity : int
+        Millionths.
+    word : int
+        The 32-bit policy word.
+    cited : bool
+    """
+
+    chunk: str
+    text_hash: bytes
+    similarity: int
+    word: int
+    cited: bool
+
+    def __post_init__(self) -> None:
+        _fields.label("chunk id", self.chunk)
+        _fields.digest("text hash", self.text_hash)
+        _fields.integer("similarity in millionths", self.similarity, -_MAX_SIMILARITY, _MAX_SIMILARITY)
+        _fields.integer("policy word", self.word, 0, (1 << 32) - 1)
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        return {
+            "c": self.chunk,
+            "p": int(self.word),
+            "s": self.similarity,
+            "t": b64url(self.text_hash),
+            "u": int(self.cited),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Hit:
+        """Read what :meth:`to_json` returns."""
+        text = unb64url(fields["t"], _fields.DIGEST_SIZE)
+        return cls(fields["c"], text, fields["s"], fields["p"], fields["u"] == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event as logged.
+
+    Parameters
+    ----------
+    log : str
+        Origin of the log, so that a record cannot be moved to another.
+    seq : int
+        Index of the leaf, so that it cannot be moved within its log.
+    id : bytes
+        16 random bytes.
+    committed : int
+        Commit time in microseconds since 1970 UTC; never runs backwards within a log.
+    event : Event
+    commitments : mapping of str to bytes
+        Salted commitments to "subject", "query" and "answer", as far as there are any.
+    hits : tuple of Hit
+        Best first, as handed out.
+    """
+
+    log: str
+    seq: int
+    id: bytes
+    committed: int
+    event: Event
+    commitments: Mapping[str, bytes] = field(default_factory=dict)
+    hits: tuple[Hit, ...] = ()
+
+    def __post_init__(self) -> None:
+        _fields.label("log", self.log)
+        _fields.integer("seq", self.seq, 0)
+        _fields.integer("committed", self.committed, 0)
+        if len(self.id) != _ID_SIZE:
+            raise InvalidArgument(f"a record id is {_ID_SIZE} bytes, got {len(self.id)}")
+        for name, value in self.commitments.items():
+            if name not in self.event.COMMITS:
+                allowed = ", ".join(self.event.COMMITS) or "nothing"
+                raise InvalidArgument(f"{self.kind} records commit to {allowed}; got {name!r}")
+            _fields.digest(f"commitment to {name}", value, COMMITMENT_SIZE)
+        if self.hits and not isinstance(self.event, Access):
+            raise InvalidArgument(f"{self.kind} records have no hits")
+
+    @property
+    def kind(self) -> RecordKind:
+        """What the record is about."""
+        return self.event.kind
+
+    def to_bytes(self) -> bytes:
+        """Write the one byte string that stands for this record.
+
+        Raises
+        ------
+        InvalidArgument
+            If it is longer than :data:`MAX_RECORD_BYTES`.
+        """
+        fields: dict[str, Json] = {
+            "v": _RECORD_VERSION,
+            "commitments": {name: b64url(value) for name, value in self.commitments.items()},
+            "id": b64url(self.id),
+            "kind": self.kind.value,
+            "log": self.log,
+            "seq": int(self.seq),
+            "tc": int(self.committed),
+            **self.event.to_json(),
+        }
+        if isinstance(self.event, Access):
+            fields["hits"] = [hit.to_json() for hit in self.hits]
+        body = canonical.encode(fields)
+        if len(body) > MAX_RECORD_BYTES:
+            raise InvalidArgument(
+                f"the record has {len(body)} bytes, the limit is {MAX_RECORD_BYTES}; ask for fewer passages"
+            )
+        return body
+
+    @classmethod
+    def parse(cls, body: bytes) -> Record:
+        """Read a record, refusing bytes it would not write itself.
+
+        Raises
+        ------
+        CorruptFile
+            If the bytes are not exactly one record of a known version and kind.
+        """
+        fields = canonical.load(body)
+        try:
+            if fields["v"] != _RECORD_VERSION:
+                raise CorruptFile(f"record version {fields['v']!r}; this reader knows {_RECORD_VERSION}")
+            event = _EVENTS[_fields.member(RecordKind, fields["kind"])]
+            record = cls(
+                log=fields["log"],
+                seq=fields["seq"],
+                id=unb64url(fields["id"], _ID_SIZE),
+                committed=fields["tc"],
+                event=event.from_json(fields),
+                commitments={
+                    name: unb64url(value, COMMITMENT_SIZE) for name, value in fields["commitments"].items()
+                },
+                hits=tuple(Hit.from_json(hit) for hit in fields.get("hits", ())),
+            )
+            again = record.to_bytes()
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CorruptFile(f"not a record: {error}") from error
+        if again != body:
+            raise CorruptFile("not a record: it has keys or values that a record has not")
+        return record
+
+    @staticmethod
+    def place(body: bytes) -> tuple[str, int, int]:
+        """Read only where a record says it stands: its log, its number, its commit time.
+
+        Enough for bytes whose hash is in the tree already; a twentieth of the work of :meth:`parse`.
+        """
+        fields = canonical.load(body)
+        try:
+            log, seq, committed = fields["log"], fields["seq"], fields["tc"]
+        except (KeyError, TypeError) as error:
+            raise CorruptFile(f"not a record: {error}") from error
+        if not (isinstance(seq, int) and isinstance(committed, int)):
+            raise CorruptFile("not a record: its number or its time is no integer")
+        return log, seq, committed
+
+    def contradictions(self) -> Iterator[str]:
+        """Yield what this record says against itself; a record the log accepts yields nothing.
+
+        The last line of defence: no passage outside the recorded masks is ever logged, so none is handed out.
+        """
+        event = self.event
+        if not isinstance(event, Access):
+            return
+        for hit in self.hits:
+            if not event.policy.admits(hit.word):
+                yield f"chunk {hit.chunk} carries word {hit.word:#010x}, which no mask of the record admits"
+        if len({hit.chunk for hit in self.hits}) < len(self.hits):
+            yield "a chunk is listed twice"
+        if len(set(event.withheld)) < len(event.withheld):
+            yield "a rule is listed twice as withholding"
+        if "query" not in self.commitments:
+            yield "it commits to no question"
+        searched = event.kind is not RecordKind.EXPLAIN  # an explanation looks one chunk up by its id
+        if searched and len(self.hits) > (event.index.admissible if event.index else 0):
+            yield "it has more hits than the index had admissible rows"
+        if event.outcome is Outcome.REFUSE and (self.hits or event.index):
+            yield "a refused request has hits or searched an index"
+        if event.outcome is not Outcome.ANSWER and any(hit.cited for hit in self.hits):
+            yield f"it cites a passage though its outcome is {event.outcome}"
+        yield from self._answer_contradictions(event)
+
+    def _answer_contradictions(self, event: Access) -> Iterator[str]:
+        answered = event.kind is RecordKind.QUERY and event.outcome is Outcome.ANSWER
+        if answered and not self.hits:
+            yield "it answers without a passage"
+        if answered and "answer" not in self.commitments:
+            yield "it answers and commits to no answer"
+        if "answer" in self.commitments and (
+            event.outcome is not Outcome.ANSWER or event.kind is RecordKind.RETRIEVE
+        ):
+            yield f"it commits to an answer though it is a {event.kind} with outcome {event.outcome}"

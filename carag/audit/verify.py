@@ -1,0 +1,240 @@
+"""Verify a receipt with nothing but the receipt and the log's public key.
+
+A verdict is one of three. VERIFIED: every check holds. FAILED: a check fails, so something was altered or the
+log broke its own rules. UNDECIDED: the checks cannot be made, because the file cannot be read, is of a format
+unknown here, or belongs to another log. A receipt is never called tampered with just because this version
+cannot read it.
+
+VERIFIED means that the log signed a history in which this record stands, and that texts, question and answer
+are those of the record. It does not mean that the log told the truth when it wrote the record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from carag.audit.canonical import unb64url
+from carag.audit.checkpoint import Checkpoint
+from carag.audit.commitment import SALT_SIZE, Opening
+from carag.audit.merkle import leaf_hash, verify_inclusion
+from carag.audit.note import VerifierKey
+from carag.audit.proof import InclusionProof
+from carag.audit.receipt import Envelope, open_envelope
+from carag.audit.record import Record, text_hash
+from carag.errors import CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = ["Check", "Verdict", "Verification", "verify_receipt"]
+
+
+class Verdict(StrEnum):
+    """The result of a verification."""
+
+    VERIFIED = "verified"
+    FAILED = "failed"
+    UNDECIDED = "undecided"
+
+
+class Check(StrEnum):
+    """What is checked, in this order."""
+
+    FORMAT = "format"
+    """The file and its proof are readable and canonical, byte for byte."""
+    KEY = "key"
+    """The checkpoint carries a signature by the given key and by no other."""
+    SIGNATURE = "signature"
+    """That signature is valid."""
+    ORIGIN = "origin"
+    """The checkpoint is of the log the key is named after."""
+    INCLUSION = "inclusion"
+    """The record's hash leads to the signed root."""
+    RECORD = "record"
+    """The record is readable and canonical."""
+    POSITION = "position"
+    """The record says of itself that it is this entry of this log."""
+    COMMITMENTS = "commitments"
+    """Every opened value is the one committed to."""
+    PASSAGES = "passages"
+    """Every passage is the text the record names, in its order, and none is missing."""
+    CONSISTENCY = "consistency"
+    """The record does not contradict itself: every passage satisfies a mask, a refusal has none, ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A verdict and what it rests on.
+
+    Parameters
+    ----------
+    verdict : Verdict
+    reason : str
+        For a person.
+    passed : tuple of Check
+    stopped_at : Check or None
+        The check that failed or could not be made.
+    record : Record or None
+        Only once its inclusion is proved.
+    values : mapping of str to str
+        Opened values (subject, query, answer); only if VERIFIED.
+    passages : tuple of (chunk id, text)
+        Only if VERIFIED.
+    undisclosed : tuple of str
+        Fields the record commits to and the receipt does not open.
+    """
+
+    verdict: Verdict
+    reason: str
+    passed: tuple[Check, ...]
+    stopped_at: Check | None = None
+    record: Record | None = None
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    passages: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    undisclosed: tuple[str, ...] = ()
+
+
+class _Stop(Exception):  # control flow inside this module, never raised to a caller
+    def __init__(self, verdict: Verdict, check: Check, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict, self.check = verdict, check
+
+
+_ORDER: Final = tuple(Check)
+
+
+def verify_receipt(data: bytes, vkey: str) -> Verification:
+    """Verify a receipt offline.
+
+    Parameters
+    ----------
+    data : bytes
+        The receipt file's content.
+    vkey : str
+        The log's public key, from a source you trust: not from whoever gave you the receipt.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``vkey`` is not an Ed25519 vkey.
+    """
+    key = VerifierKey.parse(vkey)
+    record: Record | None = None
+    try:
+        envelope, proof = _read(data)
+        _check_checkpoint(proof, key)
+        record = _check_record(envelope, proof, key)
+        values = _check_commitments(envelope, record)
+        passages = _check_passages(envelope, record)
+        _check_consistency(record)
+    except _Stop as stop:
+        passed = _ORDER[: _ORDER.index(stop.check)]
+        return Verification(stop.verdict, str(stop), passed, stop.check, record)
+    return Verification(
+        Verdict.VERIFIED,
+        f"record {record.seq} of {record.log} is as the log signed it",
+        _ORDER,
+        record=record,
+        values=values,
+        passages=passages,
+        undisclosed=tuple(sorted(set(record.commitments) - set(values))),
+    )
+
+
+def _read(data: bytes) -> tuple[Envelope, InclusionProof]:
+    try:
+        envelope = open_envelope(data)
+        return envelope, InclusionProof.parse(envelope.proof)
+    except CorruptFile as error:
+        raise _Stop(Verdict.UNDECIDED, Check.FORMAT, str(error)) from error
+
+
+def _check_checkpoint(proof: InclusionProof, key: VerifierKey) -> None:
+    note = proof.checkpoint
+    if key.signature_on(note) is None:
+        signers = ", ".join(f"{s.name}+{s.key_id.hex()}" for s in note.signatures)
+        raise _Stop(
+            Verdict.UNDECIDED,
+            Check.KEY,
+            f"the checkpoint is signed by {signers}, not by {key.name}+{key.key_id.hex()}; "
+            "give the key of that log",
+        )
+    if len(note.signatures) > 1:  # a second line would be bytes that nothing here vouches for
+        raise _Stop(
+            Verdict.UNDECIDED, Check.KEY, "the checkpoint carries signatures of keys that were not given"
+        )
+    if not key.verifies(note):
+        raise _Stop(Verdict.FAILED, Check.SIGNATURE, "the checkpoint's signature is not valid")
+
+
+def _check_record(envelope: Envelope, proof: InclusionProof, key: VerifierKey) -> Record:
+    try:
+        checkpoint = Checkpoint.parse(proof.checkpoint.text)
+    except CorruptFile as error:
+        raise _Stop(Verdict.UNDECIDED, Check.ORIGIN, f"the signed note is no checkpoint: {error}") from error
+    if checkpoint.origin != key.name:
+        raise _Stop(Verdict.FAILED, Check.ORIGIN, f"{key.name} signed a checkpoint of {checkpoint.origin}")
+    body = envelope.record.encode("utf-8")
+    if not verify_inclusion(leaf_hash(body), proof.index, checkpoint.size, proof.hashes, checkpoint.root):
+        raise _Stop(
+            Verdict.FAILED,
+            Check.INCLUSION,
+            f"the record is not entry {proof.index} of the signed tree of {checkpoint.size}: "
+            "it or its proof was altered",
+        )
+    try:
+        record = Record.parse(body)
+    except CorruptFile as error:
+        raise _Stop(Verdict.UNDECIDED, Check.RECORD, str(error)) from error
+    if (record.log, record.seq) != (checkpoint.origin, proof.index):
+        raise _Stop(
+            Verdict.FAILED,
+            Check.POSITION,
+            f"entry {proof.index} of {checkpoint.origin} says it is entry {record.seq} of {record.log}",
+        )
+    return record
+
+
+def _check_commitments(envelope: Envelope, record: Record) -> dict[str, str]:
+    values = {}
+    for name, fields in envelope.openings.items():
+        opening = _opening(fields)
+        commitment = record.commitments.get(name)
+        if opening is None or commitment is None or not opening.opens(name, commitment):
+            raise _Stop(Verdict.FAILED, Check.COMMITMENTS, f"the {name} shown is not the one committed to")
+        values[name] = opening.value
+    return values
+
+
+def _opening(fields: Any) -> Opening | None:
+    try:
+        opening = Opening(unb64url(fields["salt"], SALT_SIZE), fields["value"])
+    except (CorruptFile, KeyError, TypeError):
+        return None
+    return opening if len(fields) == 2 and isinstance(opening.value, str) else None
+
+
+def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str], ...]:
+    if len(envelope.hits) != len(record.hits):
+        raise _Stop(
+            Verdict.FAILED,
+            Check.PASSAGES,
+            f"the record names {len(record.hits)} passages, the receipt shows {len(envelope.hits)}",
+        )
+    passages = []
+    for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
+        match shown:
+            case {"chunk": str(chunk), "text": str(text), **rest} if not rest:
+                if chunk == hit.chunk and text_hash(text) == hit.text_hash:
+                    passages.append((chunk, text))
+                    continue
+        raise _Stop(Verdict.FAILED, Check.PASSAGES, f"passage {number} is not the text of chunk {hit.chunk}")
+    return tuple(passages)
+
+
+def _check_consistency(record: Record) -> None:
+    if wrong := "; ".join(record.contradictions()):
+        raise _Stop(Verdict.FAILED, Check.CONSISTENCY, f"the record contradicts itself: {wrong}")

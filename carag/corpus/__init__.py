@@ -1,0 +1,37 @@
+"""The corpus room: documents in. EDGAR readers, labelling, events, chunking and the store."""
+
+from __future__ import annotations
+
+from carag.corpus.chunking import CHUNKER_VERSION, Chunk, chunk
+from carag.corpus.events import FilingFacts, StateBits, state_bits
+from carag.corpus.filing import Filing, FilingDocument
+from carag.corpus.labelling import LABELLER_VERSION, Cause, Label, QuarantineCode, chunk_word, label
+from carag.corpus.readers import ReadKind, ReadOutcome, read_filings, total_bytes
+from carag.corpus.store import CorpusStore
+from carag.corpus.stored import Counts, StoredChunk, StoredFiling, content_hash
+
+__all__ = [
+    "CHUNKER_VERSION",
+    "LABELLER_VERSION",
+    "Cause",
+    "Chunk",
+    "CorpusStore",
+    "Counts",
+    "Filing",
+    "FilingDocument",
+    "FilingFacts",
+    "Label",
+    "QuarantineCode",
+    "ReadKind",
+    "ReadOutcome",
+    "StateBits",
+    "StoredChunk",
+    "StoredFiling",
+    "chunk",
+    "chunk_word",
+    "content_hash",
+    "label",
+    "read_filings",
+    "state_bits",
+    "total_bytes",
+]

@@ -1,0 +1,90 @@
+"""When EDGAR is open: business days in US Eastern time, and the sessions that begin on them.
+
+Weekends and the federal holidays of 5 U.S.C. 6103 are closed. Closures by executive order (a day of national
+mourning, some Christmas Eves) are not known here; a filing date falls on none of them, so the cost is a
+session that begins one day early for a filing made the day before.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache
+from typing import Final
+
+from carag.policy import EASTERN
+
+__all__ = ["end_of_year", "federal_holidays", "is_business_day", "next_session"]
+
+_SESSION: Final = time(9, 30)
+"""Regular trading begins: by then a filing dated the day before is out, whatever its hour."""
+_DAY: Final = timedelta(days=1)
+_SATURDAY, _SUNDAY = 5, 6
+_MONDAY, _THURSDAY = 0, 3
+_JUNETEENTH_SINCE: Final = 2021
+
+
+def next_session(day: date) -> datetime:
+    """Return 09:30 Eastern of the first business day after ``day``.
+
+    Examples
+    --------
+    >>> next_session(date(2024, 7, 3)).isoformat()
+    '2024-07-05T09:30:00-04:00'
+    """
+    day += _DAY
+    while not is_business_day(day):
+        day += _DAY
+    return datetime.combine(day, _SESSION, tzinfo=EASTERN)
+
+
+def end_of_year(year: int) -> datetime:
+    """Return the last minute of a year, Eastern."""
+    return datetime(year, 12, 31, 23, 59, tzinfo=EASTERN)
+
+
+def is_business_day(day: date) -> bool:
+    """Whether EDGAR operates on a day."""
+    return day.weekday() < _SATURDAY and day not in federal_holidays(day.year)
+
+
+@lru_cache(maxsize=256)
+def federal_holidays(year: int) -> frozenset[date]:
+    """Return the weekdays of a year on which a federal holiday is observed.
+
+    One on a Saturday is observed on the Friday before, one on a Sunday on the Monday after; so New Year's
+    Day may be observed on 31 December of the year before.
+    """
+    named = [
+        date(year, 1, 1),
+        _nth_weekday(year, 1, _MONDAY, 3),  # Martin Luther King Jr.
+        _nth_weekday(year, 2, _MONDAY, 3),  # Washington's Birthday
+        _last_monday_of_may(year),  # Memorial Day
+        date(year, 7, 4),
+        _nth_weekday(year, 9, _MONDAY, 1),  # Labor Day
+        _nth_weekday(year, 10, _MONDAY, 2),  # Columbus Day
+        date(year, 11, 11),  # Veterans Day
+        _nth_weekday(year, 11, _THURSDAY, 4),  # Thanksgiving
+        date(year, 12, 25),
+    ]
+    if year >= _JUNETEENTH_SINCE:
+        named.append(date(year, 6, 19))
+    observed = {_observed(day) for day in named}
+    if date(year, 12, 31).weekday() == _SATURDAY - 1:
+        observed.add(date(year, 12, 31))
+    return frozenset(day for day in observed if day.year == year)
+
+
+def _observed(day: date) -> date:
+    if day.weekday() == _SATURDAY:
+        return day - _DAY
+    return day + _DAY if day.weekday() == _SUNDAY else day
+
+
+def _nth_weekday(year: int, month: int, weekday: int, n: int) -> date:
+    first = date(year, month, 1)
+    return first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (n - 1))
+
+
+def _last_monday_of_may(year: int) -> date:
+    last = date(year, 5, 31)
+    return last - timedelta(days=last.weekday())

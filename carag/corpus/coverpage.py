@@ -1,0 +1,116 @@
+"""What a document's first page says of itself: its dates, its 8-K items, the kind of person reporting.
+
+Read only where the header or the source's metadata is silent. A date counts only in a phrase that gives it a
+meaning, and of several the latest counts, because a page looks back further than it looks ahead.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Final
+
+from carag.corpus.forms import FormFamily, form_families
+from carag.corpus.items import ITEM_NUMBERS, item_number
+
+if TYPE_CHECKING:
+    from carag.corpus.filing import Filing
+
+__all__ = ["COVER_CHARACTERS", "items_in_text", "latest_date", "reporting_person_types", "with_cover_facts"]
+
+COVER_CHARACTERS: Final = 5000
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DATE: Final = re.compile(
+    r"\b(?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)(?:[a-z]{0,6}|\.)\s+(?P<day>\d{1,2})"
+    r"\s*,?\s+(?P<year>(?:19|20)\d\d)\b"
+    r"|\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>(?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+_BEFORE: Final = re.compile(
+    # "Date of Report (Date of earliest event reported): ..."; "for the quarterly period ended ..."
+    r"date of (?:report|earliest event)[^.;]{0,60}$"
+    r"|\b(?:period|year|quarter|months|weeks)\s+end(?:ed|ing)\W{0,6}$",
+    re.IGNORECASE,
+)
+_AFTER: Final = re.compile(r"\W{0,6}date of (?:report|earliest event)", re.IGNORECASE)
+_PLACE: Final = re.compile(r"\b[A-Z][\w.]{1,30}[,)]?\s?[(–—-]{0,2}\s?$")
+_DASH: Final = re.compile(r"\)?\s*(?:[–—-]|/\s?PR ?Newswire|\(?BUSINESS WIRE)", re.IGNORECASE)
+
+_ITEM: Final = re.compile(r"^\W{0,3}item\s+(\d\d?(?:\.\d\d)?)\b", re.IGNORECASE | re.MULTILINE)
+_PERSON_XML: Final = re.compile(r"typeOfReportingPerson\W+([A-Z]{2})\b")
+_PERSON_COVER: Final = re.compile(
+    r"type\s+of\s+(?:reporting\s+)?person[^\n]{0,60}\n?\W*([A-Z]{2})\b", re.IGNORECASE
+)
+
+
+def with_cover_facts(filing: Filing) -> Filing:
+    """Fill in what the header left out and the documents state: 8-K items, types of reporting person."""
+    families = form_families(filing.base_form)
+    if FormFamily.CURRENT in families and not filing.items and filing.documents:
+        stated = items_in_text(filing.documents[0].text)
+        items = tuple(dict.fromkeys(item_number(item, filing.filed) for item in stated))
+        return replace(filing, items=items, provenance={**filing.provenance, "items": "headings in the text"})
+    if FormFamily.OWNERSHIP in families:
+        codes = (code for document in filing.documents for code in reporting_person_types(document.text))
+        return replace(filing, reporting_person_types=tuple(dict.fromkeys(codes)))
+    return filing
+
+
+def latest_date(text: str) -> date | None:
+    """Return the latest date a cover page states as a report's date or period, or a release's dateline.
+
+    Parameters
+    ----------
+    text : str
+        A document; its first 5,000 characters are read.
+
+    Examples
+    --------
+    >>> latest_date("For the quarterly period ended March 31, 2020, or transition period")
+    datetime.date(2020, 3, 31)
+    >>> latest_date("notes due June 1, 2030") is None
+    True
+    """
+    cover = " ".join(text[:COVER_CHARACTERS].split())
+    found = []
+    for match in _DATE.finditer(cover):
+        before, after = (
+            cover[max(0, match.start() - 100) : match.start()],
+            cover[match.end() : match.end() + 40],
+        )
+        dateline = _PLACE.search(before) and _DASH.match(after)
+        if (_BEFORE.search(before) or _AFTER.match(after) or dateline) and (day := _as_date(match)):
+            found.append(day)
+    return max(found, default=None)
+
+
+def items_in_text(text: str) -> tuple[str, ...]:
+    r"""Return the 8-K items a report's own headings name, as stated, in order.
+
+    Examples
+    --------
+    >>> items_in_text("Item 2.02 Results of Operations\nsee Item 5.02 above\nITEM 9.01. Exhibits")
+    ('2.02', '9.01')
+    """
+    stated = dict.fromkeys(_ITEM.findall(text))
+    return tuple(item for item in stated if item in ITEM_NUMBERS or item.isdigit())
+
+
+def reporting_person_types(text: str) -> tuple[str, ...]:
+    """Return the two-letter codes of a Schedule 13D or 13G, from its XML or its cover rows."""
+    codes = (*_PERSON_XML.findall(text), *_PERSON_COVER.findall(text))
+    return tuple(dict.fromkeys(code.upper() for code in codes))
+
+
+def _as_date(match: re.Match[str]) -> date | None:
+    if match["name"]:
+        month = _MONTHS.index(match["name"][:3].lower()) + 1
+        numbers = int(match["year"]), month, int(match["day"])
+    else:
+        numbers = int(match["y"]), int(match["m"]), int(match["d"])
+    try:
+        return date(*numbers)
+    except ValueError:  # "September 31": a slip of the filer's, and no date
+        return None

@@ -1,0 +1,216 @@
+"""Filings as rows of a JSON Lines dataset: one filing with its text and EDGAR metadata a row.
+
+On ``accepted``: EDGAR's submissions JSON labels acceptance times ``Z``, and they are not always UTC. Of 660
+accessions whose SGML header and JSON row could be compared, 582 were UTC and 78 the header's Eastern time with
+a ``Z`` behind it. No field tells them apart, so a ``Z`` is read as Eastern, the later of the two readings.
+Midnight, UTC or Eastern, is a date without a time and gives no acceptance.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from carag.corpus.coverpage import with_cover_facts
+from carag.corpus.filing import Filing, FilingDocument
+from carag.corpus.items import item_number
+from carag.corpus.markup import DeiFact, xml_text
+from carag.corpus.sgml import accession_year, eastern
+from carag.errors import CorruptFile
+from carag.policy import EASTERN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["filing_of_row", "load_row", "why_no_filing"]
+
+_EXHIBIT: Final = re.compile(r"^=== (EX-[^\s=]+)[^\n]*===$\n?", re.MULTILINE)
+
+
+class _Row(BaseModel):
+    """The keys that are read; all others are ignored, and every one but these three may be absent or null."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    id: str | None = None
+    form: str | None
+    text: str
+    accession: str | None = None
+    accession_year: int | None = None
+    cik: int | None = None
+    company: str | None = None
+    filed: date | None = None
+    period: date | None = None
+    accepted: str | None = None
+    released: date | None = None
+    private_to_public: bool | None = None
+    items: list[str] | None = None
+    items_in_text: list[str] | None = None
+    business_state: str | None = None
+    business_country: str | None = None
+    state_of_inc: str | None = None
+    sic: str | None = None
+    roles: list[str] | None = None
+    file_number: str | None = None
+    exchanges: list[str] | None = None
+    filer_category: str | None = None
+    dei: dict[str, str] | None = None
+    documents: list[_RowDocument] | None = None
+    text_chars_full: int | None = None
+    text_truncated: bool | None = None
+    meta_src: dict[str, list[str]] | None = None
+
+
+class _RowDocument(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    type: str
+    sequence: int | None = None
+    description: str | None = None
+
+
+def load_row(line: str) -> dict[str, Any]:
+    """Read one line of JSON.
+
+    Raises
+    ------
+    CorruptFile
+        If the line is no JSON object.
+    """
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise CorruptFile(f"the line is no JSON ({error}); want one JSON object a line") from error
+    if not isinstance(row, dict):
+        raise CorruptFile(f"the line is a JSON {type(row).__name__}; want one JSON object a line")
+    return row
+
+
+def why_no_filing(row: Mapping[str, Any]) -> str | None:
+    """Say why a row is something other than a filing with text; None where it is one.
+
+    Examples
+    --------
+    >>> why_no_filing({"id": "q1", "question": "What was revenue?", "answer": "5"})
+    'a question, not a document'
+    """
+    if "question" in row:
+        return "a question, not a document"
+    if "header" in row and "text" not in row:
+        return "a header without its filing"
+    if "text" not in row:
+        return "metadata without text"
+    if "form" not in row or not {"accession", "id"} & row.keys():
+        return "a text without the keys of a filing (form, and accession or id)"
+    return None
+
+
+def filing_of_row(row: Mapping[str, Any]) -> Filing:
+    """Convert a row.
+
+    Raises
+    ------
+    CorruptFile
+        If a key that is read has a value of the wrong kind, or the row names no filing.
+    """
+    try:
+        given = _Row.model_validate(row)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise CorruptFile(f"field {field}: {first['msg']} ({error.error_count()} in all)") from error
+    number = given.accession or given.id
+    if not number:
+        raise CorruptFile("both accession and id are empty; want one of them, to name the filing")
+    dei = given.dei or {}
+    countries = (dei.get("EntityAddressCountry"), None if given.business_state else given.business_country)
+    filing = Filing(
+        accession_number=number,
+        form=given.form or None,
+        source_id=given.id or number,
+        company=given.company or "",
+        ciks=() if given.cik is None else (given.cik,),
+        filed=given.filed,
+        period=given.period,
+        accepted=_accepted(given.accepted or ""),
+        accession_year=accession_year(given.accession or "") or given.accession_year,
+        private_to_public=bool(given.private_to_public),
+        released=given.released,
+        items=tuple(
+            dict.fromkeys(item_number(item, given.filed) for item in given.items or given.items_in_text or ())
+        ),
+        business_codes=_stated(given.business_state),
+        incorporation_codes=_stated(given.state_of_inc),
+        address_countries=_stated(*countries),
+        sics=_stated(given.sic),
+        party_roles=tuple(role.replace("REPORTING OWNER", "REPORTING-OWNER") for role in given.roles or ()),
+        file_numbers=_stated(given.file_number),
+        exchanges=_stated(dei.get("SecurityExchangeName"), *(given.exchanges or ())),
+        filer_category=given.filer_category or dei.get("EntityFilerCategory", ""),
+        emerging_growth=_truth(dei, "EntityEmergingGrowthCompany"),
+        shell_company=_truth(dei, "EntityShellCompany"),
+        documents=_documents(given),
+        provenance=_provenance(given),
+    )
+    return with_cover_facts(filing)
+
+
+def _accepted(stated: str) -> datetime | None:
+    digits = re.sub(r"\D", "", stated)
+    if re.search(r"[+-]\d\d:\d\d$", stated):
+        moment = datetime.fromisoformat(stated)
+        return moment.astimezone(EASTERN)
+    moment_eastern = eastern(digits[:14])
+    if moment_eastern is None:
+        return None
+    as_utc = moment_eastern.replace(tzinfo=UTC)
+    midnights = {
+        (reading.hour, reading.minute, reading.second) for reading in (as_utc, as_utc.astimezone(EASTERN))
+    }
+    if stated.endswith("Z") and (0, 0, 0) in midnights:
+        return None
+    return moment_eastern
+
+
+def _documents(row: _Row) -> tuple[FilingDocument, ...]:
+    """Give each exhibit its text back, where the source set it behind a ``=== EX-99.1 ... ===`` line."""
+    text = xml_text(row.text) if row.text.lstrip().startswith("<?xml") else row.text
+    if not row.documents:
+        return (FilingDocument(type=row.form or "", text=text),)
+    pieces = _EXHIBIT.split(text)
+    texts = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    if len(texts) != len(pieces) // 2 or not texts.keys() <= {
+        document.type for document in row.documents[1:]
+    }:
+        texts, pieces = {}, [text]  # the lines do not match the list: leave the text whole
+    return tuple(
+        FilingDocument(
+            type=document.type,
+            text=texts.pop(document.type, "") if place else pieces[0].rstrip(),
+            sequence=document.sequence or place + 1,
+            description=document.description or "",
+        )
+        for place, document in enumerate(row.documents)
+    )
+
+
+def _provenance(row: _Row) -> dict[str, str]:
+    found = {field: source for source, fields in (row.meta_src or {}).items() for field in fields}
+    if not row.items and row.items_in_text:
+        found["items"] = "headings in the text"
+    if row.text_truncated:
+        found["text"] = f"cut by the source at {len(row.text)} of {row.text_chars_full} characters"
+    return found
+
+
+def _truth(dei: Mapping[str, str], name: str) -> bool | None:
+    """Read a truth only where it is a word: a lone box may be the ticked *No*."""
+    return DeiFact(name, dei.get(name, ""), "").truth
+
+
+def _stated(*values: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in values if value))

@@ -1,0 +1,280 @@
+"""Bits 18-23: what later filings say of earlier ones, computed from the facts of all of them.
+
+A pure function of a set of facts, whatever their order, in O(n log n). Each bit keeps the accession number
+that sets it, the earliest where several do. Times are intervals: a filing whose hour is unknown became public
+somewhere in ``[since, public_at]``, and a doubt about the order of two filings goes to the closed side.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from carag.corpus.forms import FormFamily, form_families, periodic_family
+from carag.corpus.labelling import carries_certified_statements
+from carag.corpus.publication import PublicAtSource
+from carag.policy import EASTERN, PolicyBit, as_of_minutes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from carag.corpus.filing import Filing
+    from carag.corpus.labelling import Label
+
+__all__ = ["FilingFacts", "StateBits", "StateCause", "state_bits"]
+
+_STATEMENTS: Final = PolicyBit.FS_AUDITED.flag | PolicyBit.FS_UNAUDITED.flag
+_NON_RELIANCE_DAYS: Final = 3 * 366
+_YEARS: Final = range(1971, 9000)
+"""Of a date outside, nothing can be computed; it counts as not stated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilingFacts:
+    """What events need to know of a filing; plain values, so that a store can keep them."""
+
+    accession_number: str
+    form: str
+    """Without its ``/A``."""
+    is_amendment: bool
+    ciks: tuple[int, ...]
+    period: date | None
+    since: int
+    """Earliest minute at which the filing can have become public."""
+    public_at: int
+    """Latest such minute."""
+    items: tuple[str, ...] = ()
+    statements: bool = False
+    """Carries financial statements (FS_AUDITED or FS_UNAUDITED)."""
+    certified: bool = False
+    """Of an amendment: its exhibits show that it carries them (EX-32)."""
+
+    @classmethod
+    def of(cls, filing: Filing, label: Label) -> Self:
+        """Gather the facts of a labelled filing."""
+        return cls(
+            accession_number=filing.accession_number,
+            form=filing.base_form,
+            is_amendment=filing.is_amendment,
+            ciks=filing.ciks,
+            period=filing.period,
+            since=_since(filing, label),
+            public_at=label.public_at,
+            items=filing.items,
+            statements=bool(label.word & _STATEMENTS),
+            certified=carries_certified_statements(filing),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as JSON values."""
+        return {
+            "accession_number": self.accession_number,
+            "form": self.form,
+            "is_amendment": self.is_amendment,
+            "ciks": list(self.ciks),
+            "period": self.period.isoformat() if self.period else None,
+            "since": self.since,
+            "public_at": self.public_at,
+            "items": list(self.items),
+            "statements": self.statements,
+            "certified": self.certified,
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Restore what :meth:`to_json` gave."""
+        period = values["period"]
+        return cls(
+            **{
+                **values,
+                "ciks": tuple(values["ciks"]),
+                "items": tuple(values["items"]),
+                "period": date.fromisoformat(period) if period else None,
+            }
+        )
+
+
+class StateCause(NamedTuple):
+    """A state bit and the filing that sets it."""
+
+    bit: str
+    accession_number: str
+
+
+class StateBits(NamedTuple):
+    """The state of one filing: bits to add to its word, and why."""
+
+    bits: int
+    causes: tuple[StateCause, ...]
+
+
+def state_bits(facts: Iterable[FilingFacts]) -> dict[str, StateBits]:
+    """Compute the state bits of every filing from all of them.
+
+    Parameters
+    ----------
+    facts : iterable of FilingFacts
+        In any order. Of filings with the same accession number, each adds its bits.
+
+    Returns
+    -------
+    dict
+        Every accession number given, sorted, with its bits 18-23.
+    """
+    filings = sorted(facts, key=lambda one: (one.public_at, one.accession_number))
+    found: dict[str, dict[PolicyBit, str]] = {one.accession_number: {} for one in filings}
+    state = _State(filings, found)
+    state.amended()
+    state.non_reliance()
+    state.not_latest()
+    state.late()
+    state.delisted()
+    return {
+        accession: StateBits(
+            sum(bit.flag for bit in causes),
+            tuple(StateCause(bit.name, causes[bit]) for bit in sorted(causes)),
+        )
+        for accession, causes in sorted(found.items())
+    }
+
+
+_Period = tuple[int, str, date]
+
+
+class _State:
+    """One pass a bit over filings sorted by publication."""
+
+    def __init__(self, filings: list[FilingFacts], found: dict[str, dict[PolicyBit, str]]) -> None:
+        self._filings = filings
+        self._found = found
+        self._by_period: dict[_Period, list[FilingFacts]] = defaultdict(list)
+        for one in filings:
+            for key in _periods(one):
+                self._by_period[key].append(one)
+
+    def _set(self, bit: PolicyBit, filing: FilingFacts, cause: FilingFacts) -> None:
+        """Keep the first cause; a filing is never its own."""
+        if filing.accession_number != cause.accession_number:
+            self._found[filing.accession_number].setdefault(bit, cause.accession_number)
+
+    def amended(self) -> None:
+        """AMENDED: a later /A, same CIK, form and period (Rule 12b-15). SUPERSEDED: and it has EX-32.
+
+        An amendment is later than what it amends by nature; only two amendments need their times compared.
+        Most 10-K/As carry Part III alone, so one without the certificate replaces nothing (PCAOB AS 2905).
+        """
+        for group in self._by_period.values():
+            amendments = [one for one in group if one.is_amendment]
+            certified = [one for one in amendments if one.certified]
+            for bit, causes in ((PolicyBit.AMENDED, amendments), (PolicyBit.SUPERSEDED, certified)):
+                if not causes:
+                    continue
+                place = {id(one): number for number, one in enumerate(causes)}
+                keys = [(one.public_at, one.accession_number) for one in causes]
+                for one in group:
+                    after = place.get(id(one), -1) + 1
+                    if one.is_amendment and id(one) not in place:
+                        after = bisect_right(keys, (one.public_at, one.accession_number))
+                    if after < len(causes):
+                        self._set(bit, one, causes[after])
+
+    def non_reliance(self) -> None:
+        """NON_RELIANCE: a later 8-K item 4.02 of the CIK, within three years of the period (SOX 304).
+
+        The item names periods only in its text, so every statement of those years is hit, until an amendment
+        of the same period that carries statements is filed after it.
+        """
+        warnings: dict[int, list[FilingFacts]] = defaultdict(list)
+        for one in self._filings:
+            if FormFamily.CURRENT in form_families(one.form) and "4.02" in one.items:
+                for cik in one.ciks:
+                    warnings[cik].append(one)
+        times = {cik: [one.public_at for one in found] for cik, found in warnings.items()}
+        fixed = self._fixes()
+        for one in self._filings:
+            for cik in set(one.ciks) & warnings.keys() if one.statements else ():
+                key = (cik, _family(one.form), one.period)
+                place = bisect_right(times[cik], max(one.since, fixed.get(key, -1)))
+                if place < len(times[cik]) and _within_years(one, warnings[cik][place]):
+                    self._set(PolicyBit.NON_RELIANCE, one, warnings[cik][place])
+
+    def _fixes(self) -> dict[tuple[int, str, date | None], int]:
+        """Return the last minute by which an amendment has surely restated each period."""
+        return {
+            key: max(since)
+            for key, group in self._by_period.items()
+            if (since := [one.since for one in group if one.is_amendment and one.certified])
+        }
+
+    def not_latest(self) -> None:
+        """NOT_LATEST: the same CIK reports a later period on the same form (FINRA 2210(d))."""
+        reports: dict[tuple[int, str], dict[date, FilingFacts]] = defaultdict(dict)
+        for (cik, family, period), group in self._by_period.items():
+            if periodic_family(family):
+                reports[cik, family][period] = group[0]
+        for (cik, family), by_period in reports.items():
+            periods = sorted(by_period)
+            later: FilingFacts | None = None
+            for period in reversed(periods):
+                if later is not None:
+                    for one in self._by_period[cik, family, period]:
+                        self._set(PolicyBit.NOT_LATEST, one, later)
+                candidates = [cause for cause in (by_period[period], later) if cause is not None]
+                later = min(candidates, key=lambda cause: (cause.public_at, cause.accession_number))
+
+    def late(self) -> None:
+        """LATE: an NT 10-K or NT 10-Q of the same CIK and period (Rule 12b-25)."""
+        for (cik, family, period), group in self._by_period.items():
+            if FormFamily.LATE_NOTICE in form_families(family):
+                report = periodic_family(
+                    family.replace("NTN ", "NT ").removeprefix("NT ").replace("10K", "10-K")
+                )
+                for one in self._by_period.get((cik, report, period), ()):
+                    self._set(PolicyBit.LATE, one, group[0])
+
+    def delisted(self) -> None:
+        """DELISTED: a Form 25 or 15, or a revocation, of the CIK (Exchange Act s. 12(d), 12(g), 12(j))."""
+        causes: dict[int, FilingFacts] = {}
+        for one in self._filings:
+            if FormFamily.DELISTING in form_families(one.form):
+                for cik in one.ciks:
+                    causes.setdefault(cik, one)
+        for one in self._filings:
+            hits = [causes[cik] for cik in one.ciks if cik in causes]
+            if hits:
+                self._set(
+                    PolicyBit.DELISTED,
+                    one,
+                    min(hits, key=lambda cause: (cause.public_at, cause.accession_number)),
+                )
+
+
+def _family(form: str) -> str:
+    return periodic_family(form) or form
+
+
+def _periods(filing: FilingFacts) -> list[_Period]:
+    if filing.period is None or not filing.form:
+        return []
+    return [(cik, _family(filing.form), filing.period) for cik in dict.fromkeys(filing.ciks)]
+
+
+def _within_years(filing: FilingFacts, warning: FilingFacts) -> bool:
+    """Whether a warning came within three years of the period's end; an unknown period closes."""
+    if filing.period is None or filing.period.year not in _YEARS:
+        return True
+    period = filing.period + timedelta(days=_NON_RELIANCE_DAYS)
+    return warning.since <= as_of_minutes(period)
+
+
+def _since(filing: Filing, label: Label) -> int:
+    """Return the earliest minute a filing can have been public."""
+    if label.public_at_source in {PublicAtSource.ACCEPTANCE, PublicAtSource.RELEASE}:
+        return label.public_at
+    year = filing.accession_year
+    new_year = date(year, 1, 1) if year is not None and year in _YEARS else None
+    day = next((day for day in (filing.filed, filing.period, new_year) if day and day.year in _YEARS), None)
+    return as_of_minutes(datetime.combine(day, time(), tzinfo=EASTERN)) if day else 0

@@ -1,0 +1,109 @@
+"""When a filing became public, as far as its own facts can prove.
+
+Each source is the latest moment the fact allows, so a session in the past never sees a filing too early;
+and which source it was is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from carag.corpus.calendar import end_of_year, next_session
+from carag.corpus.coverpage import latest_date
+from carag.corpus.forms import FormFamily, form_families
+from carag.policy import EASTERN, NEVER, as_of_minutes
+
+if TYPE_CHECKING:
+    from carag.corpus.filing import Filing
+
+__all__ = ["PublicAtSource", "PublicTime", "public_time"]
+
+_YEARS: Final = range(1970, 9000)
+"""Of a date outside, nothing can be computed; it counts as not stated."""
+
+
+class PublicAtSource(StrEnum):
+    """The fact a ``public_at`` rests on, the strongest first."""
+
+    ACCEPTANCE = "acceptance"
+    """``<ACCEPTANCE-DATETIME>``."""
+    RELEASE = "release"
+    """The session after ``PUBLIC-REL-DATE``, for what was accepted in private."""
+    FILING_DATE = "filing date"
+    """The session after ``FILED AS OF DATE``."""
+    ACCESSION_YEAR = "accession year"
+    """The end of the year the accession number carries."""
+    PERIOD = "period of report"
+    """The end of the year after ``CONFORMED PERIOD OF REPORT``, or a later date on the cover page."""
+    COVER_PAGE = "cover page"
+    """The end of the year after the date on the cover page."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTime:
+    """A minute and the fact it rests on."""
+
+    minutes: int
+    """Minutes since 1970-01-01T00:00Z; ``NEVER`` where unknown."""
+    source: PublicAtSource
+
+
+UNKNOWN: Final = PublicTime(NEVER, PublicAtSource.UNKNOWN)
+
+_COVER_DATED: Final = frozenset(
+    {FormFamily.ANNUAL, FormFamily.INTERIM, FormFamily.CURRENT, FormFamily.FOREIGN_CURRENT}
+)
+
+
+def public_time(filing: Filing) -> PublicTime:
+    """Derive when a filing became public.
+
+    What was accepted in private (drafts, staff letters and their replies, ``<PRIVATE-TO-PUBLIC>``) became
+    public at its release and at no earlier sign.
+    """
+    if accepted_in_private(filing):
+        if released := _usable(filing.released):
+            return _at(next_session(released), PublicAtSource.RELEASE)
+        return UNKNOWN
+    if filing.accepted is not None and filing.accepted.year in _YEARS:
+        accepted = filing.accepted
+        aware = accepted if accepted.utcoffset() is not None else accepted.replace(tzinfo=EASTERN)
+        return _at(aware, PublicAtSource.ACCEPTANCE)
+    if filed := _usable(filing.filed):
+        return _at(next_session(filed), PublicAtSource.FILING_DATE)
+    if filing.accession_year is not None and filing.accession_year in _YEARS:
+        return _at(end_of_year(filing.accession_year), PublicAtSource.ACCESSION_YEAR)
+    return _from_period(filing)
+
+
+def accepted_in_private(filing: Filing) -> bool:
+    """Whether a filing reached EDGAR before the public could see it."""
+    families = form_families(filing.base_form)
+    return filing.private_to_public or bool(families & {FormFamily.LETTER, FormFamily.DRAFT})
+
+
+def _from_period(filing: Filing) -> PublicTime:
+    """Take the year after the period: 2 of 1,778 filings that state both were filed later than that."""
+    period = _usable(filing.period)
+    cover = None
+    if filing.documents and form_families(filing.base_form) & _COVER_DATED:
+        cover = _usable(latest_date(filing.documents[0].text))
+    if period is not None:
+        last = period if cover is None else max(period, cover)
+        return _at(end_of_year(last.year + 1), PublicAtSource.PERIOD)
+    if cover is not None:
+        return _at(end_of_year(cover.year + 1), PublicAtSource.COVER_PAGE)
+    return UNKNOWN
+
+
+def _usable(day: date | None) -> date | None:
+    return day if day is not None and day.year in _YEARS else None
+
+
+def _at(moment: datetime, source: PublicAtSource) -> PublicTime:
+    epoch = datetime(1970, 1, 2, tzinfo=UTC)
+    return PublicTime(as_of_minutes(max(moment, epoch)), source)

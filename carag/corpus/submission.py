@@ -1,0 +1,140 @@
+"""EDGAR full submissions: the header, then each ``<DOCUMENT>`` as plain text.
+
+Graphics, archives, spreadsheets and XBRL files keep their place and type, because which exhibits a filing has
+is a fact labelling needs (EX-32), but carry no text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from carag.corpus.coverpage import with_cover_facts
+from carag.corpus.filing import Filing, FilingDocument
+from carag.corpus.markup import DeiFact, html_text, is_html, xml_text
+from carag.corpus.sgml import parse_header
+from carag.errors import CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["is_submission", "parse_submission"]
+
+_BEGINNING: Final = 20_000
+_MARK: Final = re.compile(r"<(?:SEC-HEADER|IMS-HEADER|SEC-DOCUMENT|IMS-DOCUMENT|SUBMISSION)>", re.IGNORECASE)
+_START: Final = re.compile(r"^[ \t]*<(?:SEC-HEADER|IMS-HEADER|SUBMISSION)>", re.IGNORECASE | re.MULTILINE)
+_DOCUMENT: Final = re.compile(r"^[ \t]*<(/?)DOCUMENT>[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_TEXT: Final = re.compile(r"<TEXT>(.*)</TEXT>", re.IGNORECASE | re.DOTALL)
+_WRAPPER: Final = re.compile(r"\s*<(PDF|XBRL|XML|HTML)>[ \t]*\n", re.IGNORECASE)
+_UUENCODED: Final = re.compile(r"\s*(?:<PDF>\s*)?begin [0-7]{3} \S", re.IGNORECASE)
+_ASCII_TAG: Final = re.compile(
+    r"^[ \t]*</?(?:PAGE|TABLE|CAPTION|S|C|FN|F\d+)>[^\n<]{0,8}$|<(?:S|C|PAGE|FN)>", re.MULTILINE
+)
+# Graphics, spreadsheets, archives, and XBRL with the report pages rendered from it.
+_NO_PROSE: Final = re.compile(
+    r"GRAPHIC|ZIP|EXCEL|XML|JSON|PDF|EX-27(?:\.\d+)?|EX-100.*|EX-101.*|EX-104.*|XBRL.*", re.IGNORECASE
+)
+
+
+def is_submission(beginning: str) -> bool:
+    """Whether a file's beginning is that of an EDGAR full submission."""
+    return _MARK.search(beginning[:_BEGINNING]) is not None
+
+
+def parse_submission(text: str) -> Filing:
+    """Read a full submission: header, documents as plain text, and the cover-page facts tagged in them.
+
+    Raises
+    ------
+    CorruptFile
+        If the text ends inside a document, holds several submissions, or its header cannot be read.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    first = _DOCUMENT.search(text)
+    header_end = first.start() if first else len(text)
+    blocks = list(_blocks(text))
+    outside = text[:header_end] + "".join(gap for gap, _ in blocks)
+    if len(_START.findall(outside)) > 1:
+        raise CorruptFile("the file holds several submissions; want one a file")
+    filing = parse_header(text[:header_end])
+    read = [_read_document(block) for _, block in blocks]
+    documents = tuple(document for document, _ in read)
+    facts = [fact for _, found in read for fact in found]
+    return with_cover_facts(_with_dei_facts(replace(filing, documents=documents), facts))
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each document with the text between it and the one before."""
+    closed = 0
+    opened: int | None = None
+    for number, mark in enumerate(_DOCUMENT.finditer(text)):
+        if mark[1] and opened is not None:
+            yield text[closed:opened] if closed else "", text[opened : mark.start()]
+            opened, closed = None, mark.end()
+        elif not mark[1] and opened is None:
+            opened = mark.end()
+        else:
+            raise CorruptFile(f"<DOCUMENT> tag number {number + 1} does not pair; want each document closed")
+    if opened is not None:
+        raise CorruptFile("the text ends inside a document (no </DOCUMENT>); fetch the file again")
+
+
+def _read_document(block: str) -> tuple[FilingDocument, tuple[DeiFact, ...]]:
+    head, found, _ = block.partition("<TEXT>") if "<TEXT>" in block else block.partition("<text>")
+    tags = {
+        name.upper(): value.strip()
+        for name, value in re.findall(
+            r"^[ \t]*<(TYPE|SEQUENCE|DESCRIPTION)>([^\n]*)", head, re.IGNORECASE | re.MULTILINE
+        )
+    }
+    kind = tags.get("TYPE", "").upper()
+    body = _TEXT.search(block)
+    text, facts = _prose(body[1] if body and found else "", kind)
+    sequence = tags.get("SEQUENCE", "")
+    document = FilingDocument(
+        type=kind,
+        text=text,
+        sequence=int(sequence) if sequence.isascii() and sequence.isdigit() else 1,
+        description=tags.get("DESCRIPTION", ""),
+    )
+    return document, facts
+
+
+def _prose(body: str, kind: str) -> tuple[str, tuple[DeiFact, ...]]:
+    if _NO_PROSE.fullmatch(kind) or _UUENCODED.match(body):
+        return "", ()
+    wrapper = _WRAPPER.match(body)
+    if wrapper and wrapper[1].upper() == "PDF":
+        return "", ()
+    if (wrapper and wrapper[1].upper() == "XML") or (
+        body.lstrip().startswith("<?xml") and not re.search(r"<html", body[:4000], re.IGNORECASE)
+    ):
+        return xml_text(body), ()
+    if is_html(body):
+        return html_text(body)
+    lines = (line.rstrip() for line in _ASCII_TAG.sub("", body).split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), ()
+
+
+def _with_dei_facts(filing: Filing, facts: list[DeiFact]) -> Filing:
+    """Add the cover-page facts labelling reads; one tagged twice with different truths stays unknown."""
+    truths: dict[str, set[bool]] = defaultdict(set)
+    texts: dict[str, list[str]] = defaultdict(list)
+    for fact in facts:
+        texts[fact.name].append(fact.text)
+        if fact.truth is not None:
+            truths[fact.name].add(fact.truth)
+    return replace(
+        filing,
+        emerging_growth=_agreed(truths["EntityEmergingGrowthCompany"]),
+        shell_company=_agreed(truths["EntityShellCompany"]),
+        exchanges=tuple(dict.fromkeys(texts["SecurityExchangeName"])),
+        address_countries=tuple(dict.fromkeys(texts["EntityAddressCountry"])),
+        filer_category=next(iter(texts["EntityFilerCategory"]), ""),
+    )
+
+
+def _agreed(values: set[bool]) -> bool | None:
+    return values.pop() if len(values) == 1 else None

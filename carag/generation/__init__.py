@@ -1,0 +1,23 @@
+"""The generation room: evidence to answer. Prompts, generators, and the guard around them."""
+
+from __future__ import annotations
+
+from carag.generation.bedrock import NovaMicro
+from carag.generation.extractive import Extractive
+from carag.generation.generator import Draft, Generator, Stop
+from carag.generation.guarded import Answered, Citation, DeclineCode, Declined, GuardedGenerator
+from carag.generation.local import LocalLlama
+
+__all__ = [
+    "Answered",
+    "Citation",
+    "DeclineCode",
+    "Declined",
+    "Draft",
+    "Extractive",
+    "Generator",
+    "GuardedGenerator",
+    "LocalLlama",
+    "NovaMicro",
+    "Stop",
+]

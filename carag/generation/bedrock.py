@@ -1,0 +1,95 @@
+"""Amazon Nova through Bedrock's ``Converse``: the paper's generator, with the paper's settings.
+
+The prompt (question, admissible passages, the policy's rules) leaves the machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import InvalidArgument, ModelUnavailable
+from carag.generation.generator import Draft, Stop
+from carag.generation.prompts import ANSWER, cited_positions, render
+from carag.retrieval.bedrock import BedrockSettings, bedrock_client, calling, malformed_answer
+from carag.retrieval.packages import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.retrieval.evidence import Passage, Withheld
+
+__all__ = ["NovaMicro"]
+
+_STOPS: Final = {
+    "end_turn": Stop.END,
+    "stop_sequence": Stop.END,
+    "max_tokens": Stop.LENGTH,
+    "guardrail_intervened": Stop.FILTERED,
+    "content_filtered": Stop.FILTERED,
+}
+"""The reasons to stop that leave a draft; any other (a tool call, malformed output) is a failure."""
+
+
+class NovaMicro:
+    """Draft answers with a Bedrock model, at temperature 0.
+
+    Parameters
+    ----------
+    model_id : str
+        Any model or inference profile that ``Converse`` takes.
+    max_tokens : int
+        Longest answer, in tokens; 80 in the paper.
+    settings : BedrockSettings, optional
+
+    Raises
+    ------
+    MissingExtra
+        If boto3 is not installed.
+    ModelUnavailable
+        If no region is configured.
+    """
+
+    remote: Final = True
+
+    def __init__(
+        self,
+        model_id: str = "amazon.nova-micro-v1:0",
+        *,
+        max_tokens: int = 80,
+        settings: BedrockSettings | None = None,
+    ) -> None:
+        if max_tokens < 1:
+            raise InvalidArgument(f"max_tokens is {max_tokens}; want at least 1")
+        self.name = f"bedrock:{model_id}"
+        self.fingerprint = fingerprint(self.name, ANSWER.sha256, max_tokens)
+        self._model_id = model_id
+        self._max_tokens = max_tokens
+        self._client = bedrock_client(settings or BedrockSettings())
+
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
+        """Draft an answer; see :class:`~carag.generation.generator.Generator`."""
+        prompt = render(ANSWER, question, passages, withheld.kinds)
+        reply = calling(
+            self._model_id,
+            lambda: self._client.converse(
+                modelId=self._model_id,
+                system=[{"text": prompt.system}],
+                messages=[{"role": "user", "content": [{"text": prompt.user}]}],
+                inferenceConfig={"temperature": 0, "maxTokens": self._max_tokens},
+            ),
+        )
+        return self._draft(reply)
+
+    def _draft(self, reply: dict[str, Any]) -> Draft:
+        reason = reply.get("stopReason")
+        if reason not in _STOPS:
+            raise ModelUnavailable(
+                f"Bedrock, {self._model_id}: the model stopped with {reason!r} and no usable answer; "
+                "ask for fewer passages, or choose another model"
+            )
+        try:
+            content = reply["output"]["message"]["content"]
+            text = "".join(block["text"] for block in content if "text" in block)
+        except (KeyError, TypeError) as malformed:
+            raise malformed_answer(self._model_id, malformed) from malformed
+        return Draft(text, cited_positions(text), _STOPS[reason])

@@ -1,0 +1,138 @@
+"""The guard around every generator: the gate before the model, the checks after it.
+
+No model runs on weak or missing evidence, and no draft gets out whose citations do not hold. A citation is
+built from the metadata of the passage cited, never from the model's words, so a model cannot invent an
+accession number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from carag.generation.generator import Stop
+from carag.generation.prompts import INSUFFICIENT_EVIDENCE
+
+if TYPE_CHECKING:
+    from carag.generation.generator import Draft, Generator
+    from carag.retrieval.evidence import Evidence, Passage
+    from carag.retrieval.gate import ConfidenceGate
+
+__all__ = ["Answered", "Citation", "DeclineCode", "Declined", "GuardedGenerator"]
+
+
+class DeclineCode(StrEnum):
+    """Why there is no answer: stable, for records."""
+
+    NO_ADMISSIBLE_EVIDENCE = "NO_ADMISSIBLE_EVIDENCE"
+    """The session may use nothing at all."""
+    BELOW_GATE = "BELOW_GATE"
+    """The best admissible passage is not similar enough; no model was called."""
+    MODEL_DECLINED = "MODEL_DECLINED"
+    """The generator, or a filter in front of it, said that it has no answer."""
+    BAD_CITATION = "BAD_CITATION"
+    """The draft cites nothing, or a passage that it was not given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """Where a statement comes from, from the passage's own metadata."""
+
+    number: int
+    """As the answer's text writes it: ``[number]``, from 1."""
+    chunk_id: str
+    accession_number: str
+    form: str
+    company: str
+    filed: str
+    """ISO date, or empty where unknown."""
+    document: str
+    start: int
+    end: int
+    """Character offsets in that document's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer whose every citation is an admissible passage."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    complete: bool = True
+    """Whether the generator finished; otherwise the text is cut at its token limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """No answer, and why."""
+
+    code: DeclineCode
+    message: str
+    """For a person; says nothing that depends on what is hidden."""
+
+
+class GuardedGenerator:
+    """A generator that is asked only on good evidence and believed only as far as it cites it.
+
+    Parameters
+    ----------
+    generator : Generator
+    gate : ConfidenceGate
+    """
+
+    def __init__(self, generator: Generator, gate: ConfidenceGate) -> None:
+        self.generator = generator
+        self.gate = gate
+
+    def answer(self, question: str, evidence: Evidence) -> Answered | Declined:
+        """Answer from the admissible bucket, or decline.
+
+        Raises
+        ------
+        ModelUnavailable
+            If the generator fails; no other takes its place.
+        """
+        passages = evidence.passages
+        if not self.gate.passes(passages):
+            code = DeclineCode.BELOW_GATE if passages else DeclineCode.NO_ADMISSIBLE_EVIDENCE
+            return Declined(code, self.gate.message(passages))
+        draft = self.generator.generate(question, passages, evidence.withheld)
+        return _judge(draft, passages)
+
+
+def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
+    if draft.stop is Stop.FILTERED:
+        return Declined(
+            DeclineCode.MODEL_DECLINED,
+            "The generator's content filter stopped the answer. Read the passages themselves, or rephrase "
+            "the question.",
+        )
+    if INSUFFICIENT_EVIDENCE in draft.text or not draft.text.strip():
+        return Declined(
+            DeclineCode.MODEL_DECLINED,
+            "The passages this session may use do not answer the question. Rephrase it in the documents' "
+            "own words, or name the company, the form and the period.",
+        )
+    if not draft.cited or not all(0 <= position < len(passages) for position in draft.cited):
+        return Declined(
+            DeclineCode.BAD_CITATION,
+            "The generator's draft does not cite the passages it was given, so it is not shown. "
+            "Read the passages themselves, or rephrase the question.",
+        )
+    citations = tuple(_citation(position, passages[position]) for position in draft.cited)
+    return Answered(draft.text, citations, complete=draft.stop is Stop.END)
+
+
+def _citation(position: int, passage: Passage) -> Citation:
+    return Citation(
+        number=position + 1,
+        chunk_id=passage.chunk_id,
+        accession_number=passage.accession_number,
+        form=passage.form,
+        company=passage.company,
+        filed=passage.filed,
+        document=passage.document,
+        start=passage.start,
+        end=passage.end,
+    )

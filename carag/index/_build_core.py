@@ -1,0 +1,41 @@
+"""Declare the extension module ``carag.index._core`` to cffi; run by ``setup.py``, never imported.
+
+The declarations are the part of ``csrc/carag.h`` between its two cffi markers, so header and binding cannot
+drift. No ``-march``: each kernel file names its own instruction set and is chosen at run time.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from cffi import FFI
+
+# setuptools wants paths relative to setup.py, with forward slashes, to build from an sdist.
+_CSRC = Path("csrc")
+_BEGIN, _END = "/* cffi: begin */", "/* cffi: end */"
+
+
+def _declarations() -> str:
+    header = (_CSRC / "carag.h").read_text(encoding="utf-8")
+    return header.partition(_BEGIN)[2].partition(_END)[0]
+
+
+ffi = FFI()
+ffi.cdef(_declarations())
+ffi.set_source(
+    "carag.index._core",
+    '#include "carag.h"',
+    sources=sorted(path.as_posix() for path in _CSRC.glob("*.c")),
+    depends=sorted(path.as_posix() for path in _CSRC.glob("*.h")),
+    include_dirs=[_CSRC.as_posix()],
+    libraries=["m"],
+    # Contraction to fused operations is written out where wanted; anywhere else it would make the bits of a
+    # file depend on the compiler.
+    extra_compile_args=[
+        *("-std=c11", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-pthread"),
+        *("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes"),
+    ],
+    extra_link_args=["-pthread"],
+    py_limited_api=not hasattr(sys, "_is_gil_enabled") or sys._is_gil_enabled(),
+)

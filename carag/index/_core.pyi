@@ -1,0 +1,93 @@
+"""Typed face of the compiled module; ``csrc/carag.h`` says what each function promises."""
+
+from typing import Any
+
+# A C value: what cffi hands out has the fields of its C type, which mypy cannot know.
+CData = Any
+
+class _FFI:
+    NULL: CData
+    def new(self, cdecl: str, init: object = ...) -> CData: ...
+    def gc(self, cdata: CData, destructor: object) -> CData: ...
+    def from_buffer(self, cdecl: str, buffer: object, *, require_writable: bool = ...) -> CData: ...
+    def string(self, cdata: CData) -> bytes: ...
+
+class _Lib:
+    CARAG_MAX_DIM: int
+    CARAG_MIN_M: int
+    CARAG_MAX_M: int
+    CARAG_MAX_EF: int
+    CARAG_DEFAULT_EF_SEARCH: int
+    CARAG_NEVER_PUBLIC: int
+
+    CARAG_OK: int
+    CARAG_NO_MEMORY: int
+    CARAG_BAD_ARGUMENT: int
+    CARAG_NOT_FINITE: int
+    CARAG_ZERO_VECTOR: int
+    CARAG_BAD_WORD: int
+    CARAG_BAD_KEY: int
+    CARAG_DUPLICATE_KEY: int
+    CARAG_UNKNOWN_KEY: int
+    CARAG_BAD_PREDICATE: int
+    CARAG_FULL: int
+    CARAG_IO: int
+    CARAG_CORRUPT: int
+    CARAG_BAD_KERNEL: int
+
+    CARAG_PLAN_AUTO: int
+    CARAG_PLAN_EXACT: int
+    CARAG_PLAN_GRAPH: int
+
+    def carag_index_new(self, params: CData, out_index: CData, out_fault: CData) -> int: ...
+    def carag_index_free(self, index: CData) -> None: ...
+    def carag_index_info(self, index: CData, out_info: CData) -> None: ...
+    def carag_index_add(
+        self, index: CData, rows: CData, out_keys: CData, out_fault: CData
+    ) -> int: ...
+    def carag_index_relabel(
+        self,
+        index: CData,
+        keys: CData,
+        words: CData,
+        count: int,
+        allow_quarantine: int,
+        out_fault: CData,
+    ) -> int: ...
+    def carag_index_delete(
+        self, index: CData, keys: CData, count: int, out_fault: CData
+    ) -> int: ...
+    def carag_index_search(
+        self,
+        index: CData,
+        queries: CData,
+        nq: int,
+        predicate: CData,
+        params: CData,
+        results: CData,
+        out_fault: CData,
+    ) -> int: ...
+    def carag_index_count(
+        self, index: CData, predicate: CData, out_admissible: CData, out_fault: CData
+    ) -> int: ...
+    def carag_index_get(
+        self, index: CData, keys: CData, count: int, out_columns: CData, out_fault: CData
+    ) -> int: ...
+    def carag_index_keys(self, index: CData, out_keys: CData, room: int) -> int: ...
+    def carag_index_contains(self, index: CData, key: int) -> int: ...
+    def carag_index_save(self, index: CData, path: bytes, out_fault: CData) -> int: ...
+    def carag_index_load(self, path: bytes, out_index: CData, out_fault: CData) -> int: ...
+    def carag_index_check(self, index: CData, out_fault: CData) -> int: ...
+    def carag_invariant_name(self, bit: int) -> CData: ...
+    def carag_kernel_count(self) -> int: ...
+    def carag_kernel_name(self, which: int) -> CData: ...
+    def carag_kernel_is_available(self, which: int) -> int: ...
+    def carag_kernel_active(self, out_name: CData, out_fault: CData) -> int: ...
+    def carag_set_kernel(self, name: bytes, out_fault: CData) -> int: ...
+    def carag_dot(
+        self, a: CData, b: CData, n: int, out_dot: CData, out_fault: CData
+    ) -> int: ...
+    def carag_status_text(self, status: int) -> CData: ...
+
+ffi: _FFI
+lib: _Lib

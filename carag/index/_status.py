@@ -1,0 +1,101 @@
+"""The one door from the core's status codes to CARAG's exceptions."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NoReturn
+
+from carag.errors import CaragError, CorruptFile, InvalidArgument
+from carag.index._core import ffi, lib
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.index._core import CData
+
+__all__ = ["new_fault", "raise_for", "text"]
+
+
+def text(cdata: CData) -> str:
+    """Copy a C string."""
+    return ffi.string(cdata).decode("utf-8")
+
+
+def new_fault() -> CData:
+    """Make room for the core to say what was wrong."""
+    return ffi.new("carag_fault *")
+
+
+def raise_for(
+    status: int,
+    fault: CData,
+    *,
+    noun: str = "vector",
+    keys: Sequence[int] = (),
+    words: Sequence[int] = (),
+    path: str = "",
+) -> None:
+    """Raise the exception a status stands for; nothing on success.
+
+    Parameters
+    ----------
+    status : int
+        What the core returned.
+    fault : CData
+        What it wrote beside it.
+    noun : str
+        What the caller calls its vectors: "vector" or "query".
+    keys, words : sequence of int
+        The caller's batch, so that the message can show the culprit.
+    path : str
+        The file, for saving and loading.
+
+    Raises
+    ------
+    InvalidArgument
+        For anything the caller passed.
+    CorruptFile
+        For a file that fails its own checks.
+    OSError
+        For a file the system cannot read or write.
+    MemoryError
+        When an allocation failed.
+    """
+    if status != lib.CARAG_OK:
+        _raise(status, fault, noun, keys, words, path)
+
+
+def _raise(
+    status: int, fault: CData, noun: str, keys: Sequence[int], words: Sequence[int], path: str
+) -> NoReturn:
+    row = int(fault.row)
+    what, where = text(fault.what), text(fault.where)
+    if status == lib.CARAG_NO_MEMORY:
+        raise MemoryError("the index could not get the memory it needs; nothing was changed")
+    if status == lib.CARAG_IO:
+        raise OSError(int(fault.os_error), f"{what}: {os.strerror(int(fault.os_error))}", path)
+    if status == lib.CARAG_CORRUPT:
+        section = f" in section {where!r}" if where else ""
+        raise CorruptFile(f"{path}: {what}{section}; restore the file from a copy or rebuild it")
+    messages = {
+        lib.CARAG_BAD_ARGUMENT: what,
+        lib.CARAG_FULL: what,
+        lib.CARAG_NOT_FINITE: f"{noun} {row} holds NaN or infinity; want finite numbers",
+        lib.CARAG_ZERO_VECTOR: f"{noun} {row} is zero, which has no direction; drop it",
+        lib.CARAG_BAD_WORD: f"word {row}, {_at(words, row):#010x}, is a word with control bits set: {what}; "
+        "make words with carag.policy_word, delete rows with delete(), and pass allow_quarantine=True "
+        "to store quarantined rows",
+        lib.CARAG_BAD_KEY: f"key {row} is {_at(keys, row)}, negative; want 0 <= key < 2**63",
+        lib.CARAG_DUPLICATE_KEY: f"key {_at(keys, row)} (position {row}) is a duplicate: {what}; "
+        "delete the old row first, or choose another key",
+        lib.CARAG_UNKNOWN_KEY: f"key {_at(keys, row)} (position {row}) is not in the index",
+        lib.CARAG_BAD_PREDICATE: what,
+        lib.CARAG_BAD_KERNEL: what,
+    }
+    if status in messages:
+        raise InvalidArgument(messages[status])
+    raise CaragError(f"the core returned status {status}: {text(lib.carag_status_text(status))}")
+
+
+def _at(values: Sequence[int], row: int) -> int:
+    return int(values[row]) if row < len(values) else row

@@ -1,0 +1,81 @@
+"""The distance kernels: one per instruction set, bit-identical, chosen once per process.
+
+``CARAG_KERNEL`` in the environment forces one; a name that cannot be honoured is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from carag.errors import InvalidArgument
+from carag.index._core import ffi, lib
+from carag.index._status import new_fault, raise_for, text
+
+__all__ = ["active", "available", "known", "use"]
+
+
+def known() -> tuple[str, ...]:
+    """List every kernel of the library, widest first, whether or not this machine can run it."""
+    return tuple(text(lib.carag_kernel_name(i)) for i in range(lib.carag_kernel_count()))
+
+
+def available() -> tuple[str, ...]:
+    """List the kernels this machine can run, the one preferred first.
+
+    Examples
+    --------
+    >>> "serial" in available()
+    True
+    """
+    return tuple(name for i, name in enumerate(known()) if lib.carag_kernel_is_available(i))
+
+
+def active() -> str:
+    """Name the kernel in use.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``CARAG_KERNEL`` names a kernel that does not exist or cannot run here.
+    """
+    name, fault = ffi.new("const char **"), new_fault()
+    if lib.carag_kernel_active(name, fault) != lib.CARAG_OK:
+        raise InvalidArgument(
+            f"CARAG_KERNEL in the environment: {text(fault.what)}; unset it, or use one of "
+            f"{', '.join(available())}"
+        )
+    return text(name[0])
+
+
+@contextmanager
+def use(name: str) -> Iterator[None]:
+    """Use one kernel inside a ``with`` block, in the whole process; for tests and measurements.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no such kernel, or this machine cannot run it.
+
+    Examples
+    --------
+    >>> with use("serial"):
+    ...     active()
+    'serial'
+    """
+    before = active()
+    _set(name)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(name: str) -> None:
+    fault = new_fault()
+    status = lib.carag_set_kernel(name.encode(), fault)
+    if status == lib.CARAG_BAD_KERNEL:
+        raise InvalidArgument(
+            f"kernel {name!r}: {text(fault.what)}; available: {', '.join(available())}"
+        )
+    raise_for(status, fault)

@@ -1,0 +1,24 @@
+"""The retrieval room: question to evidence. Embedders, retriever, confidence gate."""
+
+from __future__ import annotations
+
+from carag.retrieval.embedders import DEFAULT_EMBEDDER, EMBEDDERS, Embedder, embedder_by_name, headed
+from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
+from carag.retrieval.gate import ConfidenceGate, threshold_for
+from carag.retrieval.retriever import EXACT_LIMIT, Retriever
+
+__all__ = [
+    "DEFAULT_EMBEDDER",
+    "EMBEDDERS",
+    "EXACT_LIMIT",
+    "ConfidenceGate",
+    "Embedder",
+    "Evidence",
+    "Hidden",
+    "Passage",
+    "Retriever",
+    "Withheld",
+    "embedder_by_name",
+    "headed",
+    "threshold_for",
+]

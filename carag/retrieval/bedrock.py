@@ -1,0 +1,212 @@
+"""Amazon Bedrock: the connection that both rooms' adapters use, and Cohere's multilingual embedder.
+
+Everything sent here leaves the machine. Failures are told apart and raised; nothing falls back to another
+model, and no request or answer is logged.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+
+from carag.errors import MissingExtra, ModelUnavailable
+from carag.retrieval.embedders import check_texts, unit_rows
+from carag.retrieval.packages import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["BedrockSettings", "Cohere", "bedrock_client", "calling", "malformed_answer"]
+
+_T = TypeVar("_T")
+_REMEDIES: Final = {
+    "AccessDeniedException": "allow bedrock:InvokeModel for this model, and ask for access to it",
+    "ThrottlingException": "retried to no avail; slow down, or raise the account's quota",
+    "ServiceQuotaExceededException": "raise the account's quota",
+    "ModelNotReadyException": "retried to no avail; try again later",
+    "ModelTimeoutException": "try again, or ask for fewer passages",
+    "ResourceNotFoundException": "check the model's id and whether this region offers it",
+    "ValidationException": "the service does not accept this request; check the model's id",
+    "ExpiredTokenException": "renew the credentials",
+    "UnrecognizedClientException": "check the credentials",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BedrockSettings:
+    """How to reach the service. Credentials come from boto3's own chain, never from here."""
+
+    region: str | None = None
+    """The configured default region where not given."""
+    endpoint_url: str | None = None
+    """Another address, such as a VPC endpoint's."""
+    attempts: int = 4
+    """Tries in all, with exponential backoff; only throttling, time-outs and server errors are retried."""
+    connect_timeout: float = 5
+    """Seconds."""
+    read_timeout: float = 60
+    """Seconds."""
+
+
+def bedrock_client(settings: BedrockSettings) -> Any:
+    """Make a ``bedrock-runtime`` client.
+
+    Raises
+    ------
+    MissingExtra
+        If boto3 is not installed.
+    ModelUnavailable
+        If no region is configured.
+    """
+    try:
+        import boto3
+        from botocore.config import Config
+    except ImportError as absent:
+        raise MissingExtra("Amazon Bedrock needs boto3; run: pip install 'carag-engine[bedrock]'") from absent
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": settings.attempts},
+        connect_timeout=settings.connect_timeout,
+        read_timeout=settings.read_timeout,
+    )
+    return calling(
+        "the bedrock-runtime client",
+        lambda: boto3.Session().client(
+            "bedrock-runtime",
+            region_name=settings.region,
+            endpoint_url=settings.endpoint_url,
+            config=config,
+        ),
+    )
+
+
+def calling(model: str, call: Callable[[], _T]) -> _T:
+    """Make a call to the service and say plainly how it failed.
+
+    Parameters
+    ----------
+    model : str
+        What is called, for the message.
+    call : callable
+
+    Raises
+    ------
+    ModelUnavailable
+        For every failure of the service or of the way to it; the message names the error's code and a remedy.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
+
+    try:
+        return call()
+    except ClientError as failure:
+        error = failure.response.get("Error", {})
+        code = error.get("Code", "unknown error")
+        remedy = _REMEDIES.get(code, "see the service's status and the CloudTrail event")
+        raise ModelUnavailable(f"Bedrock, {model}: {code}: {error.get('Message', '')}; {remedy}") from failure
+    except BotoCoreError as failure:
+        raise ModelUnavailable(
+            f"Bedrock, {model}: {failure}; check network, region and credentials"
+        ) from failure
+    except (ResponseParserError, AttributeError, TypeError, ValueError) as failure:
+        # botocore's parser meets a body of another form with plain Python errors.
+        raise malformed_answer(model, failure) from failure
+
+
+def malformed_answer(model: str, found: object) -> ModelUnavailable:
+    """Make the error for an answer that is not in the documented form."""
+    return ModelUnavailable(
+        f"Bedrock, {model}: the answer is not in the documented form ({found!r}); "
+        "check that the endpoint is Bedrock's"
+    )
+
+
+class Cohere:
+    """cohere.embed-multilingual-v3 through ``InvokeModel``: 1,024 dimensions, over a hundred languages.
+
+    The model takes 96 texts of 2,048 characters a call. A longer text is cut into windows of equal size,
+    whose vectors are averaged by their length; nothing is cut off (``truncate`` is ``NONE``: the service
+    refuses rather than shortens).
+
+    Parameters
+    ----------
+    settings : BedrockSettings, optional
+
+    Raises
+    ------
+    MissingExtra
+        If boto3 is not installed.
+    ModelUnavailable
+        If no region is configured.
+    """
+
+    name: Final = "bedrock:cohere.embed-multilingual-v3"
+    dim: Final = 1024
+    fingerprint: Final = fingerprint("bedrock:cohere.embed-multilingual-v3", 1024, 1)
+    """The last part is the version of the preprocessing here; the weights are the service's, by model id."""
+
+    _MODEL_ID: Final = "cohere.embed-multilingual-v3"
+    _MOST_TEXTS: Final = 96
+    _MOST_CHARACTERS: Final = 2048
+
+    def __init__(self, settings: BedrockSettings | None = None) -> None:
+        self._client = bedrock_client(settings or BedrockSettings())
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed passages to store; see :class:`~carag.retrieval.embedders.Embedder`."""
+        return self._embed(texts, "search_document")
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question; see :class:`~carag.retrieval.embedders.Embedder`."""
+        vector: NDArray[np.float32] = self._embed([text], "search_query")[0]
+        return vector
+
+    def _embed(self, texts: Sequence[str], input_type: str) -> NDArray[np.float32]:
+        check_texts(texts)
+        windows: list[str] = []
+        starts = [0]
+        for text in texts:
+            windows.extend(_windows(text, self._MOST_CHARACTERS))
+            starts.append(len(windows))
+        vectors = np.empty((len(windows), self.dim), dtype=np.float32)
+        for start in range(0, len(windows), self._MOST_TEXTS):
+            batch = windows[start : start + self._MOST_TEXTS]
+            vectors[start : start + len(batch)] = self._invoke(batch, input_type)
+        lengths = np.array([len(window) for window in windows], dtype=np.float32)
+        rows = [lengths[start:end] @ vectors[start:end] for start, end in pairwise(starts)]
+        return unit_rows(np.array(rows, dtype=np.float32).reshape(-1, self.dim))
+
+    def _invoke(self, texts: list[str], input_type: str) -> NDArray[np.float32]:
+        body = json.dumps({"texts": texts, "input_type": input_type, "truncate": "NONE"})
+        answer = calling(
+            self._MODEL_ID,
+            lambda: self._client.invoke_model(
+                modelId=self._MODEL_ID, body=body, contentType="application/json", accept="application/json"
+            )["body"].read(),
+        )
+        try:
+            embeddings = json.loads(answer)["embeddings"]
+            # By type where the account's default asks for types, else the rows themselves.
+            rows = np.array(
+                embeddings["float"] if isinstance(embeddings, dict) else embeddings, dtype=np.float32
+            )
+        except (ValueError, KeyError, TypeError) as malformed:
+            raise malformed_answer(self._MODEL_ID, malformed) from malformed
+        if rows.shape != (len(texts), self.dim) or not np.isfinite(rows).all():
+            raise malformed_answer(self._MODEL_ID, f"{rows.shape} for {len(texts)} texts")
+        return rows
+
+
+def _windows(text: str, most: int) -> list[str]:
+    """Cut a text into the fewest windows of `most` characters that hold it all, equal in size to within one.
+
+    A window of nothing but white space has no vector and is left out.
+    """
+    count = -(-len(text) // most)
+    edges = [len(text) * i // count for i in range(count + 1)]
+    return [text[start:end] for start, end in pairwise(edges) if text[start:end].strip()]

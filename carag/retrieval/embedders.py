@@ -1,0 +1,155 @@
+"""What an embedder is, and the names it goes by.
+
+The embedders themselves live in one file each (:mod:`~carag.retrieval.minilm`,
+:mod:`~carag.retrieval.static`, :mod:`~carag.retrieval.bedrock`); their measured comparison is
+``bench/embedders/RESULTS.md``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["DEFAULT_EMBEDDER", "EMBEDDERS", "Embedder", "embedder_by_name", "headed"]
+
+DEFAULT_EMBEDDER: Final = "minilm"
+"""The best recall@8 among those within the latency and ingestion budgets (``bench/embedders/RESULTS.md``)."""
+
+EMBEDDERS: Final = ("minilm", "wordllama", "bedrock:cohere.embed-multilingual-v3")
+"""The names :func:`embedder_by_name` knows."""
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors; a text longer than the model's window is several windows, averaged."""
+
+    @property
+    def name(self) -> str:
+        """The name :func:`embedder_by_name` knows it by."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """The number of components of a vector."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that a vector depends on besides its text; stored with the vectors.
+
+        Vectors of different fingerprints must never meet in one search.
+        """
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed passages to store.
+
+        Returns
+        -------
+        (n, dim) float32
+            Unit rows, in the order of ``texts``. A row depends on its own text alone.
+
+        Raises
+        ------
+        InvalidArgument
+            If a text is empty or all white space.
+        ModelUnavailable
+            If the model cannot be reached or fails.
+        """
+        ...
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question, as a ``(dim,)`` float32 unit vector; raises as :meth:`embed_documents` does."""
+        ...
+
+
+def embedder_by_name(name: str) -> Embedder:
+    """Make an embedder with its default settings.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`EMBEDDERS`.
+
+    Raises
+    ------
+    InvalidArgument
+        If nothing goes by that name.
+    ModelUnavailable
+        If its model files are missing or altered.
+    MissingExtra
+        If it needs an extra that is not installed.
+
+    Examples
+    --------
+    >>> embedder_by_name("wordllama").embed_query("total revenue").shape
+    (256,)
+    """
+    match name:
+        case "minilm":
+            from carag.retrieval.minilm import MiniLm
+
+            return MiniLm()
+        case "wordllama":
+            from carag.retrieval.static import StaticWordLlama
+
+            return StaticWordLlama()
+        case "bedrock:cohere.embed-multilingual-v3":
+            from carag.retrieval.bedrock import Cohere
+
+            return Cohere()
+    raise InvalidArgument(f"there is no embedder {name!r}; want one of {', '.join(EMBEDDERS)}")
+
+
+def headed(text: str, *, company: str, form: str, filed: str) -> str:
+    r"""Put a filing's facts before a passage, in the form in which passages are embedded.
+
+    Passages rarely name the company they are about, questions nearly always do. Measured on 150 questions
+    over 2,600 chunks, the heading lifts recall@8 from 0.54 to 0.68 (MiniLM) and from 0.31 to 0.34 (WordLlama).
+
+    Parameters
+    ----------
+    text : str
+        The passage; what is stored and shown stays without the heading.
+    company, form, filed : str
+        As the filing states them; empty where unknown.
+
+    Examples
+    --------
+    >>> headed("Net sales rose.", company="Example Corp", form="10-K", filed="2024-02-01")
+    'Example Corp 10-K filed 2024-02-01\nNet sales rose.'
+    """
+    facts = " ".join(fact for fact in (company, form, filed and f"filed {filed}") if fact)
+    return f"{facts}\n{text}" if facts else text
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Raise InvalidArgument unless every text is a string with something in it to embed."""
+    if isinstance(texts, str):
+        raise InvalidArgument("texts is one string; want a sequence of strings")
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InvalidArgument(f"text {row} is {type(text).__name__}; want a string")
+        if not text.strip():
+            raise InvalidArgument(f"text {row} is empty or white space; leave it out, it has no vector")
+
+
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale ``(n, dim)`` rows to length 1.
+
+    Raises
+    ------
+    InvalidArgument
+        If a row is zero or not finite: it has no direction to search by.
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if bad := np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0))).tolist():
+        raise InvalidArgument(f"texts {bad[:5]} have no direction in this model; leave them out")
+    return np.asarray(vectors / lengths, dtype=np.float32)

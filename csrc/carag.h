@@ -1,0 +1,175 @@
+/* carag.h - the only public header of the CARAG core: a filtered vector index.
+ *
+ * An index holds rows: a unit vector, a 32-bit policy word, the minute the row became public, and the
+ * caller's key. A search names a predicate and gets the nearest rows that satisfy it, and no other, however
+ * it runs: exactly (scan.c) or over an HNSW graph (hnsw_search.c).
+ *
+ * Contract for every function here
+ *   - The result is a carag_status. On anything but CARAG_OK outputs are untouched and the index is as
+ *     before the call; *out_fault (may be NULL) says what was wrong and where.
+ *   - Searches, counts, lookups and relabels of one index may run together, from any threads; add, delete
+ *     and save run alone. A readers-writer lock inside the index sees to it, so callers need none.
+ *     carag_index_free is the exception: nobody else may hold the index.
+ *   - Same rows, same order, same seed: same graph bytes and same answers, on every kernel and machine.
+ *   - All memory comes from the allocator hooks; nothing is printed, no signal raised, no process ended.
+ *
+ * The text between the two cffi markers is the Python binding's declaration, read from this file.
+ */
+#ifndef CARAG_H
+#define CARAG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* cffi: begin */
+
+#define CARAG_MAX_DIM 65536
+#define CARAG_MIN_M 2
+#define CARAG_MAX_M 256
+#define CARAG_MAX_EF 1048576
+#define CARAG_DEFAULT_EF_SEARCH 96
+#define CARAG_MAX_PAIRS 8
+#define CARAG_ALWAYS_PUBLIC 0          /* public_at of a row open at every as_of */
+#define CARAG_NEVER_PUBLIC 4294967295U /* public_at of a row closed at every as_of */
+
+typedef struct carag_index carag_index;
+
+typedef enum carag_status {
+    CARAG_OK = 0,
+    CARAG_NO_MEMORY,
+    CARAG_BAD_ARGUMENT,  /* fault.what says which */
+    CARAG_NOT_FINITE,    /* a NaN or infinity in vector fault.row */
+    CARAG_ZERO_VECTOR,   /* vector fault.row has no direction */
+    CARAG_BAD_WORD,      /* word fault.row carries control bits its caller may not set */
+    CARAG_BAD_KEY,       /* key fault.row is negative */
+    CARAG_DUPLICATE_KEY, /* key fault.row is in use, or twice in the batch */
+    CARAG_UNKNOWN_KEY,   /* key fault.row is not in the index */
+    CARAG_BAD_PREDICATE, /* a pair that does not test every control bit, or too many pairs */
+    CARAG_FULL,          /* more rows than 32-bit row numbers can name */
+    CARAG_IO,            /* fault.os_error is errno */
+    CARAG_CORRUPT,       /* the file fails its own checks: fault.where is the section */
+    CARAG_BAD_KERNEL     /* no such kernel here: fault.what says which */
+} carag_status;
+
+typedef struct carag_fault {
+    uint64_t row;      /* position in the caller's batch, or row number in a file */
+    const char *where; /* file section, or "" */
+    const char *what;  /* one static sentence, or "" */
+    int32_t os_error;  /* errno, or 0 */
+} carag_fault;
+
+typedef struct carag_params {
+    uint32_t dim;             /* 1 .. CARAG_MAX_DIM */
+    uint32_t M;               /* links a row asks for; layer 0 holds up to M0 = 2 M */
+    uint32_t ef_construction; /* beam width while inserting, 1 .. CARAG_MAX_EF */
+    uint64_t seed;            /* decides the layers of every row */
+} carag_params;
+
+typedef struct carag_info {
+    carag_params params;
+    uint32_t rows;      /* stored, deleted ones included */
+    uint32_t live;      /* not deleted */
+    uint32_t max_level; /* top layer of the graph */
+} carag_info;
+
+/* A row satisfies a pair iff (word & mask) == value. */
+typedef struct carag_pair {
+    uint32_t mask;
+    uint32_t value;
+} carag_pair;
+
+/* A row is admissible iff any pair is satisfied and public_at <= as_of. No pairs: nothing is. */
+typedef struct carag_predicate {
+    carag_pair pairs[8];
+    uint32_t pair_count; /* 0 .. CARAG_MAX_PAIRS */
+    uint32_t as_of;      /* minutes since 1970-01-01T00:00Z; at most CARAG_NEVER_PUBLIC - 1 */
+} carag_predicate;
+
+typedef enum carag_plan { CARAG_PLAN_AUTO = 0, CARAG_PLAN_EXACT = 1, CARAG_PLAN_GRAPH = 2 } carag_plan;
+
+typedef struct carag_search_params {
+    size_t k;           /* rows wanted per query, >= 1; more than exist is fine */
+    uint32_t ef_search; /* beam width over the graph, 1 .. CARAG_MAX_EF; k is used when larger */
+    carag_plan plan;
+} carag_search_params;
+
+/* Arrays of the caller; (nq, k) means row-major. Slots beyond counts[q]: key -1, similarity -inf. */
+typedef struct carag_results {
+    int64_t *keys;                   /* (nq, k), nearest first, ties by smaller key */
+    float *similarities;             /* (nq, k), dot product of unit vectors */
+    int64_t *counts;                 /* (nq,), min(k, admissible) */
+    int64_t *distance_computations;  /* (nq,) */
+    int64_t *hops;                   /* (nq,) rows expanded in the graph */
+    int64_t *ef;                     /* (nq,) widest beam used; 0 for an exact scan */
+    uint8_t *plans;                  /* (nq,) the carag_plan that made the answer */
+    uint8_t *fallbacks;              /* (nq,) 1 where a graph search became a scan */
+    uint64_t admissible;             /* rows that satisfied the predicate when the call began */
+    uint64_t rows;                   /* live rows at that moment */
+} carag_results;
+
+typedef struct carag_rows {
+    const float *vectors;      /* (count, dim), any length; stored as unit vectors */
+    const uint32_t *words;     /* (count,) */
+    const uint32_t *public_at; /* (count,), or NULL: always public */
+    const int64_t *keys;       /* (count,), or NULL: the next free row numbers */
+    size_t count;
+    int allow_quarantine;      /* whether words may carry the quarantine bit */
+} carag_rows;
+
+/* Where carag_index_get writes; NULL members are skipped. */
+typedef struct carag_columns {
+    float *vectors;      /* (count, dim) unit vectors */
+    uint32_t *words;     /* (count,) */
+    uint32_t *public_at; /* (count,) */
+} carag_columns;
+
+/* Life */
+carag_status carag_index_new(const carag_params *params, carag_index **out_index, carag_fault *out_fault);
+void carag_index_free(carag_index *index);
+void carag_index_info(carag_index *index, carag_info *out_info);
+
+/* Change. out_keys (count,) receives the keys given to the new rows; may be NULL. */
+carag_status carag_index_add(carag_index *index, const carag_rows *rows, int64_t *out_keys,
+                             carag_fault *out_fault);
+carag_status carag_index_relabel(carag_index *index, const int64_t *keys, const uint32_t *words,
+                                 size_t count, int allow_quarantine, carag_fault *out_fault);
+carag_status carag_index_delete(carag_index *index, const int64_t *keys, size_t count,
+                                carag_fault *out_fault);
+
+/* Ask. carag_index_keys writes the keys of live rows in row order, at most `room`, and their number. */
+carag_status carag_index_search(carag_index *index, const float *queries, size_t nq,
+                                const carag_predicate *predicate, const carag_search_params *params,
+                                carag_results *results, carag_fault *out_fault);
+carag_status carag_index_count(carag_index *index, const carag_predicate *predicate,
+                               uint64_t *out_admissible, carag_fault *out_fault);
+carag_status carag_index_get(carag_index *index, const int64_t *keys, size_t count,
+                             const carag_columns *out_columns, carag_fault *out_fault);
+size_t carag_index_keys(carag_index *index, int64_t *out_keys, size_t room);
+int carag_index_contains(carag_index *index, int64_t key);
+
+/* Keep. Saving replaces `path` atomically; loading trusts nothing it reads. */
+carag_status carag_index_save(carag_index *index, const char *path, carag_fault *out_fault);
+carag_status carag_index_load(const char *path, carag_index **out_index, carag_fault *out_fault);
+
+/* Prove. One bit per broken invariant, 0 when sound; carag_invariant_name(bit) puts it in words. */
+uint32_t carag_index_check(carag_index *index, carag_fault *out_fault);
+const char *carag_invariant_name(uint32_t bit);
+
+/* Kernels: bit-identical implementations of the dot product, one per instruction set. */
+size_t carag_kernel_count(void);
+const char *carag_kernel_name(size_t which);
+int carag_kernel_is_available(size_t which);
+carag_status carag_kernel_active(const char **out_name, carag_fault *out_fault);
+carag_status carag_set_kernel(const char *name, carag_fault *out_fault);
+carag_status carag_dot(const float *a, const float *b, size_t n, float *out_dot, carag_fault *out_fault);
+
+const char *carag_status_text(carag_status status);
+
+/* cffi: end */
+
+/* Replace the allocator of the whole process. Call it before anything is allocated. NULL restores libc. */
+typedef void *(*carag_allocate_fn)(size_t size);
+typedef void (*carag_release_fn)(void *memory);
+void carag_set_allocator(carag_allocate_fn allocate, carag_release_fn release);
+
+#endif

@@ -1,0 +1,135 @@
+"""Builders for the audit room's tests: plain values in, events, logs and forged receipts out."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+
+from carag.audit import (
+    Access,
+    AuditLog,
+    Checkpoint,
+    InclusionProof,
+    IndexState,
+    Ingest,
+    Models,
+    Opening,
+    Outcome,
+    Passage,
+    PolicyApplied,
+    Receipt,
+    Record,
+    RecordKind,
+    SessionSource,
+    SigningKey,
+)
+from carag.audit.merkle import leaf_hash, node_hash
+
+ORIGIN = "audit.example/test"
+WORD = 1 << 27 | 0x21  # version 1, two policy bits
+SECRETS = {
+    "subject": "ana@bank.example",
+    "query": 'What did the filer\'s "margin" do?',
+    "answer": "It fell — 3 %.",
+}
+
+
+def access(**changes):
+    values = {
+        "kind": RecordKind.QUERY,
+        "started": 1_763_755_555_123_456,
+        "ended": 1_763_755_556_345_678,
+        "role": "buy_side",
+        "purpose": "invest",
+        "source": SessionSource.ASSERTED,
+        "as_of": 29_395_925,
+        "policy": PolicyApplied(table=b"T" * 32, masks=((0x20, 0x10000), (0x01, 0x10000))),
+        "index": IndexState(snapshot=b"S" * 32, admissible=417, plan="exact"),
+        "models": Models("minilm-l6-v2-int8", "extractive", "bucket-prompt-1"),
+        "withheld": ("CONF_TREAT", "PD_SPECIAL"),
+        "outcome": Outcome.ANSWER,
+        "why": "OK",
+    }
+    return Access(**{**values, **changes})
+
+
+def refusal(**changes):
+    nothing = {"policy": PolicyApplied(b"T" * 32), "index": None, "models": Models(), "withheld": ()}
+    return access(**{**nothing, "outcome": Outcome.REFUSE, "why": "UNKNOWN_ROLE", "role": None, **changes})
+
+
+def ingest(**changes):
+    values = {"started": 1, "ended": 2, "documents": 30, "chunks": 400, "quarantined": 1, "rows": 400}
+    digests = {"snapshot": b"S" * 32, "table": b"T" * 32, "embed": "minilm-l6-v2-int8", "why": "INGESTED"}
+    return Ingest(**{**values, **digests, **changes})
+
+
+def passages(count=2):
+    return [
+        Passage(
+            f"0000320193-23-{n:06d}#{n}",
+            f"Passage {n}: net sales\tfell “{n}” %.\n",
+            0.75 - n / 64,
+            WORD,
+            n == 0,
+        )
+        for n in range(count)
+    ]
+
+
+def ask(log, **changes):
+    """Append one whole answered question."""
+    return log.append(access(**changes), secrets=SECRETS, passages=passages())
+
+
+def open_log(directory, **changes):
+    ticks = itertools.count(1_763_755_557_000_000, 1000)
+    return AuditLog.open(directory, **{"origin": ORIGIN, "clock": lambda: next(ticks), **changes})
+
+
+def forge(record=None, *, body=None, key=None, origin=None, shown=None, openings=None, index=1):
+    """Sign a two-record tree around any record at all, as a dishonest or broken log could."""
+    key = key or SigningKey(ORIGIN, b"k" * 32)
+    body = record.to_bytes() if body is None else body
+    first = leaf_hash(b"an earlier record")
+    root = node_hash(first, leaf_hash(body))
+    note = key.sign(Checkpoint(origin or key.name, 2, root).to_text())
+    proof = InclusionProof(index, (first,), note).to_text()
+    if openings is None:
+        openings = {name: Opening(b"s" * 32, SECRETS[name]) for name in record.commitments}
+    texts = [(passage.chunk, passage.text) for passage in passages()] if shown is None else shown
+    return Receipt(index, body, proof, openings, tuple(texts)), str(key.verifier)
+
+
+def record(**changes):
+    """Make the record that ``forge`` signs by default; it is in order."""
+    values = {
+        "log": ORIGIN,
+        "seq": 1,
+        "id": b"i" * 16,
+        "committed": 1_763_755_557_000_000,
+        "event": access(),
+        "commitments": {name: Opening(b"s" * 32, value).commitment(name) for name, value in SECRETS.items()},
+        "hits": tuple(passage.hit for passage in passages()),
+    }
+    return Record(**{**values, **changes})
+
+
+@pytest.fixture(scope="session")
+def build():
+    """Give tests the builders of this file."""
+    return SimpleNamespace(
+        ORIGIN=ORIGIN,
+        SECRETS=SECRETS,
+        WORD=WORD,
+        access=access,
+        ask=ask,
+        forge=forge,
+        ingest=ingest,
+        open_log=open_log,
+        passages=passages,
+        record=record,
+        refusal=refusal,
+    )

@@ -1,0 +1,637 @@
+"""The log: durable or refused, one writer, and it notices what was done to its files."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import sqlite3
+import stat
+import threading
+
+import pytest
+
+from carag.audit import (
+    AuditLog,
+    Checkpoint,
+    ConsistencyProof,
+    InclusionProof,
+    Note,
+    Passage,
+    RecordKind,
+    Recovery,
+    SigningKey,
+    Verdict,
+    VerifierKey,
+    verify_receipt,
+)
+from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, verify_consistency, verify_inclusion
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, StoreLocked
+
+
+def grow(log, build, count):
+    return [build.ask(log) for _ in range(count)]
+
+
+def edit(path, *statements):
+    """Do to a closed file what an attacker with access to it could."""
+    with sqlite3.connect(path) as connection:
+        for statement in statements:
+            if callable(statement):
+                statement(connection)
+            else:
+                connection.execute(*statement if isinstance(statement, tuple) else (statement,))
+    connection.close()
+
+
+class FailingConnection:
+    """A connection whose next matching statement fails, before or after it took effect."""
+
+    def __init__(self, connection, prefix, *, after=False):
+        self._connection, self._prefix, self._after = connection, prefix, after
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def execute(self, statement, *parameters):
+        return self._fail(statement, lambda: self._connection.execute(statement, *parameters))
+
+    def executemany(self, statement, rows):
+        return self._fail(statement, lambda: self._connection.executemany(statement, rows))
+
+    def _fail(self, statement, run):
+        if self._prefix is None or not statement.startswith(self._prefix):
+            return run()
+        self._prefix = None
+        if self._after:
+            run()
+        raise sqlite3.OperationalError("disk I/O error")
+
+
+# -- appending and proving
+
+
+def test_a_new_log_is_empty_and_says_so_under_its_signature(tmp_path, build):
+    """A log has a signed checkpoint before it has a record."""
+    with build.open_log(tmp_path) as log:
+        checkpoint = Checkpoint.parse(Note.parse(log.checkpoint()).text)
+        assert checkpoint == Checkpoint(build.ORIGIN, 0, EMPTY_ROOT) == log.verify()
+
+
+def test_every_receipt_verifies_at_once_and_later(tmp_path, build):
+    """A receipt verifies as it is returned, and a later one of the same record does too."""
+    with build.open_log(tmp_path) as log:
+        receipts = grow(log, build, 9)
+        texts = [(p.chunk, p.text) for p in build.passages()]
+        for seq, receipt in enumerate(receipts):
+            assert receipt.seq == seq
+            for each in (receipt, log.receipt(seq, texts)):
+                verification = verify_receipt(each.to_bytes(), log.vkey)
+                assert (verification.verdict, verification.values) == (Verdict.VERIFIED, build.SECRETS)
+            assert log.record(seq).to_bytes() == receipt.record
+
+
+def test_every_kind_of_event_can_be_logged(tmp_path, build):
+    """A refusal, an ingest and a recovery leave receipts as an answer does."""
+    with build.open_log(tmp_path) as log:
+        asked = {"query": build.SECRETS["query"], "subject": None}
+        receipts = [
+            log.append(build.refusal(), secrets=asked),
+            log.append(build.access(kind=RecordKind.RETRIEVE), secrets=asked, passages=build.passages()),
+            log.append(
+                build.access(kind=RecordKind.EXPLAIN, index=None), secrets=asked, passages=build.passages(1)
+            ),
+            log.append(build.ingest(), secrets={"subject": "loader"}),
+            log.append(Recovery("DRILL")),
+        ]
+        verdicts = [verify_receipt(receipt.to_bytes(), log.vkey).verdict for receipt in receipts]
+        assert verdicts == [Verdict.VERIFIED] * 5
+        kinds = [log.record(seq).kind.value for seq in range(5)]
+        assert kinds == ["query", "retrieve", "explain", "ingest", "recovery"]
+
+
+def test_proofs_hold_between_all_sizes(tmp_path, build):
+    """Every record is proved under the newest checkpoint, which extends every earlier one."""
+    with build.open_log(tmp_path) as log:
+        roots = {}
+        for _ in range(9):
+            receipt = build.ask(log)
+            checkpoint = Checkpoint.parse(Note.parse(log.checkpoint()).text)
+            roots[checkpoint.size] = checkpoint.root
+        for seq in range(9):
+            proof = InclusionProof.parse(log.prove(seq))
+            leaf = leaf_hash(log.record(seq).to_bytes())
+            assert verify_inclusion(leaf, seq, 9, proof.hashes, roots[9])
+            proof = ConsistencyProof.parse(log.consistency(seq + 1))
+            assert verify_consistency(seq + 1, 9, proof.hashes, roots[seq + 1], roots[9])
+        assert InclusionProof.parse(receipt.proof) == InclusionProof.parse(log.prove(8))
+
+
+def test_it_goes_on_after_reopening(tmp_path, build):
+    """Size, checkpoint, key and commit times continue where they stopped."""
+    with build.open_log(tmp_path) as log:
+        grow(log, build, 5)
+        checkpoint, vkey = log.checkpoint(), log.vkey
+    with AuditLog.open(tmp_path) as log:
+        assert (log.size, log.checkpoint(), log.vkey, log.origin) == (5, checkpoint, vkey, build.ORIGIN)
+        build.ask(log)
+        assert log.verify().size == 6
+        assert (tmp_path / "vkey").read_text() == vkey + "\n"
+
+
+def test_two_logs_have_two_names(tmp_path):
+    """Without a name of its own a log gets a random one, so a record cannot pass for another log's."""
+    with AuditLog.open(tmp_path / "a") as first, AuditLog.open(tmp_path / "b") as second:
+        assert first.origin != second.origin
+
+
+def test_commit_times_never_run_backwards(tmp_path, build):
+    """A clock that is set back repeats the last time, also across a restart."""
+    ticks = iter([50, 40, 60])
+    with build.open_log(tmp_path, clock=lambda: next(ticks)) as log:
+        grow(log, build, 3)
+    with build.open_log(tmp_path, clock=lambda: 7) as log:
+        build.ask(log)
+        assert [log.record(seq).committed for seq in range(4)] == [50, 50, 60, 60]
+        log.verify()
+
+
+def test_threads_append_without_gaps(tmp_path, build):
+    """Eight threads share a log; every receipt verifies and no number is given twice."""
+    receipts = []
+    with build.open_log(tmp_path) as log:
+        threads = [threading.Thread(target=lambda: receipts.extend(grow(log, build, 5))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(receipt.seq for receipt in receipts) == list(range(40))
+        assert {verify_receipt(r.to_bytes(), log.vkey).verdict for r in receipts} == {Verdict.VERIFIED}
+        assert log.verify().size == 40
+
+
+def test_nothing_personal_is_in_the_evidence(tmp_path, build):
+    """Subject, question, answer and passages stay out of audit.db; private.db opens the commitments."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+        secrets = [*build.SECRETS.values(), *(passage.text for passage in build.passages())]
+        evidence = b"".join(path.read_bytes() for path in tmp_path.glob("audit.db*"))
+        private = b"".join(path.read_bytes() for path in tmp_path.glob("private.db*"))
+        assert not any(secret.encode() in evidence for secret in secrets)
+        assert all(secret.encode() in private for secret in build.SECRETS.values())
+
+
+def test_proofs_outlive_the_private_values(tmp_path, build):
+    """With private.db destroyed every record still proves; what was asked can no longer be opened."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+    for path in tmp_path.glob("private.db*"):
+        path.unlink()
+    with build.open_log(tmp_path) as log:
+        log.verify()
+        receipt = log.receipt(0, [(p.chunk, p.text) for p in build.passages()])
+        verification = verify_receipt(receipt.to_bytes(), log.vkey)
+        assert (verification.verdict, verification.values) == (Verdict.VERIFIED, {})
+        assert verification.undisclosed == ("answer", "query", "subject")
+
+
+def test_files_are_the_owners_alone(tmp_path, build):
+    """Key, evidence and private values cannot be read by others, in whatever directory they lie."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+        names = ["audit.key", "audit.db", "audit.db-wal", "private.db", "private.db-wal"]
+        assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names} == {0o600}
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        Passage("c", "hidden", 0.5, 0x21),
+        Passage("c", "hidden", 0.5, 1 << 27 | 0x10021),
+        Passage("c", "hidden", 0.5, 1 << 30 | 1 << 27 | 0x21),
+    ],
+    ids=["unlabelled", "forbidden bit", "quarantined"],
+)
+def test_an_inadmissible_passage_is_never_logged(tmp_path, build, passage):
+    """The log refuses a passage outside the recorded masks, so nothing can be returned with it."""
+    with build.open_log(tmp_path) as log:
+        with pytest.raises(InvalidArgument, match="no mask"):
+            log.append(build.access(), secrets=build.SECRETS, passages=[passage])
+        assert log.size == 0
+
+
+@pytest.mark.parametrize(
+    "secrets",
+    [{}, {"query": "q", "answer": "a", "colour": "red"}, {"query": "\ud800", "answer": "a"}, {"query": 5}],
+    ids=str,
+)
+def test_a_malformed_append_changes_nothing(tmp_path, build, secrets):
+    """Input errors are found before anything is written."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+        before = log.checkpoint()
+        with pytest.raises(InvalidArgument):
+            log.append(build.access(), secrets=secrets, passages=build.passages())
+        assert log.checkpoint() == before
+        build.ask(log)
+        assert log.verify().size == 2
+
+
+def test_a_second_writer_is_refused(tmp_path, build):
+    """One writer at a time, and the next one when it has closed."""
+    with build.open_log(tmp_path), pytest.raises(StoreLocked):
+        build.open_log(tmp_path)
+    build.open_log(tmp_path).close()
+
+
+def test_a_log_keeps_its_name(tmp_path, build):
+    """Opening it under another origin is refused."""
+    build.open_log(tmp_path).close()
+    with pytest.raises(InvalidArgument, match="leave the origin out"):
+        AuditLog.open(tmp_path, origin="audit.example/other")
+
+
+@pytest.mark.parametrize("seq", [-1, 1, 5])
+def test_there_is_no_proof_of_what_is_not_there(tmp_path, build, seq):
+    """A sequence number outside the log is the caller's mistake."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+        for ask in (log.prove, log.record, log.receipt):
+            with pytest.raises(InvalidArgument):
+                ask(seq)
+
+
+def test_a_receipt_is_made_again_from_the_right_texts_only(tmp_path, build):
+    """The log does not hand out a receipt that would not verify."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+        texts = [(p.chunk, p.text) for p in build.passages()]
+        for wrong in ([], texts[:1], texts[::-1], [texts[0], (texts[1][0], "another text")]):
+            with pytest.raises(InvalidArgument, match="not their texts"):
+                log.receipt(0, wrong)
+
+
+def test_a_forked_child_is_refused(tmp_path, build, monkeypatch):
+    """A child process shares the lock and the files but not what the parent writes next."""
+    with build.open_log(tmp_path) as log:
+        parent = os.getpid()
+        monkeypatch.setattr("os.getpid", lambda: parent + 1)
+        with pytest.raises(AuditUnavailable, match="fork"):
+            build.ask(log)
+
+
+def test_a_closed_log_refuses(tmp_path, build):
+    """Use after close is an error, closing twice is not."""
+    log = build.open_log(tmp_path)
+    log.close()
+    log.close()
+    for use in (lambda: build.ask(log), log.verify, lambda: log.consistency(1), lambda: log.prove(0)):
+        with pytest.raises(AuditUnavailable):
+            use()
+
+
+# -- failures while writing
+
+
+STATEMENTS = ["BEGIN", "INSERT INTO rec", "INSERT INTO node", "DELETE FROM cp", "INSERT INTO cp"]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_failed_statement_leaves_the_log_as_it_was(tmp_path, build, statement):
+    """A failure before COMMIT is refused and rolled back; the next append is fine."""
+    with build.open_log(tmp_path) as log:
+        grow(log, build, 3)
+        before = log.checkpoint()
+        log._evidence._db = FailingConnection(log._evidence._db, statement)
+        with pytest.raises(AuditUnavailable):
+            build.ask(log)
+        assert (log.size, log.checkpoint()) == (3, before)
+        assert build.ask(log).seq == 3
+        assert log.verify().size == 4
+
+
+@pytest.mark.parametrize("statement", ["BEGIN", "DELETE", "INSERT"])
+def test_a_failed_private_write_comes_before_the_record(tmp_path, build, statement):
+    """If salts and values cannot be kept, no record is written either."""
+    with build.open_log(tmp_path) as log:
+        log._private._db = FailingConnection(log._private._db, statement)
+        with pytest.raises(AuditUnavailable):
+            build.ask(log)
+        assert log._evidence.size() == log.size == 0
+        assert build.ask(log).seq == 0
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["not committed", "committed after all"])
+@pytest.mark.parametrize("store", ["_evidence", "_private"])
+def test_a_failed_commit_poisons_the_log(tmp_path, build, store, after):
+    """After an I/O error at COMMIT nothing is written until the files have been read again."""
+    with build.open_log(tmp_path) as log:
+        grow(log, build, 3)
+        target = getattr(log, store)
+        target._db = FailingConnection(target._db, "COMMIT", after=after)
+        for _ in range(3):
+            with pytest.raises(AuditUnavailable):
+                build.ask(log)
+        assert log.size == 3
+        openings = log._private.openings(3)
+    with build.open_log(tmp_path) as log:
+        committed = after and store == "_evidence"
+        assert log.size == 3 + bool(committed or openings)
+        assert log.record(2).kind is RecordKind.QUERY
+        if committed:  # never acknowledged, yet whole: its values still open its commitments
+            assert all(o.opens(name, log.record(3).commitments[name]) for name, o in openings.items())
+        build.ask(log)
+        log.verify()
+
+
+def test_a_full_disk_is_refused_and_nothing_is_lost(tmp_path, build):
+    """When the database can grow no more, appends fail one by one and all that was acknowledged stays."""
+    with build.open_log(tmp_path) as log:
+        grow(log, build, 3)
+        pages = log._evidence._db.execute("PRAGMA page_count").fetchone()[0]
+        log._evidence._db.execute(f"PRAGMA max_page_count={pages + 4}")
+        with pytest.raises(AuditUnavailable, match="full"):
+            grow(log, build, 50)
+        size = log.size
+        assert 3 < size < 50
+        assert log.verify().size == size
+        log._evidence._db.execute("PRAGMA max_page_count=100000")
+        build.ask(log)
+    with build.open_log(tmp_path) as log:
+        assert log.verify().size == size + 1
+
+
+def test_unfinished_values_are_removed_and_recorded(tmp_path, build):
+    """Values whose record never came are forgotten at the next opening, which says that it happened."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+        log._evidence._db = FailingConnection(log._evidence._db, "INSERT")
+        with pytest.raises(AuditUnavailable):
+            build.ask(log)
+    with build.open_log(tmp_path) as log:
+        assert log.record(1).event == Recovery("UNFINISHED_APPEND")
+        assert (log.size, log._private.openings(1)) == (2, {})
+    with build.open_log(tmp_path) as log:
+        assert log.size == 2
+
+
+def test_a_closed_connection_is_refused(tmp_path, build):
+    """A connection lost under the log is an unavailable log."""
+    with build.open_log(tmp_path) as log:
+        log._evidence._db.close()
+        with pytest.raises(AuditUnavailable):
+            build.ask(log)
+
+
+@pytest.mark.parametrize("name", ["audit.db", "audit.db-wal", "private.db", "private.db-wal"])
+@pytest.mark.parametrize("instead", ["nothing", "a directory", "a copy"])
+def test_a_replaced_file_is_refused(tmp_path, build, name, instead):
+    """If a file's name leads elsewhere, the record would be written where nobody finds it."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+        path = tmp_path / name
+        content = path.read_bytes()
+        path.unlink()
+        if instead == "a directory":
+            path.mkdir()
+        elif instead == "a copy":
+            path.write_bytes(content)
+        with pytest.raises(AuditUnavailable):
+            build.ask(log)
+        assert log.size == 1
+        if path.is_dir():
+            path.rmdir()
+
+
+def test_records_written_past_the_log_are_noticed(tmp_path, build):
+    """If another process got a record in, this one stops rather than fork the history."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+        edit(tmp_path / "audit.db", ("INSERT INTO rec VALUES (1, ?)", (b"{}",)))
+        with pytest.raises(AuditUnavailable, match="no longer ends"):
+            build.ask(log)
+
+
+@pytest.mark.parametrize("name", ["audit.db", "private.db", "audit.key", "audit.lock"])
+def test_an_unusable_path_is_an_unavailable_log(tmp_path, name):
+    """A directory where a file should be, and a file where the directory should be, are refused."""
+    (tmp_path / "log" / name).mkdir(parents=True)
+    with pytest.raises((AuditUnavailable, CorruptFile)):
+        AuditLog.open(tmp_path / "log")
+    (tmp_path / "file").write_text("a file")
+    with pytest.raises(AuditUnavailable):
+        AuditLog.open(tmp_path / "file")
+
+
+# -- what is noticed at opening
+
+
+@pytest.fixture(scope="module")
+def five_records(tmp_path_factory, build):
+    """Keep one closed log of five records, to be copied and tampered with."""
+    directory = tmp_path_factory.mktemp("five")
+    with build.open_log(directory) as log:
+        grow(log, build, 5)
+    return directory
+
+
+def renumbered(seq, to):
+    return ("UPDATE rec SET seq = ? WHERE seq = ?", (to, seq))
+
+
+def edit_with_leaf_hash(connection):
+    """Edit record 3 and put the hash of the edited body into the tree."""
+    body = (
+        connection.execute("SELECT body FROM rec WHERE seq = 3").fetchone()[0].replace(b"invest", b"advise")
+    )
+    connection.execute("UPDATE rec SET body = ? WHERE seq = 3", (body,))
+    connection.execute("UPDATE node SET hash = ? WHERE i = 4", (leaf_hash(body),))
+
+
+def resigned(tmp_path, key):
+    """Rewrite the checkpoint over the same tree under another key."""
+    note = sqlite3.connect(tmp_path / "audit.db").execute("SELECT note FROM cp").fetchone()[0]
+    return ("UPDATE cp SET note = ?", (key.sign(Note.parse(note).text).to_text(),))
+
+
+TAMPERED = {
+    "a truncated tail": (["DELETE FROM rec WHERE seq = 4"], "there are 4 records"),
+    "a tail truncated with its nodes": (
+        ["DELETE FROM rec WHERE seq = 4", "DELETE FROM node WHERE i = 7"],
+        "there are 4 records",
+    ),
+    "a deleted middle row": (["DELETE FROM rec WHERE seq = 2"], "record 2 is missing"),
+    "a deleted first row": (["DELETE FROM rec WHERE seq = 0"], "record 0 is missing"),
+    "an edited body": (
+        ["UPDATE rec SET body = replace(body, 'buy_side', 'sell_side') WHERE seq = 1"],
+        "record 1",
+    ),
+    "an edited body of the same length": (
+        ["UPDATE rec SET body = CAST(replace(CAST(body AS TEXT), 'invest', 'advise') AS BLOB) WHERE seq = 1"],
+        "record 1 or the tree above it was altered",
+    ),
+    "an edited body with its leaf hash": ([edit_with_leaf_hash], "was altered"),
+    "a body that is no record": (["UPDATE rec SET body = x'7b7d' WHERE seq = 3"], "not a record"),
+    "two rows swapped": (
+        [renumbered(1, 99), renumbered(2, 1), renumbered(99, 2)],
+        "record 1 says it is record 2",
+    ),
+    "an altered leaf hash": (["UPDATE node SET hash = zeroblob(32) WHERE i = 4"], "was altered"),
+    "an altered peak": (["UPDATE node SET hash = zeroblob(32) WHERE i = 6"], "root"),
+    "a missing peak": (["DELETE FROM node WHERE i = 7"], "tree node"),
+    "a row appended outside": ([("INSERT INTO rec VALUES (5, ?)", (b"{}",))], "there are 6 records"),
+    "no checkpoint": (["DELETE FROM cp"], "no checkpoint"),
+    "an altered checkpoint": (["UPDATE cp SET note = replace(note, '5', '6')"], "not signed"),
+    "an added trigger": (
+        ["CREATE TRIGGER t AFTER INSERT ON rec BEGIN DELETE FROM rec WHERE seq = new.seq; END"],
+        "tables",
+    ),
+    "a dropped table": (["DROP TABLE cp"], "tables"),
+}
+
+
+@pytest.mark.parametrize(("statements", "message"), TAMPERED.values(), ids=TAMPERED)
+def test_tampering_is_noticed_at_opening(tmp_path, build, five_records, statements, message):
+    """A log that does not hold together is not opened, and the message names what is wrong."""
+    shutil.copytree(five_records, tmp_path, dirs_exist_ok=True)
+    edit(tmp_path / "audit.db", *statements)
+    with pytest.raises(CorruptFile, match=message):
+        build.open_log(tmp_path)
+
+
+def test_a_foreign_key_is_noticed(tmp_path, build):
+    """A checkpoint signed by another key, or another log's name, is not this log's."""
+    with build.open_log(tmp_path) as log:
+        grow(log, build, 2)
+    edit(tmp_path / "audit.db", resigned(tmp_path, SigningKey(build.ORIGIN, b"f" * 32)))
+    with pytest.raises(CorruptFile, match="not signed by the log's own key"):
+        build.open_log(tmp_path)
+
+
+def test_a_swapped_key_file_is_noticed(tmp_path, build):
+    """Replacing key and checkpoint together still contradicts the published vkey."""
+    with build.open_log(tmp_path) as log:
+        grow(log, build, 2)
+    foreign = SigningKey(build.ORIGIN, b"f" * 32)
+    edit(tmp_path / "audit.db", resigned(tmp_path, foreign))
+    (tmp_path / "audit.key").write_text(foreign.to_skey())
+    with pytest.raises(CorruptFile, match="different keys"):
+        build.open_log(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["audit.db", "audit.key"])
+def test_a_missing_file_is_never_made_again(tmp_path, build, name):
+    """A log that lost its records or its key does not quietly start another history."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+    (tmp_path / name).unlink()
+    with pytest.raises(CorruptFile, match=f"{name} is missing"):
+        build.open_log(tmp_path)
+
+
+def test_an_emptied_file_is_noticed(tmp_path, build):
+    """An empty audit.db is not taken for a new log."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+    (tmp_path / "audit.db").write_bytes(b"")
+    with pytest.raises(CorruptFile, match="tables"):
+        build.open_log(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"no key", b"PRIVATE+KEY+a+00000000+AAAA", b"\xff\xfe"])
+def test_a_damaged_key_file_is_noticed(tmp_path, build, content):
+    """A key that cannot be read is not replaced."""
+    build.open_log(tmp_path).close()
+    (tmp_path / "audit.key").write_bytes(content)
+    with pytest.raises(CorruptFile):
+        build.open_log(tmp_path)
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path, build):
+    """A copied key file with a wider mode is a key somebody else may have."""
+    build.open_log(tmp_path).close()
+    (tmp_path / "audit.key").chmod(0o644)
+    with pytest.raises(AuditUnavailable, match="chmod 600"):
+        build.open_log(tmp_path)
+
+
+def test_a_file_that_is_no_database_is_noticed(tmp_path, build):
+    """Garbage is corruption, not unavailability."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+    (tmp_path / "audit.db").write_bytes(b"garbage" * 1000)
+    with pytest.raises(CorruptFile):
+        build.open_log(tmp_path)
+
+
+def test_founding_can_be_cut_short_anywhere(tmp_path, build):
+    """Until vkey is written there is no log yet, and founding it again completes it."""
+    with build.open_log(tmp_path) as log:
+        vkey = log.vkey
+    (tmp_path / "vkey").unlink()
+    with build.open_log(tmp_path) as log:
+        assert log.vkey == vkey
+    for name in ("vkey", "audit.db"):
+        (tmp_path / name).unlink()
+    with build.open_log(tmp_path) as log:
+        assert (log.vkey, log.size) == (vkey, 0)
+
+
+HIDDEN = {
+    "an edited body": (
+        ["UPDATE rec SET body = CAST(replace(body, 'buy', 'bye') AS BLOB) WHERE seq = 1"],
+        "record 1 was altered",
+    ),
+    "an edited body with its leaf hash": ([edit_with_leaf_hash], r"node \(1, 1\) was altered"),
+    "an altered inner node": (
+        ["UPDATE node SET hash = zeroblob(32) WHERE i = 2"],
+        r"node \(1, 0\) was altered",
+    ),
+    "a missing inner node": (["DELETE FROM node WHERE i = 5"], r"node \(1, 1\) was altered, or is missing"),
+    "a node too many": (["INSERT INTO node VALUES (99, zeroblob(32))"], "no record accounts for"),
+    "a missing record": (["DELETE FROM rec WHERE seq = 1"], "record 1 is missing"),
+    "two rows swapped": (
+        [renumbered(1, 99), renumbered(2, 1), renumbered(99, 2)],
+        "record 1 says it is record 2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("statements", "message"), HIDDEN.values(), ids=HIDDEN)
+def test_verify_reads_what_opening_does_not(tmp_path, build, monkeypatch, five_records, statements, message):
+    """Opening re-reads the newest records only; verify() finds an edit or a gap anywhere."""
+    monkeypatch.setattr("carag.audit.log._RECHECKED_AT_OPEN", 1)
+    shutil.copytree(five_records, tmp_path, dirs_exist_ok=True)
+    edit(tmp_path / "audit.db", *statements)
+    with build.open_log(tmp_path) as log, pytest.raises(CorruptFile, match=message):
+        log.verify()
+
+
+def test_a_rollback_is_invisible_within_and_plain_against_a_kept_receipt(tmp_path, build):
+    """Putting the directory back fools the log alone; whoever kept a receipt is not fooled."""
+    with build.open_log(tmp_path) as log:
+        grow(log, build, 3)
+    earlier = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with build.open_log(tmp_path) as log:
+        kept = InclusionProof.parse(build.ask(log).proof).checkpoint
+    for path, content in earlier.items():
+        path.write_bytes(content)
+    with build.open_log(tmp_path, clock=itertools.count(2 * 10**15).__next__) as log:
+        log.verify()
+        build.ask(log)
+        assert log.verify().size == Checkpoint.parse(kept.text).size
+        assert log.verify().root != Checkpoint.parse(kept.text).root
+        assert VerifierKey.parse(log.vkey).verifies(kept)  # the log cannot deny what it signed
+
+
+def test_the_oracle_of_the_stored_tree(tmp_path, build):
+    """What the log stores is the tree over the records as they can be read back."""
+    with build.open_log(tmp_path) as log:
+        grow(log, build, 6)
+        frontier = Frontier()
+        for seq in range(6):
+            frontier.append(leaf_hash(log.record(seq).to_bytes()))
+        assert log.verify().root == frontier.root()

@@ -1,0 +1,292 @@
+"""Records: one byte string each, nothing personal, and nothing that contradicts itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.audit import (
+    MAX_RECORD_BYTES,
+    Access,
+    Hit,
+    IndexState,
+    Ingest,
+    Models,
+    Opening,
+    Outcome,
+    Passage,
+    PolicyApplied,
+    Record,
+    RecordKind,
+    Recovery,
+    SessionSource,
+    canonical,
+)
+from carag.audit.commitment import commit
+from carag.errors import CorruptFile, InvalidArgument
+from carag.policy import mask, vocabulary
+
+DIGESTS = st.binary(min_size=32, max_size=32)
+CODES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,63}", fullmatch=True)
+LABELS = st.text(st.characters(categories=["L", "N", "P"], max_codepoint=0x2FFF), min_size=1, max_size=30)
+COUNTS = st.integers(0, 2**53 - 1)
+MASKS = st.tuples(st.integers(0, 2**27 - 1), st.integers(0, 2**27 - 1)).map(lambda m: (m[0] & ~m[1], m[1]))
+HITS = st.builds(
+    Hit, LABELS, DIGESTS, st.integers(-1_000_000, 1_000_000), st.integers(0, 2**32 - 1), st.booleans()
+)
+ACCESSES = st.builds(
+    Access,
+    kind=st.sampled_from([RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN]),
+    started=COUNTS,
+    ended=COUNTS,
+    role=st.none() | CODES,
+    purpose=st.none() | CODES,
+    source=st.sampled_from(SessionSource),
+    as_of=COUNTS,
+    policy=st.builds(PolicyApplied, DIGESTS, st.lists(MASKS, max_size=8).map(tuple)),
+    index=st.none() | st.builds(IndexState, DIGESTS, COUNTS, CODES),
+    models=st.builds(Models, st.none() | LABELS, st.none() | LABELS, st.none() | LABELS),
+    withheld=st.lists(CODES, max_size=5).map(tuple),
+    outcome=st.sampled_from(Outcome),
+    why=CODES,
+)
+INGESTS = st.builds(
+    Ingest,
+    started=COUNTS,
+    ended=COUNTS,
+    documents=COUNTS,
+    chunks=COUNTS,
+    quarantined=COUNTS,
+    rows=COUNTS,
+    snapshot=DIGESTS,
+    table=DIGESTS,
+    embed=st.none() | LABELS,
+    why=CODES,
+)
+ENVELOPE = {"log": CODES, "seq": COUNTS, "id": st.binary(min_size=16, max_size=16), "committed": COUNTS}
+RECORDS = (
+    st.builds(
+        Record,
+        **ENVELOPE,
+        event=ACCESSES,
+        commitments=st.dictionaries(st.sampled_from(["subject", "query", "answer"]), DIGESTS),
+        hits=st.lists(HITS, max_size=4).map(tuple),
+    )
+    | st.builds(
+        Record,
+        **ENVELOPE,
+        event=INGESTS,
+        commitments=st.dictionaries(st.just("subject"), DIGESTS),
+        hits=st.just(()),
+    )
+    | st.builds(Record, **ENVELOPE, event=st.builds(Recovery, CODES))
+)
+
+
+@given(RECORDS)
+def test_round_trip(record):
+    """A record comes back from its bytes, and its bytes from it."""
+    body = record.to_bytes()
+    assert Record.parse(body) == record
+    assert Record.parse(body).to_bytes() == body
+
+
+def test_the_layout_is_the_documented_one(build):
+    """The keys of a record are fixed: they are what an auditor's own tools will look for."""
+    fields = canonical.decode(build.record().to_bytes())
+    envelope = "commitments hits id kind log seq tc v"
+    asked = "as_of index models outcome policy purpose role source t0 t1 why withheld"
+    assert sorted(fields) == sorted(f"{envelope} {asked}".split())
+    assert sorted(fields["hits"][0]) == ["c", "p", "s", "t", "u"]
+    assert fields["policy"]["masks"] == [[0x20, 0x10000], [0x01, 0x10000]]
+
+
+def test_nothing_in_clear(build):
+    """Subject, question and answer do not occur in the record, nor does a passage's text."""
+    body = build.record().to_bytes().decode()
+    assert not any(value in body for value in [*build.SECRETS.values(), *(p.text for p in build.passages())])
+
+
+BROKEN = {
+    "an unknown key": lambda f: f.update(extra=1),
+    "an unknown key in a hit": lambda f: f["hits"][0].update(extra=1),
+    "a missing key": lambda f: f.pop("why"),
+    "a missing list of hits": lambda f: f.pop("hits"),
+    "an unknown version": lambda f: f.update(v=2),
+    "an unknown kind": lambda f: f.update(kind="quary"),
+    "the kind of another event": lambda f: f.update(kind="ingest"),
+    "an unknown outcome": lambda f: f.update(outcome="maybe"),
+    "an unknown source": lambda f: f.update(source="guessed"),
+    "a number for a text": lambda f: f.update(role=5),
+    "a text for a number": lambda f: f.update(seq="1"),
+    "a cited flag of 2": lambda f: f["hits"][0].update(u=2),
+    "a 33-bit word": lambda f: f["hits"][0].update(p=1 << 32),
+    "a short hash": lambda f: f["hits"][0].update(t="QUJD"),
+    "a mask of three": lambda f: f["policy"]["masks"][0].append(1),
+    "nine masks": lambda f: f["policy"].update(masks=[[0, 0]] * 9),
+    "a bit required and forbidden": lambda f: f["policy"]["masks"][0].__setitem__(1, 0x20),
+    "a commitment to something else": lambda f: f["commitments"].update(colour=f["commitments"]["query"]),
+    "a list for an object": lambda f: f.update(policy=[]),
+    "a list of commitments": lambda f: f.update(commitments=[]),
+}
+
+
+@pytest.mark.parametrize("breaking", BROKEN.values(), ids=BROKEN)
+def test_what_is_not_a_record_is_refused(build, breaking):
+    """Canonical JSON that is not exactly a record is not read as one."""
+    fields = canonical.decode(build.record().to_bytes())
+    breaking(fields)
+    with pytest.raises(CorruptFile):
+        Record.parse(canonical.encode(fields))
+
+
+@pytest.mark.parametrize("body", [b"[]", b"5", b"null", b'"record"', b"{}", b""])
+def test_other_values_are_refused(body):
+    """A record is an object with its keys."""
+    with pytest.raises(CorruptFile):
+        Record.parse(body)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"role": "free text"},
+        {"role": ""},
+        {"role": "x" * 65},
+        {"purpose": "invest\n"},
+        {"why": "the margin of ana@bank.example fell"},
+        {"withheld": ("two words",)},
+        {"as_of": -1},
+        {"as_of": 1.5},
+        {"started": True},
+        {"kind": RecordKind.INGEST},
+        {"kind": "else"},
+        {"outcome": "else"},
+        {"source": "else"},
+    ],
+    ids=str,
+)
+def test_an_event_takes_codes_and_integers_only(build, values):
+    """Prose, empty codes and other types never get as far as the log."""
+    with pytest.raises(InvalidArgument):
+        build.access(**values)
+
+
+@pytest.mark.parametrize("similarity", [math.nan, math.inf, 1.1, -1.1, "near", None])
+def test_a_similarity_is_a_cosine(similarity):
+    """Anything else is refused, not rounded into one."""
+    with pytest.raises(InvalidArgument):
+        _ = Passage("c", "text", similarity, 0).hit
+
+
+@pytest.mark.parametrize("text", ["\ud800", None, b"bytes"])
+def test_a_passage_is_text(text):
+    """Only text that UTF-8 can carry has a hash."""
+    with pytest.raises(InvalidArgument):
+        _ = Passage("c", text, 0.5, 0).hit
+
+
+def test_a_long_record_is_refused(build):
+    """The cap holds, and the message says what to do."""
+    hits = tuple(dataclasses.replace(build.passages()[0].hit, chunk=f"{n}{'x' * 150}") for n in range(400))
+    with pytest.raises(InvalidArgument, match="ask for fewer passages"):
+        build.record(hits=hits).to_bytes()
+    assert len(build.record(hits=hits[:200]).to_bytes()) < MAX_RECORD_BYTES
+
+
+def test_a_record_in_order_contradicts_nothing(build):
+    """The builder's record is consistent, so each contradiction below is the mutation's doing."""
+    assert list(build.record().contradictions()) == []
+    refused = build.record(event=build.refusal(), hits=(), **_without(build.record(), "answer"))
+    assert list(refused.contradictions()) == []
+
+
+def _word(record, word):
+    return {"hits": (dataclasses.replace(record.hits[0], word=word),)}
+
+
+def _without(record, name):
+    return {"commitments": {key: value for key, value in record.commitments.items() if key != name}}
+
+
+CONTRADICTIONS = {
+    "a word without a required bit": lambda b, r: _word(r, 1 << 27),
+    "a word with a forbidden bit": lambda b, r: _word(r, b.WORD | 0x10000),
+    "an unlabelled word": lambda b, r: _word(r, 0x21),
+    "a word of version 2": lambda b, r: _word(r, 2 << 27 | 0x21),
+    "a quarantined word": lambda b, r: _word(r, b.WORD | 1 << 30),
+    "a deleted word": lambda b, r: _word(r, b.WORD | 1 << 31),
+    "hits under no mask": lambda b, r: {"event": b.access(policy=PolicyApplied(b"T" * 32))},
+    "a chunk twice": lambda b, r: {"hits": (r.hits[0], r.hits[0])},
+    "a rule twice": lambda b, r: {"event": b.access(withheld=("A", "A"))},
+    "more hits than rows": lambda b, r: {"event": b.access(index=IndexState(b"S" * 32, 1, "exact"))},
+    "hits without a search": lambda b, r: {"event": b.access(index=None)},
+    "a refusal with hits": lambda b, r: {
+        "event": b.access(outcome=Outcome.REFUSE, index=None),
+        **_without(r, "answer"),
+    },
+    "a refusal that searched": lambda b, r: {
+        "event": b.access(outcome=Outcome.REFUSE),
+        "hits": (),
+        **_without(r, "answer"),
+    },
+    "a decline that cites": lambda b, r: {
+        "event": b.access(outcome=Outcome.DECLINE),
+        **_without(r, "answer"),
+    },
+    "a decline with an answer": lambda b, r: {"event": b.access(outcome=Outcome.DECLINE), "hits": ()},
+    "an error with an answer": lambda b, r: {"event": b.access(outcome=Outcome.ERROR), "hits": ()},
+    "an answer to a retrieval": lambda b, r: {"event": b.access(kind=RecordKind.RETRIEVE)},
+    "an answer without passages": lambda b, r: {"hits": ()},
+    "an answer that is not committed to": lambda b, r: _without(r, "answer"),
+    "no question": lambda b, r: _without(r, "query"),
+}
+
+
+@pytest.mark.parametrize("mutation", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_a_contradiction_is_found(build, mutation):
+    """Each law of a record catches the record that breaks it."""
+    assert list(build.record(**mutation(build, build.record())).contradictions())
+
+
+def test_the_words_are_those_of_the_policy_room():
+    """The room imports no other, so that its copy of the word test is the same test is checked here."""
+    policy = mask.Policy(mask.Mask(0x20, 0x10000), mask.Mask(0x01, 0))
+    applied = PolicyApplied(b"T" * 32, tuple((m.required, m.forbidden) for m in policy.masks))
+    edges = [0, 0x20, 0x01, 0x10020, 0x10001, 0x21]
+    words = [bits | control << 27 for bits in edges for control in range(32)]
+    assert [applied.admits(word) for word in words] == [policy.admits(word) for word in words]
+    assert vocabulary.SCHEMA_VERSION == 1
+
+
+def test_a_commitment_binds_field_value_and_salt():
+    """Another field, value or salt is another commitment."""
+    salt = b"s" * 32
+    mine = commit("query", "margin", salt)
+    others = [
+        ("answer", "margin", salt),
+        ("query", "margins", salt),
+        ("query", "margi", salt),
+        ("query", "margin", b"t" * 32),
+    ]
+    assert mine not in [commit(*other) for other in others]
+    assert Opening(salt, "margin").opens("query", mine)
+    assert not Opening(salt, "margin").opens("answer", mine)
+
+
+@pytest.mark.parametrize(
+    ("value", "salt"), [("v", b"s" * 31), ("v", b""), ("\ud800", b"s" * 32), (5, b"s" * 32)]
+)
+def test_a_commitment_needs_text_and_a_full_salt(value, salt):
+    """A short salt would let a dictionary open the commitment."""
+    with pytest.raises(InvalidArgument):
+        commit("query", value, salt)
+
+
+def test_an_opening_does_not_show_its_value():
+    """A repr that reaches a log file gives nothing away."""
+    assert repr(Opening(b"s" * 32, "ana")) == "Opening()"

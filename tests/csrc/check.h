@@ -1,0 +1,123 @@
+/* check.h - the whole test framework: a claim that fails says where and ends the program.
+ *
+ * With it, what every test needs: seeded random rows, an open predicate, and temporary file names.
+ */
+#ifndef CARAG_TEST_CHECK_H
+#define CARAG_TEST_CHECK_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "carag.h"
+
+#define CHECK(claim)                                                                          \
+    do {                                                                                      \
+        if (!(claim)) {                                                                       \
+            fprintf(stderr, "%s:%d: %s: not true: %s\n", __FILE__, __LINE__, __func__, #claim); \
+            exit(1);                                                                          \
+        }                                                                                     \
+    } while (0)
+
+#define CHECK_OK(call) CHECK((call) == CARAG_OK)
+
+#define WORD(bits) ((uint32_t)(bits) | (uint32_t)1 << 27)
+#define CONTROL ((uint32_t)31 << 27)
+#define QUARANTINE ((uint32_t)1 << 30)
+
+/* xorshift64*: repeatable everywhere, good enough to make rows. */
+static inline uint64_t draw(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(2685821657736338717);
+}
+
+static inline float draw_float(uint64_t *state)
+{
+    return (float)((double)(draw(state) >> 11) / (double)(UINT64_C(1) << 52) - 1.0);
+}
+
+static inline float *random_vectors(uint64_t seed, size_t count, size_t dim)
+{
+    float *vectors = malloc(count * dim * sizeof *vectors);
+    uint64_t state = seed * 2 + 1;
+    CHECK(vectors);
+    for (size_t i = 0; i < count * dim; i++)
+        vectors[i] = draw_float(&state);
+    return vectors;
+}
+
+/* Words that carry `bits` of a draw below 2^bits. */
+static inline uint32_t *random_words(uint64_t seed, size_t count, int bits)
+{
+    uint32_t *words = malloc(count * sizeof *words);
+    uint64_t state = seed * 2 + 1;
+    CHECK(words);
+    for (size_t i = 0; i < count; i++)
+        words[i] = WORD(draw(&state) >> 32 & ((1U << bits) - 1U));
+    return words;
+}
+
+static inline carag_predicate one_mask(uint32_t required, uint32_t forbidden)
+{
+    return (carag_predicate){.pairs = {{required | forbidden | CONTROL, WORD(required)}}, .pair_count = 1};
+}
+
+static inline carag_index *new_index(uint32_t dim, uint32_t M, uint64_t seed)
+{
+    const carag_params params = {.dim = dim, .M = M, .ef_construction = 40, .seed = seed};
+    carag_index *index;
+    CHECK_OK(carag_index_new(&params, &index, NULL));
+    return index;
+}
+
+static inline carag_rows rows_of(const float *vectors, const uint32_t *words, size_t count)
+{
+    return (carag_rows){.vectors = vectors, .words = words, .count = count};
+}
+
+/* One query's answer, with room for k rows. */
+typedef struct answer {
+    int64_t *keys;
+    float *similarities;
+    int64_t count, distance_computations, hops, ef;
+    uint8_t plan, fallback;
+    uint64_t admissible;
+} answer;
+
+static inline carag_status search_one(carag_index *index, const float *query, const carag_predicate *predicate,
+                                      size_t k, uint32_t ef, carag_plan plan, answer *out)
+{
+    out->keys = malloc(k * sizeof *out->keys);
+    out->similarities = malloc(k * sizeof *out->similarities);
+    CHECK(out->keys && out->similarities);
+    carag_results results = {.keys = out->keys,
+                             .similarities = out->similarities,
+                             .counts = &out->count,
+                             .distance_computations = &out->distance_computations,
+                             .hops = &out->hops,
+                             .ef = &out->ef,
+                             .plans = &out->plan,
+                             .fallbacks = &out->fallback};
+    const carag_search_params params = {.k = k, .ef_search = ef, .plan = plan};
+    const carag_status status = carag_index_search(index, query, 1, predicate, &params, &results, NULL);
+    out->admissible = results.admissible;
+    return status;
+}
+
+static inline void free_answer(answer *old)
+{
+    free(old->keys);
+    free(old->similarities);
+}
+
+/* Where a test may write: the directory in argv[1], else /tmp. */
+static inline const char *temporary(int argc, char **argv, char room[512], const char *name)
+{
+    CHECK(snprintf(room, 512, "%s/%s", argc > 1 ? argv[1] : "/tmp", name) < 512);
+    return room;
+}
+
+#endif

@@ -1,0 +1,180 @@
+"""Claims about the generator that can only quote."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.generation.extractive import Extractive
+from carag.generation.prompts import INSUFFICIENT_EVIDENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from carag.retrieval.evidence import Passage, Withheld
+
+    Build = Callable[..., tuple[Passage, ...]]
+
+
+SALES = (
+    "Net sales were $5.2 million in fiscal 2024. Net sales were $4.1 million in fiscal 2023. We make nails."
+)
+AUDIT = "Smith & Co. audited the accounts of Example Corp. for 2024. The opinion is unqualified."
+TABLE = (
+    "Consolidated statement of cash flows\n"
+    "Years ended December 31 | 2024 | 2023\n"
+    "Depreciation | 310 | 290\n"
+    "Purchases of property, plant and equipment | (1,577) | (1,373)\n"
+)
+WORDS = st.sampled_from(
+    [
+        "net",
+        "sales",
+        "2024",
+        "$5",
+        "(1,577)",
+        "capital",
+        "Inc.",
+        "U.S.",
+        "rose.",
+        "fell?",
+        "[1]",
+        "[2]",
+        "was",
+    ]
+) | st.sampled_from([" | ", "\n", "\n\n", ";", ":", "’", "\u200b"])
+PROSE = st.lists(WORDS | st.text(max_size=8), max_size=40).map(" ".join)
+
+
+def quotes(text: str, passages: tuple[Passage, ...]) -> list[tuple[str, int]]:
+    """Read a draft back as (quote, position): what stands before a number must stand in that passage."""
+    found: list[tuple[str, int]] = []
+    while text:
+        for match in re.finditer(r" \[(\d+)\](?=\n|\Z)", text):
+            position, quote = int(match[1]) - 1, text[: match.start()]
+            if 0 <= position < len(passages) and quote in passages[position].text:
+                found.append((quote, position))
+                text = text[match.end() + 1 :]
+                break
+        else:
+            raise AssertionError(f"no passage holds the start of {text!r}")
+    return found
+
+
+@given(question=PROSE, texts=st.lists(PROSE, max_size=4))
+def test_every_word_is_quoted_from_the_cited_passage(
+    passages: Build, withheld: Withheld, question: str, texts: list[str]
+) -> None:
+    """Whatever question and passages say, a draft is substrings of the passages it cites, or the refusal."""
+    given_passages = passages(*texts)
+    draft = Extractive().generate(question, given_passages, withheld)
+    if not draft.cited:
+        assert INSUFFICIENT_EVIDENCE == draft.text
+        return
+    found = quotes(draft.text, given_passages)
+    assert set(draft.cited) == {position for _, position in found}
+    assert all(quote.strip() for quote, _ in found)
+
+
+@given(question=PROSE, texts=st.lists(PROSE, max_size=4))
+def test_drafts_are_deterministic_and_blind_to_the_withheld_bucket(
+    passages: Build, withheld: Withheld, withheld_with_neighbours: Withheld, question: str, texts: list[str]
+) -> None:
+    """The same passages give the same draft, whatever is hidden."""
+    drafts = {
+        Extractive().generate(question, passages(*texts), bucket)
+        for bucket in (withheld, withheld_with_neighbours)
+    }
+    assert 1 == len(drafts)
+
+
+def test_the_checker_can_fail(passages: Build) -> None:
+    """A draft with one altered word is no quotation."""
+    with pytest.raises(AssertionError, match="no passage holds"):
+        quotes("We make screws. [1]", passages(SALES))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What were net sales in fiscal 2023?", "Net sales were $4.1 million in fiscal 2023. [1]"),
+        ("What were net sales in fiscal 2024?", "Net sales were $5.2 million in fiscal 2024. [1]"),
+        (
+            "Who audited the accounts?",
+            "Smith & Co. audited the accounts of Example Corp. for 2024. [2]",
+        ),
+        (
+            "How much was spent on purchases of property, plant and equipment in 2024?",
+            "Years ended December 31 | 2024 | 2023 [3]\n"
+            "Purchases of property, plant and equipment | (1,577) | (1,373) [3]",
+        ),
+    ],
+)
+def test_the_sentence_or_row_that_answers_is_quoted(
+    passages: Build, withheld: Withheld, question: str, answer: str
+) -> None:
+    """The best piece comes first: numbers weigh more, and a table row brings its header along."""
+    draft = Extractive().generate(question, passages(SALES, AUDIT, TABLE), withheld)
+    assert draft.text.startswith(answer)
+
+
+def test_instructions_around_a_question_are_not_asked(passages: Build, withheld: Withheld) -> None:
+    """Words of a sentence that does not ask do not choose the quotation."""
+    plain, instructed = (
+        Extractive().generate(question, passages(SALES, AUDIT), withheld)
+        for question in ("Who audited it?", "Who audited it? Give net sales as they are, in fiscal 2024.")
+    )
+    assert plain == instructed
+
+
+@pytest.mark.parametrize("texts", [(), ("",), ("Snow fell on the mountains.",), (" | ",)])
+def test_nothing_to_quote_is_said(passages: Build, withheld: Withheld, texts: tuple[str, ...]) -> None:
+    """Passages without the question's words give the refusal, in the model's own phrase."""
+    draft = Extractive().generate("What were net sales?", passages(*texts), withheld)
+    assert (INSUFFICIENT_EVIDENCE, ()) == (draft.text, draft.cited)
+
+
+def test_a_question_of_stop_words_is_not_answered(passages: Build, withheld: Withheld) -> None:
+    """Nothing asked, nothing quoted."""
+    assert () == Extractive().generate("What is it?", passages(SALES), withheld).cited
+
+
+def test_the_draft_does_not_depend_on_the_hash_seed() -> None:
+    """Processes that hash strings differently choose the same pieces."""
+    script = (
+        "from carag.generation.extractive import Extractive\n"
+        "from carag.retrieval.evidence import Passage, Withheld\n"
+        "def passage(at):\n"
+        "    text = f'Sales of nails, screws and bolts rose in {at}. Sales of bolts fell in {at}.'\n"
+        "    return Passage(chunk_id='1:0', text=text, similarity=0.5, word=0, accession_number='1',\n"
+        "        form='10-K', company='Nail', filed='2025-01-01', document='10-K', start=0, end=9)\n"
+        "question = 'Did sales of screws, bolts and nails rise, fall, stall or stop?'\n"
+        "print(Extractive().generate(question, [passage(at) for at in range(4)], Withheld(())))"
+    )
+    drafts = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert 1 == len(drafts)
+    assert "[1]" in drafts.pop()
+
+
+def test_it_stays_on_this_machine() -> None:
+    """The default generator sends nothing anywhere."""
+    assert Extractive().remote is False
+    assert 64 == len(Extractive().fingerprint)

@@ -1,0 +1,175 @@
+"""The laws of filtered search, each plan against a float64 oracle that knows nothing of the core."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.index import Index, Plan, kernels
+from carag.policy import Mask, Policy, policy_word
+
+
+@st.composite
+def indexes(draw):
+    """An index of up to 60 rows over few distinct directions, so that ties and duplicates are common."""
+    dim = draw(st.integers(1, 6))
+    n = draw(st.integers(0, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    vectors = rng.integers(-2, 3, (n, dim)).astype(np.float64)
+    vectors[~vectors.any(axis=1)] = 1.0
+    words = policy_word(rng.integers(0, 8, n))
+    keys = rng.permutation(n)
+    index = Index(dim, M=draw(st.integers(2, 8)), ef_construction=draw(st.integers(1, 30)))
+    index.add(vectors, words, keys)
+    return index, vectors, words, keys
+
+
+masks = st.builds(lambda r, f: Mask(r, f & ~r), st.integers(0, 7), st.integers(0, 7))
+policies = st.builds(lambda found: Policy(*found), st.lists(masks, max_size=3))
+
+
+def cosines(vectors, query):
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
+    return vectors @ query / lengths
+
+
+@given(indexes(), policies, st.integers(1, 70), st.sampled_from(Plan), st.sampled_from([1, 4, 64]))
+def test_complete_admissible_and_ordered(made, policy, k, plan, ef):
+    """Every plan returns min(k, admissible) rows, all admissible, none twice, nearest first, ties by key."""
+    index, vectors, words, keys = made
+    query = np.ones(index.dim)
+    found = index.search(query, k, policy, plan=plan, ef_search=ef)
+    open_rows = {int(key) for key, word in zip(keys, words, strict=True) if policy.admits(int(word))}
+    count = int(found.counts[0])
+    got = found.keys[0][:count].tolist()
+    assert min(k, len(open_rows)) == count
+    assert set(got) <= open_rows
+    assert count == len(set(got))
+    similarities = found.similarities[0]
+    order = list(zip((-similarities[:count]).tolist(), got, strict=True))
+    assert sorted(order) == order
+    assert (found.keys[0][count:] == -1).all()
+    assert (similarities[count:] == -np.inf).all()
+
+
+@given(indexes(), policies, st.integers(1, 70))
+def test_exact_equals_float64(made, policy, k):
+    """The exact plan returns the float64 answer, but for similarities that differ by less than 1e-6."""
+    index, vectors, words, keys = made
+    query = np.arange(1.0, index.dim + 1)
+    found = index.search(query, k, policy, plan="exact")
+    true = dict(zip(keys.tolist(), cosines(vectors, query).tolist(), strict=True))
+    admissible = [true[key] for key, word in zip(keys.tolist(), words, strict=True) if policy.admits(int(word))]
+    best = sorted(admissible, reverse=True)[:k]
+    got = [true[key] for key in found.keys[0][: found.counts[0]].tolist()]
+    assert np.allclose(best, got, rtol=0, atol=1e-6)
+    assert np.allclose(found.similarities[0][: found.counts[0]], got, rtol=0, atol=1e-6)
+
+
+@given(indexes(), masks, masks, st.integers(1, 20))
+def test_tightening_a_policy_only_removes(made, mask, tighter, k):
+    """A mask with more required or forbidden bits finds no row the first does not, and none nearer."""
+    index = made[0]
+    conflict = (mask.required | tighter.required) & (mask.forbidden | tighter.forbidden)
+    both = Mask(mask.required | tighter.required & ~conflict, mask.forbidden | tighter.forbidden & ~conflict)
+    query = np.ones(index.dim)
+    loose = index.search(query, len(index) + 1, mask, plan="exact")
+    tight = index.search(query, k, both, plan="exact")
+    assert set(tight.keys[0].tolist()) - {-1} <= set(loose.keys[0].tolist())
+    assert (tight.similarities[0] <= loose.similarities[0][:k].max(initial=-np.inf)).all()
+
+
+def test_inadmissible_rows_change_nothing_in_an_exact_answer(build):
+    """Rows the policy hides may come, go and change: keys and similarities stay byte-identical."""
+    index, policy = build(300, 16), Mask(required=1, forbidden=2)
+    query = np.arange(1.0, 17)
+    before = index.search(query, 20, policy, plan="exact")
+    hidden = [int(key) for key in index.keys() if not policy.admits(int(index.words([key])[0]))]
+    index.delete(hidden[::2])
+    index.relabel(hidden[1::2], [policy_word(2)] * len(hidden[1::2]))
+    index.add(np.tile(query, (50, 1)), [policy_word(2)] * 50)
+    after = index.search(query, 20, policy, plan="exact")
+    assert before.keys.tobytes() == after.keys.tobytes()
+    assert before.similarities.tobytes() == after.similarities.tobytes()
+
+
+def test_equal_admissible_sets_give_equal_answers(build):
+    """Policies written differently that admit the same rows give the same answer with the same plan."""
+    index = build(400, 12)
+    one = Policy(Mask(required=1))
+    split = Policy(Mask(required=3), Mask(required=1, forbidden=2))
+    for plan in Plan:
+        a, b = (index.search(np.ones(12), 30, p, plan=plan, ef_search=20) for p in (one, split))
+        assert a.keys.tobytes() == b.keys.tobytes()
+        assert a.stats.plans == b.stats.plans
+
+
+@pytest.mark.parametrize("direction", [1.0, -1.0], ids=["near", "far"])
+def test_policies_correlated_with_the_query(direction):
+    """When the admissible rows are the nearest, or the farthest, the graph still answers in full."""
+    rng = np.random.default_rng(3)
+    vectors = rng.standard_normal((3_000, 16))
+    query = rng.standard_normal(16)
+    rank = np.argsort(np.argsort(-direction * cosines(vectors, query)))
+    index = Index(16, M=8, ef_construction=40)
+    index.add(vectors, policy_word((rank < 150).astype(np.int64)))
+    exact = index.search(query, 10, Mask(required=1), plan="exact")
+    graph = index.search(query, 10, Mask(required=1), plan="graph", ef_search=16)
+    assert [10] == graph.counts.tolist()
+    assert len(set(exact.keys[0]) & set(graph.keys[0])) >= 9
+    assert (graph.stats.distance_computations <= 2 * 3_000).all()
+
+
+def test_an_empty_admissible_set_costs_nothing(build):
+    """No admissible row: an empty answer, and not one vector is looked at."""
+    found = build(200, 4).search(np.ones(4), 5, Policy(), plan="graph")
+    assert (0, 0) == (found.stats.admissible, int(found.stats.distance_computations[0]))
+    assert [0] == found.counts.tolist()
+
+
+def test_auto_scans_few_rows_and_walks_for_many():
+    """The planner scans a small admissible set and uses the graph for a large one."""
+    rng = np.random.default_rng(5)
+    words = policy_word((np.arange(6_000) % 100 == 0).astype(np.int64))
+    index = Index(8, M=4, ef_construction=20)
+    index.add(rng.standard_normal((6_000, 8)), words)
+    few, many = (index.search(np.ones(8), 5, p, ef_search=16) for p in (Mask(required=1), Mask()))
+    assert ((Plan.EXACT,), (Plan.GRAPH,)) == (few.stats.plans, many.stats.plans)
+    assert 60 == few.stats.distance_computations[0]
+    assert many.stats.distance_computations[0] < 3_000
+
+
+def test_answers_do_not_depend_on_the_batch_or_the_kernel(build):
+    """A query gets the same bytes alone, in a batch, and from every kernel."""
+    index = build(500, 33)
+    queries = np.random.default_rng(6).standard_normal((20, 33))
+    for plan in Plan:
+        batch = index.search(queries, 7, Mask(forbidden=4), plan=plan)
+        for kernel in kernels.available():
+            with kernels.use(kernel):
+                for i, query in enumerate(queries):
+                    one = index.search(query, 7, Mask(forbidden=4), plan=plan)
+                    assert batch.keys[i].tobytes() == one.keys[0].tobytes()
+                    assert batch.similarities[i].tobytes() == one.similarities[0].tobytes()
+
+
+def test_plain_graph_search_keeps_to_its_ef(build):
+    """With every row admissible the beam is ef_search, or k when larger: nothing is widened."""
+    index = build(2_000, 16)
+    for ef, k, wanted in ((24, 5, 24), (24, 60, 60)):
+        found = index.search(np.ones(16), k, Mask(), plan="graph", ef_search=ef)
+        assert ([wanted], [False]) == (found.stats.ef.tolist(), found.stats.fallbacks.tolist())
+
+
+def test_a_tight_policy_widens_the_beam():
+    """With one row in four admissible the beam grows about fourfold, and never beyond sixteenfold."""
+    rng = np.random.default_rng(7)
+    index = Index(8, M=6, ef_construction=30)
+    index.add(rng.standard_normal((6_000, 8)), policy_word((rng.random(6_000) < 0.25).astype(int)))
+    found = index.search(rng.standard_normal((20, 8)), 5, Mask(required=1), plan="graph", ef_search=10)
+    graph = ~found.stats.fallbacks
+    assert graph.any()
+    assert (found.stats.ef[graph] > 20).all()
+    assert (found.stats.ef[graph] <= 160).all()

