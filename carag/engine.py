@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import AuditLog, Models, Outcome, RecordKind
 from carag.corpus import CorpusStore
-from carag.errors import InvalidArgument, Refused
+from carag.errors import CorruptFile, InvalidArgument, Refused
 from carag.generation import Answered, Extractive, GuardedGenerator
 from carag.ingest import Ingestor, IngestReport, no_progress
 from carag.policy import PolicyTable, Session, bit_names, infer, reasons
@@ -38,6 +38,7 @@ __all__ = ["Engine"]
 
 _K: Final = 8
 """Passages for one question, as in the paper."""
+_MAX_K: Final = 400
 _MAX_QUESTION: Final = 8192
 
 
@@ -118,6 +119,11 @@ class Engine:
         database = home / "corpus.db"
         if not create and not database.exists():
             raise InvalidArgument(f"{home} holds no store; make one with: carag ingest PATH --store {home}")
+        if database.exists() and not (home / "vkey").exists():
+            raise CorruptFile(
+                f"{home} has documents and no audit log: its history is gone; restore audit.db, audit.key and "
+                "vkey from a backup, or ingest into a new store"
+            )
         now = clock or _system_clock
         table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
         with ExitStack() as resources:
@@ -127,7 +133,7 @@ class Engine:
             ingestor = Ingestor(store, _choose(embedder, store), home / "index.carag")
             resources.callback(ingestor.close)
             gate = gate or ConfidenceGate(threshold_for(ingestor.embedder.name))
-            return cls(
+            engine = cls(
                 log=log,
                 store=store,
                 ingestor=ingestor,
@@ -136,6 +142,8 @@ class Engine:
                 clock=now,
                 resources=resources.pop_all(),
             )
+        engine._settle(IngestReport(), now(), "INGEST_RESUMED")
+        return engine
 
     @property
     def vkey(self) -> str:
@@ -157,14 +165,7 @@ class Engine:
         """
         started = self._clock()
         report = self._ingestor.run(Path(path), progress=progress)
-        if report.wrote:
-            self._recorder.ingested(
-                report,
-                started,
-                rows=len(self._ingestor.index),
-                snapshot=self._ingestor.snapshot,
-                embedder=self._ingestor.embedder.name,
-            )
+        self._settle(report, started, "INGESTED")
         return report
 
     def ask(self, question: str, session: Session) -> Answer:
@@ -227,10 +228,12 @@ class Engine:
         Raises
         ------
         InvalidArgument
-            If the question is empty or too long, or ``k`` is not at least 1.
+            If the question is empty or too long, or ``k`` is not in 1 to 400.
         AuditUnavailable
             If the record cannot be written; nothing is returned.
         """
+        if not isinstance(k, int) or not 1 <= k <= _MAX_K:
+            raise InvalidArgument(f"k is {k!r}; want 1 to {_MAX_K}, what one record can hold")
         request = self._request(RecordKind.RETRIEVE, question, session)
         decision = self._decide(request)
         if isinstance(decision, Refused):
@@ -310,6 +313,20 @@ class Engine:
         if not isinstance(session, Session):
             raise InvalidArgument(f"session is {session!r}; want a carag.Session")
         return Request(kind, text, session, self._clock())
+
+    def _settle(self, report: IngestReport, started: datetime, why: str) -> None:
+        """Record the state that will be searched, unless it already is: also after a run that was killed."""
+        snapshot = self._ingestor.snapshot
+        if self._store.epoch and self._store.meta_get("recorded_snapshot") != snapshot.hex():
+            self._recorder.ingested(
+                report,
+                started,
+                rows=len(self._ingestor.index),
+                snapshot=snapshot,
+                embedder=self._ingestor.embedder.name,
+                why=why,
+            )
+            self._store.meta_set("recorded_snapshot", snapshot.hex())
 
     def _find(self, chunk_id: str) -> StoredChunk | None:
         try:

@@ -84,11 +84,6 @@ class IngestReport:
         """Filings read."""
         return self.added + self.changed + self.unchanged
 
-    @property
-    def wrote(self) -> bool:
-        """Whether anything changed."""
-        return bool(self.added or self.changed or self.relabelled)
-
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag ingest --json`` prints."""
         return {name: getattr(self, name) for name in self.__slots__}

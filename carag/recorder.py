@@ -148,7 +148,14 @@ class Recorder:
             raise
 
     def ingested(
-        self, report: IngestReport, started: datetime, *, rows: int, snapshot: bytes, embedder: str
+        self,
+        report: IngestReport,
+        started: datetime,
+        *,
+        rows: int,
+        snapshot: bytes,
+        embedder: str,
+        why: str,
     ) -> Receipt:
         """Record that what can be found has changed."""
         event = Ingest(
@@ -161,7 +168,7 @@ class Recorder:
             snapshot=snapshot,
             table=self._table_hash,
             embed=embedder,
-            why="INGESTED",
+            why=why,
         )
         return self._log.append(event)
 

@@ -1,8 +1,8 @@
 """From filings to a proved answer: the whole path once, on the corpus in data/.
 
-Ingests the small corpus, asks one question as three sessions, shows what each may use, what is withheld by
-which rule and, for the role that may know, which chunks are hidden; then verifies the receipts offline and
-shows that one altered byte is found. Run it through ``./scripts/quickstart``.
+Ingests the small corpus, asks one question as four sessions, shows what each may use, what is withheld by
+which rule and, for roles that may know, which chunks are hidden; then verifies the receipts offline and shows
+that one altered byte is found. Run it through ``./scripts/quickstart``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from datetime import date
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +26,7 @@ SESSIONS = (
     carag.Session(role="buy_side", purpose="invest"),
     carag.Session(role="compliance", purpose="surveil"),
     carag.Session(role="public", purpose="public_qa"),
+    carag.Session(role="counsel", purpose="draft", as_of=date(2024, 6, 30)),
 )
 console = Console(highlight=False)
 
@@ -55,7 +57,8 @@ def showcase() -> str:
 
 def show(session: carag.Session, answer: carag.Answer) -> None:
     """Print one session's view."""
-    console.print(f"\n[bold]{session.role} / {session.purpose}[/bold]: {answer.outcome.value} ({answer.why})")
+    when = f" as of {session.as_of}" if session.as_of else ""
+    console.print(f"\n[bold]{session.role} / {session.purpose}[/bold]{when}: {answer.outcome.value} ({answer.why})")
     console.print(f"  {answer.text}", markup=False)
     console.print("  admissible evidence:", style="dim")
     for passage in answer.passages:

@@ -75,7 +75,9 @@ def test_every_passage_is_admissible_by_the_tables_own_masks(engine: Engine, cel
 
 def test_a_session_in_the_past_sees_nothing_of_its_future(engine: Engine) -> None:
     """public_at <= as_of, down to nothing at all."""
-    early = engine.retrieve(QUESTION, Session(role="compliance", purpose="surveil", as_of=date(2024, 6, 30)), 50)
+    early = engine.retrieve(
+        QUESTION, Session(role="compliance", purpose="surveil", as_of=date(2024, 6, 30)), 50
+    )
     assert early.passages
     assert all(passage.filed <= "2024-06-30" for passage in early.passages)
     none = engine.ask(QUESTION, Session(role="compliance", purpose="surveil", as_of=date(1990, 1, 1)))
@@ -84,7 +86,7 @@ def test_a_session_in_the_past_sees_nothing_of_its_future(engine: Engine) -> Non
 
 def test_count_is_min_of_k_and_admissible(engine: Engine) -> None:
     """Fewer than k is an answer."""
-    everything = engine.retrieve(QUESTION, COMPLIANCE, 10_000)
+    everything = engine.retrieve(QUESTION, COMPLIANCE, 400)
     assert len(everything.passages) == Record.parse(everything.receipt.record).event.index.admissible  # type: ignore[union-attr]
 
 
@@ -181,7 +183,9 @@ def test_every_result_verifies_and_binds_what_was_asked_and_answered(engine: Eng
     receipt = json.loads(answer.receipt.to_bytes())
     opened = {name: opening["value"] for name, opening in receipt["openings"].items()}
     assert {"query": QUESTION, "answer": answer.text, "subject": "analyst 7"} == opened
-    assert [(p.chunk_id, p.text) for p in answer.passages] == [(h["chunk"], h["text"]) for h in receipt["hits"]]
+    assert [(p.chunk_id, p.text) for p in answer.passages] == [
+        (h["chunk"], h["text"]) for h in receipt["hits"]
+    ]
     assert b"analyst 7" not in answer.receipt.record
 
 
@@ -234,6 +238,23 @@ def test_a_store_without_a_writable_log_does_not_open(home: Path) -> None:
         Engine.open(home)
 
 
+def test_a_store_whose_log_is_gone_does_not_start_another(home: Path) -> None:
+    """A missing history is never replaced by an empty one."""
+    for name in ("audit.db", "audit.key", "vkey"):
+        (home / name).unlink()
+    with pytest.raises(CorruptFile, match="history is gone"):
+        Engine.open(home)
+
+
+def test_a_state_is_on_record_before_it_answers(home: Path) -> None:
+    """Rows that a killed run stored, and no record named, are recorded when the store is next opened."""
+    with Engine.open(home) as engine:
+        engine._store.meta_set("recorded_snapshot", "")
+    with Engine.open(home) as engine:
+        event = engine._log.record(engine._log.size - 1).event
+        assert ("INGEST_RESUMED", engine._ingestor.snapshot) == (event.why, event.snapshot)  # type: ignore[union-attr]
+
+
 class Broken(Telltale):
     """A generator whose host is down."""
 
@@ -265,8 +286,9 @@ def test_a_typing_slip_is_an_error_not_an_open_search(engine: Engine) -> None:
         engine.ask(QUESTION, {"role": "buy_side"})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="filter"):
         engine.retrieve(QUESTION, BUY_SIDE, filter="all")  # type: ignore[call-arg]
-    with pytest.raises(InvalidArgument):
-        engine.retrieve(QUESTION, BUY_SIDE, 0)
+    for k in (0, -1, 401, 2.5, None):
+        with pytest.raises(InvalidArgument, match="1 to 400"):
+            engine.retrieve(QUESTION, BUY_SIDE, k)  # type: ignore[arg-type]
 
 
 # --- the store ---

@@ -24,10 +24,12 @@ MAY_IMPORT = {
     "index": {"policy"},
     "retrieval": {"index", "corpus", "policy"},
     "generation": {"retrieval", "policy"},
+    "answers": {"generation", "retrieval", "policy", "audit"},
     "ingest": {"retrieval", "index", "corpus", "policy", "audit"},
-    "engine": {"ingest", "generation", "retrieval", "index", "corpus", "policy", "audit"},
-    "evaluation": {"engine", "generation", "retrieval", "index", "corpus", "policy"},
-    "cli": {"engine", "ingest", "generation", "retrieval", "corpus", "policy", "audit", "evaluation"},
+    "recorder": {"ingest", "retrieval", "policy", "audit"},
+    "engine": {"answers", "recorder", "ingest", "generation", "retrieval", "corpus", "policy", "audit"},
+    "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
+    "cli": {"engine", "answers", "retrieval", "policy", "audit", "evaluation"},
 }
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 

@@ -38,7 +38,7 @@ _AFTER: Final = re.compile(r"\W{0,6}date of (?:report|earliest event)", re.IGNOR
 _PLACE: Final = re.compile(r"\b[A-Z][\w.]{1,30}[,)]?\s?[(–—-]{0,2}\s?$")
 _DASH: Final = re.compile(r"\)?\s*(?:[–—-]|/\s?PR ?Newswire|\(?BUSINESS WIRE)", re.IGNORECASE)
 
-_ITEM: Final = re.compile(r"^\W{0,3}item\s+(\d\d?(?:\.\d\d)?)\b", re.IGNORECASE | re.MULTILINE)
+_ITEM: Final = re.compile(r"^\W{0,3}item\s+(\d\.\d\d|\d\d?)(?!\.?\d)", re.IGNORECASE | re.MULTILINE)
 _PERSON_XML: Final = re.compile(r"typeOfReportingPerson\W+([A-Z]{2})\b")
 _PERSON_COVER: Final = re.compile(
     r"type\s+of\s+(?:reporting\s+)?person[^\n]{0,60}\n?\W*([A-Z]{2})\b", re.IGNORECASE
@@ -95,7 +95,7 @@ def items_in_text(text: str) -> tuple[str, ...]:
     ('2.02', '9.01')
     """
     stated = dict.fromkeys(_ITEM.findall(text))
-    return tuple(item for item in stated if item in ITEM_NUMBERS or item.isdigit())
+    return tuple(item for item in stated if item in ITEM_NUMBERS or (item.isdigit() and 0 < int(item) <= 12))
 
 
 def reporting_person_types(text: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Filings as rows of a JSON Lines dataset: one filing with its text and EDGAR metadata a row.
 
-On ``accepted``: EDGAR's submissions JSON labels acceptance times ``Z``, and they are not always UTC. Of 660
-accessions whose SGML header and JSON row could be compared, 582 were UTC and 78 the header's Eastern time with
+On ``accepted``: EDGAR's submissions JSON labels acceptance times ``Z``, and they are not always UTC. Of 661
+accessions whose SGML header and JSON row could be compared, 583 were UTC and 78 the header's Eastern time with
 a ``Z`` behind it. No field tells them apart, so a ``Z`` is read as Eastern, the later of the two readings.
 Midnight, UTC or Eastern, is a date without a time and gives no acceptance.
 """
@@ -160,20 +160,20 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
 
 
 def _accepted(stated: str) -> datetime | None:
-    digits = re.sub(r"\D", "", stated)
-    if re.search(r"[+-]\d\d:\d\d$", stated):
-        moment = datetime.fromisoformat(stated)
-        return moment.astimezone(EASTERN)
-    moment_eastern = eastern(digits[:14])
-    if moment_eastern is None:
+    """Read an acceptance time: a stated offset is believed, ``Z`` is not."""
+    moment = eastern(re.sub(r"\D", "", stated)[:14])
+    if moment is None:
         return None
-    as_utc = moment_eastern.replace(tzinfo=UTC)
-    midnights = {
+    if re.search(r"[+-]\d\d:\d\d$", stated):
+        try:
+            return datetime.fromisoformat(stated).astimezone(EASTERN)
+        except ValueError:
+            return None
+    as_utc = moment.replace(tzinfo=UTC)
+    clocks = {
         (reading.hour, reading.minute, reading.second) for reading in (as_utc, as_utc.astimezone(EASTERN))
     }
-    if stated.endswith("Z") and (0, 0, 0) in midnights:
-        return None
-    return moment_eastern
+    return None if stated.endswith("Z") and (0, 0, 0) in clocks else moment
 
 
 def _documents(row: _Row) -> tuple[FilingDocument, ...]:

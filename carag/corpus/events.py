@@ -236,20 +236,20 @@ class _State:
                     self._set(PolicyBit.LATE, one, group[0])
 
     def delisted(self) -> None:
-        """DELISTED: a Form 25 or 15, or a revocation, of the CIK (Exchange Act s. 12(d), 12(g), 12(j))."""
-        causes: dict[int, FilingFacts] = {}
+        """DELISTED: a Form 25 or 15, or a revocation, of the CIK (Exchange Act s. 12(d), 12(g), 12(j)).
+
+        It concerns every document of the filer, the form itself and what is filed after it: a company that
+        still reports may trade nowhere.
+        """
+        first: dict[int, str] = {}
         for one in self._filings:
-            if FormFamily.DELISTING in form_families(one.form):
-                for cik in one.ciks:
-                    causes.setdefault(cik, one)
+            for cik in one.ciks:
+                if FormFamily.DELISTING in form_families(one.form):
+                    first.setdefault(cik, one.accession_number)
         for one in self._filings:
-            hits = [causes[cik] for cik in one.ciks if cik in causes]
-            if hits:
-                self._set(
-                    PolicyBit.DELISTED,
-                    one,
-                    min(hits, key=lambda cause: (cause.public_at, cause.accession_number)),
-                )
+            for cik in one.ciks:
+                if cik in first:
+                    self._found[one.accession_number].setdefault(PolicyBit.DELISTED, first[cik])
 
 
 def _family(form: str) -> str:

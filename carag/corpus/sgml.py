@@ -82,9 +82,10 @@ def accession_year(accession_number: str) -> int | None:
 def eastern(digits: str) -> datetime | None:
     """Read ``YYYYMMDDHHMMSS`` as EDGAR means it: US Eastern. Of an hour that occurs twice, the second."""
     try:
-        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=EASTERN, fold=1)
+        moment = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=EASTERN, fold=1)
     except ValueError:
         return None
+    return moment if 1970 < moment.year < 9000 else None
 
 
 def parse_header(text: str) -> Filing:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.generation.generator import Draft, Stop
-from carag.generation.prompts import ANSWER, cited_positions, render
+from carag.generation.prompts import ANSWER, cited_positions, render, visible
 from carag.retrieval.bedrock import BedrockSettings, bedrock_client, calling, malformed_answer
 from carag.retrieval.packages import fingerprint
 
@@ -89,7 +89,7 @@ class NovaMicro:
             )
         try:
             content = reply["output"]["message"]["content"]
-            text = "".join(block["text"] for block in content if "text" in block)
+            text = visible("".join(block["text"] for block in content if "text" in block))
         except (KeyError, TypeError) as malformed:
-            raise malformed_answer(self._model_id, malformed) from malformed
+            raise malformed_answer(self._model_id, type(malformed).__name__) from malformed
         return Draft(text, cited_positions(text), _STOPS[reason])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument, MissingExtra, ModelUnavailable
 from carag.generation.generator import Draft, Stop
-from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, cited_positions, render
+from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, cited_positions, render, visible
 from carag.retrieval.packages import PackagedFile, fingerprint
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class LocalLlama:
         if failure := reply.get("error"):
             raise _failed(failure)
         choice = reply["choices"][0]
-        text = choice["message"]["content"] or ""
+        text = visible(choice["message"]["content"] or "")
         stop = Stop.LENGTH if choice["finish_reason"] == "length" else Stop.END
         return Draft(text, cited_positions(text), stop)
 

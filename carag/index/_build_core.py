@@ -6,10 +6,10 @@ drift. No ``-march``: each kernel file names its own instruction set and is chos
 
 from __future__ import annotations
 
-import sys
+import sysconfig
 from pathlib import Path
 
-from cffi import FFI
+from cffi import FFI  # type: ignore[import-untyped]
 
 # setuptools wants paths relative to setup.py, with forward slashes, to build from an sdist.
 _CSRC = Path("csrc")
@@ -37,5 +37,5 @@ ffi.set_source(
         *("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes"),
     ],
     extra_link_args=["-pthread"],
-    py_limited_api=not hasattr(sys, "_is_gil_enabled") or sys._is_gil_enabled(),
+    py_limited_api=not sysconfig.get_config_var("Py_GIL_DISABLED"),  # as setup.py
 )

@@ -9,7 +9,9 @@ from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.index._core import ffi, lib
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
 
     from carag.index._core import CData
 
@@ -31,8 +33,8 @@ def raise_for(
     fault: CData,
     *,
     noun: str = "vector",
-    keys: Sequence[int] = (),
-    words: Sequence[int] = (),
+    keys: NDArray[Any] | None = None,
+    words: NDArray[Any] | None = None,
     path: str = "",
 ) -> None:
     """Raise the exception a status stands for; nothing on success.
@@ -45,7 +47,7 @@ def raise_for(
         What it wrote beside it.
     noun : str
         What the caller calls its vectors: "vector" or "query".
-    keys, words : sequence of int
+    keys, words : integer array, optional
         The caller's batch, so that the message can show the culprit.
     path : str
         The file, for saving and loading.
@@ -66,7 +68,7 @@ def raise_for(
 
 
 def _raise(
-    status: int, fault: CData, noun: str, keys: Sequence[int], words: Sequence[int], path: str
+    status: int, fault: CData, noun: str, keys: NDArray[Any] | None, words: NDArray[Any] | None, path: str
 ) -> NoReturn:
     row = int(fault.row)
     what, where = text(fault.what), text(fault.where)
@@ -97,5 +99,5 @@ def _raise(
     raise CaragError(f"the core returned status {status}: {text(lib.carag_status_text(status))}")
 
 
-def _at(values: Sequence[int], row: int) -> int:
-    return int(values[row]) if row < len(values) else row
+def _at(values: NDArray[Any] | None, row: int) -> int:
+    return row if values is None or row >= values.size else int(values[row])

@@ -75,7 +75,12 @@ class Index:
     __slots__ = ("_handle", "_made")
 
     def __init__(
-        self, dim: int, *, M: int = 32, ef_construction: int = 200, seed: int = 0
+        self,
+        dim: int,
+        *,
+        M: int = 32,  # noqa: N803 - the paper's name
+        ef_construction: int = 200,
+        seed: int = 0,
     ) -> None:
         kernels.active()  # an unusable CARAG_KERNEL is best explained there
         params = {
@@ -243,12 +248,10 @@ class Index:
         status = lib.carag_index_add(
             self._core, ffi.new("carag_rows *", batch), _out("int64_t[]", given), fault
         )
-        raise_for(status, fault, keys=() if named is None else named, words=labels)
+        raise_for(status, fault, keys=named, words=labels)
         return given
 
-    def relabel(
-        self, keys: ArrayLike, words: ArrayLike, *, allow_quarantine: bool = False
-    ) -> None:
+    def relabel(self, keys: ArrayLike, words: ArrayLike, *, allow_quarantine: bool = False) -> None:
         """Give rows new words: all of them, or, on any error, none. O(1) a row.
 
         A search that is running sees each row's old word or its new one, and emits no row whose word it finds
@@ -282,9 +285,7 @@ class Index:
         """
         wanted = _distinct(_keys(keys))
         fault = new_fault()
-        status = lib.carag_index_delete(
-            self._core, _in("int64_t[]", wanted), wanted.size, fault
-        )
+        status = lib.carag_index_delete(self._core, _in("int64_t[]", wanted), wanted.size, fault)
         raise_for(status, fault, keys=wanted)
 
     # ------------------------------------------------------------ ask
@@ -347,9 +348,7 @@ class Index:
         }
         views = {name: _out(f"{_C_TYPES[array.dtype]}[]", array) for name, array in arrays.items()}
         results, fault = ffi.new("carag_results *", views), new_fault()
-        status = lib.carag_index_search(
-            handle, _in("float[]", rows), nq, predicate, params, results, fault
-        )
+        status = lib.carag_index_search(handle, _in("float[]", rows), nq, predicate, params, results, fault)
         raise_for(status, fault, noun="query")
         stats = SearchStats(
             admissible=int(results.admissible),
@@ -363,9 +362,7 @@ class Index:
         )
         return SearchResult(arrays["keys"], arrays["similarities"], arrays["counts"], stats)
 
-    def count(
-        self, policy: Policy | Mask, *, as_of: datetime | date | int | None = None
-    ) -> int:
+    def count(self, policy: Policy | Mask, *, as_of: datetime | date | int | None = None) -> int:
         """Count the rows a policy admits, exactly; arguments as for :meth:`search`."""
         out, fault = ffi.new("uint64_t *"), new_fault()
         raise_for(lib.carag_index_count(self._core, _predicate(policy, as_of), out, fault), fault)
@@ -401,7 +398,7 @@ class Index:
         status = lib.carag_index_load(_path(path), out, fault)
         raise_for(status, fault, path=os.fspath(path))
         index = cls.__new__(cls)
-        index._own(out[0])
+        index._own(out[0])  # noqa: SLF001 - its own class
         return index
 
     def check(self) -> tuple[str, ...]:
@@ -450,9 +447,7 @@ def _integer(name: str, value: object, low: int, high: int) -> int:
     return number
 
 
-def _floats(
-    name: str, values: ArrayLike, dim: int, *, allow_one: bool = False
-) -> NDArray[np.float32]:
+def _floats(name: str, values: ArrayLike, dim: int, *, allow_one: bool = False) -> NDArray[np.float32]:
     """Convert to a C-contiguous (n, dim) float32 array; overflow becomes inf, which the core refuses."""
     array = _array(name, values)
     if array.dtype.kind not in "fiu":
@@ -477,9 +472,7 @@ def _integers(
         raise InvalidArgument(f"{name} have shape {array.shape}; want {wanted}")
     low = -high - 1 if np.dtype(dtype).kind == "i" else 0
     if array.size and not (low <= int(array.min()) and int(array.max()) <= high):
-        raise InvalidArgument(
-            f"{name} range over [{array.min()}, {array.max()}]; want 0 to {high}"
-        )
+        raise InvalidArgument(f"{name} range over [{array.min()}, {array.max()}]; want 0 to {high}")
     return np.ascontiguousarray(array, dtype=dtype)
 
 
@@ -524,14 +517,12 @@ def _predicate(policy: object, as_of: datetime | date | int | None) -> CData:
     else:
         minutes = _integer("as_of", as_of, 0, lib.CARAG_NEVER_PUBLIC - 1)
     pairs = [{"mask": mask.mask, "value": mask.value} for mask in policy.masks]
-    return ffi.new(
-        "carag_predicate *", {"pairs": pairs, "pair_count": len(pairs), "as_of": minutes}
-    )
+    return ffi.new("carag_predicate *", {"pairs": pairs, "pair_count": len(pairs), "as_of": minutes})
 
 
 def _plan(plan: object) -> Plan:
     try:
-        return Plan(plan)
+        return Plan(plan)  # type: ignore[arg-type] # any object: what is no plan raises
     except ValueError:
         raise InvalidArgument(
             f"plan is {plan!r}; want one of {', '.join(repr(p.value) for p in Plan)}"

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from carag.errors import InvalidArgument
 from carag.index._core import ffi, lib
 from carag.index._status import new_fault, raise_for, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["active", "available", "known", "use"]
 
@@ -75,7 +78,5 @@ def _set(name: str) -> None:
     fault = new_fault()
     status = lib.carag_set_kernel(name.encode(), fault)
     if status == lib.CARAG_BAD_KERNEL:
-        raise InvalidArgument(
-            f"kernel {name!r}: {text(fault.what)}; available: {', '.join(available())}"
-        )
+        raise InvalidArgument(f"kernel {name!r}: {text(fault.what)}; available: {', '.join(available())}")
     raise_for(status, fault)

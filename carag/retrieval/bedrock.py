@@ -62,11 +62,12 @@ def bedrock_client(settings: BedrockSettings) -> Any:
     MissingExtra
         If boto3 is not installed.
     ModelUnavailable
-        If no region is configured.
+        If no region is configured, or the endpoint is no address.
     """
     try:
         import boto3
         from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
     except ImportError as absent:
         raise MissingExtra("Amazon Bedrock needs boto3; run: pip install 'carag-engine[bedrock]'") from absent
     config = Config(
@@ -74,15 +75,12 @@ def bedrock_client(settings: BedrockSettings) -> Any:
         connect_timeout=settings.connect_timeout,
         read_timeout=settings.read_timeout,
     )
-    return calling(
-        "the bedrock-runtime client",
-        lambda: boto3.Session().client(
-            "bedrock-runtime",
-            region_name=settings.region,
-            endpoint_url=settings.endpoint_url,
-            config=config,
-        ),
-    )
+    try:
+        return boto3.Session().client(
+            "bedrock-runtime", region_name=settings.region, endpoint_url=settings.endpoint_url, config=config
+        )
+    except (BotoCoreError, ValueError) as failure:
+        raise ModelUnavailable(f"Bedrock: {failure}; check region and endpoint") from failure
 
 
 def calling(model: str, call: Callable[[], _T]) -> _T:
@@ -115,13 +113,13 @@ def calling(model: str, call: Callable[[], _T]) -> _T:
         ) from failure
     except (ResponseParserError, AttributeError, TypeError, ValueError) as failure:
         # botocore's parser meets a body of another form with plain Python errors.
-        raise malformed_answer(model, failure) from failure
+        raise malformed_answer(model, type(failure).__name__) from failure
 
 
-def malformed_answer(model: str, found: object) -> ModelUnavailable:
-    """Make the error for an answer that is not in the documented form."""
+def malformed_answer(model: str, what: str) -> ModelUnavailable:
+    """Make the error for an answer that is not in the documented form, without repeating any of it."""
     return ModelUnavailable(
-        f"Bedrock, {model}: the answer is not in the documented form ({found!r}); "
+        f"Bedrock, {model}: the answer is not in the documented form ({what}); "
         "check that the endpoint is Bedrock's"
     )
 
@@ -196,7 +194,7 @@ class Cohere:
                 embeddings["float"] if isinstance(embeddings, dict) else embeddings, dtype=np.float32
             )
         except (ValueError, KeyError, TypeError) as malformed:
-            raise malformed_answer(self._MODEL_ID, malformed) from malformed
+            raise malformed_answer(self._MODEL_ID, type(malformed).__name__) from malformed
         if rows.shape != (len(texts), self.dim) or not np.isfinite(rows).all():
             raise malformed_answer(self._MODEL_ID, f"{rows.shape} for {len(texts)} texts")
         return rows

@@ -35,10 +35,10 @@ class Calibration:
 
 CALIBRATIONS: Final = {
     "minilm": Calibration(
-        threshold=0.0, in_scope=1, in_scope_declined=0, out_of_scope=1, out_of_scope_declined=0
+        threshold=0.49, in_scope=150, in_scope_declined=7, out_of_scope=36, out_of_scope_declined=18
     ),
     "wordllama": Calibration(
-        threshold=0.0, in_scope=1, in_scope_declined=0, out_of_scope=1, out_of_scope_declined=0
+        threshold=0.39, in_scope=150, in_scope_declined=5, out_of_scope=36, out_of_scope_declined=11
     ),
 }
 """Calibrated thresholds by embedder name.
