@@ -25,7 +25,14 @@ from carag.audit import (
     VerifierKey,
     verify_receipt,
 )
-from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, verify_consistency, verify_inclusion
+from carag.audit.merkle import (
+    EMPTY_ROOT,
+    Frontier,
+    leaf_hash,
+    stored_hash_index,
+    verify_consistency,
+    verify_inclusion,
+)
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, StoreLocked
 
 
@@ -154,6 +161,19 @@ def test_commit_times_never_run_backwards(tmp_path, build):
         build.ask(log)
         assert [log.record(seq).committed for seq in range(4)] == [50, 50, 60, 60]
         log.verify()
+
+
+def test_a_time_that_runs_backwards_is_noticed(tmp_path, build):
+    """A signed history whose commit times go back is not one this log writes."""
+    ticks = iter([50, 40])
+    with build.open_log(tmp_path, clock=lambda: next(ticks)) as log:
+        build.ask(log)
+        log._last_commit = 0
+        build.ask(log)
+        with pytest.raises(CorruptFile, match="record 1 was committed before"):
+            log.verify()
+    with pytest.raises(CorruptFile, match="record 1 was committed before"):
+        build.open_log(tmp_path)
 
 
 def test_threads_append_without_gaps(tmp_path, build):
@@ -347,6 +367,14 @@ def test_a_failed_commit_poisons_the_log(tmp_path, build, store, after):
         log.verify()
 
 
+def test_a_commit_waits_for_the_disk(tmp_path, build):
+    """Both files sync at every COMMIT (NORMAL would not) and overwrite what they delete."""
+    with build.open_log(tmp_path) as log:
+        for db in (log._evidence._db, log._private._db):
+            wanted = {"synchronous": 2, "journal_mode": "wal", "secure_delete": 1, "fullfsync": 1}
+            assert {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
+
+
 def test_a_full_disk_is_refused_and_nothing_is_lost(tmp_path, build):
     """When the database can grow no more, appends fail one by one and all that was acknowledged stays."""
     with build.open_log(tmp_path) as log:
@@ -451,6 +479,16 @@ def edit_with_leaf_hash(connection):
     connection.execute("UPDATE node SET hash = ? WHERE i = 4", (leaf_hash(body),))
 
 
+def rewrite_history(connection):
+    """Edit record 3 and recompute every node; only the signature is out of reach."""
+    edit_with_leaf_hash(connection)
+    frontier = Frontier()
+    for (body,) in connection.execute("SELECT body FROM rec ORDER BY seq").fetchall():
+        for level, n, value in frontier.append(leaf_hash(body)):
+            place = stored_hash_index(level, n)
+            connection.execute("UPDATE node SET hash = ? WHERE i = ?", (value, place))
+
+
 def resigned(tmp_path, key):
     """Rewrite the checkpoint over the same tree under another key."""
     note = sqlite3.connect(tmp_path / "audit.db").execute("SELECT note FROM cp").fetchone()[0]
@@ -480,7 +518,8 @@ TAMPERED = {
         "record 1 says it is record 2",
     ),
     "an altered leaf hash": (["UPDATE node SET hash = zeroblob(32) WHERE i = 4"], "was altered"),
-    "an altered peak": (["UPDATE node SET hash = zeroblob(32) WHERE i = 6"], "root"),
+    "an altered peak": (["UPDATE node SET hash = zeroblob(32) WHERE i = 6"], "tree's root is not"),
+    "a record edited and the whole tree redone": ([rewrite_history], "tree's root is not"),
     "a missing peak": (["DELETE FROM node WHERE i = 7"], "tree node"),
     "a row appended outside": ([("INSERT INTO rec VALUES (5, ?)", (b"{}",))], "there are 6 records"),
     "no checkpoint": (["DELETE FROM cp"], "no checkpoint"),
