@@ -209,10 +209,18 @@ def verify(
     vkey = _read(Path(key)).decode("utf-8", "replace").strip() if Path(key).exists() else key
     checked = verify_receipt(_read(receipt), vkey)
     if as_json:
-        _print_json({"verdict": checked.verdict.value, "reason": checked.reason})
+        _print_json(
+            {
+                "verdict": checked.verdict.value,
+                "reason": checked.reason,
+                "undisclosed": list(checked.undisclosed),
+            }
+        )
     else:
         colour = {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(checked.verdict, "yellow")
         _out.print(f"[{colour}]{checked.verdict.value}[/{colour}]: {escape(checked.reason)}", highlight=False)
+        if checked.undisclosed:
+            _out.print(f"not disclosed by this receipt: {', '.join(checked.undisclosed)}", highlight=False)
     return {Verdict.VERIFIED: Exit.OK, Verdict.FAILED: Exit.TAMPERED}.get(checked.verdict, Exit.CANNOT_TELL)
 
 

@@ -306,6 +306,12 @@ class Engine:
     def _request(self, kind: RecordKind, text: str, session: Session) -> Request:
         if not isinstance(text, str) or not text.strip():
             raise InvalidArgument(f"the {kind.value} is {text!r}; want text")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidArgument(
+                f"the {kind.value} has a lone surrogate; want valid Unicode text"
+            ) from error
         if len(text) > _MAX_QUESTION:
             raise InvalidArgument(
                 f"the {kind.value} has {len(text)} characters; want at most {_MAX_QUESTION}"

@@ -114,7 +114,7 @@ def test_files_stay_readable() -> None:
         str(path.relative_to(ROOT)): lines
         for pattern in ("carag/**/*.py", "csrc/*.[ch]", "tests/**/*.py", "bench/**/*.py", "scripts/*")
         for path in ROOT.glob(pattern)
-        if path.is_file() and (lines := len(path.read_text().splitlines())) > 520
+        if path.is_file() and (lines := len(path.read_text().splitlines())) > 550
     }
     assert {} == long
 

@@ -102,7 +102,7 @@ def parse_header(text: str) -> Filing:
     """
     header = _scan(text.replace("\r\n", "\n").replace("\r", "\n"))
     named = _NAMED.search(text)
-    number = _ACCESSION.search(header.first("ACCESSION NUMBER") or (named[1] if named else ""))
+    number = _ACCESSION.search(header.first("ACCESSION NUMBER")) or (named and _ACCESSION.search(named[1]))
     form = header.line("CONFORMED SUBMISSION TYPE") or header.line("FORM TYPE")
     if number is None and not form:
         raise CorruptFile(

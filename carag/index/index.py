@@ -8,37 +8,54 @@ makes a writer run alone.
 from __future__ import annotations
 
 import os
-from datetime import date
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
 from carag.errors import InvalidArgument
 from carag.index import kernels
+from carag.index._arguments import (
+    MAX_KEY,
+    beam_width,
+    distinct,
+    floats,
+    integer,
+    integers,
+    key_array,
+    minutes,
+    path_bytes,
+    plan_named,
+    predicate,
+)
 from carag.index._core import ffi, lib
 from carag.index._status import new_fault, raise_for, text
 from carag.index.results import Plan, SearchResult, SearchStats
-from carag.policy.mask import Mask, Policy
-from carag.policy.time import as_of_minutes
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date, datetime
 
     from numpy.typing import ArrayLike, NDArray
 
     from carag.index._core import CData
+    from carag.policy.mask import Mask, Policy
 
 __all__ = ["Index"]
 
 _MAX_K: Final = 2**31 - 1
 _MAX_WORD: Final = 2**32 - 1
-_MAX_KEY: Final = 2**63 - 1
 _PLANS: Final = {
     Plan.AUTO: lib.CARAG_PLAN_AUTO,
     Plan.EXACT: lib.CARAG_PLAN_EXACT,
     Plan.GRAPH: lib.CARAG_PLAN_GRAPH,
 }
 _PLAN_OF: Final = {code: plan for plan, code in _PLANS.items()}
+
+_C_TYPES: Final[dict[Any, str]] = {
+    np.dtype(np.int64): "int64_t",
+    np.dtype(np.float32): "float",
+    np.dtype(np.uint8): "uint8_t",
+    np.dtype(np.bool_): "uint8_t",
+}
 
 
 class Index:
@@ -84,10 +101,10 @@ class Index:
     ) -> None:
         kernels.active()  # an unusable CARAG_KERNEL is best explained there
         params = {
-            "dim": _integer("dim", dim, 1, lib.CARAG_MAX_DIM),
-            "M": _integer("M", M, lib.CARAG_MIN_M, lib.CARAG_MAX_M),
-            "ef_construction": _integer("ef_construction", ef_construction, 1, lib.CARAG_MAX_EF),
-            "seed": _integer("seed", seed, 0, 2**64 - 1),
+            "dim": integer("dim", dim, 1, lib.CARAG_MAX_DIM),
+            "M": integer("M", M, lib.CARAG_MIN_M, lib.CARAG_MAX_M),
+            "ef_construction": integer("ef_construction", ef_construction, 1, lib.CARAG_MAX_EF),
+            "seed": integer("seed", seed, 0, 2**64 - 1),
         }
         out, fault = ffi.new("carag_index **"), new_fault()
         raise_for(lib.carag_index_new(ffi.new("carag_params *", params), out, fault), fault)
@@ -138,7 +155,7 @@ class Index:
     def __contains__(self, key: object) -> bool:
         """Tell whether a live row has this key."""
         handle = self._core
-        if isinstance(key, bool) or not isinstance(key, (int, np.integer)) or not 0 <= key <= _MAX_KEY:
+        if isinstance(key, bool) or not isinstance(key, (int, np.integer)) or not 0 <= key <= MAX_KEY:
             return False
         return bool(lib.carag_index_contains(handle, int(key)))
 
@@ -167,21 +184,21 @@ class Index:
         InvalidArgument
             If a key is not in the index.
         """
-        wanted = _keys(keys)
+        wanted = key_array(keys)
         words = np.empty(wanted.size, dtype=np.uint32)
         self._get(wanted, words=_out("uint32_t[]", words))
         return words
 
     def public_at(self, keys: ArrayLike) -> NDArray[np.uint32]:
         """Read when some rows became public, in minutes since the epoch; as :meth:`words`."""
-        wanted = _keys(keys)
+        wanted = key_array(keys)
         minutes = np.empty(wanted.size, dtype=np.uint32)
         self._get(wanted, public_at=_out("uint32_t[]", minutes))
         return minutes
 
     def vectors(self, keys: ArrayLike) -> NDArray[np.float32]:
         """Read the unit vectors of some rows, shape ``(n, dim)``; as :meth:`words`."""
-        wanted = _keys(keys)
+        wanted = key_array(keys)
         vectors = np.empty((wanted.size, self.dim), dtype=np.float32)
         self._get(wanted, vectors=_out("float[]", vectors))
         return vectors
@@ -230,11 +247,11 @@ class Index:
         InvalidArgument
             On a wrong shape, NaN, a zero vector, a duplicate or negative key, a word with control bits set.
         """
-        rows = _floats("vectors", vectors, self.dim)
+        rows = floats("vectors", vectors, self.dim)
         count = rows.shape[0]
-        labels = _integers("words", words, count, np.uint32, _MAX_WORD)
-        named = None if keys is None else _keys(keys, count)
-        times = None if public_at is None else _minutes(public_at, count)
+        labels = integers("words", words, count, np.uint32, _MAX_WORD)
+        named = None if keys is None else key_array(keys, count)
+        times = None if public_at is None else minutes(public_at, count)
         given = np.empty(count, dtype=np.int64)
         batch = {
             "vectors": _in("float[]", rows),
@@ -262,8 +279,8 @@ class Index:
         InvalidArgument
             If a key is unknown or named twice, or a word has control bits set.
         """
-        wanted = _distinct(_keys(keys))
-        labels = _integers("words", words, wanted.size, np.uint32, _MAX_WORD)
+        wanted = distinct(key_array(keys))
+        labels = integers("words", words, wanted.size, np.uint32, _MAX_WORD)
         fault = new_fault()
         status = lib.carag_index_relabel(
             self._core,
@@ -283,7 +300,7 @@ class Index:
         InvalidArgument
             If a key is unknown or named twice.
         """
-        wanted = _distinct(_keys(keys))
+        wanted = distinct(key_array(keys))
         fault = new_fault()
         status = lib.carag_index_delete(self._core, _in("int64_t[]", wanted), wanted.size, fault)
         raise_for(status, fault, keys=wanted)
@@ -328,12 +345,12 @@ class Index:
         InvalidArgument
             On a wrong dimension, NaN, a zero query, an unknown plan, or no policy.
         """
-        rows = _floats("queries", queries, self.dim, allow_one=True)
-        count = _integer("k", k, 1, _MAX_K)
-        predicate = _predicate(policy, as_of)
+        rows = floats("queries", queries, self.dim, allow_one=True)
+        count = integer("k", k, 1, _MAX_K)
+        test = predicate(policy, as_of)
         params = ffi.new(
             "carag_search_params *",
-            {"k": count, "ef_search": _ef(ef_search), "plan": _PLANS[_plan(plan)]},
+            {"k": count, "ef_search": beam_width(ef_search), "plan": _PLANS[plan_named(plan)]},
         )
         handle, nq = self._core, rows.shape[0]
         arrays: dict[str, NDArray[Any]] = {
@@ -348,7 +365,7 @@ class Index:
         }
         views = {name: _out(f"{_C_TYPES[array.dtype]}[]", array) for name, array in arrays.items()}
         results, fault = ffi.new("carag_results *", views), new_fault()
-        status = lib.carag_index_search(handle, _in("float[]", rows), nq, predicate, params, results, fault)
+        status = lib.carag_index_search(handle, _in("float[]", rows), nq, test, params, results, fault)
         raise_for(status, fault, noun="query")
         stats = SearchStats(
             admissible=int(results.admissible),
@@ -365,7 +382,7 @@ class Index:
     def count(self, policy: Policy | Mask, *, as_of: datetime | date | int | None = None) -> int:
         """Count the rows a policy admits, exactly; arguments as for :meth:`search`."""
         out, fault = ffi.new("uint64_t *"), new_fault()
-        raise_for(lib.carag_index_count(self._core, _predicate(policy, as_of), out, fault), fault)
+        raise_for(lib.carag_index_count(self._core, predicate(policy, as_of), out, fault), fault)
         return int(out[0])
 
     # ------------------------------------------------------------ keep
@@ -379,7 +396,7 @@ class Index:
             If the file cannot be written; what was there before is untouched.
         """
         fault = new_fault()
-        status = lib.carag_index_save(self._core, _path(path), fault)
+        status = lib.carag_index_save(self._core, path_bytes(path), fault)
         raise_for(status, fault, path=os.fspath(path))
 
     @classmethod
@@ -395,7 +412,7 @@ class Index:
         """
         kernels.active()
         out, fault = ffi.new("carag_index **"), new_fault()
-        status = lib.carag_index_load(_path(path), out, fault)
+        status = lib.carag_index_load(path_bytes(path), out, fault)
         raise_for(status, fault, path=os.fspath(path))
         index = cls.__new__(cls)
         index._own(out[0])  # noqa: SLF001 - its own class
@@ -417,126 +434,9 @@ class Index:
         self.close()
 
 
-# ---------------------------------------------------------------- arguments
-
-_C_TYPES: Final[dict[Any, str]] = {
-    np.dtype(np.int64): "int64_t",
-    np.dtype(np.float32): "float",
-    np.dtype(np.uint8): "uint8_t",
-    np.dtype(np.bool_): "uint8_t",
-}
-
-
-_Word = TypeVar("_Word", np.uint32, np.int64)
-
-
 def _in(cdecl: str, array: NDArray[Any]) -> CData:
     return ffi.from_buffer(cdecl, array)
 
 
 def _out(cdecl: str, array: NDArray[Any]) -> CData:
     return ffi.from_buffer(cdecl, array, require_writable=True)
-
-
-def _integer(name: str, value: object, low: int, high: int) -> int:
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise InvalidArgument(f"{name} is {value!r}; want an integer from {low} to {high}")
-    number = int(value.__index__())
-    if not low <= number <= high:
-        raise InvalidArgument(f"{name} is {number}; want an integer from {low} to {high}")
-    return number
-
-
-def _floats(name: str, values: ArrayLike, dim: int, *, allow_one: bool = False) -> NDArray[np.float32]:
-    """Convert to a C-contiguous (n, dim) float32 array; overflow becomes inf, which the core refuses."""
-    array = _array(name, values)
-    if array.dtype.kind not in "fiu":
-        raise InvalidArgument(f"{name} are {array.dtype}; want real numbers")
-    if allow_one and array.ndim == 1:
-        array = array[np.newaxis]
-    if array.ndim != 2 or array.shape[1] != dim:
-        raise InvalidArgument(f"{name} have shape {array.shape}; want (n, {dim})")
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return np.ascontiguousarray(array, dtype=np.float32)
-
-
-def _integers(
-    name: str, values: ArrayLike, count: int | None, dtype: type[_Word], high: int
-) -> NDArray[_Word]:
-    """Convert to a C-contiguous 1-d array of integers that fit; a scalar counts as one."""
-    array = np.atleast_1d(_array(name, values))
-    if array.dtype.kind not in "iu" and array.size:
-        raise InvalidArgument(f"{name} are {array.dtype}; want integers")
-    if array.ndim != 1 or (count is not None and array.size != count):
-        wanted = "(n,)" if count is None else f"({count},)"
-        raise InvalidArgument(f"{name} have shape {array.shape}; want {wanted}")
-    low = -high - 1 if np.dtype(dtype).kind == "i" else 0
-    if array.size and not (low <= int(array.min()) and int(array.max()) <= high):
-        raise InvalidArgument(f"{name} range over [{array.min()}, {array.max()}]; want 0 to {high}")
-    return np.ascontiguousarray(array, dtype=dtype)
-
-
-def _array(name: str, values: ArrayLike) -> NDArray[Any]:
-    try:
-        return np.asarray(values)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidArgument(f"{name} make no array: {error}; want rows of equal length") from error
-
-
-def _keys(keys: ArrayLike, count: int | None = None) -> NDArray[np.int64]:
-    return _integers("keys", keys, count, np.int64, _MAX_KEY)
-
-
-def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    ordered = np.sort(keys)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if twice.size:
-        raise InvalidArgument(f"key {twice[0]} is named twice; name each row once")
-    return keys
-
-
-def _minutes(public_at: ArrayLike, count: int) -> NDArray[np.uint32]:
-    array = _array("public_at", public_at)
-    if array.ndim == 0:
-        array = np.full(count, array)
-    return _integers("public_at", array, count, np.uint32, lib.CARAG_NEVER_PUBLIC)
-
-
-def _predicate(policy: object, as_of: datetime | date | int | None) -> CData:
-    """Compile a policy and an instant into the core's test."""
-    if isinstance(policy, Mask):
-        policy = Policy(policy)
-    if not isinstance(policy, Policy):
-        raise InvalidArgument(
-            f"policy is {policy!r}; want a carag.Policy or carag.Mask: nothing is searched without one"
-        )
-    if as_of is None:
-        minutes = 0
-    elif isinstance(as_of, date):
-        minutes = as_of_minutes(as_of)
-    else:
-        minutes = _integer("as_of", as_of, 0, lib.CARAG_NEVER_PUBLIC - 1)
-    pairs = [{"mask": mask.mask, "value": mask.value} for mask in policy.masks]
-    return ffi.new("carag_predicate *", {"pairs": pairs, "pair_count": len(pairs), "as_of": minutes})
-
-
-def _plan(plan: object) -> Plan:
-    try:
-        return Plan(plan)  # type: ignore[arg-type] # any object: what is no plan raises
-    except ValueError:
-        raise InvalidArgument(
-            f"plan is {plan!r}; want one of {', '.join(repr(p.value) for p in Plan)}"
-        ) from None
-
-
-def _ef(ef_search: int | None) -> int:
-    if ef_search is None:
-        return lib.CARAG_DEFAULT_EF_SEARCH
-    return _integer("ef_search", ef_search, 1, lib.CARAG_MAX_EF)
-
-
-def _path(path: str | os.PathLike[str]) -> bytes:
-    encoded = os.fsencode(path)
-    if b"\0" in encoded:
-        raise InvalidArgument(f"path {path!r} holds a NUL byte; no file has such a name")
-    return encoded

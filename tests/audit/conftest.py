@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from types import SimpleNamespace
 
 import pytest
@@ -117,6 +118,21 @@ def record(**changes):
     return Record(**{**values, **changes})
 
 
+def grow(log, count):
+    return [ask(log) for _ in range(count)]
+
+
+def edit(path, *statements):
+    """Do to a closed file what an attacker with access to it could."""
+    with sqlite3.connect(path) as connection:
+        for statement in statements:
+            if callable(statement):
+                statement(connection)
+            else:
+                connection.execute(*statement if isinstance(statement, tuple) else (statement,))
+    connection.close()
+
+
 @pytest.fixture(scope="session")
 def build():
     """Give tests the builders of this file."""
@@ -126,7 +142,9 @@ def build():
         WORD=WORD,
         access=access,
         ask=ask,
+        edit=edit,
         forge=forge,
+        grow=grow,
         ingest=ingest,
         open_log=open_log,
         passages=passages,

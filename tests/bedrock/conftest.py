@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 REGION = "eu-west-3"
-ACCESS_KEY = "AKIDEXAMPLE"
-SIGNING_KEY = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+ACCESS_KEY = "NOBODYS-KEY-ID"
+SIGNING_KEY = "nobody signs with this outside these tests"
 
 
 @dataclass(frozen=True)

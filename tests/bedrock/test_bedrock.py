@@ -172,6 +172,13 @@ def test_nova_drafts_from_the_rendered_prompt(bedrock: Any, settings: BedrockSet
     assert "Größe &lt;/passage&gt; 漢字" in message["content"][0]["text"]
 
 
+def test_nova_writes_nothing_invisible(bedrock: Any, settings: BedrockSettings) -> None:
+    """Control and bidirectional characters do not reach the reader either."""
+    bedrock.answers(says("Net\u202e sales\x1b[31m rose [1]."))
+    draft = NovaMicro(settings=settings).generate("What rose?", PASSAGES, WITHHELD)
+    assert "Net sales[31m rose [1]." == draft.text
+
+
 def test_nova_learns_nothing_of_hidden_neighbours(bedrock: Any, settings: BedrockSettings) -> None:
     """The request's bytes are the same whatever the role may know to exist."""
     bedrock.answers(says("Net sales rose 5 % [1]."))
@@ -274,6 +281,8 @@ def test_missing_credentials_and_region_are_named(
         call(settings)
     with pytest.raises(ModelUnavailable, match="region"):
         call(BedrockSettings(endpoint_url=bedrock.endpoint_url))
+    with pytest.raises(ModelUnavailable, match="Invalid endpoint"):
+        call(BedrockSettings(region=REGION, endpoint_url="nowhere"))
     assert [] == bedrock.requests
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from carag.corpus.geography import edgar_jurisdiction, iso_jurisdiction
 from carag.policy import PolicyBit
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EEA = {
     "Austria", "Belgium", "Bulgaria", "Croatia", "Cyprus", "Czech Republic", "Denmark", "Estonia", "Finland",
@@ -78,7 +81,9 @@ def test_every_code_of_edgars_table(shared_data: Path) -> None:
             return PolicyBit.J_EU
         if "Canada" in name:
             return PolicyBit.J_CA
-        return {"United Kingdom": PolicyBit.J_UK, "United States": PolicyBit.J_US}.get(name, PolicyBit.J_OTHER)
+        return {"United Kingdom": PolicyBit.J_UK, "United States": PolicyBit.J_US}.get(
+            name, PolicyBit.J_OTHER
+        )
 
     assert {code: expected(name) for code, name in table["codes"].items()} == {
         code: edgar_jurisdiction(code) for code in table["codes"]

@@ -24,7 +24,9 @@ def test_unclosed_cells_and_rows_end_where_the_next_begins() -> None:
 def test_a_layout_table_keeps_its_lines() -> None:
     """A row of one cell is layout, and so is a cell that holds a table."""
     assert html_text("<table><tr><td><p>One</p><p>Two</p></td></tr></table>")[0] == "One\nTwo"
-    nested = "<table><tr><td><table><tr><td>a<td>b</tr><tr><td>c<td>d</tr></table></td><td>z</td></tr></table>"
+    nested = (
+        "<table><tr><td><table><tr><td>a<td>b</tr><tr><td>c<td>d</tr></table></td><td>z</td></tr></table>"
+    )
     assert html_text(nested)[0] == "a | b\nc | d\nz"
 
 
@@ -66,7 +68,8 @@ def test_facts_in_hidden_parts_count() -> None:
 def test_ascii_filings_are_not_html() -> None:
     """Plain filings use a few tags of their own."""
     assert not is_html("<PAGE>\n<TABLE>\n<S> <C>\nSales 5\n</TABLE>")
-    assert is_html("\n<!DOCTYPE html><html>") and is_html('<TABLE border="0"><TR>')
+    assert is_html("\n<!DOCTYPE html><html>")
+    assert is_html('<TABLE border="0"><TR>')
 
 
 def test_xml_forms_become_named_lines() -> None:
@@ -75,7 +78,9 @@ def test_xml_forms_become_named_lines() -> None:
     assert xml_text(xml) == "owner: Doe & Co\nshares: 5"
 
 
-@given(st.lists(st.sampled_from(["<table>", "</table>", "<tr>", "<td>", "</td>", "</tr>", "<p>", "<br>", "x "])))
+@given(
+    st.lists(st.sampled_from(["<table>", "</table>", "<tr>", "<td>", "</td>", "</tr>", "<p>", "<br>", "x "]))
+)
 def test_any_nesting_of_tables_keeps_every_word(pieces: list[str]) -> None:
     """However the tags are broken, no text is lost and none is invented."""
     assert html_text("".join(pieces))[0].count("x") == pieces.count("x ")

@@ -6,7 +6,7 @@ import gzip
 import json
 from collections import Counter
 from datetime import date, datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -17,6 +17,9 @@ from carag.corpus.submission import parse_submission
 from carag.errors import CorruptFile
 from carag.policy import EASTERN
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 HEADER = """<SEC-HEADER>0009999999-24-000007.hdr.sgml : 20240502
 <ACCEPTANCE-DATETIME>20240502163105
 ACCESSION NUMBER:\t\t0009999999-24-000007
@@ -24,7 +27,7 @@ CONFORMED SUBMISSION TYPE:\t8-K
 PUBLIC DOCUMENT COUNT:\t\t14
 CONFORMED PERIOD OF REPORT:\t20240501
 ITEM INFORMATION:\t\tResults of Operations and Financial Condition
-ITEM INFORMATION:\t\tDeparture of Directors or Certain Officers; Election of Directors; Appointment of Certain Officers: Compensatory Arrangements of Certain Officers
+ITEM INFORMATION:\t\tDeparture of Directors or Certain Officers; Election of Directors: Arrangements
 ITEM INFORMATION:\t\tFinancial Statements and Exhibits
 FILED AS OF DATE:\t\t20240502
 DATE AS OF CHANGE:\t\t20240502
@@ -101,7 +104,8 @@ def submission(*documents: str) -> str:
 
 
 def document(kind: str, text: str, sequence: int = 1) -> str:
-    return f"<DOCUMENT>\n<TYPE>{kind}\n<SEQUENCE>{sequence}\n<DESCRIPTION>{kind} TEXT\n<TEXT>\n{text}\n</TEXT>\n</DOCUMENT>\n"
+    tags = f"<TYPE>{kind}\n<SEQUENCE>{sequence}\n<DESCRIPTION>{kind} TEXT\n"
+    return f"<DOCUMENT>\n{tags}<TEXT>\n{text}\n</TEXT>\n</DOCUMENT>\n"
 
 
 def facts(header: str) -> dict[str, object]:
@@ -140,8 +144,12 @@ EXPECTED = {
         HEADER.replace("\t", "    "),
         "\n".join(line.strip() for line in HEADER.splitlines()),
         HEADER.replace("ACCEPTANCE-DATETIME", "acceptance-datetime").replace("SEC-HEADER", "sec-header"),
-        HEADER.replace("STATE OF INCORPORATION", "STATE\nOF INCORPORATION").replace("FILED AS OF", "FILED\nAS OF"),
-        HEADER.replace("PUBLIC DOCUMENT", "PUBLIC\nDOCUMENT").replace("BUSINESS ADDRESS", "BUSINESS\nADDRESS"),
+        HEADER.replace("STATE OF INCORPORATION", "STATE\nOF INCORPORATION").replace(
+            "FILED AS OF", "FILED\nAS OF"
+        ),
+        HEADER.replace("PUBLIC DOCUMENT", "PUBLIC\nDOCUMENT").replace(
+            "BUSINESS ADDRESS", "BUSINESS\nADDRESS"
+        ),
         HEADER.replace("& RELATED DEVICES", "& RELATED\nDEVICES"),
         HEADER.replace("CONFORMED SUBMISSION TYPE:\t8-K\n", ""),  # then FORM TYPE says it
         HEADER.replace("SEC-HEADER", "IMS-HEADER"),
@@ -149,9 +157,21 @@ EXPECTED = {
         FEED,
     ],
     ids=[
-        "as filed", "CRLF", "CR", "blank lines", "spaces", "no indentation", "lower-case tags", "wrapped labels",
-        "wrapped before a field", "wrapped value", "form in filing values", "IMS", "PEM", "feed",
-    ],  # fmt: skip
+        "as filed",
+        "CRLF",
+        "CR",
+        "blank lines",
+        "spaces",
+        "no indentation",
+        "lower-case tags",
+        "wrapped labels",
+        "wrapped before a field",
+        "wrapped value",
+        "form in filing values",
+        "IMS",
+        "PEM",
+        "feed",
+    ],
 )
 def test_every_spelling_of_a_header_states_the_same_facts(respelled: str) -> None:
     """Line ends, indentation, case, wrapping and the feed's tags change nothing."""
@@ -161,11 +181,11 @@ def test_every_spelling_of_a_header_states_the_same_facts(respelled: str) -> Non
 @given(st.integers(0, len(HEADER)))
 def test_a_truncated_header_states_less_but_nothing_else(end: int) -> None:
     """Cut anywhere, a header gives a prefix of the facts or an error naming what is missing."""
-    try:
-        found = facts(HEADER[:end])
-    except CorruptFile as error:
-        assert "ACCESSION NUMBER" in str(error)
+    if ".hdr.sgml : 20240502" not in HEADER[:end]:
+        with pytest.raises(CorruptFile, match="ACCESSION NUMBER"):
+            facts(HEADER[:end])
         return
+    found = facts(HEADER[:end])
     for name in ("accession_number", "ciks", "filed", "period", "accepted", "sics"):
         assert found[name] in (EXPECTED[name], (), None, ""), name
 
@@ -284,7 +304,9 @@ def test_cover_facts_are_read_and_contradictions_stay_unknown() -> None:
     """Inline XBRL says what kind of company files; two truths are none."""
     fact = '<ix:nonNumeric name="dei:{}" format="ixt:{}">x</ix:nonNumeric>'
     html = "<html><body>" + fact.format("EntityEmergingGrowthCompany", "booleantrue")
-    html += fact.format("EntityShellCompany", "booleantrue") + fact.format("EntityShellCompany", "booleanfalse")
+    html += fact.format("EntityShellCompany", "booleantrue") + fact.format(
+        "EntityShellCompany", "booleanfalse"
+    )
     html += '<ix:nonNumeric name="dei:SecurityExchangeName">NASDAQ</ix:nonNumeric></body></html>'
     filing = parse_submission(submission(document("8-K", html)))
     assert filing.emerging_growth is True
@@ -294,7 +316,9 @@ def test_cover_facts_are_read_and_contradictions_stay_unknown() -> None:
 
 def test_items_missing_in_the_header_are_read_from_the_headings() -> None:
     """Before ITEM INFORMATION existed, only the text tells."""
-    header = "\n".join(line for line in HEADER.splitlines() if "ITEM INFORMATION" not in line).replace("2024", "1999")
+    header = "\n".join(line for line in HEADER.splitlines() if "ITEM INFORMATION" not in line).replace(
+        "2024", "1999"
+    )
     filing = parse_submission(header + "\n" + document("8-K", "Item 4. Changes in Certifying Accountant\n"))
     assert filing.items == ("4.01",)
     assert filing.provenance["items"] == "headings in the text"
@@ -331,7 +355,6 @@ def test_all_real_headers_parse(shared_data: Path) -> None:
             counts["located"] += bool(filing.business_codes)
             if filing.accession_number != row["accession"]:
                 others.append(filing.form)
-    print(dict(counts))
     assert counts["stated"] == counts["headers"] >= 3000
     assert counts["located"] == counts["headers"]
     assert others == ["UPLOAD", "UPLOAD"]  # two rows carry the header of a staff letter, not their own

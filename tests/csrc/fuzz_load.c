@@ -1,8 +1,8 @@
 /* fuzz_load.c - the loader fed with anything.
  *
- * Hazard: a count or an id from the file that indexes memory. The checksums would keep a fuzzer out, so they are put
- * right first, where the header's table can be followed: what is left to stop a bad file are the checks of counts, sizes,
- * levels, links and parents. An index that loads must be sound and must answer.
+ * Hazard: a count or an id from the file that indexes memory. The checksums would keep a fuzzer out, so they are
+ * put right first, where the header's table can be followed: what is left to stop a bad file are the checks of counts,
+ * sizes, levels, links and parents. An index that loads must be sound and must answer.
  *
  * With libFuzzer:   clang -fsanitize=fuzzer,address ... fuzz_load.c
  * With gcc alone:   replay.c runs the committed corpus, and seeded mutations of it, through the same function.

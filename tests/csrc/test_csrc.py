@@ -1,4 +1,4 @@
-"""The core's own tests: built with every warning an error, run under the sanitizers, by the same command as the rest."""
+"""The core's own tests: built with every warning an error, run under the sanitizers, from pytest."""
 
 from __future__ import annotations
 

@@ -146,8 +146,8 @@ static void a_failed_save_keeps_the_old_file(void)
     free(after);
 }
 
-/* The committed file of format version 1, made by this recipe on x86-64, is made again to the last byte by any kernel on
- * any machine. tests/index/test_file.py follows the same recipe in Python. */
+/* The committed file of format version 1, made by this recipe on x86-64, is made again to the last byte by any kernel
+ * on any machine. tests/index/test_file.py follows the same recipe in Python. */
 static void the_golden_file_is_made_again(void)
 {
     enum { GOLDEN_ROWS = 24, GOLDEN_DIM = 5 };

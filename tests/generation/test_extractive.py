@@ -156,7 +156,7 @@ def test_the_draft_does_not_depend_on_the_hash_seed() -> None:
         "    text = f'Sales of nails, screws and bolts rose in {at}. Sales of bolts fell in {at}.'\n"
         "    return Passage(chunk_id='1:0', text=text, similarity=0.5, word=0, accession_number='1',\n"
         "        form='10-K', company='Nail', filed='2025-01-01', document='10-K', start=0, end=9)\n"
-        "question = 'Did sales of screws, bolts and nails rise, fall, stall or stop?'\n"
+        "question = 'Did sales of screws, bolts and nails fall?'\n"
         "print(Extractive().generate(question, [passage(at) for at in range(4)], Withheld(())))"
     )
     drafts = {

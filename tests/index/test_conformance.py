@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from carag.index import Plan
+from carag.policy import Mask, Policy
 
 
 def test_random_cases(bench):
-    """3,000 random cases, 30 of them with 2,000 rows or more, over all plans and kernels: no violation."""
-    outcome = bench("conformance").run(cases=3_000, large=30, seed=1)
+    """2,000 random cases, 20 of them with 2,000 rows or more, over all plans and kernels: no violation."""
+    outcome = bench("conformance").run(cases=2_000, large=20, seed=1)
     assert "" == outcome.first
     assert {0} == set(outcome.violations.values())
     assert outcome.plans["graph"] > 500
-    assert outcome.searches >= 3_000 * 2 * len(Plan)
+    assert outcome.searches >= 2_000 * 2 * len(Plan)
 
 
 @pytest.mark.full
@@ -29,13 +30,9 @@ def test_all_random_cases(bench):
 def test_the_judge_can_fail(bench, violation):
     """Each kind of violation, made on purpose, is seen for what it is."""
     oracle = bench("oracle")
-    case = bench("conformance")
-    del case
     vectors = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.5, 0.5]])
     words = np.array([1 << 27, 1 << 27, 1 << 27, 0], dtype=np.uint32)  # the last is unlabelled
     rows = oracle.Rows(vectors, words, np.zeros(4, dtype=np.int64), np.arange(4))
-    from carag.policy import Mask, Policy
-
     expected = oracle.truth(rows, np.array([1.0, 0.0]), Policy(Mask()), 0)
     right = expected.similarities.astype(np.float32)
     keys = np.array([0, 1, 2, -1])
@@ -56,7 +53,8 @@ def test_the_judge_can_fail(bench, violation):
         keys, similarities, count = np.array([1]), right[1:2], 1
     else:
         keys[3] = 7
-    assert violation == oracle.judge(rows, expected, keys, similarities, count, exact=True)
+    exact = violation == 6
+    assert violation == oracle.judge(rows, expected, keys, similarities, count, exact=exact)
 
 
 def test_recall_equals_hnswlib_on_a_small_set(bench):

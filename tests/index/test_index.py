@@ -88,7 +88,7 @@ BAD_ROWS = {
     "duplicate key in batch": (EYE, [OPEN] * 3, [1, 2, 1], "key 1 .position 2. is a duplicate"),
     "duplicate key in index": (EYE, [OPEN] * 3, [1, 20, 2], "key 20 .position 1. is a duplicate"),
     "negative key": (EYE, [OPEN] * 3, [1, -5, 2], "key 1 is -5, negative"),
-    "key too large": (EYE, [OPEN] * 3, [1, 2, 2**63], "keys range"),
+    "key too large": (EYE, [OPEN] * 3, np.array([1, 2, 2**63], dtype=np.uint64), "keys range"),
     "fractional key": (EYE, [OPEN] * 3, [1.0, 2.0, 3.0], "want integers"),
     "too few keys": (EYE, [OPEN] * 3, [1, 2], "keys have shape"),
     "too few words": (EYE, [OPEN] * 2, None, "words have shape"),
@@ -178,7 +178,8 @@ def test_bad_ef_search(ef):
 
 
 @pytest.mark.parametrize(
-    "as_of", [datetime(2024, 1, 1), -1, NEVER, 1.5, "2024-01-01", True, date(1960, 1, 1)]  # noqa: DTZ001
+    "as_of",
+    [datetime(2024, 1, 1), -1, NEVER, 1.5, "2024-01-01", True, date(1960, 1, 1)],  # noqa: DTZ001
 )
 def test_bad_as_of(as_of):
     """A naive datetime, text, a fraction or an instant outside 32 bits is no as_of."""
@@ -234,9 +235,7 @@ def test_every_mask_of_a_small_world():
         if required & forbidden:
             continue
         mask = Mask(required, forbidden)
-        admitted = {
-            bits for bits in range(8) if bits & required == required and not bits & forbidden
-        }
+        admitted = {bits for bits in range(8) if bits & required == required and not bits & forbidden}
         for plan in Plan:
             found = index.search([1.0, 1.0], 8, mask, plan=plan)
             assert admitted == set(found.keys[0][: found.counts[0]].tolist())

@@ -38,7 +38,7 @@ def cosines(vectors, query):
 @given(indexes(), policies, st.integers(1, 70), st.sampled_from(Plan), st.sampled_from([1, 4, 64]))
 def test_complete_admissible_and_ordered(made, policy, k, plan, ef):
     """Every plan returns min(k, admissible) rows, all admissible, none twice, nearest first, ties by key."""
-    index, vectors, words, keys = made
+    index, _, words, keys = made
     query = np.ones(index.dim)
     found = index.search(query, k, policy, plan=plan, ef_search=ef)
     open_rows = {int(key) for key, word in zip(keys, words, strict=True) if policy.admits(int(word))}
@@ -61,7 +61,9 @@ def test_exact_equals_float64(made, policy, k):
     query = np.arange(1.0, index.dim + 1)
     found = index.search(query, k, policy, plan="exact")
     true = dict(zip(keys.tolist(), cosines(vectors, query).tolist(), strict=True))
-    admissible = [true[key] for key, word in zip(keys.tolist(), words, strict=True) if policy.admits(int(word))]
+    admissible = [
+        true[key] for key, word in zip(keys.tolist(), words, strict=True) if policy.admits(int(word))
+    ]
     best = sorted(admissible, reverse=True)[:k]
     got = [true[key] for key in found.keys[0][: found.counts[0]].tolist()]
     assert np.allclose(best, got, rtol=0, atol=1e-6)
@@ -86,7 +88,7 @@ def test_inadmissible_rows_change_nothing_in_an_exact_answer(build):
     index, policy = build(300, 16), Mask(required=1, forbidden=2)
     query = np.arange(1.0, 17)
     before = index.search(query, 20, policy, plan="exact")
-    hidden = [int(key) for key in index.keys() if not policy.admits(int(index.words([key])[0]))]
+    hidden = [key for key in index.keys().tolist() if not policy.admits(int(index.words([key])[0]))]
     index.delete(hidden[::2])
     index.relabel(hidden[1::2], [policy_word(2)] * len(hidden[1::2]))
     index.add(np.tile(query, (50, 1)), [policy_word(2)] * 50)

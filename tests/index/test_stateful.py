@@ -34,7 +34,9 @@ class IndexMachine(RuleBasedStateMachine):
     def some_key(self, data):
         return data.draw(st.sampled_from(sorted(self.rows)))
 
-    @rule(rows=st.lists(st.tuples(coordinates, words, st.sampled_from([0, 50, 99])), max_size=8), data=st.data())
+    @rule(
+        rows=st.lists(st.tuples(coordinates, words, st.sampled_from([0, 50, 99])), max_size=8), data=st.data()
+    )
     def add(self, rows, data):
         free = st.integers(0, 10**6).filter(lambda key: key not in self.rows)
         keys = data.draw(st.lists(free, min_size=len(rows), max_size=len(rows), unique=True))
@@ -70,7 +72,13 @@ class IndexMachine(RuleBasedStateMachine):
             self.index.save(path)
             self.index = Index.load(path)
 
-    @rule(query=coordinates, mask=masks, as_of=st.sampled_from([0, 60]), k=st.integers(1, 9), plan=st.sampled_from(Plan))
+    @rule(
+        query=coordinates,
+        mask=masks,
+        as_of=st.sampled_from([0, 60]),
+        k=st.integers(1, 9),
+        plan=st.sampled_from(Plan),
+    )
     def search(self, query, mask, as_of, k, plan):
         found = self.index.search(query, k, mask, plan=plan, as_of=as_of, ef_search=4)
         target = np.array(query) / np.linalg.norm(query)

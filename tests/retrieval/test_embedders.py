@@ -84,6 +84,12 @@ def test_an_empty_text_is_refused(embedder: Embedder, text: str) -> None:
         embedder.embed_documents(["fine", text])
 
 
+def test_a_lone_surrogate_is_refused(embedder: Embedder) -> None:
+    """What cannot be encoded is the caller's mistake, not the tokenizer's crash."""
+    with pytest.raises(InvalidArgument, match="lone surrogate at 4"):
+        embedder.embed_query("Net \udce9 sales")
+
+
 def test_a_string_is_no_sequence_of_texts(embedder: Embedder) -> None:
     """A lone string is refused rather than embedded letter by letter."""
     with pytest.raises(InvalidArgument, match="one string"):
