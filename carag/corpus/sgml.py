@@ -13,8 +13,8 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from carag.corpus.filing import Filing
-from carag.corpus.forms import FormFamily, form_families
 from carag.corpus.items import item_number
+from carag.corpus.publication import accepted_in_private
 from carag.errors import CorruptFile
 from carag.policy import EASTERN
 
@@ -61,6 +61,9 @@ _LABEL: Final = re.compile(
     r"|<(?P<tag>/?[A-Za-z][A-Za-z0-9-]*)>",
     re.MULTILINE | re.IGNORECASE,
 )
+_STATED: Final = (
+    "form", "company", "filed", "period", "accepted", "released", "items", "business_codes", "sics",
+)  # fmt: skip
 _NAMED: Final = re.compile(r"<(?:SEC|IMS)-HEADER>\s*(\S+?)\.hdr\.sgml\s*:\s*(\d{8})", re.IGNORECASE)
 
 
@@ -110,15 +113,14 @@ def parse_header(text: str) -> Filing:
         )
     accession = "-".join(number.groups()) if number else ""
     filed = _date(header.first("FILED AS OF DATE"))
-    companies = [party for party in header.parties if party.role != "REPORTING OWNER"]
+    parties = header.parties
+    companies = [party for party in parties if party.role not in {"REPORTING OWNER", "FILED BY"}]
     present = {tag for tag, _ in header.fields}
     filing = Filing(
         accession_number=accession,
         form=form.upper() or None,
         company=next((party.line("COMPANY CONFORMED NAME") for party in companies), ""),
-        ciks=_distinct(
-            int(cik) for party in header.parties if party.role != "FILED BY" for cik in party.ciks
-        ),
+        ciks=_distinct(int(cik) for party in parties if party.role != "FILED BY" for cik in party.ciks),
         filed=filed,
         period=_date(header.first("CONFORMED PERIOD OF REPORT")),
         accepted=eastern(_digits(header.first("ACCEPTANCE DATETIME"), 14)),
@@ -126,26 +128,21 @@ def parse_header(text: str) -> Filing:
         private_to_public="PRIVATE TO PUBLIC" in present,
         released=_date(header.first("PUBLIC REL DATE")),
         items=_distinct(item_number(item, filed) for item in header.every("ITEM INFORMATION")),
-        business_codes=_business_codes(header.parties),
+        business_codes=_business_codes(parties),
         incorporation_codes=_distinct(
-            code for party in header.parties if (code := party.code("STATE OF INCORPORATION"))
+            code for party in parties if (code := party.code("STATE OF INCORPORATION"))
         ),
-        sics=_distinct(sic for party in header.parties if (sic := party.sic)),
-        party_roles=_distinct(
-            party.role.replace("REPORTING OWNER", "REPORTING-OWNER") for party in header.parties
-        ),
-        file_numbers=_distinct(n for party in header.parties for n in party.all("SEC FILE NUMBER")),
-        provenance={"header": "SGML header"},
+        sics=_distinct(sic for party in parties if (sic := party.sic)),
+        party_roles=_distinct(party.role.replace("REPORTING OWNER", "REPORTING-OWNER") for party in parties),
+        file_numbers=_distinct(n for party in parties for n in party.all("SEC FILE NUMBER")),
     )
-    if filing.released is None and named and _kept_private(filing):
+    provenance = {name: "SGML header" for name in _STATED if getattr(filing, name)}
+    if filing.released is None and named and accepted_in_private(filing):
         written = _date(named[2])
         if written and filed and written > filed:
-            filing = replace(
-                filing,
-                released=written,
-                provenance={**filing.provenance, "released": "date of the header's first line"},
-            )
-    return filing
+            filing = replace(filing, released=written)
+            provenance["released"] = "date of the header's first line"
+    return replace(filing, provenance=provenance)
 
 
 @dataclass(slots=True)
@@ -229,11 +226,6 @@ def _business_codes(parties: list[_Party]) -> tuple[str, ...]:
         if code or silent:
             codes.append(code)
     return _distinct(codes)
-
-
-def _kept_private(filing: Filing) -> bool:
-    families = form_families(filing.base_form)
-    return filing.private_to_public or bool(families & {FormFamily.LETTER, FormFamily.DRAFT})
 
 
 def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:

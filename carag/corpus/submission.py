@@ -26,6 +26,7 @@ _BEGINNING: Final = 20_000
 _MARK: Final = re.compile(r"<(?:SEC-HEADER|IMS-HEADER|SEC-DOCUMENT|IMS-DOCUMENT|SUBMISSION)>", re.IGNORECASE)
 _START: Final = re.compile(r"^[ \t]*<(?:SEC-HEADER|IMS-HEADER|SUBMISSION)>", re.IGNORECASE | re.MULTILINE)
 _DOCUMENT: Final = re.compile(r"^[ \t]*<(/?)DOCUMENT>[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_TAG: Final = re.compile(r"^[ \t]*<(TYPE|SEQUENCE|DESCRIPTION)>([^\n]*)", re.IGNORECASE | re.MULTILINE)
 _TEXT: Final = re.compile(r"<TEXT>(.*)</TEXT>", re.IGNORECASE | re.DOTALL)
 _WRAPPER: Final = re.compile(r"\s*<(PDF|XBRL|XML|HTML)>[ \t]*\n", re.IGNORECASE)
 _UUENCODED: Final = re.compile(r"\s*(?:<PDF>\s*)?begin [0-7]{3} \S", re.IGNORECASE)
@@ -82,16 +83,11 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _read_document(block: str) -> tuple[FilingDocument, tuple[DeiFact, ...]]:
-    head, found, _ = block.partition("<TEXT>") if "<TEXT>" in block else block.partition("<text>")
-    tags = {
-        name.upper(): value.strip()
-        for name, value in re.findall(
-            r"^[ \t]*<(TYPE|SEQUENCE|DESCRIPTION)>([^\n]*)", head, re.IGNORECASE | re.MULTILINE
-        )
-    }
-    kind = tags.get("TYPE", "").upper()
     body = _TEXT.search(block)
-    text, facts = _prose(body[1] if body and found else "", kind)
+    head = block[: body.start()] if body else block
+    tags = {name.upper(): value.strip() for name, value in _TAG.findall(head)}
+    kind = tags.get("TYPE", "").upper()
+    text, facts = _prose(body[1] if body else "", kind)
     sequence = tags.get("SEQUENCE", "")
     document = FilingDocument(
         type=kind,
