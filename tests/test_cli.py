@@ -11,7 +11,7 @@ import pytest
 from carag.cli import Exit, _run
 
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
-QUESTION = "How did total revenue change compared with the prior year?"
+QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
 
 
 @pytest.fixture(scope="module")

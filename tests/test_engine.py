@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from datetime import UTC, date, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -30,7 +29,7 @@ TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_
 OPEN_CELLS = [cell for cell in TABLE.cells if cell.allow_list == "none"]
 BUY_SIDE = Session(role="buy_side", purpose="invest")
 COMPLIANCE = Session(role="compliance", purpose="surveil")
-QUESTION = "How did total revenue change compared with the prior year?"
+QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
 
 
 @pytest.fixture(scope="module")
@@ -342,20 +341,30 @@ def test_a_damaged_index_file_says_what_to_do(home: Path) -> None:
         Engine.open(home)
 
 
-def test_a_killed_ingest_is_finished_by_the_next(tmp_path: Path, small_corpus: Path, ingested: Path) -> None:
-    """kill -9 at several moments; what comes out in the end is what an undisturbed run makes."""
+CHILD = """
+import sys, carag, carag.ingest
+carag.ingest._EMBED_BATCH = 16  # store often, so that a kill has something to tear
+with carag.Engine.open(sys.argv[1], embedder="wordllama") as engine:
+    engine.ingest(sys.argv[2], progress=lambda stage, *_: print(stage, flush=True))
+"""
+
+
+@pytest.mark.parametrize("after", [3, 20, 45, 52], ids=lambda after: f"after {after} steps")
+def test_a_killed_ingest_is_finished_by_the_next(
+    tmp_path: Path, small_corpus: Path, ingested: Path, after: int
+) -> None:
+    """kill -9 while filings are stored or rows indexed; the next run makes what an undisturbed one makes."""
     store = tmp_path / "store"
-    program = (
-        "import sys, carag; e = carag.Engine.open(sys.argv[1], embedder='wordllama'); e.ingest(sys.argv[2])"
-    )
-    for delay in (0.4, 0.8, 1.2):
-        child = subprocess.Popen([sys.executable, "-c", program, store, small_corpus])
-        time.sleep(delay)
+    command = [sys.executable, "-c", CHILD, store, small_corpus]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        steps = [child.stdout.readline().strip() for _ in range(after)]
         child.send_signal(signal.SIGKILL)
-        child.wait()
+    assert steps[-1] == ("index" if after == 52 else "filings")
     with Engine.open(store, embedder="wordllama") as engine:
         engine.ingest(small_corpus)
         counts, snapshot = engine._store.counts(), engine._ingestor.snapshot
+        assert sorted(engine._ingestor.index.keys()) == list(range(counts.chunks))
     with Engine.open(shutil.copytree(ingested, tmp_path / "whole")) as undisturbed:
         assert (undisturbed._store.counts(), undisturbed._ingestor.snapshot) == (counts, snapshot)
 
