@@ -25,7 +25,8 @@
 static inline void prefetch_vector(const carag_index *index, uint32_t node)
 {
     const char *line = (const char *)carag_vector(index, node);
-    const size_t bytes = index->stride * sizeof(float) < PREFETCH_BYTES ? index->stride * sizeof(float) : PREFETCH_BYTES;
+    const size_t vector = index->stride * sizeof(float);
+    const size_t bytes = vector < PREFETCH_BYTES ? vector : PREFETCH_BYTES;
     for (size_t offset = 0; offset < bytes; offset += 64)
         __builtin_prefetch(line + offset);
 }

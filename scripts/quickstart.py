@@ -52,13 +52,15 @@ def main() -> int:
 def showcase() -> str:
     """Return the question that the corpus answers differently for different sessions."""
     lines = (ROOT / "data" / "questions.jsonl").read_text("utf-8").splitlines()
-    return next(row["question"] for row in map(json.loads, lines) if row["id"] == "showcase")
+    return next(str(row["question"]) for row in map(json.loads, lines) if row["id"] == "showcase")
 
 
 def show(session: carag.Session, answer: carag.Answer) -> None:
     """Print one session's view."""
     when = f" as of {session.as_of}" if session.as_of else ""
-    console.print(f"\n[bold]{session.role} / {session.purpose}[/bold]{when}: {answer.outcome.value} ({answer.why})")
+    console.print(
+        f"\n[bold]{session.role} / {session.purpose}[/bold]{when}: {answer.outcome.value} ({answer.why})"
+    )
     console.print(f"  {answer.text}", markup=False)
     console.print("  admissible evidence:", style="dim")
     for passage in answer.passages:
@@ -92,7 +94,9 @@ def prove(answers: list[carag.Answer], vkey: str) -> int:
     checked = verify_receipt(bytes(altered), vkey)
     failures += checked.verdict is not Verdict.FAILED
     console.print(f"one altered byte: {checked.verdict.value} ({checked.reason})", markup=False)
-    console.print(f"Check one yourself: .venv/bin/carag verify {path.relative_to(ROOT)} --key {STORE.name}/vkey")
+    console.print(
+        f"Check one yourself: .venv/bin/carag verify {path.relative_to(ROOT)} --key {STORE.name}/vkey"
+    )
     return 1 if failures else 0
 
 

@@ -87,9 +87,7 @@ def make_case(seed: int, number: int, *, large: bool) -> Case:
     public_at = _public_at(rng, n)
     keys = rng.permutation(n) * int(rng.choice([1, 1_000_003]))
     for part in np.array_split(np.arange(n), int(rng.integers(1, 4))):
-        index.add(
-            vectors[part], words[part], keys[part], public_at=public_at[part], allow_quarantine=True
-        )
+        index.add(vectors[part], words[part], keys[part], public_at=public_at[part], allow_quarantine=True)
     rows = _history(rng, index, Rows(vectors, words, public_at, keys))
     return Case(
         index=index,
@@ -199,7 +197,7 @@ def _mask(rng: Generator, words: NDArray[np.uint32]) -> Mask:
 
 def run(*, cases: int, large: int, seed: int, progress: bool = False) -> Outcome:
     """Run ``cases`` cases, ``large`` of them with 2,000 rows or more."""
-    violations: Counter[str] = Counter({name: 0 for name in VIOLATIONS})
+    violations: Counter[str] = Counter(dict.fromkeys(VIOLATIONS, 0))
     plans: Counter[str] = Counter()
     searches = fallbacks = empty = 0
     first = ""
@@ -241,9 +239,7 @@ def run(*, cases: int, large: int, seed: int, progress: bool = False) -> Outcome
                     )
         if progress and (number + 1) % 5_000 == 0:
             print(f"{number + 1:,} cases, {sum(violations.values())} violations", flush=True)
-    return Outcome(
-        cases, min(large, cases), searches, dict(violations), dict(plans), fallbacks, empty, first
-    )
+    return Outcome(cases, min(large, cases), searches, dict(violations), dict(plans), fallbacks, empty, first)
 
 
 def cpu_name() -> str:

@@ -6,7 +6,6 @@ no tombstone, public by then) and never looks at ``Mask.mask`` or ``Mask.value``
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,8 @@ import numpy as np
 from carag.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from carag.policy import Policy
@@ -62,12 +63,10 @@ class Truth:
 
 def truth(rows: Rows, query: NDArray[np.float64], policy: Policy, as_of: int) -> Truth:
     """Compute the truth of one query by looking at every row."""
-    pairs = np.array(
-        [(mask.required, mask.forbidden) for mask in policy.masks], dtype=np.int64
-    ).reshape(-1, 2)
-    similarities, is_open = _compiled().scan(
-        rows.vectors, rows.words, rows.public_at, query, pairs, as_of
+    pairs = np.array([(mask.required, mask.forbidden) for mask in policy.masks], dtype=np.int64).reshape(
+        -1, 2
     )
+    similarities, is_open = _compiled().scan(rows.vectors, rows.words, rows.public_at, query, pairs, as_of)
     return Truth(similarities, is_open, -np.sort(-similarities[is_open]))
 
 

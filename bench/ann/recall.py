@@ -14,8 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +27,8 @@ from carag.index import Index, kernels
 from carag.policy import Mask, policy_word
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 __all__ = ["Mixture", "Report", "Score", "intrinsic_dimension", "measure", "mixture"]
@@ -42,15 +44,14 @@ class Mixture:
     dim: int = 1_024
     queries: int = 500
     seed: int = 7
-    clusters: int = 60
+    clusters: int = 1_500
+    concentration: float = 0.1
+    """Of the Dirichlet draw of cluster sizes: small means a few large clusters and many tiny ones."""
     local_dim: int = 44
-    spread: tuple[float, float] = (0.5, 3.0)
-    """Range of the radius of a cluster, in distances between centres; drawn log-uniformly."""
-    noise: float = 0.3
-    """Length of the full-dimensional noise of a row."""
-    outliers: float = 0.2
-    """Share of rows with ``outlier_noise`` instead."""
-    outlier_noise: float = 2.0
+    spread: tuple[float, float] = (0.75, 4.0)
+    """Range of the radius of a cluster, in lengths of its centre; drawn log-uniformly."""
+    noise: float = 0.4
+    """Length of the full-dimensional noise of a row, likewise."""
 
 
 def mixture(of: Mixture) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -58,8 +59,8 @@ def mixture(of: Mixture) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     rng = np.random.default_rng(of.seed)
     total = of.rows + of.queries
     centres = rng.standard_normal((of.clusters, of.dim))
-    sizes = rng.multinomial(total, rng.dirichlet(np.ones(of.clusters)))
-    radii = np.exp(rng.uniform(*np.log(of.spread), of.clusters))
+    sizes = rng.multinomial(total, rng.dirichlet(np.full(of.clusters, of.concentration)))
+    radii = np.exp(rng.uniform(np.log(of.spread[0]), np.log(of.spread[1]), of.clusters))
     parts = [
         centre
         + radius
@@ -69,8 +70,7 @@ def mixture(of: Mixture) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         for centre, size, radius in zip(centres, sizes, radii, strict=True)
     ]
     points = np.vstack(parts)
-    noise = np.where(rng.random(total) < of.outliers, of.outlier_noise, of.noise)
-    points += noise[:, np.newaxis] * rng.standard_normal(points.shape)
+    points += of.noise * rng.standard_normal(points.shape)
     points = points[rng.permutation(total)].astype(np.float32)
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     return points[: of.rows], points[of.rows :]
@@ -122,7 +122,8 @@ def measure(
 
     def recall(found: NDArray[np.int64]) -> NDArray[np.float64]:
         got = np.take_along_axis(similarities, found, axis=1)
-        return np.mean(got >= bar[:, np.newaxis] - 1e-6, axis=1)
+        hits: NDArray[np.float64] = np.mean(got >= bar[:, np.newaxis] - 1e-6, axis=1)
+        return hits
 
     begin = time.perf_counter()
     index = Index(vectors.shape[1], M=M, ef_construction=ef_construction)
@@ -143,9 +144,7 @@ def measure(
             "carag": Score(
                 recall=round(float(ours.mean()), 4),
                 worst=float(ours.min()),
-                milliseconds=_median_ms(
-                    lambda q, ef=ef: index.search(q, K, Mask(), plan="graph", ef_search=ef), queries
-                ),
+                milliseconds=_median_ms(partial(_search_graph, index, ef), queries),
                 scored=round(float(scored.mean()), 4),
                 scored_most=round(float(scored.max()), 4),
                 fallbacks=int(answer.stats.fallbacks.sum()),
@@ -153,7 +152,7 @@ def measure(
             "hnswlib": Score(
                 recall=round(float(theirs.mean()), 4),
                 worst=float(theirs.min()),
-                milliseconds=_median_ms(lambda q: peer.knn_query(q, K, num_threads=1), queries),
+                milliseconds=_median_ms(partial(peer.knn_query, k=K, num_threads=1), queries),
             ),
         }
     return Report(
@@ -173,6 +172,10 @@ def intrinsic_dimension(similarities: NDArray[np.float64], neighbours: int = 100
     nearest = -np.sort(-similarities, axis=1)[:, :neighbours]
     distances = np.sqrt(np.maximum(2.0 - 2.0 * nearest, 1e-12))
     return float(np.mean(1.0 / np.mean(np.log(distances[:, -1:] / distances[:, :-1]), axis=1)))
+
+
+def _search_graph(index: Index, ef: int, query: NDArray[np.float32]) -> object:
+    return index.search(query, K, Mask(), plan="graph", ef_search=ef)
 
 
 def _median_ms(search: Callable[[NDArray[np.float32]], object], queries: NDArray[np.float32]) -> float:
@@ -198,7 +201,7 @@ def _hnswlib(vectors: NDArray[np.float32], M: int, ef_construction: int) -> Any:
 def main() -> None:
     """Measure the full data set and write what was found."""
     parser = argparse.ArgumentParser(description="Compare the unfiltered graph with hnswlib's.")
-    parser.add_argument("--rows", type=int, default=Mixture.rows)
+    parser.add_argument("--rows", type=int, default=Mixture().rows)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     of = Mixture(rows=options.rows)

