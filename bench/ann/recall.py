@@ -112,7 +112,7 @@ def measure(
     vectors: NDArray[np.float32],
     queries: NDArray[np.float32],
     *,
-    efs: tuple[int, ...] = (24, 64),
+    efs: tuple[int, ...] = (24, 64, 96, 128),
     M: int = 32,  # noqa: N803 - the paper's name
     ef_construction: int = 200,
 ) -> Report:

@@ -72,7 +72,7 @@ def test_recall_equals_hnswlib_on_a_small_set(bench):
 def test_recall_equals_hnswlib(bench):
     """26,595 x 1,024 of low intrinsic dimension: within 0.01 of hnswlib's recall, under 20 % scored, no scan."""
     recall = bench("recall")
-    report = recall.measure(*recall.mixture(recall.Mixture()))
+    report = recall.measure(*recall.mixture(recall.Mixture()), efs=(24, 64))
     for score in report.scores.values():
         assert score["carag"].recall >= score["hnswlib"].recall - 0.01
         assert score["carag"].scored_most < 0.2

@@ -1,0 +1,1 @@
+"""Small timings with pytest-benchmark: run them with ``pytest bench/micro --benchmark-only``."""
