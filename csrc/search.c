@@ -9,12 +9,15 @@
  * one, because it is a cache miss, and carries the heaps with it.
  *
  * Rules that hold for every plan
+ *   all         a search that wants every admissible row is the scan: no graph can touch fewer rows
  *   budget      a graph search that has computed `admissible` distances becomes the scan
  *   fill        a graph search with fewer than min(k, admissible) rows becomes the scan
  *   emission    a row's word is read again, with acquire order, as the row is written to the answer; a row closed
  *               meanwhile is dropped, and a scan that dropped one is run again, so that no row that was
  *               admissible all along is missed for it
- * So the count is always min(k, admissible), and nothing inadmissible at emission is ever returned.
+ * So the count is always min(k, admissible), and nothing inadmissible at emission is ever returned. Under a relabel
+ * that runs beside the search `admissible` may grow after it was counted; a scan therefore keeps min(k, rows) rows,
+ * lest a row that has just opened push out one that was open all along.
  */
 #include "carag_internal.h"
 
@@ -35,7 +38,8 @@ typedef struct search_call {
     const carag_predicate *predicate;
     carag_scratch scratch;
     size_t k;      /* columns of the results */
-    size_t wanted; /* min(k, admissible) */
+    size_t wanted; /* min(k, admissible): what an answer must reach */
+    size_t most;   /* min(k, rows): what it may hold */
     size_t ef;     /* for the graph: at least wanted, at most the rows there are */
     uint64_t admissible;
     carag_plan plan; /* EXACT or GRAPH */
@@ -60,7 +64,7 @@ static size_t emit(const search_call *call, size_t q, bool *out_dropped)
     size_t count = 0;
     carag_heap_sort(&results);
     *out_dropped = false;
-    for (size_t i = 0; i < results.count && count < call->wanted; i++) {
+    for (size_t i = 0; i < results.count && count < call->most; i++) {
         const carag_near near = results.items[i];
         if (!carag_is_open(call->index, call->predicate, near.node, memory_order_acquire)) {
             *out_dropped = true;
@@ -77,7 +81,7 @@ static size_t run_scan(search_call *call, size_t q, carag_effort *effort)
     bool dropped = true;
     size_t count = 0;
     for (int round = 0; dropped && round < EMISSION_ROUNDS; round++) {
-        carag_scan(call->index, &call->scratch.results, call->scratch.query, call->predicate, call->wanted, effort);
+        carag_scan(call->index, &call->scratch.results, call->scratch.query, call->predicate, call->most, effort);
         count = emit(call, q, &dropped);
     }
     return count;
@@ -97,9 +101,10 @@ static void answer(search_call *call, size_t q)
     carag_effort effort = {0};
     carag_plan ran = call->plan;
     size_t count = 0;
-    if (call->wanted > 0 && call->plan == CARAG_PLAN_GRAPH) {
+    if (call->plan == CARAG_PLAN_GRAPH) {
         bool dropped;
-        if (carag_search_graph(call->index, &call->scratch, call->scratch.query, call->predicate, call->ef,
+        if (call->wanted < call->admissible &&
+            carag_search_graph(call->index, &call->scratch, call->scratch.query, call->predicate, call->ef,
                                call->admissible, &effort))
             count = emit(call, q, &dropped);
         if (count < call->wanted)
@@ -153,6 +158,7 @@ carag_status carag_index_search(carag_index *index, const float *queries, size_t
     search_call call = {.index = index, .predicate = predicate, .k = params->k, .out = results};
     call.admissible = carag_count_admissible(index, predicate);
     call.wanted = smaller(params->k, (size_t)call.admissible);
+    call.most = smaller(params->k, index->rows);
     call.ef = smaller(call.wanted > params->ef_search ? call.wanted : params->ef_search, index->rows);
     call.plan = params->plan;
     if (call.wanted == 0)
@@ -161,7 +167,7 @@ carag_status carag_index_search(carag_index *index, const float *queries, size_t
         call.plan = cheaper_plan(index, call.admissible, call.ef);
 
     const size_t beam = call.plan == CARAG_PLAN_GRAPH ? smaller(call.ef * CARAG_WIDEST_BEAM, index->rows) : 0;
-    const size_t room = call.plan == CARAG_PLAN_GRAPH ? call.ef : call.wanted;
+    const size_t room = call.plan == CARAG_PLAN_GRAPH && call.ef > call.most ? call.ef : call.most;
     status = carag_scratch_init(&call.scratch, index, call.plan == CARAG_PLAN_GRAPH ? index->rows : 0, beam, room);
     if (status != CARAG_OK) {
         carag_fail(out_fault, status, 0, "");
