@@ -6,6 +6,8 @@ loses nothing that was stored; the next run skips what is unchanged, by content 
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -42,10 +44,13 @@ if TYPE_CHECKING:
 
 __all__ = ["IngestReport", "Ingestor", "Progress", "no_progress"]
 
+_logger = logging.getLogger(__name__)
+
 _STATE_BITS: Final = bits_of(["AMENDED", "SUPERSEDED", "NON_RELIANCE", "NOT_LATEST", "LATE", "DELISTED"])
 """What later filings say of earlier ones."""
 _EMBED_BATCH: Final = 2048
 _INDEX_BATCH: Final = 4096
+_HEADER_SIZE: Final = 384  # csrc/FORMAT.md
 _SAVE_EVERY: Final = 1 << 16
 """Rows between two saves of a growing index: what a kill during a long build may cost."""
 
@@ -121,8 +126,7 @@ class Ingestor:
         """Store what is new or changed under ``path``, and bring everything derived from it up to date."""
         report = IngestReport()
         self._store_filings(path, report, progress)
-        report.relabelled = self._apply_events()
-        self.refresh(progress)
+        report.relabelled = self.refresh(progress)
         counts = self._store.counts()
         report.quarantined = dict(counts.quarantined)
         report.total_filings, report.total_chunks = counts.filings, counts.chunks
@@ -171,8 +175,15 @@ class Ingestor:
 
     # --- rows to index ---
 
-    def refresh(self, progress: Progress) -> None:
-        """Bring index file and snapshot up to the store's epoch."""
+    def refresh(self, progress: Progress) -> int:
+        """Bring state bits, snapshot and index up to the store; return how many chunks were relabelled.
+
+        Also when opened: a run killed before its events were applied must not leave a replaced filing open.
+        """
+        relabelled = 0
+        if self._store.meta_get("events_epoch") != str(self._store.epoch):
+            relabelled = self._apply_events()
+            self._store.meta_set("events_epoch", str(self._store.epoch))
         epoch = str(self._store.epoch)
         if self._store.meta_get("snapshot_epoch") != epoch:
             tree = StateTree()
@@ -182,15 +193,29 @@ class Ingestor:
         if self._store.meta_get("index_epoch") != epoch or not self._path.exists():
             self._follow_labels()
             self._add_rows(progress)
-            self._save(epoch)
+            self._save()
+            self._store.meta_set("index_epoch", epoch)
+        return relabelled
 
     def _load(self) -> Index:
+        """Load the index file if it is the one this store saved last; any other starts anew, from the store."""
         if not self._path.exists():
-            return Index(self.embedder.dim)
+            return self._new_index()
+        if self._store.meta_get("index_header") != _header_hash(self._path):
+            _logger.warning("%s is not the file this store saved last; building the index anew", self._path)
+            return self._new_index()
         try:
             return Index.load(self._path)
         except CorruptFile as error:
             raise CorruptFile(f"{error}; delete {self._path}, and the next opening builds it anew") from error
+
+    def _new_index(self) -> Index:
+        self._store.meta_set("index_epoch", "none")
+        return Index(self.embedder.dim)
+
+    def _save(self) -> None:
+        self.index.save(self._path)
+        self._store.meta_set("index_header", _header_hash(self._path))
 
     def _follow_labels(self) -> None:
         """Delete and relabel rows the index already has."""
@@ -222,11 +247,7 @@ class Ingestor:
             done += len(batch)
             progress("index", done, len(keys), f"{done} of {len(keys)} rows")
             if done % _SAVE_EVERY < _INDEX_BATCH and done >= _SAVE_EVERY:
-                self.index.save(self._path)
-
-    def _save(self, epoch: str) -> None:
-        self.index.save(self._path)
-        self._store.meta_set("index_epoch", epoch)
+                self._save()
 
 
 class _Batch:
@@ -259,6 +280,12 @@ class _Batch:
             done += len(chunks)
         self._waiting.clear()
         self._size = 0
+
+
+def _header_hash(path: Path) -> str:
+    """Hash an index file's header, which holds the checksum of every section and so names the whole."""
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(_HEADER_SIZE)).hexdigest()
 
 
 def _describe(filing: Filing, labelled: Label) -> StoredFiling:

@@ -96,3 +96,40 @@ def test_the_same_store_gives_the_same_index_bytes(
     rebuilt = Ingestor(ingestor._store, ingestor.embedder, tmp_path / "again.carag")
     assert (tmp_path / "index.carag").read_bytes() == (tmp_path / "again.carag").read_bytes()
     rebuilt.close()
+
+
+def test_events_left_undone_by_a_kill_are_applied_when_opened(
+    ingestor: Ingestor, small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replaced filing is not open in the meantime."""
+    ingest(ingestor, small_corpus / f"{ORIGINAL}.txt")
+    with monkeypatch.context() as killed:
+        killed.setattr(Ingestor, "_apply_events", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            ingestor.run(small_corpus / f"{AMENDED}.txt", progress=no_progress)
+    assert not any(word & SUPERSEDED for word in words_of(ingestor, ORIGINAL))
+    reopened = Ingestor(ingestor._store, ingestor.embedder, tmp_path / "index.carag")
+    assert all(word & SUPERSEDED for word in words_of(reopened, ORIGINAL))
+    agree(reopened)
+    reopened.close()
+
+
+def _killed(_: Ingestor) -> int:
+    raise KeyboardInterrupt
+
+
+def test_an_index_file_of_another_moment_is_not_believed(
+    ingestor: Ingestor, small_corpus: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A valid file put back from a backup is not searched: the index is built anew, and that is logged."""
+    path = tmp_path / "index.carag"
+    ingest(ingestor, small_corpus / f"{ORIGINAL}.txt")
+    backup = path.read_bytes()
+    ingest(ingestor, small_corpus / f"{AMENDED}.txt")
+    current = path.read_bytes()
+    path.write_bytes(backup)
+    reopened = Ingestor(ingestor._store, ingestor.embedder, path)
+    agree(reopened)
+    assert "anew" in caplog.text
+    assert current == path.read_bytes()
+    reopened.close()
