@@ -88,7 +88,7 @@ def _licence(requirement: str) -> str:
     name = requirement.partition("==")[0]
     about = metadata(name)
     field = next(field for field in ("License-Expression", "License") if field in about)
-    return f"{about[field]} (`{requirement}`)"
+    return f"{about[field].splitlines()[0]} (`{requirement}`)"
 
 
 if __name__ == "__main__":

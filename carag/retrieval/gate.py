@@ -35,7 +35,7 @@ class Calibration:
 
 CALIBRATIONS: Final = {
     "minilm": Calibration(
-        threshold=0.49, in_scope=150, in_scope_declined=7, out_of_scope=36, out_of_scope_declined=18
+        threshold=0.50, in_scope=150, in_scope_declined=7, out_of_scope=36, out_of_scope_declined=23
     ),
     "wordllama": Calibration(
         threshold=0.39, in_scope=150, in_scope_declined=5, out_of_scope=36, out_of_scope_declined=11
