@@ -43,8 +43,8 @@ The rule for the default: the best recall@{k} among those with a query p95 of at
 embed the small corpus in at most {seconds} s. Applied to this run to the letter: `{best}`. In use: `{default}`.
 
 MiniLM's p95 is a question of 78 tokens, of the kind that comes with instructions; one of 27 tokens, the median,
-takes about half as long. On these two virtual processors, whose speed varies by a quarter from minute to minute,
-single passes gave a p95 of 14.4 to 21.8 ms: on either side of the limit, for twice the recall.
+takes less than half as long. The speed of these two virtual processors varies by a quarter from minute to minute,
+and beside another busy process the same question takes 20 to 33 ms: the limit is met on an idle machine.
 
 ## The confidence gate
 
