@@ -133,6 +133,14 @@ def ask(
     purpose: Purpose,
     as_of: AsOf = None,
     subject: Subject = None,
+    generator: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="[b]extractive[/b] quotes; [b]local[/b] or [b]local:PATH[/b] runs a GGUF model here; "
+            "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock.",
+        ),
+    ] = "extractive",
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
     ] = None,
@@ -148,7 +156,7 @@ def ask(
     from carag.engine import Engine
 
     session = _session(role, purpose, as_of, subject)
-    with Engine.open(store, create=False) as engine:
+    with Engine.open(store, create=False, generator=generator) as engine:
         answer = engine.ask(question, session)
     if receipt is not None:
         _write_receipt(answer, receipt)
@@ -292,7 +300,10 @@ def _print_json(value: object) -> None:
 
 
 def _show_answer(answer: Answer, receipt: Path | None) -> None:
-    _out.print(Panel(escape(answer.text), title=answer.outcome.value, title_align="left"))
+    from carag.generation import visible
+
+    # A filing's control and direction-changing characters must not act on the reader's terminal.
+    _out.print(Panel(escape(visible(answer.text)), title=answer.outcome.value, title_align="left"))
     if answer.citations:
         table = Table(box=None, header_style="dim")
         for heading in ("", "chunk", "form", "document", "filer", "filed"):
@@ -303,7 +314,7 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
                 cited.chunk_id,
                 cited.form,
                 cited.document,
-                escape(cited.company),
+                escape(visible(cited.company)),
                 cited.filed,
             )
         _out.print(table)

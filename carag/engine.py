@@ -17,7 +17,7 @@ from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import AuditLog, Models, Outcome, RecordKind
 from carag.corpus import CorpusStore
 from carag.errors import CorruptFile, InvalidArgument, Refused
-from carag.generation import Answered, Extractive, GuardedGenerator
+from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.ingest import Ingestor, IngestReport, no_progress
 from carag.policy import PolicyTable, Session, bit_names, infer, reasons
 from carag.recorder import Recorder, Request, microseconds
@@ -83,7 +83,7 @@ class Engine:
         *,
         create: bool = True,
         embedder: str | Embedder | None = None,
-        generator: Generator | None = None,
+        generator: str | Generator = "extractive",
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> Self:
@@ -97,8 +97,8 @@ class Engine:
             Whether a directory that holds no store becomes one.
         embedder : str or Embedder, optional
             For a new store; an existing one keeps its own, and another is refused. Default ``"minilm"``.
-        generator : Generator, optional
-            Default: extractive, which quotes and cannot invent.
+        generator : str or Generator
+            A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``.
         gate : ConfidenceGate, optional
             Default: the embedder's calibrated threshold.
         clock : callable, optional
@@ -133,11 +133,13 @@ class Engine:
             ingestor = Ingestor(store, _choose(embedder, store), home / "index.carag")
             resources.callback(ingestor.close)
             gate = gate or ConfidenceGate(threshold_for(ingestor.embedder.name))
+            if isinstance(generator, str):
+                generator = generator_by_name(generator)
             engine = cls(
                 log=log,
                 store=store,
                 ingestor=ingestor,
-                guarded=GuardedGenerator(generator or Extractive(), gate),
+                guarded=GuardedGenerator(generator, gate),
                 table=table,
                 clock=now,
                 resources=resources.pop_all(),

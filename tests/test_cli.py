@@ -93,6 +93,7 @@ def test_bad_input_exits_65(store: str, tmp_path: Path, capsys: pytest.CaptureFi
         ["ask", QUESTION, "--store", store, *ROLE, "--as-of", "yesterday"],
         ["ask", QUESTION, "--store", store, *ROLE, "--as-of", "2025-05-01T10:00:00"],
         ["ask", "", "--store", store, *ROLE],
+        ["ask", QUESTION, "--store", store, *ROLE, "--generator", "oracle"],
         ["verify", str(tmp_path / "none.json"), "--key", f"{store}/vkey"],
         ["ingest", str(tmp_path / "none"), "--store", store],
     ):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from carag.generation.bedrock import NovaMicro
 from carag.generation.extractive import Extractive
-from carag.generation.generator import Draft, Generator, Stop
+from carag.generation.generator import GENERATORS, Draft, Generator, Stop, generator_by_name
 from carag.generation.guarded import Answered, Citation, DeclineCode, Declined, GuardedGenerator
 from carag.generation.local import LocalLlama
+from carag.generation.prompts import visible
 
 __all__ = [
+    "GENERATORS",
     "Answered",
     "Citation",
     "DeclineCode",
@@ -20,4 +22,6 @@ __all__ = [
     "LocalLlama",
     "NovaMicro",
     "Stop",
+    "generator_by_name",
+    "visible",
 ]
