@@ -64,6 +64,10 @@ class Answer(Retrieval):
             "text": self.text,
             "complete": self.complete,
             "citations": [asdict(citation) for citation in self.citations],
+            "passages": [
+                {"chunk_id": passage.chunk_id, "similarity": passage.similarity, "word": passage.word}
+                for passage in self.passages
+            ],
             "withheld": _withheld_json(self.withheld),
             "record": self.receipt.seq,
         }

@@ -104,7 +104,7 @@ class Recorder:
             role=session.role if session.role in self._table.roles else None,
             purpose=session.purpose if session.purpose in self._table.purposes else None,
             source=SessionSource(session.source.value),
-            as_of=as_of_minutes(session.as_of or request.started),
+            as_of=as_of_minutes(session.as_of or request.started) if decision is None else decision.as_of,
             policy=PolicyApplied(self._table_hash, tuple((mask.required, mask.forbidden) for mask in masks)),
             index=None if evidence is None else IndexState(snapshot, evidence.admissible, evidence.plan),
             withheld=() if evidence is None else tuple(kind.code for kind in evidence.withheld.kinds),

@@ -39,7 +39,7 @@ def infer(session: Session, table: PolicyTable, *, now: datetime) -> Decision:
     session : Session
     table : PolicyTable
     now : datetime
-        Aware; used when the session has no ``as_of``.
+        Aware. The decision's ``as_of`` is the earlier of the session's and this: nobody asks from the future.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def infer(session: Session, table: PolicyTable, *, now: datetime) -> Decision:
         role=cell.role,
         purpose=cell.purpose,
         policy=cell.policy,
-        as_of=as_of_minutes(now if session.as_of is None else session.as_of),
+        as_of=min(as_of_minutes(session.as_of or now), as_of_minutes(now)),
         may_know_existence=cell.may_know_existence,
         table_sha256=table.sha256,
     )

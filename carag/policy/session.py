@@ -39,7 +39,7 @@ class Session:
         Who asks. Recorded only as a salted commitment.
     as_of : datetime or date, optional
         What was public then. An aware datetime, or a date meaning the end of that day in US Eastern time;
-        the moment of the question if absent.
+        the moment of the question if absent, or if that is earlier.
 
     Raises
     ------

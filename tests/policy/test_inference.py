@@ -80,6 +80,14 @@ def test_inference_is_deterministic_and_takes_its_clock_as_an_argument() -> None
     assert TABLE.sha256 == decision.table_sha256
 
 
+def test_nobody_asks_from_the_future() -> None:
+    """A session's as_of can only go back: what is embargoed now stays shut."""
+    ahead = Session(role="buy_side", purpose="invest", as_of=NOW + timedelta(days=1))
+    assert as_of_minutes(NOW) == infer(ahead, TABLE, now=NOW).as_of
+    behind = Session(role="buy_side", purpose="invest", as_of=NOW - timedelta(days=1))
+    assert as_of_minutes(NOW) - 24 * 60 == infer(behind, TABLE, now=NOW).as_of
+
+
 def test_a_plain_session_is_asserted() -> None:
     """Only a verifier may say otherwise."""
     assert Session(role="a", purpose="b").source is SessionSource.ASSERTED
