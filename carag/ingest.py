@@ -141,6 +141,7 @@ class Ingestor:
     def _store_filings(self, path: Path, report: IngestReport, progress: Progress) -> None:
         batch = _Batch(self._store, self.embedder)
         total = total_bytes(path)
+        seen: dict[str, str] = {}
         for outcome in read_filings(path):
             progress("filings", outcome.bytes_read, total, f"{report.filings} read, {report.chunks} chunks")
             if outcome.filing is None:
@@ -149,6 +150,13 @@ class Ingestor:
                 continue
             labelled = label(outcome.filing)
             filing = _describe(outcome.filing, labelled)
+            first = seen.setdefault(filing.accession_number, outcome.where)
+            if first != outcome.where:
+                # Two texts under one accession number would replace each other on every run.
+                report.problems.append(
+                    f"{outcome.where}: skipped: {filing.accession_number} was already read from {first}"
+                )
+                continue
             known = self._store.content_hash(filing.accession_number)
             if known == filing.content_hash:
                 report.unchanged += 1

@@ -88,6 +88,21 @@ def test_a_changed_filing_replaces_its_rows_and_keeps_its_past(
         assert past.word & TOMBSTONE
 
 
+def test_an_accession_number_read_twice_counts_once_and_is_reported(
+    ingestor: Ingestor, small_corpus: Path, tmp_path: Path
+) -> None:
+    """The first file stands, on every run; two texts never take turns."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    text = (small_corpus / f"{ORIGINAL}.txt").read_text()
+    (corpus / "a.txt").write_text(text)
+    (corpus / "b.txt").write_text(text.replace("fiscal", "financial"))
+    for added in (1, 0):
+        report = ingestor.run(corpus, progress=no_progress)
+        assert (added, 0) == (report.added, report.changed)
+        assert ["b.txt: skipped: 9990000102-24-000005 was already read from a.txt"] == report.problems
+
+
 def test_the_same_store_gives_the_same_index_bytes(
     ingestor: Ingestor, small_corpus: Path, tmp_path: Path
 ) -> None:
