@@ -119,7 +119,7 @@ def ingest(
     for reason, count in sorted(report.quarantined.items()):
         _out.print(f"  quarantined {count:>6}  {reason}", highlight=False)
     for problem in report.problems:
-        _err.print(f"  skipped: {problem}", highlight=False, markup=False)
+        _err.print(f"  {problem}", highlight=False, markup=False)
     return Exit.OK
 
 
