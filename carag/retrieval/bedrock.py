@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from carag.errors import MissingExtra, ModelUnavailable
-from carag.retrieval.embedders import check_texts, unit_rows
+from carag.retrieval.embedders import check_texts, equal_spans, unit_rows
 from carag.retrieval.packages import fingerprint
 
 if TYPE_CHECKING:
@@ -205,6 +205,5 @@ def _windows(text: str, most: int) -> list[str]:
 
     A window of nothing but white space has no vector and is left out.
     """
-    count = -(-len(text) // most)
-    edges = [len(text) * i // count for i in range(count + 1)]
-    return [text[start:end] for start, end in pairwise(edges) if text[start:end].strip()]
+    windows = (text[start:end] for start, end in equal_spans(len(text), most))
+    return [window for window in windows if window.strip()]

@@ -7,6 +7,7 @@ The embedders themselves live in one file each (:mod:`~carag.retrieval.minilm`,
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -145,6 +146,19 @@ def check_texts(texts: Sequence[str]) -> None:
             raise InvalidArgument(
                 f"text {row} holds a lone surrogate at {lone.start}; want text that was decoded properly"
             ) from lone
+
+
+def equal_spans(length: int, most: int) -> list[tuple[int, int]]:
+    """Cut ``0 .. length`` into the fewest (start, end) spans of at most `most`, equal in size to within one.
+
+    Examples
+    --------
+    >>> equal_spans(600, 254)
+    [(0, 200), (200, 400), (400, 600)]
+    """
+    count = max(1, -(-length // most))
+    edges = [length * i // count for i in range(count + 1)]
+    return list(pairwise(edges))
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.retrieval.embedders import check_texts, unit_rows
+from carag.retrieval.embedders import check_texts, equal_spans, unit_rows
 from carag.retrieval.packages import PackagedFile, fingerprint
 
 if TYPE_CHECKING:
@@ -126,7 +126,4 @@ def _windows(ids: list[int]) -> list[list[int]]:
     >>> [len(window) for window in _windows(list(range(600)))]
     [200, 200, 200]
     """
-    room = _WINDOW - 2
-    count = max(1, -(-len(ids) // room))
-    edges = [len(ids) * i // count for i in range(count + 1)]
-    return [ids[start:end] for start, end in pairwise(edges)]
+    return [ids[start:end] for start, end in equal_spans(len(ids), _WINDOW - 2)]
