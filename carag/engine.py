@@ -142,10 +142,11 @@ class Engine:
                 guarded=GuardedGenerator(generator, gate),
                 table=table,
                 clock=now,
-                resources=resources.pop_all(),
+                resources=resources,
             )
-        engine._settle(IngestReport(), now(), "INGEST_RESUMED")
-        return engine
+            engine._settle(IngestReport(), now(), "INGEST_RESUMED")
+            engine._resources = resources.pop_all()  # from here on, the engine's to close
+            return engine
 
     @property
     def vkey(self) -> str:
@@ -271,6 +272,7 @@ class Engine:
             return Explanation(Outcome.REFUSE, decision.code, receipt, text=str(decision))
         with self._recorder.failures(request, decision):
             chunk = self._find(request.text)
+            causes = () if chunk is None else self._causes(chunk)
         hidden = (
             () if chunk is None else reasons(chunk.word, chunk.public_at, decision.policy, decision.as_of)
         )
@@ -282,7 +284,6 @@ class Engine:
         verdict = "hidden from" if hidden else "admissible for"
         text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
         why = "HIDDEN" if hidden else "ADMISSIBLE"
-        causes = self._causes(chunk)
         receipt = self._recorder.access(request, decision, outcome=Outcome.ANSWER, why=why, answer=text)
         return Explanation(Outcome.ANSWER, why, receipt, text=text, reasons=hidden, causes=causes)
 

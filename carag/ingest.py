@@ -75,6 +75,8 @@ class IngestReport:
     unchanged: int = 0
     chunks: int = 0
     """Stored by this run."""
+    set_aside: int = 0
+    """Filings this run stored in quarantine."""
     relabelled: int = 0
     """Chunks whose state bits later filings changed."""
     problems: list[str] = field(default_factory=list)
@@ -165,6 +167,7 @@ class Ingestor:
             report.changed += known is not None
             report.added += known is None
             report.chunks += len(chunks)
+            report.set_aside += filing.quarantine is not None
             batch.add(filing, chunks)
         batch.flush()
 
@@ -298,13 +301,20 @@ def _header_hash(path: Path) -> str:
 
 def _describe(filing: Filing, labelled: Label) -> StoredFiling:
     facts = FilingFacts.of(filing, labelled).to_json()
+    filed = filing.filed.isoformat() if filing.filed else ""
     return StoredFiling(
         accession_number=filing.accession_number,
         form=filing.form or "",
         company=filing.company,
-        filed=filing.filed.isoformat() if filing.filed else "",
+        filed=filed,
         content_hash=content_hash(
-            facts | {"company": filing.company, "word": labelled.word},
+            {
+                **facts,
+                "company": filing.company,
+                "documents": [document.type for document in filing.documents],
+                "filed": filed,
+                "word": labelled.word,
+            },
             [document.text for document in filing.documents],
             version=f"{CHUNKER_VERSION}.{LABELLER_VERSION}",
         ),

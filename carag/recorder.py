@@ -163,7 +163,7 @@ class Recorder:
             ended=microseconds(self._clock()),
             documents=report.added + report.changed,
             chunks=report.chunks,
-            quarantined=sum(report.quarantined.values()),
+            quarantined=report.set_aside,
             rows=rows,
             snapshot=snapshot,
             table=self._table_hash,

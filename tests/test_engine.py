@@ -254,6 +254,24 @@ def test_a_state_is_on_record_before_it_answers(home: Path) -> None:
         assert ("INGEST_RESUMED", engine._ingestor.snapshot) == (event.why, event.snapshot)  # type: ignore[union-attr]
 
 
+def test_an_ingest_record_counts_what_that_run_did(home: Path, small_corpus: Path) -> None:
+    """One of the corpus's filings is set aside; a second run sets none aside again."""
+    with Engine.open(home) as engine:
+        event = engine._log.record(0).event
+        assert (51, 1) == (event.documents, event.quarantined)  # type: ignore[union-attr]
+        report = engine.ingest(small_corpus)
+        assert (0, 1) == (report.set_aside, sum(report.quarantined.values()))
+
+
+def test_a_failed_opening_lets_go_of_the_store(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever fails last, the next opening is not locked out."""
+    with monkeypatch.context() as broken:
+        broken.setattr(Engine, "_settle", _disk_full)
+        with pytest.raises(AuditUnavailable, match="full"):
+            Engine.open(home)
+    Engine.open(home).close()
+
+
 class Broken(Telltale):
     """A generator whose host is down."""
 
