@@ -45,8 +45,13 @@ class Reason:
 
     @property
     def code(self) -> str:
-        """A stable code for records, such as ``FORBIDDEN:PD_SPECIAL``."""
-        return ":".join((self.rule.value, "+".join(bit.name for bit in self.bits))).rstrip(":")
+        """A stable code for records: ``FORBIDDEN:PD_SPECIAL``; of several bits, ``REQUIRED:0x7800``."""
+        match self.bits:
+            case ():
+                return self.rule.value
+            case (bit,):
+                return f"{self.rule.value}:{bit.name}"
+        return f"{self.rule.value}:{sum(bit.flag for bit in self.bits):#x}"
 
 
 def reasons(word: int, public_at: int, policy: Policy, as_of: int) -> tuple[Reason, ...]:

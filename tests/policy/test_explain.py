@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +78,20 @@ def test_kinds_name_every_bit_a_policy_looks_at(policy: Policy) -> None:
     for mask in policy.masks:
         looked_at = mask.forbidden | (mask.required if always_required else 0)
         assert {bit for bit in PolicyBit if looked_at & bit.flag} <= named
+
+
+@given(policies())
+def test_codes_of_any_policy_fit_a_record(policy: Policy) -> None:
+    """Short, of plain letters and digits, and each once: the audit record takes no others."""
+    codes = [kind.code for kind in withheld_kinds(policy)]
+    assert all(re.fullmatch(r"[A-Z][A-Za-z0-9_:]{0,63}", code) for code in codes)
+    assert len(codes) == len(set(codes))
+
+
+def test_the_dsar_policy_names_what_it_requires() -> None:
+    """Several bits are one code, their mask."""
+    policy = Policy(*(Mask(required, 0x10000) for required in (0x800, 0x1000, 0x2000, 0x4000)))
+    assert "REQUIRED:0x7800" in [kind.code for kind in withheld_kinds(policy)]
 
 
 def test_an_empty_policy_says_that_it_admits_nothing() -> None:
