@@ -1,16 +1,17 @@
 /* carag.h - the only public header of the CARAG core: a filtered vector index.
  *
- * An index holds rows: a unit vector, a 32-bit policy word, the minute the row became public, and the
- * caller's key. A search names a predicate and gets the nearest rows that satisfy it, and no other, however
- * it runs: exactly (scan.c) or over an HNSW graph (hnsw_search.c).
+ * An index holds rows: a unit vector, a 32-bit policy word, the terms of its release (public from, until, about
+ * which entity), and the caller's key. A search names a predicate and gets the nearest rows that satisfy it, and no
+ * other, however it runs: scan.c exactly, sketch.c over one-bit codes, hnsw_search.c over an HNSW graph.
  *
  * Contract for every function here
  *   - The result is a carag_status. On anything but CARAG_OK outputs are untouched and the index is as
  *     before the call; *out_fault (may be NULL) says what was wrong and where.
- *   - Searches, counts, lookups and relabels of one index may run together, from any threads; add, delete
- *     and save run alone. A readers-writer lock inside the index sees to it, so callers need none.
- *     carag_index_free is the exception: nobody else may hold the index.
- *   - Same rows, same order, same seed: same graph bytes and same answers, on every kernel and machine.
+ *   - Any threads may call anything at any time. Writers (add, relabel, delete, consolidate, save) take turns;
+ *     searches and counts take no lock and wait for nobody. carag_index_free is the exception: nobody else may
+ *     hold the index.
+ *   - Same calls, same seed: same file bytes and same answers, for any number of threads, on every kernel and machine.
+ *     (Which plan CARAG_PLAN_AUTO takes depends on timings of this machine.)
  *   - All memory comes from the allocator hooks; nothing is printed, no signal raised, no process ended.
  *
  * The text between the two cffi markers is the Python binding's declaration, read from this file.
@@ -29,8 +30,12 @@
 #define CARAG_MAX_EF 1048576
 #define CARAG_DEFAULT_EF_SEARCH 96
 #define CARAG_MAX_PAIRS 8
-#define CARAG_ALWAYS_PUBLIC 0          /* public_at of a row open at every as_of */
+#define CARAG_MAX_THREADS 1024
+#define CARAG_ALWAYS_PUBLIC 0          /* public_at of a row open from the beginning of time */
 #define CARAG_NEVER_PUBLIC 4294967295U /* public_at of a row closed at every as_of */
+#define CARAG_NEVER_EXPIRES 4294967295U
+#define CARAG_NO_ENTITY 0
+#define CARAG_PLANS 5
 
 typedef struct carag_index carag_index;
 
@@ -58,17 +63,22 @@ typedef struct carag_fault {
     int32_t os_error;  /* errno, or 0 */
 } carag_fault;
 
+/* What is kept of a vector besides its codes; answers are exact over what is kept. */
+typedef enum carag_dtype { CARAG_FLOAT32 = 0, CARAG_FLOAT16 = 1, CARAG_INT8 = 2 } carag_dtype;
+
 typedef struct carag_params {
     uint32_t dim;             /* 1 .. CARAG_MAX_DIM */
     uint32_t M;               /* links a row asks for; layer 0 holds up to M0 = 2 M */
     uint32_t ef_construction; /* beam width while inserting, 1 .. CARAG_MAX_EF */
     uint64_t seed;            /* decides the layers of every row */
+    carag_dtype dtype;
 } carag_params;
 
 typedef struct carag_info {
     carag_params params;
     uint32_t rows;      /* stored, deleted ones included */
     uint32_t live;      /* not deleted */
+    uint32_t classes;   /* distinct (word, terms) of the live rows, at most */
     uint32_t max_level; /* top layer of the graph */
 } carag_info;
 
@@ -78,49 +88,85 @@ typedef struct carag_pair {
     uint32_t value;
 } carag_pair;
 
-/* A row is admissible iff any pair is satisfied and public_at <= as_of. No pairs: nothing is. */
+typedef enum carag_entity_rule {
+    CARAG_ANY_ENTITY = 0,
+    CARAG_ONLY_ENTITIES = 1, /* rows about a listed entity, no other */
+    CARAG_NOT_ENTITIES = 2   /* rows about any entity but a listed one */
+} carag_entity_rule;
+
+/* A row is admissible iff any pair is satisfied, public_at <= as_of < expires_at, and the rule admits its entity.
+ * No pairs: nothing is. */
 typedef struct carag_predicate {
     carag_pair pairs[8];
-    uint32_t pair_count; /* 0 .. CARAG_MAX_PAIRS */
-    uint32_t as_of;      /* minutes since 1970-01-01T00:00Z; at most CARAG_NEVER_PUBLIC - 1 */
+    uint32_t pair_count;      /* 0 .. CARAG_MAX_PAIRS */
+    uint32_t as_of;           /* minutes since 1970-01-01T00:00Z; at most CARAG_NEVER_PUBLIC - 1 */
+    const uint32_t *entities; /* (entity_count,), ascending, none twice */
+    size_t entity_count;
+    carag_entity_rule entity_rule;
 } carag_predicate;
 
-typedef enum carag_plan { CARAG_PLAN_AUTO = 0, CARAG_PLAN_EXACT = 1, CARAG_PLAN_GRAPH = 2 } carag_plan;
+typedef enum carag_plan {
+    CARAG_PLAN_AUTO = 0,
+    CARAG_PLAN_EXACT = 1,    /* the exact answer */
+    CARAG_PLAN_GRAPH = 2,    /* HNSW with the word test in its inner loop */
+    CARAG_PLAN_SCAN = 3,     /* one-bit codes of the admissible rows first, then eight-bit, then vectors */
+    CARAG_PLAN_CERTIFIED = 4 /* the exact answer, reading no vector or code of an inadmissible row */
+} carag_plan;
+
+/* Why the plan that answered is the one that did. */
+typedef enum carag_why {
+    CARAG_WHY_ASKED = 0,
+    CARAG_WHY_NOTHING,  /* no row is admissible */
+    CARAG_WHY_CHEAPEST, /* by the cost model */
+    CARAG_WHY_ALL,      /* every admissible row is wanted: no graph can touch fewer */
+    CARAG_WHY_BUDGET,   /* the graph had spent what the exact answer costs */
+    CARAG_WHY_FILL      /* the graph, or the estimate, ended with too few rows */
+} carag_why;
 
 typedef struct carag_search_params {
     size_t k;           /* rows wanted per query, >= 1; more than exist is fine */
     uint32_t ef_search; /* beam width over the graph, 1 .. CARAG_MAX_EF; k is used when larger */
     carag_plan plan;
+    uint32_t threads;   /* 1 .. CARAG_MAX_THREADS: how many share the queries */
+    int no_fallback;    /* for measurements: a graph search keeps what it found, over budget or short */
 } carag_search_params;
 
 /* Arrays of the caller; (nq, k) means row-major. Slots beyond counts[q]: key -1, similarity -inf. */
 typedef struct carag_results {
-    int64_t *keys;                   /* (nq, k), nearest first, ties by smaller key */
-    float *similarities;             /* (nq, k), dot product of unit vectors */
-    int64_t *counts;                 /* (nq,), min(k, admissible) */
-    int64_t *distance_computations;  /* (nq,) */
-    int64_t *hops;                   /* (nq,) rows expanded in the graph */
-    int64_t *ef;                     /* (nq,) widest beam used; 0 for an exact scan */
-    uint8_t *plans;                  /* (nq,) the carag_plan that made the answer */
-    uint8_t *fallbacks;              /* (nq,) 1 where a graph search became a scan */
-    uint64_t admissible;             /* rows that satisfied the predicate when the call began */
-    uint64_t rows;                   /* live rows at that moment */
+    int64_t *keys;                     /* (nq, k), nearest first, ties by smaller key */
+    float *similarities;               /* (nq, k), dot product of what is kept of the unit vectors */
+    int64_t *counts;                   /* (nq,), min(k, admissible) */
+    int64_t *estimates;                /* (nq,) rows scored by their one-bit code */
+    int64_t *distance_computations;    /* (nq,) rows scored by their eight-bit code or vector */
+    int64_t *hops;                     /* (nq,) rows expanded in the graph */
+    int64_t *ef;                       /* (nq,) widest beam used; 0 without the graph */
+    uint8_t *plans;                    /* (nq,) the carag_plan that made the answer */
+    uint8_t *whys;                     /* (nq,) carag_why */
+    uint64_t admissible;               /* rows that satisfied the predicate when the call began */
+    uint64_t rows;                     /* live rows at that moment */
+    uint32_t classes;                  /* admissible classes */
+    double nanoseconds[CARAG_PLANS];   /* predicted for one query by plan; 0: was not considered */
 } carag_results;
 
 typedef struct carag_rows {
-    const float *vectors;      /* (count, dim), any length; stored as unit vectors */
-    const uint32_t *words;     /* (count,) */
-    const uint32_t *public_at; /* (count,), or NULL: always public */
-    const int64_t *keys;       /* (count,), or NULL: the next free row numbers */
+    const float *vectors;       /* (count, dim), any length; stored as unit vectors */
+    const uint32_t *words;      /* (count,) */
+    const uint32_t *public_at;  /* (count,), or NULL: always public */
+    const uint32_t *expires_at; /* (count,), or NULL: never expires */
+    const uint32_t *entities;   /* (count,), or NULL: about no entity */
+    const int64_t *keys;        /* (count,), or NULL: the next free numbers */
     size_t count;
-    int allow_quarantine;      /* whether words may carry the quarantine bit */
+    int allow_quarantine;       /* whether words may carry the quarantine bit */
+    uint32_t threads;           /* 1 .. CARAG_MAX_THREADS */
 } carag_rows;
 
 /* Where carag_index_get writes; NULL members are skipped. */
 typedef struct carag_columns {
-    float *vectors;      /* (count, dim) unit vectors */
-    uint32_t *words;     /* (count,) */
-    uint32_t *public_at; /* (count,) */
+    float *vectors;       /* (count, dim) as kept */
+    uint32_t *words;      /* (count,) */
+    uint32_t *public_at;  /* (count,) */
+    uint32_t *expires_at; /* (count,) */
+    uint32_t *entities;   /* (count,) */
 } carag_columns;
 
 /* Life */
@@ -128,15 +174,20 @@ carag_status carag_index_new(const carag_params *params, carag_index **out_index
 void carag_index_free(carag_index *index);
 void carag_index_info(carag_index *index, carag_info *out_info);
 
-/* Change. out_keys (count,) receives the keys given to the new rows; may be NULL. */
+/* Change. out_keys (count,) receives the keys given to the new rows; may be NULL.
+ * relabel_where gives every row the predicate admits the word (word & ~clear) | set; policy bits only.
+ * consolidate drops deleted rows, orders the rest by class and builds graph and codes anew. */
 carag_status carag_index_add(carag_index *index, const carag_rows *rows, int64_t *out_keys,
                              carag_fault *out_fault);
 carag_status carag_index_relabel(carag_index *index, const int64_t *keys, const uint32_t *words,
                                  size_t count, int allow_quarantine, carag_fault *out_fault);
+carag_status carag_index_relabel_where(carag_index *index, const carag_predicate *predicate, uint32_t set,
+                                       uint32_t clear, uint64_t *out_relabelled, carag_fault *out_fault);
 carag_status carag_index_delete(carag_index *index, const int64_t *keys, size_t count,
                                 carag_fault *out_fault);
+carag_status carag_index_consolidate(carag_index *index, uint32_t threads, carag_fault *out_fault);
 
-/* Ask. carag_index_keys writes the keys of live rows in row order, at most `room`, and their number. */
+/* Ask. carag_index_keys writes the keys of live rows, ascending, at most `room`, and returns their number. */
 carag_status carag_index_search(carag_index *index, const float *queries, size_t nq,
                                 const carag_predicate *predicate, const carag_search_params *params,
                                 carag_results *results, carag_fault *out_fault);
@@ -147,9 +198,11 @@ carag_status carag_index_get(carag_index *index, const int64_t *keys, size_t cou
 size_t carag_index_keys(carag_index *index, int64_t *out_keys, size_t room);
 int carag_index_contains(carag_index *index, int64_t key);
 
-/* Keep. Saving replaces `path` atomically; loading trusts nothing it reads. */
+/* Keep. Saving replaces `path` atomically; loading trusts nothing it reads. A mapped index reads vectors, codes and
+ * graph from the file as they are needed: their checksums wait for carag_index_verify. */
 carag_status carag_index_save(carag_index *index, const char *path, carag_fault *out_fault);
-carag_status carag_index_load(const char *path, carag_index **out_index, carag_fault *out_fault);
+carag_status carag_index_load(const char *path, int map, carag_index **out_index, carag_fault *out_fault);
+carag_status carag_index_verify(carag_index *index, carag_fault *out_fault);
 
 /* Prove. One bit per broken invariant, 0 when sound; carag_invariant_name(bit) puts it in words. */
 uint32_t carag_index_check(carag_index *index, carag_fault *out_fault);

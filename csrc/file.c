@@ -1,109 +1,124 @@
-/* file.c - one file per index; FORMAT.md draws every byte.
+/* file.c - writing the index file, and the format that file.h names; FORMAT.md draws every byte.
  *
- * Saving writes a temporary file beside the target, syncs it, renames it over the target and syncs the
- * directory: a reader sees the old file or the new one, whatever fails. Loading trusts nothing: the layout of
- * the sections is computed from the header's counts and must equal the table and the length of the file before
- * anything is allocated, so no count can ask for more memory than the file is long; every byte is under a
- * checksum or must be zero; and the loaded index must satisfy every invariant of check.c.
+ * Saving writes a temporary file beside the target, syncs it, renames it over the target and syncs the directory: a
+ * reader sees the old file or the new one, whatever fails. Searches go on meanwhile; words do not change, since whoever
+ * changes them waits for the writer's lock.
+ *
+ * A section still in the file it was mapped from is saved with the checksum it came with, so that saving never makes
+ * damage look sound.
  */
-#include "carag_internal.h"
+#include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "crc32c.h"
 
-#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the file is little-endian and read without conversion"
-#endif
+/* ---------------------------------------------------------------- the format */
 
-#define FORMAT_VERSION 1
-#define ALIGNMENT 64
+const char carag_magic[8] = {'C', 'A', 'R', 'A', 'G', 'I', 'D', 'X'};
 
-static const char magic[8] = {'C', 'A', 'R', 'A', 'G', 'I', 'D', 'X'};
+const char *const carag_section_names[SECTION_NAMES] = {
+    [WORDS] = "words",
+    [CLASSES] = "classes",
+    [TERMS] = "terms",
+    [KEYS] = "keys",
+    [LEVELS] = "levels",
+    [VECTORS] = "vectors",
+    [LINKS] = "links",
+    [PARENTS] = "parents",
+    [UPPER_LINKS] = "uplinks",
+    [UPPER_PARENTS] = "uparents",
+    [CODES] = "codes",
+    [SCALES] = "scales",
+    [ERRORS] = "errors",
+    [BITS] = "bits",
+    [FACTORS] = "factors",
+    [CENTRE] = "centre",
+    [PUBLIC_AT] = "public",
+};
 
-enum { VECTORS, WORDS, PUBLIC_AT, KEYS, LEVELS, LINKS, PARENTS, UPPER_LINKS, UPPER_PARENTS, SECTIONS };
-
-static const char *const section_names[SECTIONS] = {"vectors", "words",   "public",  "keys",    "levels",
-                                                    "links",   "parents", "uplinks", "uparents"};
-
-typedef struct file_section {
-    char name[8];
-    uint64_t offset; /* from the start of the file, a multiple of ALIGNMENT */
-    uint64_t size;   /* bytes, the zeros that follow to the next section not counted */
-    uint32_t crc;
-    uint32_t zero;
-} file_section;
-
-typedef struct file_header {
-    char magic[8];
-    uint32_t version;
-    uint32_t section_count;
-    uint32_t dim;
-    uint32_t M;
-    uint32_t ef_construction;
-    uint32_t zero;
-    uint64_t seed;
-    uint64_t rows;
-    uint64_t live;
-    uint64_t upper_slots;
-    uint32_t entry_point;
-    uint32_t max_level;
-    file_section sections[SECTIONS];
-    uint8_t zeros[20];
-    uint32_t crc; /* of everything before */
-} file_header;
-
-_Static_assert(sizeof(file_section) == 32, "no padding");
-_Static_assert(sizeof(file_header) == 384, "no padding, and a multiple of ALIGNMENT");
-_Static_assert(offsetof(file_header, crc) == 380, "the checksum is last");
-_Static_assert(sizeof(_Atomic(uint32_t)) == 4, "words are saved as they are");
-
-static uint64_t aligned(uint64_t size)
+const carag_format carag_formats[CARAG_FORMATS] = {
+    {1, 384, 72, 9, {VECTORS, WORDS, PUBLIC_AT, KEYS, LEVELS, LINKS, PARENTS, UPPER_LINKS, UPPER_PARENTS}},
+    {2, 640, 112, 16, {WORDS, CLASSES, TERMS, KEYS, LEVELS, VECTORS, LINKS, PARENTS, UPPER_LINKS, UPPER_PARENTS, CODES,
+                      SCALES, ERRORS, BITS, FACTORS, CENTRE}},
+};
+/* Bytes of one item of a section. */
+static uint64_t item_size(const carag_index *index, int section)
 {
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const uint64_t dim = index->params.dim;
+    switch (section) {
+    case TERMS: return sizeof(carag_terms);
+    case KEYS: return 8;
+    case LEVELS: return 1;
+    case VECTORS: return index->vector_bytes;
+    case LINKS: return (uint64_t)index->M0 * 4;
+    case UPPER_LINKS: return (uint64_t)index->params.M * 4;
+    case CODES: return (dim + CARAG_CODE_BLOCK - 1) / CARAG_CODE_BLOCK * CARAG_CODE_BLOCK;
+    case BITS: return carag_bits_words(index->params.dim) * 8;
+    case FACTORS: return sizeof(carag_bits_factor);
+    case CENTRE: return carag_bits_words(index->params.dim) * 64 * 4;
+    default: return 4;
+    }
 }
 
-/* Where each section lies, given the counts; false if the sizes do not fit 64 bits. Returns the file's length. */
-static bool lay_out(const carag_index *index, uint64_t rows, uint64_t upper_slots, file_section sections[SECTIONS],
-                    uint64_t *out_end)
+static uint64_t item_count(const carag_header *header, int section)
 {
-    const uint64_t counts[SECTIONS] = {rows, rows, rows, rows, rows, rows, rows, upper_slots, upper_slots};
-    const uint64_t sizes[SECTIONS] = {index->stride * sizeof(float), 4, 4, 8, 1, (uint64_t)index->M0 * 4, 4,
-                                      (uint64_t)index->params.M * 4, 4};
-    uint64_t end = sizeof(file_header);
-    for (int s = 0; s < SECTIONS; s++) {
+    switch (section) {
+    case TERMS: return header->classes;
+    case UPPER_LINKS:
+    case UPPER_PARENTS: return header->upper_slots;
+    case CENTRE: return 1;
+    default: return header->rows;
+    }
+}
+
+/* Where each section lies, given the header's counts; false if the sizes do not fit 64 bits. Returns the file's length. */
+bool carag_lay_out(const carag_index *index, const carag_format *format, const carag_header *header,
+                   carag_section sections[SECTIONS], uint64_t *out_end)
+{
+    uint64_t end = format->header_size;
+    for (uint32_t s = 0; s < format->section_count; s++) {
+        const int section = format->sections[s];
         uint64_t size;
-        if (__builtin_mul_overflow(counts[s], sizes[s], &size) || size > INT64_MAX / 2 - end)
+        if (__builtin_mul_overflow(item_count(header, section), item_size(index, section), &size) ||
+            size > INT64_MAX / 2 - end)
             return false;
-        sections[s] = (file_section){.offset = end, .size = size};
-        memcpy(sections[s].name, section_names[s], strlen(section_names[s]));
-        end = aligned(end + size);
+        sections[s] = (carag_section){.offset = end, .size = size};
+        memcpy(sections[s].name, carag_section_names[section], strlen(carag_section_names[section]));
+        end = carag_aligned(end + size);
     }
     *out_end = end;
     return true;
 }
 
-static void *section_data(const carag_index *index, int section)
+void *carag_section_data(const carag_view *view, int section)
 {
     switch (section) {
-    case VECTORS: return index->at.vectors;
-    case WORDS: return (void *)index->at.words;
-    case PUBLIC_AT: return index->at.public_at;
-    case KEYS: return index->at.keys;
-    case LEVELS: return index->at.levels;
-    case LINKS: return index->at.links0;
-    case PARENTS: return index->at.parents0;
-    case UPPER_LINKS: return index->upper_links;
-    default: return index->upper_parents;
+    case WORDS: return (void *)view->words;
+    case CLASSES: return view->catalog->classes;
+    case TERMS: return view->catalog->terms;
+    case PUBLIC_AT: return view->terms;
+    case KEYS: return view->keys;
+    case LEVELS: return view->graph.levels;
+    case VECTORS: return view->vectors;
+    case LINKS: return (void *)view->graph.links;
+    case PARENTS: return view->graph.parents;
+    case UPPER_LINKS: return (void *)view->graph.upper_links;
+    case UPPER_PARENTS: return view->graph.upper_parents;
+    case CODES: return view->codes.bytes;
+    case SCALES: return view->codes.scales;
+    case ERRORS: return view->codes.errors;
+    case BITS: return view->bits.codes;
+    case FACTORS: return view->bits.factors;
+    default: return view->bits.centre;
     }
 }
 
-static carag_status io_failed(carag_fault *out_fault, const char *where, const char *what)
+carag_status carag_io_failed(carag_fault *out_fault, const char *where, const char *what)
 {
     const int os_error = errno;
     carag_fail(out_fault, CARAG_IO, 0, what);
@@ -114,12 +129,10 @@ static carag_status io_failed(carag_fault *out_fault, const char *where, const c
     return CARAG_IO;
 }
 
-static carag_status corrupt(carag_fault *out_fault, const char *where, const char *what)
+bool carag_is_in_file(const carag_index *index, const void *data)
 {
-    carag_fail(out_fault, CARAG_CORRUPT, 0, what);
-    if (out_fault)
-        out_fault->where = where;
-    return CARAG_CORRUPT;
+    const unsigned char *at = data;
+    return index->mapping && at >= index->mapping && at < index->mapping + index->mapping_size;
 }
 
 /* ---------------------------------------------------------------- saving */
@@ -139,43 +152,66 @@ static bool write_all(int file, const void *data, size_t size)
     return true;
 }
 
-static void fill_header(const carag_index *index, const carag_crc_tables *tables, file_header *header)
+static void fill_header(const carag_index *index, const carag_view *view, const carag_crc_tables *tables,
+                        carag_header *header)
 {
+    const uint32_t entry = atomic_load(&view->graph.entry_point);
     uint64_t end;
-    memset(header, 0, sizeof *header);
-    memcpy(header->magic, magic, sizeof magic);
-    header->version = FORMAT_VERSION;
-    header->section_count = SECTIONS;
-    header->dim = index->params.dim;
-    header->M = index->params.M;
-    header->ef_construction = index->params.ef_construction;
-    header->seed = index->params.seed;
-    header->rows = index->rows;
-    header->live = index->live;
-    header->upper_slots = index->upper_count;
-    header->entry_point = index->entry_point;
-    header->max_level = index->max_level;
-    lay_out(index, index->rows, index->upper_count, header->sections, &end); /* what is in memory fits */
-    for (int s = 0; s < SECTIONS; s++)
-        header->sections[s].crc = carag_crc(tables, 0, section_data(index, s), header->sections[s].size);
-    header->crc = carag_crc(tables, 0, header, offsetof(file_header, crc));
+    *header = (carag_header){
+        .version = CARAG_LATEST->version,
+        .section_count = CARAG_LATEST->section_count,
+        .dim = index->params.dim,
+        .M = index->params.M,
+        .ef_construction = index->params.ef_construction,
+        .dtype = (uint32_t)index->params.dtype,
+        .seed = index->params.seed,
+        .rows = atomic_load(&view->rows),
+        .live = atomic_load(&index->live),
+        .upper_slots = view->graph.upper_count,
+        .entry_point = entry,
+        .max_level = entry == CARAG_NONE ? 0 : view->graph.levels[entry],
+        .ef = view->costs.ef,
+        .distances = {view->costs.distances[0], view->costs.distances[1]},
+        .sketched = {view->costs.sketched[0], view->costs.sketched[1]},
+        .centred = view->bits.centred,
+        .classes = atomic_load(&view->catalog->count),
+    };
+    memcpy(header->magic, carag_magic, sizeof carag_magic);
+    carag_lay_out(index, CARAG_LATEST, header, header->sections, &end); /* what is in memory fits */
+    for (int s = 0; s < SECTIONS; s++) {
+        const void *data = carag_section_data(view, CARAG_LATEST->sections[s]);
+        header->sections[s].crc =
+            carag_is_in_file(index, data) ? index->sums[s] : carag_crc(tables, 0, data, header->sections[s].size);
+    }
+    header->crc = carag_crc(tables, 0, header, offsetof(carag_header, crc));
 }
 
-static bool write_index(int file, const carag_index *index)
+static bool write_view(int file, const carag_index *index, const carag_view *view)
 {
-    static const unsigned char zeros[ALIGNMENT];
+    static const unsigned char zeros[CARAG_ALIGNMENT];
     carag_crc_tables tables;
-    file_header header;
+    carag_header header;
     carag_crc_tables_init(&tables);
-    fill_header(index, &tables, &header);
+    fill_header(index, view, &tables, &header);
     if (!write_all(file, &header, sizeof header))
         return false;
     for (int s = 0; s < SECTIONS; s++) {
         const uint64_t size = header.sections[s].size;
-        if (!write_all(file, section_data(index, s), size) || !write_all(file, zeros, aligned(size) - size))
+        if (!write_all(file, carag_section_data(view, CARAG_LATEST->sections[s]), size) ||
+            !write_all(file, zeros, carag_aligned(size) - size))
             return false;
     }
     return fsync(file) == 0;
+}
+
+/* The view as it is saved: with a catalog made anew, for the present one remembers how it came about. */
+static carag_status view_to_save(const carag_index *index, carag_view *out_view)
+{
+    *out_view = *atomic_load(&index->view);
+    const uint32_t rows = atomic_load(&out_view->rows);
+    const uint32_t classes = atomic_load(&out_view->catalog->count);
+    out_view->catalog = carag_catalog_new(out_view->words, out_view->terms, rows, rows, classes, 0);
+    return out_view->catalog ? CARAG_OK : CARAG_NO_MEMORY;
 }
 
 /* Make a rename durable: sync the directory that holds the path. `room` has strlen(path) + 2 bytes. */
@@ -209,192 +245,43 @@ carag_status carag_index_save(carag_index *index, const char *path, carag_fault 
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     memcpy(temporary, path, length);
     memcpy(temporary + length, suffix, sizeof suffix);
-    pthread_rwlock_wrlock(&index->lock);
-    int file = mkstemp(temporary);
-    if (file < 0) {
-        status = io_failed(out_fault, "", "cannot make a temporary file beside the target");
+    carag_view view;
+    int file = -1;
+    pthread_mutex_lock(&index->writer);
+    status = view_to_save(index, &view);
+    if (status != CARAG_OK) {
+        carag_fail(out_fault, status, 0, "");
         goto done;
     }
-    if (!write_index(file, index)) {
-        status = io_failed(out_fault, "", "cannot write the temporary file");
+    file = mkstemp(temporary);
+    if (file < 0) {
+        status = carag_io_failed(out_fault, "", "cannot make a temporary file beside the target");
+        goto done;
+    }
+    if (!write_view(file, index, &view)) {
+        status = carag_io_failed(out_fault, "", "cannot write the temporary file");
         goto abandon;
     }
     if (close(file) != 0) {
         file = -1;
-        status = io_failed(out_fault, "", "cannot close the temporary file");
+        status = carag_io_failed(out_fault, "", "cannot close the temporary file");
         goto abandon;
     }
     file = -1;
     if (rename(temporary, path) != 0) {
-        status = io_failed(out_fault, "", "cannot rename the temporary file over the target");
+        status = carag_io_failed(out_fault, "", "cannot rename the temporary file over the target");
         goto abandon;
     }
     if (!sync_directory(path, temporary))
-        status = io_failed(out_fault, "", "saved, but cannot sync the directory");
+        status = carag_io_failed(out_fault, "", "saved, but cannot sync the directory");
     goto done;
 abandon:
     if (file >= 0)
         close(file);
     unlink(temporary);
 done:
-    pthread_rwlock_unlock(&index->lock);
+    carag_catalog_free(view.catalog);
+    pthread_mutex_unlock(&index->writer);
     carag_release(temporary);
-    return status;
-}
-
-/* ---------------------------------------------------------------- loading */
-
-/* 1 when all was read, 0 when the file ended first, -1 with errno on failure. */
-static int read_all(int file, void *data, size_t size)
-{
-    unsigned char *bytes = data;
-    while (size > 0) {
-        const ssize_t got = read(file, bytes, size);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got < 0 ? -1 : 0;
-        bytes += got;
-        size -= (size_t)got;
-    }
-    return 1;
-}
-
-static carag_status read_part(int file, const char *where, void *data, size_t size, carag_fault *out_fault)
-{
-    const int outcome = read_all(file, data, size);
-    if (outcome < 0)
-        return io_failed(out_fault, where, "cannot read");
-    return outcome ? CARAG_OK : corrupt(out_fault, where, "the file ends too early");
-}
-
-static bool are_zero(const uint8_t *bytes, size_t size)
-{
-    uint8_t any = 0;
-    for (size_t i = 0; i < size; i++)
-        any |= bytes[i];
-    return any == 0;
-}
-
-static carag_status read_header(int file, const carag_crc_tables *tables, file_header *header, carag_fault *out_fault)
-{
-    const carag_status status = read_part(file, "header", header, sizeof *header, out_fault);
-    if (status != CARAG_OK)
-        return status;
-    if (memcmp(header->magic, magic, sizeof magic) != 0)
-        return corrupt(out_fault, "header", "this is no CARAG index");
-    if (header->version != FORMAT_VERSION)
-        return corrupt(out_fault, "header", "the format version is not 1, the one this library reads");
-    if (header->crc != carag_crc(tables, 0, header, offsetof(file_header, crc)))
-        return corrupt(out_fault, "header", "the checksum does not match");
-    if (header->section_count != SECTIONS || header->zero != 0 || !are_zero(header->zeros, sizeof header->zeros))
-        return corrupt(out_fault, "header", "the section count is not 9, or a reserved byte is not zero");
-    return CARAG_OK;
-}
-
-/* The table must be the layout the counts demand, and the file exactly so long. */
-static carag_status verify_layout(const carag_index *index, const file_header *header, uint64_t length,
-                                  carag_fault *out_fault)
-{
-    file_section expected[SECTIONS];
-    uint64_t end;
-    if (header->rows > CARAG_MAX_ROWS || header->live > header->rows || header->upper_slots > CARAG_MAX_ROWS)
-        return corrupt(out_fault, "header", "more rows than an index can hold");
-    if (!lay_out(index, header->rows, header->upper_slots, expected, &end))
-        return corrupt(out_fault, "header", "sections larger than any file");
-    for (int s = 0; s < SECTIONS; s++) {
-        expected[s].crc = header->sections[s].crc;
-        if (memcmp(&expected[s], &header->sections[s], sizeof *expected) != 0)
-            return corrupt(out_fault, section_names[s], "the section table does not match the counts");
-    }
-    if (length != end)
-        return corrupt(out_fault, "header", "the file is not as long as its sections");
-    return CARAG_OK;
-}
-
-static carag_status read_sections(int file, const carag_crc_tables *tables, const file_header *header,
-                                  carag_index *index, carag_fault *out_fault)
-{
-    for (int s = 0; s < SECTIONS; s++) {
-        const uint64_t size = header->sections[s].size;
-        uint8_t padding[ALIGNMENT];
-        carag_status status = read_part(file, section_names[s], section_data(index, s), size, out_fault);
-        if (status == CARAG_OK)
-            status = read_part(file, section_names[s], padding, aligned(size) - size, out_fault);
-        if (status != CARAG_OK)
-            return status;
-        if (carag_crc(tables, 0, section_data(index, s), size) != header->sections[s].crc)
-            return corrupt(out_fault, section_names[s], "the checksum does not match");
-        if (!are_zero(padding, aligned(size) - size))
-            return corrupt(out_fault, section_names[s], "a byte between sections is not zero");
-    }
-    return CARAG_OK;
-}
-
-/* Number the upper slots and map the live keys, both derived; the rest is check.c's. */
-static carag_status adopt(carag_index *index, const file_header *header, carag_fault *out_fault)
-{
-    uint64_t slots = 0;
-    for (uint32_t node = 0; node < header->rows; node++) {
-        index->at.upper_first[node] = (uint32_t)slots;
-        slots += index->at.levels[node];
-        if (slots > header->upper_slots)
-            return corrupt(out_fault, "levels", "more upper slots than the header counts");
-        if (!carag_word_is_deleted(atomic_load_explicit(&index->at.words[node], memory_order_relaxed)) &&
-            !carag_map_insert(index, node))
-            return corrupt(out_fault, "keys", "two live rows have the same key");
-    }
-    index->rows = (uint32_t)header->rows;
-    index->live = (uint32_t)header->live;
-    index->upper_count = (uint32_t)header->upper_slots;
-    index->entry_point = header->entry_point;
-    index->max_level = header->max_level;
-    carag_fault broken = {0};
-    if (carag_check_unlocked(index, &broken))
-        return corrupt(out_fault, "graph", broken.what);
-    return CARAG_OK;
-}
-
-static carag_status load(int file, carag_index **index, carag_fault *out_fault)
-{
-    carag_crc_tables tables;
-    file_header header;
-    struct stat stat;
-    carag_crc_tables_init(&tables);
-    if (fstat(file, &stat) != 0)
-        return io_failed(out_fault, "", "cannot look at the file");
-    if (!S_ISREG(stat.st_mode))
-        return corrupt(out_fault, "", "this is no regular file");
-    carag_status status = read_header(file, &tables, &header, out_fault);
-    if (status != CARAG_OK)
-        return status;
-    const carag_params params = {header.dim, header.M, header.ef_construction, header.seed};
-    status = carag_params_verify(&params, NULL);
-    if (status != CARAG_OK)
-        return corrupt(out_fault, "header", "dim, M or ef_construction is out of range");
-    status = carag_index_new(&params, index, out_fault);
-    if (status == CARAG_OK)
-        status = verify_layout(*index, &header, (uint64_t)stat.st_size, out_fault);
-    if (status != CARAG_OK)
-        return status;
-    status = carag_index_reserve(*index, header.rows, header.upper_slots);
-    if (status != CARAG_OK)
-        return carag_fail(out_fault, status, 0, "");
-    status = read_sections(file, &tables, &header, *index, out_fault);
-    return status == CARAG_OK ? adopt(*index, &header, out_fault) : status;
-}
-
-carag_status carag_index_load(const char *path, carag_index **out_index, carag_fault *out_fault)
-{
-    carag_index *index = NULL;
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return io_failed(out_fault, "", "cannot open");
-    const carag_status status = load(file, &index, out_fault);
-    close(file);
-    if (status == CARAG_OK)
-        *out_index = index;
-    else
-        carag_index_free(index);
     return status;
 }

@@ -9,6 +9,7 @@
 #ifndef CARAG_HEAP_H
 #define CARAG_HEAP_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,13 @@ typedef struct carag_near {
     float similarity; /* to the query; never NaN */
     uint32_t node;
 } carag_near;
+
+/* What a mapped file holds is looked at by nobody before it is scored. A product that is not a number comes last, where
+ * it cannot upset the order. */
+static inline float carag_ordered(float similarity)
+{
+    return similarity > -INFINITY ? similarity : -INFINITY; /* one instruction: maximum, NaN loses */
+}
 
 typedef enum carag_top { CARAG_NEAREST_ON_TOP, CARAG_FARTHEST_ON_TOP } carag_top;
 

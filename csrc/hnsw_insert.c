@@ -1,199 +1,249 @@
-/* hnsw_insert.c - building the graph: Malkov & Yashunin 2018, Algorithms 1 and 4.
+/* hnsw_insert.c - linking one row into the graph: Malkov & Yashunin 2018, Algorithms 1 and 2.
  *
  * Where this differs from the paper
- *   - Pinned links. A new row and its parent on a layer, the nearest row it links to that has room for a child,
- *     keep their two-way link for ever (the spanning tree of carag_internal.h). A row takes children for at most
- *     half its slots, so hubs keep the other half for navigation. Rejected: repairing unreachable rows after the
- *     build (hnswlib leaves 0.1 to 2 % of them on hard data), because the result then depends on how rows were
- *     cut into batches.
- *   - Duplicates. A candidate as near to a chosen neighbour as to the row itself is refused ("<=", not "<"), so
- *     among copies one link is kept and the rest go to other places: a thousand copies do not fill each other's
- *     lists.
- *   - Pruned candidates are not kept to fill lists (keepPrunedConnections is false), as in hnswlib.
- *   - Nearness is compared as similarity: 1 - dot would round different similarities to the same distance.
+ *   - Pinned links. A new row and its parent on a layer, the nearest row found that has room for a child,
+ *     keep their two-way link for ever (the spanning tree of graph.h). A row takes children for at most half
+ *     its slots, so hubs keep the other half for navigation. Rejected: repairing unreachable rows after the
+ *     build (hnswlib leaves 0.1 to 2 % of them on hard data), because the result then depends on how rows
+ *     were cut into batches.
+ *   - Choosing neighbours is hnsw_link.c's, as in the bulk build.
+ *   - Nearness is the similarity of eight-bit codes, a whole list of links in one kernel call.
  *
- * The graph is a function of the vectors, their order, keys (ties) and the seed. Nothing here allocates or fails.
+ * The graph is a function of the codes, their order, keys (ties) and the seed. Readers may search meanwhile:
+ * they see a list before or after a change, or parts of both, always of rows that are there. Nothing here
+ * allocates or fails.
  */
 #include "carag_internal.h"
+#include "hnsw_link.h"
 
-/* Algorithm 1 walks with the new row's own vector; nobody reads the effort of a build. */
-#define IGNORED_EFFORT (&(carag_effort){0})
+struct carag_insertion {
+    carag_linker linker;
+    uint32_t ef_construction;
+    carag_visited visited;
+    carag_heap candidates; /* nearest on top; room for every row */
+    carag_heap beam;       /* farthest on top; room for ef_construction */
+};
 
-static uint32_t degree(const carag_index *index, uint32_t node, uint32_t layer)
+/* ---------------------------------------------------------------- walking */
+
+/* Score the links of a row that were not yet met, into linker->listed. */
+static size_t score_fresh(carag_insertion *insertion, uint32_t row, uint32_t layer)
 {
-    const uint32_t limit = carag_degree_limit(index, layer);
-    const uint32_t *links = carag_links(index, node, layer);
-    uint32_t count = 0;
-    while (count < limit && links[count] != CARAG_NONE)
-        count++;
+    carag_linker *linker = &insertion->linker;
+    const uint32_t limit = carag_graph_limit(linker->graph, layer);
+    const _Atomic(uint32_t) *links = carag_graph_links(linker->graph, row, layer);
+    size_t count = 0;
+    for (uint32_t i = 0; i < limit; i++) {
+        const uint32_t other = atomic_load_explicit(&links[i], memory_order_relaxed);
+        if (other == CARAG_NONE)
+            break;
+        if (carag_visited_insert(&insertion->visited, other))
+            linker->rows[count++] = other;
+    }
+    carag_linker_score(linker, linker->rows, count, linker->listed);
     return count;
 }
 
-static void set_links(carag_index *index, uint32_t node, uint32_t layer, const carag_near *links, uint32_t count)
+/* Walk to a row none of whose links on this layer is nearer: Algorithm 2 with ef = 1. */
+static carag_near walk(carag_insertion *insertion, carag_near from, uint32_t layer)
 {
-    const uint32_t limit = carag_degree_limit(index, layer);
-    uint32_t *slots = carag_links(index, node, layer);
-    for (uint32_t i = 0; i < limit; i++)
-        slots[i] = i < count ? links[i].node : CARAG_NONE;
-}
-
-static bool is_pinned(const carag_index *index, uint32_t a, uint32_t b, uint32_t layer)
-{
-    return *carag_parent(index, a, layer) == b || *carag_parent(index, b, layer) == a;
-}
-
-/* ---------------------------------------------------------------- choosing neighbours */
-
-/* Whether a candidate brings a direction of its own: nearer to the row than to every neighbour chosen so far. */
-static bool is_diverse(const carag_index *index, carag_dot_fn dot, carag_near candidate, const carag_near *chosen,
-                       uint32_t count)
-{
-    const float *vector = carag_vector(index, candidate.node);
-    for (uint32_t i = 0; i < count; i++)
-        if (carag_similarity(index, dot, vector, chosen[i].node) >= candidate.similarity)
-            return false;
-    return true;
-}
-
-/* Algorithm 4 for `node`: from candidates, nearest first, keep at most `limit`. Candidates pinned to the row are
- * always kept; requires that no more than `limit` are. Returns how many were chosen. */
-static uint32_t select_neighbors(const carag_index *index, uint32_t node, uint32_t layer,
-                                 const carag_near *candidates, size_t count, uint32_t limit, carag_near *out_chosen)
-{
-    const carag_dot_fn dot = carag_kernel_dot();
-    uint32_t pinned_ahead = 0;
-    for (size_t i = 0; i < count; i++)
-        pinned_ahead += is_pinned(index, node, candidates[i].node, layer);
-    uint32_t chosen = 0;
-    for (size_t i = 0; i < count && chosen < limit; i++) {
-        const bool pinned = pinned_ahead > 0 && is_pinned(index, node, candidates[i].node, layer);
-        pinned_ahead -= pinned;
-        if (pinned || (chosen + pinned_ahead < limit && is_diverse(index, dot, candidates[i], out_chosen, chosen)))
-            out_chosen[chosen++] = candidates[i];
+    const carag_linker *linker = &insertion->linker;
+    carag_near nearest = from;
+    uint32_t expanded = CARAG_NONE;
+    carag_visited_insert(&insertion->visited, from.node);
+    while (expanded != nearest.node) {
+        expanded = nearest.node;
+        const size_t count = score_fresh(insertion, expanded, layer);
+        for (size_t i = 0; i < count; i++)
+            if (carag_is_nearer(linker->keys, linker->listed[i], nearest))
+                nearest = linker->listed[i];
     }
-    return chosen;
+    carag_visited_clear(&insertion->visited);
+    return nearest;
+}
+
+/* Algorithm 2: leaves the ef nearest rows it finds in insertion->beam, nearest first. */
+static void search_layer(carag_insertion *insertion, carag_near from, size_t ef, uint32_t layer)
+{
+    const carag_linker *linker = &insertion->linker;
+    carag_heap *candidates = &insertion->candidates;
+    carag_heap *beam = &insertion->beam;
+    candidates->count = beam->count = 0;
+    carag_visited_insert(&insertion->visited, from.node);
+    carag_heap_push(candidates, CARAG_NEAREST_ON_TOP, from);
+    carag_heap_keep(beam, ef, from);
+    while (candidates->count > 0) {
+        const carag_near nearest = carag_heap_pop(candidates, CARAG_NEAREST_ON_TOP);
+        if (beam->count == ef && carag_is_nearer(linker->keys, beam->items[0], nearest))
+            break;
+        const size_t count = score_fresh(insertion, nearest.node, layer);
+        for (size_t i = 0; i < count; i++)
+            if (carag_heap_accepts(beam, ef, linker->listed[i])) {
+                carag_heap_push(candidates, CARAG_NEAREST_ON_TOP, linker->listed[i]);
+                carag_heap_keep(beam, ef, linker->listed[i]);
+            }
+    }
+    carag_visited_clear(&insertion->visited);
+    carag_heap_sort(beam);
 }
 
 /* ---------------------------------------------------------------- the spanning tree */
 
-static bool has_room_for_child(const carag_index *index, uint32_t node, uint32_t layer)
+/* How many links a row has, and how many of them are pinned. */
+static uint32_t degree(const carag_graph *graph, uint32_t row, uint32_t layer, uint32_t *out_pinned)
 {
-    const uint32_t limit = carag_degree_limit(index, layer);
-    const uint32_t most = limit / 2 < 2 ? 2 : limit / 2;
-    const uint32_t *links = carag_links(index, node, layer);
-    uint32_t pinned = 0;
-    for (uint32_t i = 0; i < limit && links[i] != CARAG_NONE; i++)
-        pinned += is_pinned(index, node, links[i], layer);
-    return pinned < most;
+    const uint32_t limit = carag_graph_limit(graph, layer);
+    const _Atomic(uint32_t) *links = carag_graph_links(graph, row, layer);
+    uint32_t count = 0;
+    *out_pinned = 0;
+    for (; count < limit; count++) {
+        const uint32_t other = atomic_load_explicit(&links[count], memory_order_relaxed);
+        if (other == CARAG_NONE)
+            break;
+        *out_pinned += carag_graph_is_pinned(graph, row, other, layer);
+    }
+    return count;
 }
 
-/* The nearest chosen neighbour with room; else the nearest candidate; else the latest row of the layer with room.
- * One always exists: the tree has leaves, a leaf has one pinned link, and every row has room for two. */
-static carag_near choose_parent(const carag_index *index, uint32_t node, uint32_t layer, const carag_near *chosen,
-                                uint32_t chosen_count, const carag_near *candidates, size_t count)
+static bool has_room_for_child(const carag_graph *graph, uint32_t row, uint32_t layer)
 {
-    for (uint32_t i = 0; i < chosen_count; i++)
-        if (has_room_for_child(index, chosen[i].node, layer))
-            return chosen[i];
+    uint32_t pinned;
+    degree(graph, row, layer, &pinned);
+    return pinned < carag_graph_most_pinned(graph, layer);
+}
+
+/* Put the parent among the candidates, nearest first: the nearest of them with room for a child; else, in
+ * place of the last, the row before on this layer, which has no child yet and so has room. */
+static uint32_t choose_parent(carag_linker *linker, uint32_t row, uint32_t layer, carag_near *candidates,
+                              size_t count)
+{
     for (size_t i = 0; i < count; i++)
-        if (has_room_for_child(index, candidates[i].node, layer))
-            return candidates[i];
-    uint32_t other = node - 1;
-    while (index->at.levels[other] < layer || !has_room_for_child(index, other, layer))
-        other--;
-    return (carag_near){carag_similarity(index, carag_kernel_dot(), carag_vector(index, node), other), other};
-}
-
-/* Make sure the parent is among the chosen, in the place of the farthest if need be. */
-static uint32_t include_parent(carag_near parent, carag_near *chosen, uint32_t count, uint32_t limit)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (chosen[i].node == parent.node)
-            return count;
-    if (count == limit)
-        count--;
-    chosen[count] = parent;
-    return count + 1;
+        if (has_room_for_child(linker->graph, candidates[i].node, layer))
+            return candidates[i].node;
+    uint32_t before = row - 1;
+    while (linker->graph->levels[before] < layer)
+        before--;
+    carag_linker_score(linker, &before, 1, &candidates[count - 1]);
+    carag_sort_nears(linker->keys, candidates, count);
+    return before;
 }
 
 /* ---------------------------------------------------------------- linking */
 
 /* Add the link `from` -> `to.node`; a full list is chosen anew from its links and the newcomer. */
-static void link_back(carag_index *index, carag_scratch *scratch, uint32_t from, carag_near to, uint32_t layer)
+static void link_back(carag_linker *linker, uint32_t from, carag_near to, uint32_t layer)
 {
-    const uint32_t limit = carag_degree_limit(index, layer);
-    uint32_t *links = carag_links(index, from, layer);
-    const uint32_t have = degree(index, from, layer);
+    const carag_graph *graph = linker->graph;
+    const uint32_t limit = carag_graph_limit(graph, layer);
+    _Atomic(uint32_t) *links = carag_graph_links(graph, from, layer);
+    uint32_t pinned;
+    const uint32_t have = degree(graph, from, layer, &pinned);
     if (have < limit) {
-        links[have] = to.node;
+        atomic_store_explicit(&links[have], to.node, memory_order_release);
         return;
     }
-    const carag_dot_fn dot = carag_kernel_dot();
-    carag_heap all = {.items = scratch->shrink, .keys = index->at.keys};
-    carag_heap_push(&all, CARAG_FARTHEST_ON_TOP, to);
-    for (uint32_t i = 0; i < have; i++) {
-        const carag_near near = {carag_similarity(index, dot, carag_vector(index, from), links[i]), links[i]};
-        carag_heap_push(&all, CARAG_FARTHEST_ON_TOP, near);
+    carag_near *all = linker->listed;
+    for (uint32_t i = 0; i < have; i++)
+        linker->rows[i] = atomic_load_explicit(&links[i], memory_order_relaxed);
+    carag_linker_aim(linker, from);
+    carag_linker_score(linker, linker->rows, have, all);
+    all[have] = to;
+    carag_sort_nears(linker->keys, all, (size_t)have + 1);
+    for (uint32_t i = 0; i <= have; i++)
+        linker->kept[i] = carag_is_kept(graph, from, all[i].node, layer);
+    const uint32_t count = carag_select_neighbors(linker, all, (size_t)have + 1, limit, linker->chosen);
+    carag_store_links(linker->graph, from, layer, linker->chosen, count);
+}
+
+/* Link a row into one layer from the candidates in insertion->beam, nearest first, at least one; the aim is
+ * the row. It chooses M neighbours even on layer 0, as in the paper: the other half of the slots is for
+ * those to come. */
+static void connect_row(carag_insertion *insertion, uint32_t row, uint32_t layer)
+{
+    carag_linker *linker = &insertion->linker;
+    carag_graph *graph = linker->graph;
+    carag_near *found = insertion->beam.items;
+    const size_t count = insertion->beam.count;
+    const uint32_t parent = choose_parent(linker, row, layer, found, count);
+    *carag_graph_parent(graph, row, layer) = parent;
+    for (size_t i = 0; i < count; i++)
+        linker->kept[i] = found[i].node == parent;
+    /* linker->chosen is reused by link_back: keep the chosen where the candidates were. */
+    const uint32_t chosen = carag_select_neighbors(linker, found, count, graph->M, linker->chosen);
+    for (uint32_t i = 0; i < chosen; i++)
+        found[i] = linker->chosen[i];
+    carag_store_links(graph, row, layer, found, chosen);
+    for (uint32_t i = 0; i < chosen; i++)
+        link_back(linker, found[i].node, (carag_near){found[i].similarity, row}, layer);
+}
+
+static void begin_layer(carag_graph *graph, uint32_t row, uint32_t layer)
+{
+    *carag_graph_parent(graph, row, layer) = CARAG_NONE;
+    carag_store_links(graph, row, layer, NULL, 0);
+}
+
+/* Algorithm 1. The row's code, key, level and upper slots are in place. */
+void carag_hnsw_insert(carag_insertion *insertion, uint32_t row)
+{
+    carag_linker *linker = &insertion->linker;
+    carag_graph *graph = linker->graph;
+    const uint32_t level = graph->levels[row];
+    const uint32_t entry_point = atomic_load_explicit(&graph->entry_point, memory_order_relaxed);
+    const uint32_t max_level = entry_point == CARAG_NONE ? 0 : graph->levels[entry_point];
+    const uint32_t begun = entry_point == CARAG_NONE ? 0 : max_level + 1; /* layers there were before */
+    for (uint32_t layer = level + 1; layer > begun; layer--)
+        begin_layer(graph, row, layer - 1);
+    if (entry_point != CARAG_NONE) {
+        carag_near nearest;
+        carag_linker_aim(linker, row);
+        carag_linker_score(linker, &entry_point, 1, &nearest);
+        for (uint32_t layer = max_level; layer > level; layer--)
+            nearest = walk(insertion, nearest, layer);
+        for (uint32_t above = level < max_level ? level + 1 : begun; above > 0; above--) {
+            carag_linker_aim(linker, row); /* linking moved it */
+            search_layer(insertion, nearest, insertion->ef_construction, above - 1);
+            nearest = insertion->beam.items[0];
+            connect_row(insertion, row, above - 1);
+        }
     }
-    carag_heap_sort(&all);
-    carag_near *kept = scratch->selected;
-    set_links(index, from, layer, kept, select_neighbors(index, from, layer, all.items, all.count, limit, kept));
+    if (entry_point == CARAG_NONE || level > max_level)
+        atomic_store_explicit(&graph->entry_point, row, memory_order_release);
 }
 
-/* Link a row into one layer from the candidates in scratch->beam, nearest first, at least one. */
-static void connect_row(carag_index *index, carag_scratch *scratch, uint32_t node, uint32_t layer)
-{
-    const carag_heap *found = &scratch->beam;
-    const uint32_t M = index->params.M;
-    carag_near *chosen = scratch->selected;
-    *carag_parent(index, node, layer) = CARAG_NONE;
-    uint32_t count = select_neighbors(index, node, layer, found->items, found->count, M, chosen);
-    const carag_near parent = choose_parent(index, node, layer, chosen, count, found->items, found->count);
-    count = include_parent(parent, chosen, count, M);
-    *carag_parent(index, node, layer) = parent.node;
-    set_links(index, node, layer, chosen, count);
+/* ---------------------------------------------------------------- working memory */
 
-    /* scratch->selected is reused below; the row's own links say whom to tell, their similarities are symmetric. */
-    const carag_dot_fn dot = carag_kernel_dot();
-    const uint32_t *links = carag_links(index, node, layer);
-    for (uint32_t i = 0; i < count; i++) {
-        const carag_near self = {carag_similarity(index, dot, carag_vector(index, links[i]), node), node};
-        link_back(index, scratch, links[i], self, layer);
+/* Working memory for inserting rows below `capacity` one after another; NULL when out of memory. */
+carag_insertion *carag_insertion_new(carag_graph *graph, const carag_codes *codes, const int64_t *keys,
+                                     uint32_t capacity, uint32_t ef_construction)
+{
+    const size_t words = (size_t)capacity / 64 + 1;
+    const size_t links = (size_t)graph->M0 + 1;
+    carag_insertion *insertion = carag_allocate_zeroed(1, sizeof *insertion);
+    if (!insertion)
+        return NULL;
+    insertion->ef_construction = ef_construction < capacity ? ef_construction : capacity;
+    const size_t room = insertion->ef_construction > links ? insertion->ef_construction : links;
+    insertion->visited.bits = carag_allocate_zeroed(words, sizeof *insertion->visited.bits);
+    insertion->visited.touched = carag_allocate(words, sizeof *insertion->visited.touched);
+    insertion->candidates = (carag_heap){.items = carag_allocate(capacity, sizeof(carag_near)), .keys = keys};
+    insertion->beam = (carag_heap){.items = carag_allocate(room, sizeof(carag_near)), .keys = keys};
+    if (!carag_linker_init(&insertion->linker, graph, codes, keys, room) || !insertion->visited.bits ||
+        !insertion->visited.touched || !insertion->candidates.items || !insertion->beam.items) {
+        carag_insertion_free(insertion);
+        return NULL;
     }
+    return insertion;
 }
 
-static void begin_layer(carag_index *index, uint32_t node, uint32_t layer)
+void carag_insertion_free(carag_insertion *insertion)
 {
-    *carag_parent(index, node, layer) = CARAG_NONE;
-    set_links(index, node, layer, NULL, 0);
-}
-
-/* Algorithm 1. The row's vector, key, level and upper slots are in place, and scratch has room for it. */
-void carag_hnsw_insert(carag_index *index, carag_scratch *scratch, uint32_t node)
-{
-    const uint32_t level = index->at.levels[node];
-    if (index->entry_point == CARAG_NONE) {
-        for (uint32_t layer = 0; layer <= level; layer++)
-            begin_layer(index, node, layer);
-        index->entry_point = node;
-        index->max_level = level;
+    if (!insertion)
         return;
-    }
-    const float *query = carag_vector(index, node);
-    carag_near nearest = {carag_similarity(index, carag_kernel_dot(), query, index->entry_point), index->entry_point};
-    for (uint32_t layer = index->max_level; layer > level; layer--)
-        nearest = carag_greedy(index, scratch, query, nearest, layer, IGNORED_EFFORT);
-    for (uint32_t layer = level; layer > index->max_level; layer--)
-        begin_layer(index, node, layer);
-    const uint32_t top = level < index->max_level ? level : index->max_level;
-    for (uint32_t below = top + 1; below > 0; below--) {
-        const uint32_t layer = below - 1;
-        carag_search_layer(index, scratch, query, nearest, index->params.ef_construction, layer);
-        nearest = scratch->beam.items[0];
-        connect_row(index, scratch, node, layer);
-    }
-    if (level > index->max_level) {
-        index->entry_point = node;
-        index->max_level = level;
-    }
+    carag_linker_destroy(&insertion->linker);
+    carag_release(insertion->visited.bits);
+    carag_release(insertion->visited.touched);
+    carag_release(insertion->candidates.items);
+    carag_release(insertion->beam.items);
+    carag_release(insertion);
 }

@@ -1,196 +1,362 @@
 /* hnsw_search.c - searching the graph: Malkov & Yashunin 2018, Algorithms 2 and 5, with the policy inside.
  *
+ * Rows are compared by their eight-bit codes, all new neighbours of a row in one call of the kernel; the best
+ * admissible ones are scored at the end over what is kept of their vectors.
+ *
  * Where the filtered search (carag_search_graph) differs from the paper's
  *   1. The word of a row is tested in the inner loop, before the result heap is updated. Rows that fail still
- *      carry the search to their neighbours, so there are two bounded heaps: the `beam`, the ef nearest rows of
- *      any word, which decides where to go and when to stop; and the `results`, admissible rows only. When every
- *      row is admissible the two hold the same rows and this is the paper's search.
- *   2. Adaptive ef. With a pass rate p near the query, a beam of ef holds only about p ef admissible rows, so the
- *      beam is widened to ef / p: ef at p = 1, at most CARAG_WIDEST_BEAM times ef. p is what the search itself has seen
+ *      carry the search to their neighbours, so there are two bounded sets: the `pool`, the ef nearest rows of
+ *      any word, which decides where to go and when to stop; and the results, admissible rows only. When every
+ *      row is admissible this is the paper's search.
+ *   2. Adaptive ef. With a pass rate p near the query, a pool of ef holds only about p ef admissible rows, so the
+ *      pool is widened to ef / p: ef at p = 1, at most CARAG_WIDEST_BEAM times ef. p is what the search itself has seen
  *      (tests passed over tests made), started from the exact share of admissible rows with the weight of
- *      PRIOR_TESTS tests. It is re-read at every hop; the beam grows and shrinks with it. Rejected: growing
- *      only, because the first hops, far from the query, then fix the beam for the rest of the search.
- *   3. Budget. When as many distances have been computed as there are admissible rows, the exact scan would have
- *      been done by now: the search gives up (returns false) and the caller scans. However queries and policies
- *      are correlated, the worst case is thus twice the scan.
+ *      PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
+ *      only, because the first hops, far from the query, then fix the pool for the rest of the search.
+ *   3. Two hops. Once p is below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible rows are
+ *      scored and kept, ef of them; a row that fails is a bridge: its own links are looked through instead, until a
+ *      hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row that fails and is
+ *      not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
+ *   4. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
+ *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up early
+ *      when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
  *
- * Cost: one dot product per row met; the word test, 8 bytes, only for rows near enough to matter. Nothing here
+ * The pool is one sorted array that serves as candidates and as beam: inserting moves a few cache lines, and the next
+ * row to expand is the first not yet expanded.
+ *
+ * Cost: one eight-bit product per row met; the word test, 4 bytes, only for rows near enough to matter. Nothing here
  * allocates or locks; words are relaxed loads, tested again with acquire when a row is emitted (search.c).
  */
 #include "carag_internal.h"
 
-#define PRIOR_TESTS 64
-#define PREFETCH_BYTES 1024 /* of the next vector; the hardware streams the rest */
+#include <math.h>
+#include <string.h>
 
-static inline void prefetch_vector(const carag_index *index, uint32_t node)
+#define PRIOR_TESTS 64
+#define ENTRY_ROWS 8
+#define TWO_HOP_RATE 0.3
+#define TESTS_A_DISTANCE 8 /* what a word test costs, for the budget */
+
+/* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links nobody looked at, what is no row
+ * ends the list, too: one comparison finds both. */
+static inline uint32_t link_at(const carag_view *view, const _Atomic(uint32_t) *links, uint32_t i)
 {
-    const char *line = (const char *)carag_vector(index, node);
-    const size_t vector = index->stride * sizeof(float);
-    const size_t bytes = vector < PREFETCH_BYTES ? vector : PREFETCH_BYTES;
-    for (size_t offset = 0; offset < bytes; offset += 64)
-        __builtin_prefetch(line + offset);
+    const uint32_t link = atomic_load_explicit(&links[i], memory_order_acquire);
+    return link < view->capacity ? link : CARAG_NONE;
 }
 
 /* Collect the neighbours of a row that were not yet met, marking them met. */
-static inline uint32_t gather_fresh(const carag_index *index, carag_scratch *scratch, uint32_t node, uint32_t layer)
+static size_t gather_fresh(const carag_view *view, carag_visited *visited, uint32_t row, uint32_t layer,
+                           uint32_t *out_rows)
 {
-    const uint32_t limit = carag_degree_limit(index, layer);
-    const uint32_t *links = carag_links(index, node, layer);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < limit && links[i] != CARAG_NONE; i++)
-        if (carag_visited_insert(&scratch->visited, links[i]))
-            scratch->fresh[count++] = links[i];
-    if (count > 0)
-        prefetch_vector(index, scratch->fresh[0]);
+    const carag_graph *graph = &view->graph;
+    const _Atomic(uint32_t) *links = carag_graph_links(graph, row, layer);
+    const uint32_t limit = carag_graph_limit(graph, layer);
+    size_t count = 0;
+    for (uint32_t i = 0; i < limit; i++) {
+        const uint32_t link = link_at(view, links, i);
+        if (link == CARAG_NONE)
+            break;
+        if (carag_visited_insert(visited, link))
+            out_rows[count++] = link;
+    }
     return count;
 }
 
-/* Score fresh[i], fetching the one after it meanwhile. */
-static inline carag_near score_fresh(const carag_index *index, const carag_scratch *scratch, carag_dot_fn dot,
-                                     const float *query, uint32_t i, uint32_t count)
+typedef struct graph_search {
+    const carag_reader *reader;
+    const carag_selection *selection;
+    const carag_kernel *kernel;
+    carag_scratch *scratch;
+    carag_effort *effort;
+    size_t ef;      /* asked for */
+    size_t width;   /* of the pool now */
+    size_t count;   /* rows in the pool */
+    size_t next;    /* every row of the pool before this one was expanded */
+    size_t room;    /* for admissible rows */
+    uint64_t tests; /* words tested, and how many passed, the prior included */
+    uint64_t passed;
+    bool crosses;   /* point 3 of the essay is in force */
+} graph_search;
+
+static bool passes(const graph_search *search, uint32_t row)
 {
-    if (i + 1 < count)
-        prefetch_vector(index, scratch->fresh[i + 1]);
-    const uint32_t node = scratch->fresh[i];
-    return (carag_near){carag_similarity(index, dot, query, node), node};
+    const carag_view *view = search->reader->view;
+    const carag_test *test = &search->selection->test;
+    return carag_word_passes(test->predicate, atomic_load_explicit(&view->words[row], memory_order_relaxed)) &&
+           (!search->selection->test_terms || carag_terms_pass(test, view->terms[row]));
+}
+
+/* Which row to look at first. Among equals, copies above all, the earlier row: links of the spanning tree lead from there
+ * to everywhere else, and from later copies to more copies. */
+static bool is_ahead(carag_near a, carag_near b)
+{
+    if (a.similarity > b.similarity || a.similarity < b.similarity)
+        return a.similarity > b.similarity;
+    return a.node < b.node;
+}
+
+/* Eight-bit scores of `count` rows, into scratch->scores. */
+static void score_rows(graph_search *search, const uint32_t *rows, size_t count)
+{
+    const carag_codes *codes = &search->reader->view->codes;
+    carag_scratch *scratch = search->scratch;
+    search->kernel->dot8(codes->bytes, codes->stride, rows, count, scratch->query.codes, codes->stride, scratch->dots);
+    for (size_t i = 0; i < count; i++)
+        scratch->scores[i] = carag_ordered(codes->scales[rows[i]] * (float)scratch->dots[i]);
+    search->effort->distance_computations += count;
 }
 
 /* Walk to a row none of whose neighbours on this layer is nearer: Algorithm 2 with ef = 1. */
-carag_near carag_greedy(const carag_index *index, carag_scratch *scratch, const float *query, carag_near from,
-                        uint32_t layer, carag_effort *effort)
+static carag_near greedy(graph_search *search, carag_near nearest, uint32_t layer)
 {
-    const carag_dot_fn dot = carag_kernel_dot();
-    carag_near nearest = from;
+    carag_scratch *scratch = search->scratch;
+    const uint8_t *levels = search->reader->view->graph.levels;
     uint32_t expanded = CARAG_NONE;
-    carag_visited_insert(&scratch->visited, from.node);
+    carag_visited_insert(&scratch->visited, nearest.node);
     while (expanded != nearest.node) {
         expanded = nearest.node;
-        const uint32_t count = gather_fresh(index, scratch, expanded, layer);
-        for (uint32_t i = 0; i < count; i++) {
-            const carag_near near = score_fresh(index, scratch, dot, query, i, count);
-            if (carag_is_nearer(index->at.keys, near, nearest))
+        const size_t count =
+            gather_fresh(search->reader->view, &scratch->visited, expanded, layer, scratch->numbers);
+        score_rows(search, scratch->numbers, count);
+        for (size_t i = 0; i < count; i++) {
+            const carag_near near = {scratch->scores[i], scratch->numbers[i]};
+            if (is_ahead(near, nearest) && levels[near.node] >= layer) /* a mapped link may lie */
                 nearest = near;
         }
-        effort->distance_computations += count;
-        effort->hops++;
+        search->effort->hops++;
     }
     carag_visited_clear(&scratch->visited);
     return nearest;
 }
 
-/* Algorithm 2, for building: leaves the ef nearest rows it finds in scratch->beam, nearest first.
- * Requires room for ef in the beam. */
-void carag_search_layer(const carag_index *index, carag_scratch *scratch, const float *query, carag_near from,
-                        size_t ef, uint32_t layer)
+/* ---------------------------------------------------------------- the pool */
+
+/* Where a row belongs among the pool's, nearest first. */
+static size_t pool_position(const graph_search *search, carag_near near)
 {
-    const carag_dot_fn dot = carag_kernel_dot();
-    carag_heap *candidates = &scratch->candidates;
-    carag_heap *beam = &scratch->beam;
-    candidates->count = beam->count = 0;
-    carag_visited_insert(&scratch->visited, from.node);
-    carag_heap_push(candidates, CARAG_NEAREST_ON_TOP, from);
-    carag_heap_keep(beam, ef, from);
-    while (candidates->count > 0) {
-        const carag_near nearest = carag_heap_pop(candidates, CARAG_NEAREST_ON_TOP);
-        if (beam->count == ef && carag_is_nearer(index->at.keys, beam->items[0], nearest))
-            break;
-        const uint32_t count = gather_fresh(index, scratch, nearest.node, layer);
-        for (uint32_t i = 0; i < count; i++) {
-            const carag_near near = score_fresh(index, scratch, dot, query, i, count);
-            if (carag_heap_accepts(beam, ef, near)) {
-                carag_heap_push(candidates, CARAG_NEAREST_ON_TOP, near);
-                carag_heap_keep(beam, ef, near);
-            }
-        }
+    const carag_near *pool = search->scratch->pool;
+    size_t low = 0;
+    size_t high = search->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (is_ahead(pool[middle], near))
+            low = middle + 1;
+        else
+            high = middle;
     }
-    carag_visited_clear(&scratch->visited);
-    carag_heap_sort(beam);
+    return low;
 }
 
-/* ---------------------------------------------------------------- filtered */
+static bool pool_accepts(const graph_search *search, carag_near near)
+{
+    return search->count < search->width ||
+           is_ahead(near, search->scratch->pool[search->count - 1]);
+}
 
-/* One filtered search over layer 0: what its steps share. */
-typedef struct layer_search {
-    const carag_index *index;
-    carag_scratch *scratch;
-    const carag_predicate *predicate;
-    size_t ef;      /* asked for; also the room for results */
-    size_t width;   /* of the beam now */
-    uint64_t tests; /* words tested, and how many passed, the prior included */
-    uint64_t passed;
-} layer_search;
+/* Requires pool_accepts. */
+static void pool_insert(graph_search *search, carag_near near)
+{
+    carag_scratch *scratch = search->scratch;
+    if (search->count == search->width)
+        search->count--;
+    const size_t at = pool_position(search, near);
+    memmove(scratch->pool + at + 1, scratch->pool + at, (search->count - at) * sizeof *scratch->pool);
+    memmove(scratch->expanded + at + 1, scratch->expanded + at, (search->count - at) * sizeof *scratch->expanded);
+    scratch->pool[at] = near;
+    scratch->expanded[at] = 0;
+    search->count++;
+    if (at < search->next)
+        search->next = at;
+}
+
+/* The best rows of layer 1, for the search to start from: among clusters far apart, the nearest row alone is too often
+ * of the wrong one. Leaves them in the pool; returns how many. */
+static size_t enter(graph_search *search, carag_near nearest)
+{
+    carag_scratch *scratch = search->scratch;
+    search->width = search->scratch->room.pool < ENTRY_ROWS ? search->scratch->room.pool : ENTRY_ROWS;
+    carag_visited_insert(&scratch->visited, nearest.node);
+    pool_insert(search, nearest);
+    while (search->next < search->count) {
+        if (scratch->expanded[search->next]) {
+            search->next++;
+            continue;
+        }
+        scratch->expanded[search->next] = 1;
+        const uint32_t row = scratch->pool[search->next].node;
+        const size_t count = gather_fresh(search->reader->view, &scratch->visited, row, 1, scratch->numbers);
+        score_rows(search, scratch->numbers, count);
+        for (size_t i = 0; i < count; i++) {
+            const carag_near near = {scratch->scores[i], scratch->numbers[i]};
+            if (search->reader->view->graph.levels[near.node] >= 1 && pool_accepts(search, near))
+                pool_insert(search, near);
+        }
+        search->effort->hops++;
+    }
+    carag_visited_clear(&scratch->visited);
+    return search->count;
+}
 
 /* Point 2 of the essay. */
-static void adapt_beam(layer_search *search)
+static void adapt_width(graph_search *search)
 {
-    carag_heap *beam = &search->scratch->beam;
-    const size_t widest = search->ef * CARAG_WIDEST_BEAM;
+    const size_t widest = search->scratch->room.pool < search->ef * CARAG_WIDEST_BEAM ? search->scratch->room.pool
+                                                                                       : search->ef * CARAG_WIDEST_BEAM;
     const uint64_t passed = search->passed ? search->passed : 1;
     const uint64_t wanted = (search->ef * search->tests + passed - 1) / passed;
     search->width = wanted < search->ef ? search->ef : wanted > widest ? widest : (size_t)wanted;
-    while (beam->count > search->width)
-        carag_heap_pop(beam, CARAG_FARTHEST_ON_TOP);
+    if (search->count > search->width)
+        search->count = search->width;
+    if (search->effort->ef < search->width)
+        search->effort->ef = search->width;
 }
 
-/* Let one scored row into the candidates, the beam and, if its word passes, the results. */
-static inline void admit(layer_search *search, carag_near near)
+/* Let one scored row into the pool and, if its word passes, the results. */
+static void admit(graph_search *search, carag_near near)
 {
-    carag_scratch *scratch = search->scratch;
-    const bool in_beam = carag_heap_accepts(&scratch->beam, search->width, near);
-    if (!in_beam && !carag_heap_accepts(&scratch->results, search->ef, near))
+    carag_heap *found = &search->scratch->found;
+    const bool in_pool = pool_accepts(search, near);
+    const bool in_found = carag_heap_accepts(found, search->room, near);
+    if (!in_pool && !in_found)
         return;
     search->tests++;
-    if (carag_is_open(search->index, search->predicate, near.node, memory_order_relaxed)) {
+    if (search->crosses || passes(search, near.node)) {
         search->passed++;
-        if (carag_heap_accepts(&scratch->results, search->ef, near))
-            carag_heap_keep(&scratch->results, search->ef, near);
+        if (in_found)
+            carag_heap_keep(found, search->room, near);
     }
-    if (in_beam) {
-        carag_heap_push(&scratch->candidates, CARAG_NEAREST_ON_TOP, near);
-        carag_heap_keep(&scratch->beam, search->width, near);
-    }
+    if (in_pool)
+        pool_insert(search, near);
 }
 
-/* Algorithm 5 under a predicate that `admissible` rows satisfied when counted. Leaves up to ef admissible rows in
- * scratch->results, a heap; returns false when the budget ran out, and the results are then void.
- * Requires a non-empty index, room for ef results and for CARAG_WIDEST_BEAM * ef (or all rows) in the beam. */
-bool carag_search_graph(const carag_index *index, carag_scratch *scratch, const float *query,
-                        const carag_predicate *predicate, size_t ef, uint64_t admissible, carag_effort *effort)
-{
-    const carag_dot_fn dot = carag_kernel_dot();
-    carag_near nearest = {carag_similarity(index, dot, query, index->entry_point), index->entry_point};
-    effort->distance_computations++;
-    for (uint32_t layer = index->max_level; layer > 0; layer--)
-        nearest = carag_greedy(index, scratch, query, nearest, layer, effort);
+/* ---------------------------------------------------------------- two hops */
 
-    layer_search search = {.index = index, .scratch = scratch, .predicate = predicate, .ef = ef};
+/* Point 3 of the essay: leave only admissible rows in the pool. */
+static void begin_crossing(graph_search *search)
+{
+    carag_scratch *scratch = search->scratch;
+    size_t kept = 0;
+    search->crosses = true;
+    for (size_t i = 0; i < search->count; i++)
+        if (passes(search, scratch->pool[i].node)) {
+            scratch->pool[kept] = scratch->pool[i];
+            scratch->expanded[kept++] = scratch->expanded[i];
+        }
+    search->count = kept < search->ef ? kept : search->ef;
+    search->width = search->ef;
+    search->next = 0;
+}
+
+/* Admissible rows not yet met that link to `row`, or to a row that fails and links to it; at most 2 M0. */
+static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_rows)
+{
+    const carag_view *view = search->reader->view;
+    const carag_graph *graph = &view->graph;
+    carag_scratch *scratch = search->scratch;
+    uint32_t *bridges = scratch->bridges;
+    size_t bridge_count = 0;
+    size_t count = 0;
+    uint64_t tests = 0;
+    const _Atomic(uint32_t) *links = carag_graph_links(graph, row, 0);
+    for (uint32_t i = 0; i < graph->M0; i++) {
+        const uint32_t link = link_at(view, links, i);
+        if (link == CARAG_NONE)
+            break;
+        if (carag_visited_has(&scratch->visited, link))
+            continue;
+        tests++;
+        if (passes(search, link)) {
+            carag_visited_insert(&scratch->visited, link);
+            out_rows[count++] = link;
+        } else if (carag_visited_insert(&scratch->crossed, link)) {
+            __builtin_prefetch((const void *)carag_graph_links(graph, link, 0));
+            bridges[bridge_count++] = link;
+        }
+    }
+    for (size_t b = 0; b < bridge_count; b++) {
+        links = carag_graph_links(graph, bridges[b], 0);
+        for (uint32_t i = 0; i < graph->M0 && count < graph->M0; i++) {
+            const uint32_t link = link_at(view, links, i);
+            if (link == CARAG_NONE)
+                break;
+            if (carag_visited_has(&scratch->visited, link))
+                continue;
+            tests++;
+            if (passes(search, link)) {
+                carag_visited_insert(&scratch->visited, link);
+                out_rows[count++] = link;
+            }
+        }
+    }
+    search->effort->tests += tests;
+    return count;
+}
+
+/* Algorithm 5 for a selection that is not empty. Leaves up to `most` admissible rows in scratch->found, a heap; returns
+ * false when `budget` distances were not enough, or when fewer than `least_rate` of the rows near the query pass: what
+ * was found is then void. Requires a non-empty index, and room for carag_sketch_room(most) found rows and
+ * ef * CARAG_WIDEST_BEAM, or all rows, in the pool. */
+bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                        size_t most, size_t ef, uint64_t budget, double least_rate, carag_effort *effort)
+{
+    const carag_graph *graph = &reader->view->graph;
+    graph_search search = {.reader = reader, .selection = selection, .kernel = carag_kernel_get(), .scratch = scratch,
+                           .effort = effort, .ef = ef, .room = carag_sketch_room(most)};
+    carag_near nearest = {0.0F, atomic_load_explicit(&graph->entry_point, memory_order_acquire)};
+    score_rows(&search, &nearest.node, 1);
+    nearest.similarity = scratch->scores[0];
+    carag_near entries[ENTRY_ROWS] = {nearest};
+    size_t entry_count = 1;
+    for (uint32_t layer = graph->levels[nearest.node]; layer > 1; layer--)
+        nearest = greedy(&search, nearest, layer);
+    if (graph->levels[nearest.node] > 0) {
+        entry_count = enter(&search, nearest);
+        memcpy(entries, scratch->pool, entry_count * sizeof *entries);
+        search.count = search.next = 0;
+    }
+
     search.tests = PRIOR_TESTS;
-    search.passed = PRIOR_TESTS * admissible / index->rows;
-    carag_heap *candidates = &scratch->candidates;
-    carag_heap *beam = &scratch->beam;
-    candidates->count = beam->count = scratch->results.count = 0;
-    adapt_beam(&search);
-    carag_visited_insert(&scratch->visited, nearest.node);
-    admit(&search, nearest);
+    search.passed = PRIOR_TESTS * selection->admissible / reader->rows;
+    scratch->found.count = 0;
+    adapt_width(&search);
+    for (size_t i = 0; i < entry_count; i++) {
+        carag_visited_insert(&scratch->visited, entries[i].node);
+        admit(&search, entries[i]);
+    }
 
     bool within_budget = true;
-    while (candidates->count > 0) {
-        adapt_beam(&search);
-        if (effort->ef < search.width)
-            effort->ef = search.width;
-        nearest = carag_heap_pop(candidates, CARAG_NEAREST_ON_TOP);
-        if (beam->count == search.width && carag_is_nearer(index->at.keys, beam->items[0], nearest))
+    for (;;) {
+        if (!search.crosses) {
+            adapt_width(&search);
+            if ((double)search.passed < TWO_HOP_RATE * (double)search.tests && scratch->found.count > 0)
+                begin_crossing(&search);
+        }
+        while (search.next < search.count && scratch->expanded[search.next])
+            search.next++;
+        if (search.next >= search.count)
             break;
-        if (effort->distance_computations >= admissible) {
+        if (effort->distance_computations + effort->tests / TESTS_A_DISTANCE >= budget ||
+            (search.tests > 4 * PRIOR_TESTS && (double)search.passed < least_rate * (double)search.tests)) {
             within_budget = false;
             break;
         }
-        const uint32_t count = gather_fresh(index, scratch, nearest.node, 0);
-        for (uint32_t i = 0; i < count; i++)
-            admit(&search, score_fresh(index, scratch, dot, query, i, count));
-        effort->distance_computations += count;
+        scratch->expanded[search.next] = 1;
+        const uint32_t row = scratch->pool[search.next].node;
+        const size_t count = search.crosses ? gather_across(&search, row, scratch->numbers)
+                                            : gather_fresh(reader->view, &scratch->visited, row, 0, scratch->numbers);
+        score_rows(&search, scratch->numbers, count);
+        for (size_t i = 0; i < count; i++)
+            admit(&search, (carag_near){scratch->scores[i], scratch->numbers[i]});
         effort->hops++;
     }
     carag_visited_clear(&scratch->visited);
-    return within_budget;
+    carag_visited_clear(&scratch->crossed);
+    if (!within_budget)
+        return false;
+    const size_t kept = scratch->found.count;
+    for (size_t i = 0; i < kept; i++)
+        scratch->kept[i] = (carag_near){INFINITY, scratch->found.items[i].node};
+    carag_rerank(reader, scratch, scratch->kept, kept, most, effort);
+    return true;
 }

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-static const carag_kernel *const kernels[] = {&carag_kernel_avx512, &carag_kernel_avx2, &carag_kernel_neon,
-                                              &carag_kernel_serial};
+static const carag_kernel *const kernels[] = {&carag_kernel_avx512_popcnt, &carag_kernel_avx512,
+                                              &carag_kernel_avx2, &carag_kernel_neon, &carag_kernel_serial};
 #define KERNEL_COUNT (sizeof kernels / sizeof *kernels)
 
 static _Atomic(const carag_kernel *) active;
@@ -21,10 +21,17 @@ static bool is_runnable(const carag_kernel *kernel)
         return false;
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    const bool popcnt = __builtin_cpu_supports("popcnt");
+    const bool avx512 = popcnt && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512vnni");
+    if (kernel == &carag_kernel_avx512_popcnt)
+        return avx512 && __builtin_cpu_supports("avx512vpopcntdq");
     if (kernel == &carag_kernel_avx512)
-        return __builtin_cpu_supports("avx512f");
+        return avx512;
     if (kernel == &carag_kernel_avx2)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return popcnt && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+               __builtin_cpu_supports("f16c");
 #endif
     return true;
 }
@@ -34,7 +41,8 @@ static carag_status find(const char *name, const carag_kernel **out_kernel, cara
     for (size_t i = 0; i < KERNEL_COUNT; i++)
         if (strcmp(name, kernels[i]->name) == 0) {
             if (!is_runnable(kernels[i]))
-                return carag_fail(out_fault, CARAG_BAD_KERNEL, 0, "this processor cannot run the kernel asked for");
+                return carag_fail(out_fault, CARAG_BAD_KERNEL, 0,
+                                  "this processor cannot run the kernel asked for");
             *out_kernel = kernels[i];
             return CARAG_OK;
         }
@@ -53,7 +61,7 @@ static carag_status choose(const carag_kernel **out_kernel, carag_fault *out_fau
     return CARAG_OK;
 }
 
-static carag_status resolve(const carag_kernel **out_kernel, carag_fault *out_fault)
+carag_status carag_kernel_resolve(const carag_kernel **out_kernel, carag_fault *out_fault)
 {
     const carag_kernel *kernel = atomic_load_explicit(&active, memory_order_acquire);
     if (!kernel) {
@@ -66,18 +74,14 @@ static carag_status resolve(const carag_kernel **out_kernel, carag_fault *out_fa
     return CARAG_OK;
 }
 
-carag_status carag_kernel_resolve(carag_dot_fn *out_dot, carag_fault *out_fault)
+const carag_kernel *carag_kernel_get(void)
 {
-    const carag_kernel *kernel;
-    const carag_status status = resolve(&kernel, out_fault);
-    if (status == CARAG_OK)
-        *out_dot = kernel->dot;
-    return status;
+    return atomic_load_explicit(&active, memory_order_acquire);
 }
 
 carag_dot_fn carag_kernel_dot(void)
 {
-    return atomic_load_explicit(&active, memory_order_acquire)->dot;
+    return carag_kernel_get()->dot;
 }
 
 size_t carag_kernel_count(void)
@@ -98,7 +102,7 @@ int carag_kernel_is_available(size_t which)
 carag_status carag_kernel_active(const char **out_name, carag_fault *out_fault)
 {
     const carag_kernel *kernel;
-    const carag_status status = resolve(&kernel, out_fault);
+    const carag_status status = carag_kernel_resolve(&kernel, out_fault);
     if (status == CARAG_OK)
         *out_name = kernel->name;
     return status;
@@ -115,9 +119,51 @@ carag_status carag_set_kernel(const char *name, carag_fault *out_fault)
 
 carag_status carag_dot(const float *a, const float *b, size_t n, float *out_dot, carag_fault *out_fault)
 {
-    carag_dot_fn dot;
-    const carag_status status = carag_kernel_resolve(&dot, out_fault);
+    const carag_kernel *kernel;
+    const carag_status status = carag_kernel_resolve(&kernel, out_fault);
     if (status == CARAG_OK)
-        *out_dot = dot(a, b, n);
+        *out_dot = kernel->dot(a, b, n);
     return status;
+}
+
+static uint32_t float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float bits_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+uint16_t carag_half(float value)
+{
+    const uint32_t bits = float_bits(value);
+    const uint32_t sign = bits >> 16 & 0x8000;
+    const uint32_t size = bits & 0x7FFFFFFF;
+    uint32_t half;
+    if (size > 0x7F800000) /* a NaN stays one, quiet, with what fits of its payload */
+        half = 0x7E00 | (size >> 13 & 0x3FF);
+    else if (size >= 0x47800000) /* 65536 and up; rounding carries what is just below there by itself */
+        half = 0x7C00;
+    else if (size < 0x38800000) /* below 2^-14 halves are multiples of 2^-24, the ulp of 0.5 */
+        half = float_bits(bits_float(size) + 0.5F) - float_bits(0.5F);
+    else /* rebias the exponent, add half an ulp less one if the last bit kept is even, and cut */
+        half = (size - ((uint32_t)112 << 23) + 0xFFF + (size >> 13 & 1)) >> 13;
+    return (uint16_t)(sign | half);
+}
+
+float carag_widen(uint16_t half)
+{
+    const uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+    const uint32_t size = half & 0x7FFF;
+    if (size >= 0x7C00) /* infinity and NaN, made quiet as processors do */
+        return bits_float(sign | 0x7F800000 | (size & 0x3FF ? 0x400000 | (size & 0x3FF) << 13 : 0));
+    if (size >= 0x400)
+        return bits_float(sign | ((size << 13) + ((uint32_t)112 << 23)));
+    return bits_float(sign | float_bits((float)size * 0x1p-24F)); /* subnormal: a normal float, or zero */
 }

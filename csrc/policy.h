@@ -11,16 +11,19 @@
  *      version 0 (unlabelled)              any        any          no
  *      quarantine or tombstone             any        any          no
  *
- * The time window is the same test's second half: public_at <= as_of. CARAG_NEVER_PUBLIC is above every
- * as_of a predicate may carry.
+ * The terms are the same test's second half: public_at <= as_of < expires_at, and the rule about entities.
+ * CARAG_NEVER_PUBLIC is above every as_of a predicate may carry.
  */
 #ifndef CARAG_POLICY_H
 #define CARAG_POLICY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "carag.h"
+#include "hash.h"
 
 #define CARAG_VERSION_WORD ((uint32_t)1 << 27)
 #define CARAG_VERSION_BITS ((uint32_t)7 << 27)
@@ -28,22 +31,87 @@
 #define CARAG_TOMBSTONE ((uint32_t)1 << 31)
 #define CARAG_CONTROL (CARAG_VERSION_BITS | CARAG_QUARANTINE | CARAG_TOMBSTONE)
 
-/* Whether a row may be emitted. The caller loads the word; at emission, with acquire order. */
-static inline bool carag_is_admissible(const carag_predicate *predicate, uint32_t word, uint32_t public_at)
+/* When a row is public, and about whom. Unlike its word, they are fixed for the life of the row. */
+typedef struct carag_terms {
+    uint32_t public_at, expires_at, entity;
+} carag_terms;
+
+#define CARAG_SIEVE_BITS 32768
+
+/* A predicate ready to be asked many times: its entities also as a sieve, one bit a hash, so that a list of a
+ * thousand costs one load for an entity that is not in it. */
+typedef struct carag_test {
+    const carag_predicate *predicate;
+    uint64_t sieve[CARAG_SIEVE_BITS / 64];
+} carag_test;
+
+static inline uint32_t carag_sieve_bit(uint32_t entity)
 {
-    if (public_at > predicate->as_of)
+    return (uint32_t)(carag_mix(entity) % CARAG_SIEVE_BITS);
+}
+
+static inline void carag_test_init(carag_test *test, const carag_predicate *predicate)
+{
+    test->predicate = predicate;
+    if (predicate->entity_rule == CARAG_ANY_ENTITY)
+        return;
+    memset(test->sieve, 0, sizeof test->sieve);
+    for (size_t i = 0; i < predicate->entity_count; i++) {
+        const uint32_t bit = carag_sieve_bit(predicate->entities[i]);
+        test->sieve[bit / 64] |= (uint64_t)1 << (bit % 64);
+    }
+}
+
+static inline bool carag_is_listed(const carag_test *test, uint32_t entity)
+{
+    const uint32_t bit = carag_sieve_bit(entity);
+    if ((test->sieve[bit / 64] >> (bit % 64) & 1) == 0)
         return false;
+    const uint32_t *entities = test->predicate->entities;
+    size_t low = 0;
+    size_t high = test->predicate->entity_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (entities[middle] < entity)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < test->predicate->entity_count && entities[low] == entity;
+}
+
+static inline bool carag_word_passes(const carag_predicate *predicate, uint32_t word)
+{
     for (uint32_t i = 0; i < predicate->pair_count; i++)
         if ((word & predicate->pairs[i].mask) == predicate->pairs[i].value)
             return true;
     return false;
 }
 
+static inline bool carag_terms_pass(const carag_test *test, carag_terms terms)
+{
+    const carag_predicate *predicate = test->predicate;
+    if (terms.public_at > predicate->as_of || terms.expires_at <= predicate->as_of)
+        return false;
+    return predicate->entity_rule == CARAG_ANY_ENTITY ||
+           carag_is_listed(test, terms.entity) == (predicate->entity_rule == CARAG_ONLY_ENTITIES);
+}
+
+/* Whether a row may be emitted. The caller loads the word; at emission, with acquire order. */
+static inline bool carag_is_admissible(const carag_test *test, uint32_t word, carag_terms terms)
+{
+    return carag_word_passes(test->predicate, word) && carag_terms_pass(test, terms);
+}
+
 /* Whether a predicate is closed by default: each pair tests every control bit, against a live labelled word. */
 static inline bool carag_predicate_is_closed(const carag_predicate *predicate)
 {
-    if (predicate->pair_count > CARAG_MAX_PAIRS || predicate->as_of == CARAG_NEVER_PUBLIC)
+    if (predicate->pair_count > CARAG_MAX_PAIRS || predicate->as_of == CARAG_NEVER_PUBLIC ||
+        predicate->entity_rule > CARAG_NOT_ENTITIES)
         return false;
+    for (size_t i = 1; predicate->entity_rule != CARAG_ANY_ENTITY && i < predicate->entity_count; i++)
+        if (predicate->entities[i - 1] >= predicate->entities[i])
+            return false;
     for (uint32_t i = 0; i < predicate->pair_count; i++) {
         const carag_pair pair = predicate->pairs[i];
         if ((pair.mask & CARAG_CONTROL) != CARAG_CONTROL ||

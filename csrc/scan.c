@@ -1,31 +1,121 @@
-/* scan.c - the exact search: every admissible row, no other, and the k nearest of them.
+/* scan.c - the exact plans: every admissible row is looked at, no other, and the answer is that of float32.
  *
- * The oracle of the graph, the plan for small admissible sets, and where every graph search ends that costs too
- * much or finds too little. It reads the words of all rows (4 bytes each) and the vectors of admissible rows
- * only, so its answer does not depend on what the others hold.
+ *   1. The eight-bit code of each admissible row gives its score up to a bound that codes.c proves, so an upper and a
+ *      lower bound. The most-th best lower bound so far is a floor: a row whose upper bound lies below it cannot be
+ *      among the `most` best, whatever its vector says.
+ *   2. Rows not ruled out are scored over what is kept of their vectors; those are the answer.
+ *
+ * A code is a quarter of a float32 vector, and few rows come to step 2 (their number is in the statistics), so this
+ * reads about a quarter of what a plain scan reads and returns the same bits. Where most rows would be kept anyway
+ * (few admissible, or all wanted) step 1 is left out.
+ *
+ * Nothing of an inadmissible row is read but its word, and its terms; codes and scores depend on their own row alone. So
+ * the answer is a function of the admissible rows: this is the certified plan, too.
  */
 #include "carag_internal.h"
 
-uint64_t carag_count_admissible(const carag_index *index, const carag_predicate *predicate)
+#include <math.h>
+
+#define DIRECT_FACTOR 2 /* with fewer admissible rows than so many times those wanted, step 1 does not pay */
+#define DIRECT_ROWS 32
+#define AHEAD 3         /* vectors fetched before they are scored */
+
+#define LENGTH 1.001F   /* more than any kept or query vector is long */
+
+static void prefetch_vector(const carag_index *index, const carag_view *view, uint32_t row)
 {
-    uint64_t admissible = 0;
-    for (uint32_t node = 0; node < index->rows; node++)
-        admissible += carag_is_open(index, predicate, node, memory_order_relaxed);
-    return admissible;
+    const char *line = (const char *)view->vectors + (size_t)row * index->vector_bytes;
+    for (size_t offset = 0; offset < index->vector_bytes && offset < 1024; offset += 64)
+        __builtin_prefetch(line + offset); /* the hardware streams the rest */
 }
 
-/* Leave the `limit` nearest admissible rows in results, a heap. Requires room for them; limit > 0. */
-void carag_scan(const carag_index *index, carag_heap *results, const float *query,
-                const carag_predicate *predicate, size_t limit, carag_effort *effort)
+bool carag_is_direct(uint64_t admissible, size_t most)
 {
-    const carag_dot_fn dot = carag_kernel_dot();
-    results->count = 0;
-    for (uint32_t node = 0; node < index->rows; node++) {
-        if (!carag_is_open(index, predicate, node, memory_order_relaxed))
+    return admissible <= DIRECT_FACTOR * (uint64_t)most + DIRECT_ROWS;
+}
+
+/* Score rows over their kept vectors, keep the `most` best in scratch->found, passing over those whose upper bound
+ * says that they cannot enter. */
+void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const carag_near *uppers, size_t count,
+                  size_t most, carag_effort *effort)
+{
+    const carag_kernel *kernel = carag_kernel_get();
+    carag_heap *found = &scratch->found;
+    found->count = 0;
+    for (size_t i = 0; i < count && i < AHEAD; i++)
+        prefetch_vector(reader->index, reader->view, uppers[i].node);
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            prefetch_vector(reader->index, reader->view, uppers[i + AHEAD].node);
+        if (found->count == most && uppers[i].similarity < found->items[0].similarity)
             continue;
-        const carag_near near = {carag_similarity(index, dot, query, node), node};
-        if (carag_heap_accepts(results, limit, near))
-            carag_heap_keep(results, limit, near);
+        const float score = carag_ordered(
+            carag_score(reader->index, reader->view, kernel, scratch->query.unit, scratch->vector, uppers[i].node));
+        const carag_near near = {score, uppers[i].node};
         effort->distance_computations++;
+        if (carag_heap_accepts(found, most, near))
+            carag_heap_keep(found, most, near);
     }
+}
+
+/* The k-th best lower bound: a bounded heap of them, in which row numbers only break ties. */
+static void raise_floor(carag_heap *lowers, size_t most, carag_near lower)
+{
+    if (carag_heap_accepts(lowers, most, lower))
+        carag_heap_keep(lowers, most, lower);
+}
+
+/* Step 1 for one block: append the rows not ruled out to scratch->kept. */
+static size_t bound_block(const carag_reader *reader, carag_scratch *scratch, const uint32_t *rows, size_t count,
+                          size_t most, size_t kept)
+{
+    const carag_codes *codes = &reader->view->codes;
+    const carag_query *query = &scratch->query;
+    carag_heap *lowers = &scratch->found;
+    /* Float32 rounding of the kept score (a fold over dim / 64 steps and six levels) and of the lines below. */
+    const float rounding = (float)(reader->index->params.dim / CARAG_LANES + 32) * 0x1p-23F;
+    const float fixed = query->error * LENGTH + rounding;
+    carag_kernel_get()->dot8(codes->bytes, codes->stride, rows, count, query->codes, codes->stride, scratch->dots);
+    float floor = lowers->count == most ? lowers->items[0].similarity : -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t row = rows[i];
+        const float score = query->scale * codes->scales[row] * (float)scratch->dots[i];
+        const float bound = codes->errors[row] * (LENGTH + query->error) + fixed;
+        if (score + bound < floor)
+            continue;
+        scratch->kept[kept++] = (carag_near){score + bound, row};
+        raise_floor(lowers, most, (carag_near){carag_ordered(score - bound), row});
+        if (lowers->count == most)
+            floor = lowers->items[0].similarity;
+    }
+    return kept;
+}
+
+/* Leave the `most` nearest admissible rows in scratch->found, a heap. Requires room for them; most > 0. */
+void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t most,
+                      carag_effort *effort)
+{
+    const carag_kernel *kernel = carag_kernel_get();
+    const bool is_direct = carag_is_direct(selection->admissible, most);
+    carag_walk walk = carag_walk_begin(reader, selection);
+    size_t kept = 0;
+    scratch->found.count = 0;
+    for (size_t count; (count = carag_walk_next(&walk, kernel, scratch->numbers)) > 0;) {
+        if (is_direct) {
+            for (size_t i = 0; i < count; i++)
+                scratch->kept[kept++] = (carag_near){INFINITY, scratch->numbers[i]};
+            continue;
+        }
+        kept = bound_block(reader, scratch, scratch->numbers, count, most, kept);
+        effort->distance_computations += count;
+    }
+    if (!is_direct && scratch->found.count == most) {
+        const float floor = scratch->found.items[0].similarity;
+        size_t left = 0;
+        for (size_t i = 0; i < kept; i++)
+            if (!(scratch->kept[i].similarity < floor))
+                scratch->kept[left++] = scratch->kept[i];
+        kept = left;
+    }
+    carag_rerank(reader, scratch, scratch->kept, kept, most, effort);
 }

@@ -1,17 +1,13 @@
 /* search.c - one call, many queries: choose a plan, run it, emit.
  *
- * Planner. The admissible rows are counted exactly first, one pass over words and times. None: the answer is
- * empty and nothing is searched. Otherwise, for CARAG_PLAN_AUTO, the cheaper of
- *      scan    admissible
- *      graph   GRAPH_COST x (BASE + PER_EF x beam), at most the rows there are
- * in distance computations, where beam = ef / share admissible is what the graph would widen to. The constants
- * are measured (bench/ann/recall.py; csrc/README.md says on what): a graph distance costs more than a scanned
- * one, because it is a cache miss, and carries the heaps with it.
+ * The classes are asked first, so the number of admissible rows is known exactly before anything is searched. None: the
+ * answer is empty. Otherwise the plan asked for, or for CARAG_PLAN_AUTO the cheapest (plan.c).
  *
  * Rules that hold for every plan
- *   all         a search that wants every admissible row is the scan: no graph can touch fewer rows
- *   budget      a graph search that has computed `admissible` distances becomes the scan
- *   fill        a graph search with fewer than min(k, admissible) rows becomes the scan
+ *   all         a search that wants every admissible row is exact: no graph can touch fewer rows
+ *   budget      a graph search that has computed `admissible` distances becomes the exact one; where the graph was
+ *               chosen as the cheapest, what it may spend is the cost of the scan, and that is what it becomes
+ *   fill        a search that ends with fewer than min(k, admissible) rows becomes the exact one
  *   emission    a row's word is read again, with acquire order, as the row is written to the answer; a row closed
  *               meanwhile is dropped, and a scan that dropped one is run again, so that no row that was
  *               admissible all along is missed for it
@@ -22,117 +18,149 @@
 #include "carag_internal.h"
 
 #include <math.h>
-#include <string.h>
-
-#define GRAPH_COST 1.5
-#define GRAPH_BASE 500.0
-#define GRAPH_PER_EF 20.0
 
 /* Scans repeated because a relabel closed a row under them. Each needs a fresh relabel in the few microseconds
  * before emission; the bound only keeps a hostile writer from holding a reader for ever. */
 #define EMISSION_ROUNDS 64
 
+/* Of the share of admissible rows: what a graph search that nobody asked for must find near the query. */
+#define LEAST_SHARE 0.5
+
 /* What one call works with; query q writes row q of the results. */
 typedef struct search_call {
-    const carag_index *index;
-    const carag_predicate *predicate;
-    carag_scratch scratch;
-    size_t k;      /* columns of the results */
+    carag_reader reader;
+    carag_selection selection;
+    const float *queries;
+    const carag_search_params *params;
     size_t wanted; /* min(k, admissible): what an answer must reach */
     size_t most;   /* min(k, rows): what it may hold */
     size_t ef;     /* for the graph: at least wanted, at most the rows there are */
-    uint64_t admissible;
-    carag_plan plan; /* EXACT or GRAPH */
+    carag_plan plan;
+    carag_why why;
+    carag_scratch **scratches; /* one a worker */
     carag_results *out;
 } search_call;
 
-static carag_plan cheaper_plan(const carag_index *index, uint64_t admissible, size_t ef)
-{
-    const double rows = index->rows;
-    const double widened = (double)ef * rows / (double)admissible;
-    const double beam = fmin(widened, (double)ef * CARAG_WIDEST_BEAM);
-    const double graph = GRAPH_COST * fmin(GRAPH_BASE + GRAPH_PER_EF * beam, rows);
-    return graph < (double)admissible ? CARAG_PLAN_GRAPH : CARAG_PLAN_EXACT;
-}
-
 /* Write the nearest results that are still admissible; returns how many, out_dropped says if any was not. */
-static size_t emit(const search_call *call, size_t q, bool *out_dropped)
+static size_t emit(const search_call *call, carag_scratch *scratch, size_t q, bool *out_dropped)
 {
-    carag_heap results = call->scratch.results;
-    int64_t *keys = call->out->keys + q * call->k;
-    float *similarities = call->out->similarities + q * call->k;
+    carag_heap *found = &scratch->found;
+    int64_t *keys = call->out->keys + q * call->params->k;
+    float *similarities = call->out->similarities + q * call->params->k;
     size_t count = 0;
-    carag_heap_sort(&results);
+    carag_heap_sort(found);
     *out_dropped = false;
-    for (size_t i = 0; i < results.count && count < call->most; i++) {
-        const carag_near near = results.items[i];
-        if (!carag_is_open(call->index, call->predicate, near.node, memory_order_acquire)) {
+    for (size_t i = 0; i < found->count && count < call->most; i++) {
+        const carag_near near = found->items[i];
+        if (!carag_is_open(&call->reader, &call->selection.test, near.node, memory_order_acquire)) {
             *out_dropped = true;
             continue;
         }
-        keys[count] = call->index->at.keys[near.node];
+        keys[count] = call->reader.view->keys[near.node];
         similarities[count++] = near.similarity;
     }
     return count;
 }
 
-static size_t run_scan(search_call *call, size_t q, carag_effort *effort)
+static size_t run_scan(const search_call *call, carag_scratch *scratch, size_t q, carag_plan plan, carag_effort *effort)
 {
     bool dropped = true;
     size_t count = 0;
     for (int round = 0; dropped && round < EMISSION_ROUNDS; round++) {
-        carag_scan(call->index, &call->scratch.results, call->scratch.query, call->predicate, call->most, effort);
-        count = emit(call, q, &dropped);
+        if (plan == CARAG_PLAN_SCAN)
+            carag_scan_sketch(&call->reader, &call->selection, scratch, call->most, effort);
+        else
+            carag_scan_exact(&call->reader, &call->selection, scratch, call->most, effort);
+        count = emit(call, scratch, q, &dropped);
     }
+    return count;
+}
+
+static size_t run_graph(const search_call *call, carag_scratch *scratch, size_t q, carag_effort *effort,
+                        carag_why *out_why)
+{
+    const bool may_fall_back = !call->params->no_fallback;
+    if (call->wanted == call->selection.admissible && may_fall_back) {
+        *out_why = CARAG_WHY_ALL;
+        return 0;
+    }
+    const bool is_chosen = call->why == CARAG_WHY_CHEAPEST;
+    const uint64_t cost = is_chosen ? carag_plan_budget(call->reader.view, call->out->nanoseconds)
+                                    : call->selection.admissible;
+    const double share = (double)call->selection.admissible / (double)call->reader.rows;
+    if (!carag_search_graph(&call->reader, &call->selection, scratch, call->most, call->ef,
+                            may_fall_back ? cost : UINT64_MAX, is_chosen ? LEAST_SHARE * share : 0.0, effort)) {
+        *out_why = CARAG_WHY_BUDGET;
+        return 0;
+    }
+    bool dropped;
+    const size_t count = emit(call, scratch, q, &dropped);
+    if (count < call->wanted && may_fall_back)
+        *out_why = CARAG_WHY_FILL;
     return count;
 }
 
 static void blank(const search_call *call, size_t q, size_t count)
 {
-    for (size_t i = count; i < call->k; i++) {
-        call->out->keys[q * call->k + i] = -1;
-        call->out->similarities[q * call->k + i] = -INFINITY;
+    for (size_t i = count; i < call->params->k; i++) {
+        call->out->keys[q * call->params->k + i] = -1;
+        call->out->similarities[q * call->params->k + i] = -INFINITY;
     }
 }
 
-/* The query is in scratch.query. */
-static void answer(search_call *call, size_t q)
+static void answer(void *context, size_t q, uint32_t worker)
 {
+    const search_call *call = context;
+    carag_scratch *scratch = call->scratches[worker];
+    const carag_index *index = call->reader.index;
     carag_effort effort = {0};
     carag_plan ran = call->plan;
+    carag_why why = call->why;
     size_t count = 0;
-    if (call->plan == CARAG_PLAN_GRAPH) {
-        bool dropped;
-        if (call->wanted < call->admissible &&
-            carag_search_graph(call->index, &call->scratch, call->scratch.query, call->predicate, call->ef,
-                               call->admissible, &effort))
-            count = emit(call, q, &dropped);
-        if (count < call->wanted)
-            ran = CARAG_PLAN_EXACT;
+    if (why != CARAG_WHY_NOTHING) {
+        carag_normalise(call->queries + q * index->params.dim, index->params.dim, scratch->query.unit, q, NULL);
+        carag_query_encode(index, &call->reader.view->codes, &scratch->query);
+        if (ran == CARAG_PLAN_GRAPH) {
+            count = run_graph(call, scratch, q, &effort, &why);
+            if (why != call->why)
+                ran = why == CARAG_WHY_BUDGET && call->why == CARAG_WHY_CHEAPEST ? CARAG_PLAN_SCAN : CARAG_PLAN_EXACT;
+        }
+        if (ran == CARAG_PLAN_SCAN) {
+            count = run_scan(call, scratch, q, ran, &effort);
+            if (count < call->wanted) {
+                why = CARAG_WHY_FILL;
+                ran = CARAG_PLAN_EXACT;
+            }
+        }
+        if (ran == CARAG_PLAN_EXACT || ran == CARAG_PLAN_CERTIFIED)
+            count = run_scan(call, scratch, q, ran, &effort);
     }
-    if (call->wanted > 0 && ran == CARAG_PLAN_EXACT)
-        count = run_scan(call, q, &effort);
     blank(call, q, count);
     call->out->counts[q] = (int64_t)count;
+    call->out->estimates[q] = (int64_t)effort.estimates;
     call->out->distance_computations[q] = (int64_t)effort.distance_computations;
     call->out->hops[q] = (int64_t)effort.hops;
     call->out->ef[q] = (int64_t)effort.ef;
     call->out->plans[q] = (uint8_t)ran;
-    call->out->fallbacks[q] = ran != call->plan;
+    call->out->whys[q] = (uint8_t)why;
 }
+
+/* ---------------------------------------------------------------- verifying */
 
 static carag_status verify(const carag_index *index, const float *queries, size_t nq,
                            const carag_predicate *predicate, const carag_search_params *params,
                            carag_fault *out_fault)
 {
     if (!carag_predicate_is_closed(predicate))
-        return carag_fail(out_fault, CARAG_BAD_PREDICATE, 0, "every pair must test the five control bits");
+        return carag_fail(out_fault, CARAG_BAD_PREDICATE, 0, CARAG_CLOSED_PREDICATE);
     if (params->k < 1)
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "k must be 1 or more");
-    if (params->ef_search < 1 || params->ef_search > CARAG_MAX_EF)
-        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "ef_search must be 1 to 1048576");
-    if (params->plan != CARAG_PLAN_AUTO && params->plan != CARAG_PLAN_EXACT && params->plan != CARAG_PLAN_GRAPH)
+    if (params->ef_search > CARAG_MAX_EF)
+        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "ef_search must be 0 to 1048576");
+    if ((unsigned)params->plan >= CARAG_PLANS)
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "no such plan");
+    if (params->threads < 1 || params->threads > CARAG_MAX_THREADS)
+        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "threads must be 1 to 1024");
     for (size_t q = 0; q < nq; q++) {
         const carag_status status = carag_normalise(queries + q * index->params.dim, index->params.dim, NULL, q,
                                                     out_fault);
@@ -147,6 +175,42 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* The plan of the call, and why. */
+static void decide(search_call *call)
+{
+    const carag_selection *selection = &call->selection;
+    const carag_view *view = call->reader.view;
+    const size_t asked = call->params->ef_search ? call->params->ef_search : view->costs.ef;
+    call->wanted = selection->is_exact ? smaller(call->params->k, (size_t)selection->admissible) : 0;
+    call->most = smaller(call->params->k, call->reader.rows);
+    call->ef = smaller(call->wanted > asked ? call->wanted : asked, call->reader.rows);
+    call->plan = call->params->plan;
+    call->why = CARAG_WHY_ASKED;
+    if (selection->is_exact && selection->admissible == 0) {
+        call->why = CARAG_WHY_NOTHING;
+        call->plan = call->plan == CARAG_PLAN_CERTIFIED ? CARAG_PLAN_CERTIFIED : CARAG_PLAN_EXACT;
+    } else if (!selection->is_exact && call->plan != CARAG_PLAN_CERTIFIED) {
+        call->plan = CARAG_PLAN_EXACT; /* how much there is to find is not known: nothing but a full look will do */
+    } else if (call->plan == CARAG_PLAN_AUTO) {
+        call->plan = carag_plan_choose(view, call->reader.rows, selection->admissible, call->most, call->ef,
+                                       call->out->nanoseconds);
+        call->why = CARAG_WHY_CHEAPEST;
+    } else if (call->plan == CARAG_PLAN_SCAN && carag_is_direct(selection->admissible, carag_sketch_room(call->most))) {
+        call->plan = CARAG_PLAN_EXACT; /* an estimate would keep them all */
+        call->why = CARAG_WHY_ALL;
+    }
+}
+
+static carag_status take_scratches(search_call *call, const carag_room *room, uint32_t threads)
+{
+    for (uint32_t worker = 1; worker < threads; worker++) {
+        call->scratches[worker] = carag_scratch_take(call->reader.index, call->reader.view, room);
+        if (!call->scratches[worker])
+            return CARAG_NO_MEMORY;
+    }
+    return CARAG_OK;
+}
+
 carag_status carag_index_search(carag_index *index, const float *queries, size_t nq,
                                 const carag_predicate *predicate, const carag_search_params *params,
                                 carag_results *results, carag_fault *out_fault)
@@ -154,44 +218,69 @@ carag_status carag_index_search(carag_index *index, const float *queries, size_t
     carag_status status = verify(index, queries, nq, predicate, params, out_fault);
     if (status != CARAG_OK)
         return status;
-    pthread_rwlock_rdlock(&index->lock);
-    search_call call = {.index = index, .predicate = predicate, .k = params->k, .out = results};
-    call.admissible = carag_count_admissible(index, predicate);
-    call.wanted = smaller(params->k, (size_t)call.admissible);
-    call.most = smaller(params->k, index->rows);
-    call.ef = smaller(call.wanted > params->ef_search ? call.wanted : params->ef_search, index->rows);
-    call.plan = params->plan;
-    if (call.wanted == 0)
-        call.plan = CARAG_PLAN_EXACT;
-    else if (call.plan == CARAG_PLAN_AUTO)
-        call.plan = cheaper_plan(index, call.admissible, call.ef);
-
-    const size_t beam = call.plan == CARAG_PLAN_GRAPH ? smaller(call.ef * CARAG_WIDEST_BEAM, index->rows) : 0;
-    const size_t room = call.plan == CARAG_PLAN_GRAPH && call.ef > call.most ? call.ef : call.most;
-    status = carag_scratch_init(&call.scratch, index, call.plan == CARAG_PLAN_GRAPH ? index->rows : 0, beam, room);
-    if (status != CARAG_OK) {
-        carag_fail(out_fault, status, 0, "");
+    const uint32_t threads = nq < params->threads ? (nq ? (uint32_t)nq : 1) : params->threads;
+    carag_scratch *alone[1] = {NULL};
+    search_call call = {.reader = carag_read_begin(index), .queries = queries, .params = params, .out = results};
+    const carag_view *view = call.reader.view;
+    const size_t most = smaller(params->k, call.reader.rows);
+    const size_t ef = smaller(params->k > params->ef_search ? params->k : params->ef_search, call.reader.rows);
+    const bool may_walk = params->plan == CARAG_PLAN_AUTO || params->plan == CARAG_PLAN_GRAPH;
+    const carag_room room = {
+        .pool = may_walk ? smaller((ef > view->costs.ef ? ef : view->costs.ef) * CARAG_WIDEST_BEAM, view->capacity) : 0,
+        .found = carag_sketch_room(most),
+        .classes = atomic_load_explicit(&view->catalog->count, memory_order_acquire) + CARAG_SPARE_CLASSES,
+    };
+    call.scratches = threads == 1 ? alone : carag_allocate_zeroed(threads, sizeof *call.scratches);
+    if (call.scratches)
+        call.scratches[0] = carag_scratch_take(index, view, &room);
+    if (!call.scratches || !call.scratches[0] || take_scratches(&call, &room, threads) != CARAG_OK) {
+        status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
         goto done;
     }
-    results->admissible = call.admissible;
-    results->rows = index->live;
-    for (size_t q = 0; q < nq; q++) {
-        carag_normalise(queries + q * index->params.dim, index->params.dim, call.scratch.query, q, NULL);
-        answer(&call, q);
-    }
-    carag_scratch_destroy(&call.scratch);
+    carag_test_init(&call.selection.test, predicate);
+    call.selection.classes = call.scratches[0]->classes;
+    call.selection.room = call.scratches[0]->room.classes;
+    carag_select(&call.reader, &call.selection);
+    for (int plan = 0; plan < CARAG_PLANS; plan++)
+        results->nanoseconds[plan] = 0.0;
+    decide(&call);
+    results->admissible = call.selection.admissible;
+    results->classes = call.selection.count;
+    results->rows = atomic_load_explicit(&index->live, memory_order_relaxed);
+    if (threads == 1)
+        for (size_t q = 0; q < nq; q++)
+            answer(&call, q, 0);
+    else
+        carag_parallel(threads, nq, answer, &call);
 done:
-    pthread_rwlock_unlock(&index->lock);
+    for (uint32_t worker = 0; call.scratches && worker < threads; worker++)
+        carag_scratch_give(index, call.scratches[worker]);
+    if (call.scratches != alone)
+        carag_release(call.scratches);
+    carag_read_end(&call.reader);
     return status;
+}
+
+/* One by one, where the classes would not hold still: a word changes at once, so no row is missed on its way from one
+ * admissible class to another. */
+static uint64_t count_rows(const carag_reader *reader, const carag_test *test)
+{
+    uint64_t count = 0;
+    for (uint32_t row = 0; row < reader->rows; row++)
+        count += carag_is_open(reader, test, row, memory_order_relaxed);
+    return count;
 }
 
 carag_status carag_index_count(carag_index *index, const carag_predicate *predicate, uint64_t *out_admissible,
                                carag_fault *out_fault)
 {
     if (!carag_predicate_is_closed(predicate))
-        return carag_fail(out_fault, CARAG_BAD_PREDICATE, 0, "every pair must test the five control bits");
-    pthread_rwlock_rdlock(&index->lock);
-    *out_admissible = carag_count_admissible(index, predicate);
-    pthread_rwlock_unlock(&index->lock);
+        return carag_fail(out_fault, CARAG_BAD_PREDICATE, 0, CARAG_CLOSED_PREDICATE);
+    const carag_reader reader = carag_read_begin(index);
+    carag_selection selection = {.classes = NULL};
+    carag_test_init(&selection.test, predicate);
+    carag_select(&reader, &selection);
+    *out_admissible = selection.is_exact ? selection.admissible : count_rows(&reader, &selection.test);
+    carag_read_end(&reader);
     return CARAG_OK;
 }

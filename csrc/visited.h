@@ -30,6 +30,11 @@ static inline bool carag_visited_insert(carag_visited *visited, uint32_t node)
     return true;
 }
 
+static inline bool carag_visited_has(const carag_visited *visited, uint32_t node)
+{
+    return (visited->bits[node / 64] >> (node % 64) & 1) != 0;
+}
+
 static inline void carag_visited_clear(carag_visited *visited)
 {
     while (visited->touched_count > 0)

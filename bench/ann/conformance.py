@@ -1,13 +1,16 @@
-"""Random cases of (index, words, masks, query), every plan, every kernel, judged by an oracle outside the core.
+"""Random searches by every plan, judged by an oracle outside the core.
 
 ::
 
-    python -m bench.ann.conformance --cases 100000 --large 1000 --out bench/ann/results/conformance.json
+    python -m bench.ann.conformance --full --out bench/ann/results/conformance.json
+    python -m bench.ann.conformance --certified --out bench/ann/results/certified.json
+    python -m bench.ann.conformance --concurrent 200000
 
-A case is a fresh index: its dimension, size, graph parameters, vectors (clusters, duplicates, wild lengths),
-words (few classes, Zipf, all distinct; unlabelled and quarantined rows among them), release times, and a history
-of relabels, deletes and returns; then one query under one policy, asked with every plan and every kernel this
-machine can run, as of two instants. Case ``i`` of a seed is the same on every machine.
+Three runs. The first asks random worlds (``bench.ann.worlds``) random questions, after every change to them: each
+plan must be complete, admissible and true, exact plans must find the nearest, and no kernel, thread count or batch
+may change a byte. The second builds each world twice, the second time with its inadmissible rows removed, replaced or
+permuted: a certified answer must be the same, byte for byte. The third (``bench.ann.concurrency``) searches while
+others write.
 """
 
 from __future__ import annotations
@@ -17,229 +20,241 @@ import json
 import platform
 import time
 from collections import Counter
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.ann.oracle import VIOLATIONS, Rows, judge, truth
-from carag.index import Index, Plan, kernels
-from carag.policy import NEVER, QUARANTINE, Mask, Policy, policy_word
+from bench.ann import concurrency
+from bench.ann.oracle import VIOLATIONS, Rows, admits, judge, truth
+from bench.ann.worlds import AS_OF, World, draw_columns, draw_policy, draw_queries, draw_vectors
+from carag.index import DType, Index, Plan, kernels
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-__all__ = ["Case", "Outcome", "cpu_name", "make_case", "run"]
+    from carag.index import SearchResult
+    from carag.policy import Policy
 
-_SMALL_ROWS: Final = (0, 80)
-_MEDIUM_ROWS: Final = (200, 800)
-_LARGE_ROWS: Final = (2_000, 6_000)
+__all__ = ["Outcome", "cpu_name", "run", "run_certified"]
+
+FULL_WORLDS: Final = 21_000
+"""Enough for 10^5 pairs of (index, policy) and 10^7 searches."""
+LARGE_SHARE: Final = 100
+"""One world in so many has 2,000 rows or more."""
+CERTIFIED_WORLDS: Final = 100_000
+
+_QUERIES: Final = 20
+_EXACT: Final = (Plan.EXACT, Plan.CERTIFIED)
+_MAY_BECOME: Final = {
+    Plan.AUTO: {Plan.EXACT, Plan.SCAN, Plan.GRAPH},
+    Plan.EXACT: {Plan.EXACT},
+    Plan.SCAN: {Plan.SCAN, Plan.EXACT},
+    Plan.GRAPH: {Plan.GRAPH, Plan.EXACT},
+    Plan.CERTIFIED: {Plan.CERTIFIED},
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One index with its history, and one question."""
-
-    index: Index
-    rows: Rows
-    query: NDArray[np.float64]
-    policy: Policy
-    k: int
-    ef_search: int | None
-    as_of: int
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
     """What a run found."""
 
-    cases: int
-    large: int
-    searches: int
-    violations: dict[str, int]
-    plans: dict[str, int]
+    worlds: int = 0
+    pairs: int = 0
+    """Distinct (state of an index, policy) asked about."""
+    searches: int = 0
+    violations: Counter[str] = field(default_factory=Counter)
+    plans: Counter[str] = field(default_factory=Counter)
     """Searches by the plan that made the answer."""
-    fallbacks: int
-    empty: int
+    changes: Counter[str] = field(default_factory=Counter)
+    fallbacks: int = 0
+    empty: int = 0
     """Searches that admitted nothing."""
-    first: str
+    first: str = ""
     """The first violation, with what repeats it; empty when there is none."""
 
+    def blame(self, what: str, where: str) -> None:
+        """Record one violation."""
+        self.violations[what] += 1
+        self.first = self.first or f"{where}: {what}"
 
-def make_case(seed: int, number: int, *, large: bool) -> Case:
-    """Make case ``number`` of a seed."""
-    rng = np.random.default_rng([seed, number, large])
-    # One small case in ten is big enough for graph searches that end before the exact scan would.
-    some = _MEDIUM_ROWS if rng.random() < 0.1 else _SMALL_ROWS
-    n = int(rng.integers(*(_LARGE_ROWS if large else some)))
-    dim = int(rng.integers(1, 65 if large else 131))
-    index = Index(
-        dim,
-        M=int(rng.choice([8, 16] if large else [2, 3, 4, 8, 16, 32])),
-        ef_construction=int(rng.choice([20, 40] if large else [1, 5, 20, 60])),
-        seed=number,
+
+# ---------------------------------------------------------------- every plan against the oracle
+
+
+def run(*, worlds: int, seed: int, progress: bool = False) -> Outcome:
+    """Ask ``worlds`` random worlds, one in a hundred of them with 2,000 rows or more."""
+    outcome = Outcome()
+    for number in range(worlds):
+        rng = np.random.default_rng([seed, number])
+        world = _draw_world(rng, number)
+        here = f"world {number} of seed {seed}"
+        for _ in range(int(rng.integers(1, 5))):
+            for _ in range(2):
+                _ask(rng, world, outcome, here)
+            outcome.changes[world.change()] += 1
+        for fault in world.faults + list(world.index.check()):
+            outcome.blame(fault, here)
+        outcome.worlds += 1
+        if progress and outcome.worlds % 1_000 == 0:
+            _tell(outcome)
+    return outcome
+
+
+def _draw_world(rng: Generator, number: int) -> World:
+    is_large = number % LARGE_SHARE == LARGE_SHARE - 1
+    share = rng.random()
+    sizes = (
+        (2_000, 6_000) if is_large else (0, 80) if share < 0.6 else (80, 300) if share < 0.95 else (300, 800)
     )
-    vectors = _vectors(rng, n, dim)
-    words = _words(rng, n)
-    public_at = _public_at(rng, n)
-    keys = rng.permutation(n) * int(rng.choice([1, 1_000_003]))
-    for part in np.array_split(np.arange(n), int(rng.integers(1, 4))):
-        index.add(vectors[part], words[part], keys[part], public_at=public_at[part], allow_quarantine=True)
-    rows = _history(rng, index, Rows(vectors, words, public_at, keys))
-    return Case(
-        index=index,
-        rows=rows,
-        query=_query(rng, rows.vectors, dim),
-        policy=_policy(rng, rows.words),
-        k=int(rng.choice([1, 2, 10, max(n, 1), n + 3])) if not large else int(rng.choice([1, 2, 10, 100])),
-        ef_search=rng.choice([None, 1, 4, 16, 64]),  # type: ignore[arg-type]
-        as_of=int(rng.choice([1, 150, 1_000])),
-    )
+    dim = int(rng.integers(1, rng.choice([9, 33, 131])))
+    dtype = DType(rng.choice([DType.FLOAT32, DType.FLOAT32, DType.FLOAT16, DType.INT8]))
+    M = int(rng.choice([8, 16] if is_large else [2, 3, 4, 8, 16]))  # noqa: N806 - the paper's name
+    ef_construction = int(rng.choice([20, 40] if is_large else [1, 5, 20]))
+    return World(rng, sizes, dim, M=M, ef_construction=ef_construction, seed=number, dtype=dtype)
 
 
-def _vectors(rng: Generator, n: int, dim: int) -> NDArray[np.float64]:
-    shape = rng.choice(["normal", "clusters", "copies", "signs"])
-    vectors = rng.standard_normal((n, dim))
-    if shape == "clusters":
-        vectors = 0.1 * vectors + rng.standard_normal((5, dim))[rng.integers(0, 5, n)]
-    elif shape == "copies" and n:
-        vectors = vectors[rng.integers(0, max(1, n // int(rng.choice([2, 10, n]))), n)]
-    elif shape == "signs":
-        vectors = np.sign(vectors)
-    lengths = np.exp(rng.uniform(-5, 5, (n, 1))) if rng.random() < 0.3 else 1.0
-    # The core sees float32, so the oracle must judge what float32 can hold.
-    return (vectors * lengths).astype(np.float32).astype(np.float64)
-
-
-def _words(rng: Generator, n: int) -> NDArray[np.uint32]:
-    kind = rng.choice(["few", "zipf", "distinct", "bits"])
-    if kind == "few":
-        bits = rng.integers(0, 1 << 27, 4)[rng.integers(0, 4, n)]
-    elif kind == "zipf":
-        bits = rng.integers(0, 1 << 27, 200)[np.minimum(rng.zipf(1.5, n), 200) - 1]
-    elif kind == "distinct":
-        bits = rng.permutation(1 << 16)[:n] << 7
-    else:
-        bits = rng.integers(0, 8, n)
-    words = policy_word(bits.astype(np.int64))
-    unlabelled = rng.random(n) < rng.choice([0.0, 0.1])
-    words[unlabelled] &= np.uint32((1 << 27) - 1)
-    words[rng.random(n) < rng.choice([0.0, 0.1])] |= np.uint32(QUARANTINE)
-    return words
-
-
-def _public_at(rng: Generator, n: int) -> NDArray[np.int64]:
-    if rng.random() < 0.5:
-        return np.zeros(n, dtype=np.int64)
-    return rng.choice(np.array([0, 100, 200, NEVER], dtype=np.int64), n)
-
-
-def _history(rng: Generator, index: Index, rows: Rows) -> Rows:
-    """Relabel some rows, delete some, add some of those again under their old keys."""
+def _ask(rng: Generator, world: World, outcome: Outcome, here: str) -> None:
+    """Put some queries under one policy to every plan."""
+    index, rows = world.index, world.rows
     n = rows.keys.size
-    words, live = rows.words.copy(), np.ones(n, dtype=bool)
-    if n and rng.random() < 0.5:
-        changed = rng.permutation(n)[: int(rng.integers(1, n + 1))]
-        words[changed] = _words(rng, changed.size)
-        index.relabel(rows.keys[changed], words[changed], allow_quarantine=True)
-    if n and rng.random() < 0.5:
-        gone = rng.permutation(n)[: int(rng.integers(1, n + 1))]
-        index.delete(rows.keys[gone])
-        back = gone[: int(rng.integers(0, gone.size + 1))]
+    policy, as_of = draw_policy(rng, rows.words), int(rng.choice(AS_OF))
+    queries = draw_queries(rng, rows, index.dim, _QUERIES)
+    k = int(
+        rng.choice([1, 1, 2, 5, 10, 10, 20, 100] if rng.random() < 0.9 or n > 1_000 else [max(n, 1), n + 3])
+    )
+    width = None if rng.random() < 0.3 else int(rng.choice([1, 4, 16, 64]))
+    expected = truth(rows, queries, policy, as_of)
+    admissible = expected.best.shape[1]
+    kernel = str(rng.choice(kernels.available()))
+    also = rng.random() < 0.1
+    outcome.pairs += 1
+    outcome.empty += (admissible == 0) * _QUERIES * len(Plan)
+    if index.count(policy, as_of=as_of) != admissible:
+        outcome.blame("count() is wrong", here)
+    for plan in Plan:
+
+        def search(some: NDArray[np.float64] = queries, plan: Plan = plan, threads: int = 1) -> SearchResult:
+            return index.search(some, k, policy, plan=plan, ef_search=width, as_of=as_of, threads=threads)
+
+        with kernels.use(kernel):
+            got = search()
+        what = f"{here}, {outcome.pairs} pairs in, {plan}, k={k}, ef_search={width}, as_of={as_of}, {kernel}"
+        for verdict in judge(rows, expected, got, np.isin(got.stats.plans, _EXACT)).tolist():
+            if verdict:
+                outcome.blame(VIOLATIONS[verdict - 1], what)
+        if got.stats.admissible != admissible or got.stats.rows != n:
+            outcome.blame("statistics are wrong", what)
+        if not _MAY_BECOME[plan].issuperset(got.stats.plans):
+            outcome.blame("a plan nobody asked for", what)
+        if also and not _agree(search, got, queries):
+            outcome.blame("kernels, threads or batches differ", what)
+        outcome.searches += _QUERIES
+        outcome.plans.update(map(str, got.stats.plans))
+        outcome.fallbacks += int(got.stats.fallbacks.sum())
+
+
+def _agree(search: Any, first: SearchResult, queries: NDArray[np.float64]) -> bool:
+    """Ask again with every kernel, with two threads, and one by one."""
+    results = [search(threads=2)]
+    for kernel in kernels.available():
+        with kernels.use(kernel):
+            results.append(search())
+    alone = [search(query) for query in queries]
+    return all(_answer(first) == _answer(result) for result in results) and all(
+        np.array_equal(first.keys[q], one.keys[0])
+        and np.array_equal(first.similarities[q], one.similarities[0])
+        for q, one in enumerate(alone)
+    )
+
+
+def _answer(result: SearchResult) -> tuple[bytes, bytes, bytes]:
+    return result.keys.tobytes(), result.similarities.tobytes(), result.counts.tobytes()
+
+
+# ---------------------------------------------------------------- certified worlds
+
+
+def run_certified(*, worlds: int, seed: int, progress: bool = False) -> Outcome:
+    """Build each world twice, alike in its admissible rows only, and compare certified answers byte for byte."""
+    outcome = Outcome()
+    for number in range(worlds):
+        rng = np.random.default_rng([seed, number])
+        n = int(rng.integers(0, 60) if rng.random() < 0.6 else rng.integers(60, 240))
+        dim = int(rng.integers(1, rng.choice([9, 65])))
+        dtype = DType(rng.choice(list(DType)))
+        given = _draw_rows(rng, n, dim, np.arange(n) * 3)
+        policy, as_of = draw_policy(rng, given.words), int(rng.choice(AS_OF))
+        how, other = _altered(rng, given, policy, as_of)
+        queries = draw_queries(rng, given, dim, 4)
+        k = int(rng.choice([1, 2, 10, n + 3]))
+        answers = []
+        for rows in (given, other):
+            index = _built(rng, rows, dim, dtype)
+            with kernels.use(str(rng.choice(kernels.available()))):
+                answers.append(index.search(queries, k, policy, plan=Plan.CERTIFIED, as_of=as_of, threads=1))
+        one, two = answers
+        outcome.worlds += 1
+        outcome.pairs += 1
+        outcome.searches += 2 * len(queries)
+        outcome.changes[how] += 1
+        outcome.plans.update(map(str, one.stats.plans + two.stats.plans))
+        outcome.empty += (one.stats.admissible == 0) * len(queries)
+        if _answer(one) != _answer(two) or one.stats.plans != two.stats.plans:
+            outcome.blame(
+                "a certified answer depends on inadmissible rows", f"world {number} of seed {seed}, {how}"
+            )
+        if progress and outcome.worlds % 10_000 == 0:
+            _tell(outcome)
+    return outcome
+
+
+def _draw_rows(rng: Generator, n: int, dim: int, keys: NDArray[np.int64]) -> Rows:
+    columns: dict[str, Any] = draw_columns(rng, n)
+    return Rows(draw_vectors(rng, n, dim), **columns, keys=keys)
+
+
+def _altered(rng: Generator, given: Rows, policy: Policy, as_of: int) -> tuple[str, Rows]:
+    """Remove, replace or permute the inadmissible rows."""
+    is_open = admits(given, policy, as_of)
+    kept, hidden = given.where(is_open), given.where(~is_open)
+    how = str(rng.choice(["removed", "replaced", "permuted"]))
+    if how == "removed":
+        hidden = hidden.where(rng.random(hidden.keys.size) < rng.choice([0.0, 0.5]))
+    elif how == "replaced":
+        n = 2 * given.keys.size
+        drawn = _draw_rows(rng, n, given.vectors.shape[1], np.arange(n) * 3 + 1)
+        hidden = drawn.where(~admits(drawn, policy, as_of))
+    else:
+        columns = [getattr(hidden, name) for name in Rows.__slots__]
+        order = rng.permutation(hidden.keys.size)
+        hidden = Rows(columns[0][order], *columns[1:])
+    both = Rows(
+        *(np.concatenate([getattr(part, name) for part in (kept, hidden)]) for name in Rows.__slots__)
+    )
+    return how, both.where(rng.permutation(both.keys.size))
+
+
+def _built(rng: Generator, rows: Rows, dim: int, dtype: DType) -> Index:
+    index = Index(dim, M=2, ef_construction=1, seed=int(rng.integers(100)), dtype=dtype)
+    for part in np.array_split(np.arange(rows.keys.size), int(rng.integers(1, 4))):
+        some = rows.where(part)
         index.add(
-            rows.vectors[back],
-            words[back],
-            rows.keys[back],
-            public_at=rows.public_at[back],
+            some.vectors,
+            some.words,
+            some.keys,
+            public_at=some.public_at,
+            expires_at=some.expires_at,
+            entities=some.entities,
             allow_quarantine=True,
+            threads=1,
         )
-        live[gone] = False
-        live[back] = True
-    return Rows(rows.vectors[live], words[live], rows.public_at[live], rows.keys[live])
+    return index
 
 
-def _query(rng: Generator, vectors: NDArray[np.float64], dim: int) -> NDArray[np.float64]:
-    query = rng.standard_normal(dim)
-    if len(vectors) and rng.random() < 0.5:  # a stored row, or close to one
-        query = vectors[rng.integers(len(vectors))] + rng.choice([0.0, 0.1]) * query
-    query = query.astype(np.float32).astype(np.float64)
-    return query if query.any() else np.ones(dim)
-
-
-def _policy(rng: Generator, words: NDArray[np.uint32]) -> Policy:
-    if rng.random() < 0.05:
-        return Policy()
-    count = 1 if rng.random() < 0.6 else int(rng.integers(2, 9))
-    return Policy(*(_mask(rng, words) for _ in range(count)))
-
-
-def _mask(rng: Generator, words: NDArray[np.uint32]) -> Mask:
-    """Draw a mask around the bits of a stored word, so that masks select something between all and nothing."""
-    word = int(words[rng.integers(words.size)]) if words.size else int(rng.integers(1 << 27))
-    chosen = 0
-    for bit in rng.integers(0, 27, int(rng.integers(0, 5))):
-        chosen |= 1 << int(bit)
-    kind = rng.integers(5)
-    required, forbidden = chosen & word & ((1 << 27) - 1), chosen & ~word
-    if kind == 0:
-        return Mask()
-    if kind == 1:
-        return Mask(required=required)
-    if kind == 2:
-        return Mask(forbidden=forbidden)
-    if kind == 3:
-        return Mask(required=required | int(rng.integers(8)), forbidden=forbidden & ~7)
-    return Mask(required=required, forbidden=forbidden)
-
-
-def run(*, cases: int, large: int, seed: int, progress: bool = False) -> Outcome:
-    """Run ``cases`` cases, ``large`` of them with 2,000 rows or more."""
-    violations: Counter[str] = Counter(dict.fromkeys(VIOLATIONS, 0))
-    plans: Counter[str] = Counter()
-    searches = fallbacks = empty = 0
-    first = ""
-    for number in range(cases):
-        is_large = number < large
-        case = make_case(seed, number, large=is_large)
-        for as_of in (0, case.as_of):
-            expected = truth(case.rows, case.query, case.policy, as_of)
-            for kernel, plan in product(kernels.available(), Plan):
-                with kernels.use(kernel):
-                    got = case.index.search(
-                        case.query,
-                        case.k,
-                        case.policy,
-                        plan=plan,
-                        ef_search=case.ef_search,
-                        as_of=as_of,
-                    )
-                ran = got.stats.plans[0]
-                verdict = judge(
-                    case.rows,
-                    expected,
-                    got.keys[0],
-                    got.similarities[0],
-                    int(got.counts[0]),
-                    exact=ran is Plan.EXACT,
-                )
-                searches += 1
-                plans[ran.value] += 1
-                fallbacks += int(got.stats.fallbacks[0])
-                empty += expected.best.size == 0
-                if got.stats.admissible != expected.best.size:
-                    verdict = 1
-                if verdict:
-                    violations[VIOLATIONS[verdict - 1]] += 1
-                    first = first or (
-                        f"case {number} of seed {seed}, as of {as_of}, {plan.value}, {kernel}: "
-                        f"{VIOLATIONS[verdict - 1]}"
-                    )
-        if progress and (number + 1) % 5_000 == 0:
-            print(f"{number + 1:,} cases, {sum(violations.values())} violations", flush=True)
-    return Outcome(cases, min(large, cases), searches, dict(violations), dict(plans), fallbacks, empty, first)
+# ---------------------------------------------------------------- the command
 
 
 def cpu_name() -> str:
@@ -250,34 +265,47 @@ def cpu_name() -> str:
     return platform.processor()
 
 
+def _tell(outcome: Outcome) -> None:
+    print(
+        f"{outcome.worlds:,} worlds, {outcome.pairs:,} pairs, {outcome.searches:,} searches, "
+        f"{outcome.violations.total()} violations",
+        flush=True,
+    )
+
+
 def main() -> None:
-    """Run the cases the command line asks for and write what was found."""
+    """Make the run the command line asks for and write what was found."""
     parser = argparse.ArgumentParser(description="Judge the index by an oracle outside the core.")
-    parser.add_argument("--cases", type=int, default=100_000)
-    parser.add_argument("--large", type=int, default=1_000, help="how many have 2,000 rows or more")
+    parser.add_argument("--worlds", type=int, help="how many; by default a hundredth of the full count")
+    parser.add_argument("--full", action="store_true", help="the full count of worlds")
+    parser.add_argument("--certified", action="store_true", help="certified answers, each world built twice")
+    parser.add_argument(
+        "--concurrent", type=float, metavar="SECONDS", help="search beside writers for so long"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     begin = time.perf_counter()
-    outcome = run(cases=options.cases, large=options.large, seed=options.seed, progress=True)
+    most = CERTIFIED_WORLDS if options.certified else FULL_WORLDS
+    worlds = options.worlds or (most if options.full else most // 100)
+    found: Outcome | concurrency.Outcome
+    if options.concurrent:
+        found = concurrency.run(searches=options.concurrent, seed=options.seed)
+    elif options.certified:
+        found = run_certified(worlds=worlds, seed=options.seed, progress=True)
+    else:
+        found = run(worlds=worlds, seed=options.seed, progress=True)
     report = {
         "seed": options.seed,
-        "cases": outcome.cases,
-        "cases with 2,000 to 6,000 rows": outcome.large,
-        "searches judged": outcome.searches,
-        "violations": outcome.violations,
-        "searches by plan that answered": outcome.plans,
-        "graph searches that became scans": outcome.fallbacks,
-        "searches that admitted nothing": outcome.empty,
-        "first violation": outcome.first,
-        "kernels": list(kernels.available()),
+        **{name: getattr(found, name) for name in found.__slots__},
+        "kernels": kernels.available(),
         "cpu": cpu_name(),
         "seconds": round(time.perf_counter() - begin),
     }
     print(json.dumps(report, indent=2))
     if options.out:
         options.out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    if outcome.first:
+    if found.first:
         raise SystemExit(1)
 
 

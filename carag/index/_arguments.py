@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from carag.errors import InvalidArgument
 from carag.index._core import ffi, lib
-from carag.index.results import Plan
+from carag.index.results import DTYPE_CODES, PLAN_CODES
 from carag.policy.mask import Mask, Policy
 from carag.policy.time import as_of_minutes
 
@@ -22,21 +23,30 @@ if TYPE_CHECKING:
     from carag.index._core import CData
 
 __all__ = [
+    "MAX_KEY",
+    "Test",
     "beam_width",
     "distinct",
+    "dtype_code",
     "floats",
     "integer",
     "integers",
     "key_array",
-    "minutes",
     "path_bytes",
-    "plan_named",
+    "plan_code",
     "predicate",
+    "queries_of",
+    "threads_or_all",
+    "uints",
 ]
 
 MAX_KEY: Final = 2**63 - 1
 
-_Word = TypeVar("_Word", np.uint32, np.int64)
+_FLOAT32: Final = np.dtype(np.float32)
+_Number = TypeVar("_Number", np.uint32, np.int64)
+
+
+# ---------------------------------------------------------------- numbers and arrays
 
 
 def integer(name: str, value: object, low: int, high: int) -> int:
@@ -58,12 +68,22 @@ def floats(name: str, values: ArrayLike, dim: int, *, allow_one: bool = False) -
     if array.ndim != 2 or array.shape[1] != dim:
         raise InvalidArgument(f"{name} have shape {array.shape}; want (n, {dim})")
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return np.ascontiguousarray(array, dtype=np.float32)
+        return np.require(array, np.float32, ["C", "ALIGNED"])
+
+
+def queries_of(values: ArrayLike, dim: int) -> tuple[NDArray[np.float32], int]:
+    """Convert queries, one or many; returns their number, too. One that needs no conversion gets none."""
+    if type(values) is np.ndarray and values.dtype == _FLOAT32 and values.shape == (dim,):
+        flags = values.flags
+        if flags.c_contiguous and flags.aligned:
+            return values, 1
+    rows = floats("queries", values, dim, allow_one=True)
+    return rows, rows.shape[0]
 
 
 def integers(
-    name: str, values: ArrayLike, count: int | None, dtype: type[_Word], high: int
-) -> NDArray[_Word]:
+    name: str, values: ArrayLike, count: int | None, dtype: type[_Number], high: int
+) -> NDArray[_Number]:
     """Convert to a C-contiguous 1-d array of integers that fit; a scalar counts as one."""
     array = np.atleast_1d(_array(name, values))
     if array.dtype.kind not in "iu" and array.size:
@@ -74,7 +94,7 @@ def integers(
     low = -high - 1 if np.dtype(dtype).kind == "i" else 0
     if array.size and not (low <= int(array.min()) and int(array.max()) <= high):
         raise InvalidArgument(f"{name} range over [{array.min()}, {array.max()}]; want 0 to {high}")
-    return np.ascontiguousarray(array, dtype=dtype)
+    return np.require(array, dtype, ["C", "ALIGNED"])
 
 
 def _array(name: str, values: ArrayLike) -> NDArray[Any]:
@@ -84,30 +104,92 @@ def _array(name: str, values: ArrayLike) -> NDArray[Any]:
         raise InvalidArgument(f"{name} make no array: {error}; want rows of equal length") from error
 
 
+def uints(name: str, values: ArrayLike, count: int) -> NDArray[np.uint32]:
+    """Convert 32-bit numbers, one each or one for all."""
+    array = _array(name, values)
+    if array.ndim == 0:
+        array = np.full(count, array)
+    return integers(name, array, count, np.uint32, 2**32 - 1)
+
+
 def key_array(keys: ArrayLike, count: int | None = None) -> NDArray[np.int64]:
     return integers("keys", keys, count, np.int64, MAX_KEY)
 
 
 def distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    ordered = np.sort(keys)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if twice.size:
-        raise InvalidArgument(f"key {twice[0]} is named twice; name each row once")
+    if keys.size and not _are_marked_apart(keys):
+        ordered = np.sort(keys)
+        is_twice = ordered[1:] == ordered[:-1]
+        if is_twice.any():
+            raise InvalidArgument(f"key {ordered[1:][is_twice][0]} is named twice; name each row once")
     return keys
 
 
-def minutes(public_at: ArrayLike, count: int) -> NDArray[np.uint32]:
-    array = _array("public_at", public_at)
-    if array.ndim == 0:
-        array = np.full(count, array)
-    return integers("public_at", array, count, np.uint32, lib.CARAG_NEVER_PUBLIC)
+def _are_marked_apart(keys: NDArray[np.int64]) -> bool:
+    """Tell distinct keys by a mark for each number between them; a twentieth of a sort where they lie close."""
+    low, high = int(keys.min()), int(keys.max())
+    if high - low > 16 * keys.size:
+        return False
+    marks = np.zeros(high - low + 1, dtype=bool)
+    marks[keys - low] = True
+    return int(np.count_nonzero(marks)) == keys.size
 
 
-def predicate(policy: object, as_of: datetime | date | int | None) -> CData:
+# ---------------------------------------------------------------- names and choices
+
+
+def dtype_code(dtype: object) -> int:
+    return _code("dtype", dtype, DTYPE_CODES)
+
+
+def plan_code(plan: object) -> int:
+    return _code("plan", plan, PLAN_CODES)
+
+
+def _code(name: str, choice: object, codes: dict[Any, int]) -> int:
+    try:
+        return codes[choice]
+    except (KeyError, TypeError):
+        raise InvalidArgument(
+            f"{name} is {choice!r}; want one of {', '.join(repr(known.value) for known in codes)}"
+        ) from None
+
+
+def beam_width(ef_search: int | None) -> int:
+    """Check the width asked for; 0 stands for the one the index was tuned to."""
+    return 0 if ef_search is None else integer("ef_search", ef_search, 1, lib.CARAG_MAX_EF)
+
+
+def threads_or_all(threads: int | None) -> int:
+    """Check the number asked for; by default that of the cores this process may use."""
+    if threads is not None:
+        return integer("threads", threads, 1, lib.CARAG_MAX_THREADS)
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return min(cores, lib.CARAG_MAX_THREADS)
+
+
+def path_bytes(path: str | os.PathLike[str]) -> bytes:
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise InvalidArgument(f"path {path!r} holds a NUL byte; no file has such a name")
+    return encoded
+
+
+# ---------------------------------------------------------------- the test
+
+
+class Test(NamedTuple):
+    """A policy as of an instant, compiled. The core only reads it, so threads share it; hold it during a call."""
+
+    predicate: CData
+    entities: CData
+    """Memory the predicate points to."""
+
+
+def predicate(policy: object, as_of: datetime | date | int | None) -> Test:
     """Compile a policy and an instant into the core's test."""
-    if isinstance(policy, Mask):
-        policy = Policy(policy)
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, (Policy, Mask)):
         raise InvalidArgument(
             f"policy is {policy!r}; want a carag.Policy or carag.Mask: nothing is searched without one"
         )
@@ -117,27 +199,26 @@ def predicate(policy: object, as_of: datetime | date | int | None) -> CData:
         minutes = as_of_minutes(as_of)
     else:
         minutes = integer("as_of", as_of, 0, lib.CARAG_NEVER_PUBLIC - 1)
-    pairs = [{"mask": mask.mask, "value": mask.value} for mask in policy.masks]
-    return ffi.new("carag_predicate *", {"pairs": pairs, "pair_count": len(pairs), "as_of": minutes})
+    return _compiled(policy, minutes)
 
 
-def plan_named(plan: object) -> Plan:
-    try:
-        return Plan(plan)  # type: ignore[arg-type] # any object: what is no plan raises
-    except ValueError:
-        raise InvalidArgument(
-            f"plan is {plan!r}; want one of {', '.join(repr(p.value) for p in Plan)}"
-        ) from None
-
-
-def beam_width(ef_search: int | None) -> int:
-    if ef_search is None:
-        return lib.CARAG_DEFAULT_EF_SEARCH
-    return integer("ef_search", ef_search, 1, lib.CARAG_MAX_EF)
-
-
-def path_bytes(path: str | os.PathLike[str]) -> bytes:
-    encoded = os.fsencode(path)
-    if b"\0" in encoded:
-        raise InvalidArgument(f"path {path!r} holds a NUL byte; no file has such a name")
-    return encoded
+@lru_cache(maxsize=1024)
+def _compiled(policy: Policy | Mask, minutes: int) -> Test:
+    """Kept, because a session asks thousands of questions under one policy with a list of a thousand entities."""
+    whole = Policy(policy) if isinstance(policy, Mask) else policy
+    if whole.allow_entities is not None:
+        rule, listed = lib.CARAG_ONLY_ENTITIES, whole.allow_entities
+    elif whole.deny_entities:
+        rule, listed = lib.CARAG_NOT_ENTITIES, whole.deny_entities
+    else:
+        rule, listed = lib.CARAG_ANY_ENTITY, ()
+    entities = ffi.new("uint32_t[]", listed)
+    fields = {
+        "pairs": [(mask.mask, mask.value) for mask in whole.masks],
+        "pair_count": len(whole.masks),
+        "as_of": minutes,
+        "entities": entities,
+        "entity_count": len(listed),
+        "entity_rule": rule,
+    }
+    return Test(ffi.new("carag_predicate *", fields), entities)

@@ -9,7 +9,8 @@ class _FFI:
     NULL: CData
     def new(self, cdecl: str, init: object = ...) -> CData: ...
     def gc(self, cdata: CData, destructor: object) -> CData: ...
-    def from_buffer(self, cdecl: str, buffer: object, *, require_writable: bool = ...) -> CData: ...
+    def from_buffer(self, cdecl: CData, buffer: object, require_writable: bool = ..., /) -> CData: ...
+    def typeof(self, cdecl: str) -> CData: ...
     def string(self, cdata: CData) -> bytes: ...
 
 class _Lib:
@@ -17,7 +18,7 @@ class _Lib:
     CARAG_MIN_M: int
     CARAG_MAX_M: int
     CARAG_MAX_EF: int
-    CARAG_DEFAULT_EF_SEARCH: int
+    CARAG_MAX_THREADS: int
     CARAG_NEVER_PUBLIC: int
 
     CARAG_OK: int
@@ -38,6 +39,23 @@ class _Lib:
     CARAG_PLAN_AUTO: int
     CARAG_PLAN_EXACT: int
     CARAG_PLAN_GRAPH: int
+    CARAG_PLAN_SCAN: int
+    CARAG_PLAN_CERTIFIED: int
+
+    CARAG_WHY_ASKED: int
+    CARAG_WHY_NOTHING: int
+    CARAG_WHY_CHEAPEST: int
+    CARAG_WHY_ALL: int
+    CARAG_WHY_BUDGET: int
+    CARAG_WHY_FILL: int
+
+    CARAG_ANY_ENTITY: int
+    CARAG_ONLY_ENTITIES: int
+    CARAG_NOT_ENTITIES: int
+
+    CARAG_FLOAT32: int
+    CARAG_FLOAT16: int
+    CARAG_INT8: int
 
     def carag_index_new(self, params: CData, out_index: CData, out_fault: CData) -> int: ...
     def carag_index_free(self, index: CData) -> None: ...
@@ -52,7 +70,17 @@ class _Lib:
         allow_quarantine: int,
         out_fault: CData,
     ) -> int: ...
+    def carag_index_relabel_where(
+        self,
+        index: CData,
+        predicate: CData,
+        bits_to_set: int,
+        bits_to_clear: int,
+        out_relabelled: CData,
+        out_fault: CData,
+    ) -> int: ...
     def carag_index_delete(self, index: CData, keys: CData, count: int, out_fault: CData) -> int: ...
+    def carag_index_consolidate(self, index: CData, threads: int, out_fault: CData) -> int: ...
     def carag_index_search(
         self,
         index: CData,
@@ -72,7 +100,8 @@ class _Lib:
     def carag_index_keys(self, index: CData, out_keys: CData, room: int) -> int: ...
     def carag_index_contains(self, index: CData, key: int) -> int: ...
     def carag_index_save(self, index: CData, path: bytes, out_fault: CData) -> int: ...
-    def carag_index_load(self, path: bytes, out_index: CData, out_fault: CData) -> int: ...
+    def carag_index_load(self, path: bytes, is_mapped: int, out_index: CData, out_fault: CData) -> int: ...
+    def carag_index_verify(self, index: CData, out_fault: CData) -> int: ...
     def carag_index_check(self, index: CData, out_fault: CData) -> int: ...
     def carag_invariant_name(self, bit: int) -> CData: ...
     def carag_kernel_count(self) -> int: ...

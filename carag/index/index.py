@@ -1,14 +1,13 @@
-"""The index: vectors, words, keys and times in; the nearest rows a policy admits out.
+"""The index: vectors, words, terms and keys in; the nearest rows a policy admits out.
 
 Arrays are converted once, here, and handed to the core as they lie in memory; every judgement about rows is
-the core's. Calls release the GIL: searches and relabels of one index may run in many threads, and the core
-makes a writer run alone.
+the core's. Calls release the GIL: any threads may search, count and change one index at any time.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -18,18 +17,22 @@ from carag.index._arguments import (
     MAX_KEY,
     beam_width,
     distinct,
+    dtype_code,
     floats,
     integer,
     integers,
     key_array,
-    minutes,
     path_bytes,
-    plan_named,
+    plan_code,
     predicate,
+    queries_of,
+    threads_or_all,
+    uints,
 )
 from carag.index._core import ffi, lib
 from carag.index._status import new_fault, raise_for, text
-from carag.index.results import Plan, SearchResult, SearchStats
+from carag.index.results import DTYPE_CODES, DType, Plan, SearchResult, SearchStats
+from carag.policy.vocabulary import POLICY_BITS
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -43,19 +46,11 @@ __all__ = ["Index"]
 
 _MAX_K: Final = 2**31 - 1
 _MAX_WORD: Final = 2**32 - 1
-_PLANS: Final = {
-    Plan.AUTO: lib.CARAG_PLAN_AUTO,
-    Plan.EXACT: lib.CARAG_PLAN_EXACT,
-    Plan.GRAPH: lib.CARAG_PLAN_GRAPH,
-}
-_PLAN_OF: Final = {code: plan for plan, code in _PLANS.items()}
 
-_C_TYPES: Final[dict[Any, str]] = {
-    np.dtype(np.int64): "int64_t",
-    np.dtype(np.float32): "float",
-    np.dtype(np.uint8): "uint8_t",
-    np.dtype(np.bool_): "uint8_t",
-}
+_FLOAT: Final = ffi.typeof("float[]")
+_INT64: Final = ffi.typeof("int64_t[]")
+_UINT8: Final = ffi.typeof("uint8_t[]")
+_UINT32: Final = ffi.typeof("uint32_t[]")
 
 
 class Index:
@@ -70,7 +65,9 @@ class Index:
     ef_construction : int
         Beam width while a row is inserted.
     seed : int
-        Decides the layers. Same rows in the same order, same seed: same file, byte for byte.
+        Decides the layers. Same calls, same seed: same file, byte for byte, for any number of threads.
+    dtype : DType or str
+        What is kept of a vector: ``"float32"``, ``"float16"`` or ``"int8"``.
 
     Raises
     ------
@@ -89,7 +86,7 @@ class Index:
     ([[0, 1, -1]], [2])
     """
 
-    __slots__ = ("_handle", "_made")
+    __slots__ = ("_dim", "_handle", "_made", "_path")
 
     def __init__(
         self,
@@ -98,6 +95,7 @@ class Index:
         M: int = 32,  # noqa: N803 - the paper's name
         ef_construction: int = 200,
         seed: int = 0,
+        dtype: DType | str = DType.FLOAT32,
     ) -> None:
         kernels.active()  # an unusable CARAG_KERNEL is best explained there
         params = {
@@ -105,14 +103,17 @@ class Index:
             "M": integer("M", M, lib.CARAG_MIN_M, lib.CARAG_MAX_M),
             "ef_construction": integer("ef_construction", ef_construction, 1, lib.CARAG_MAX_EF),
             "seed": integer("seed", seed, 0, 2**64 - 1),
+            "dtype": dtype_code(dtype),
         }
         out, fault = ffi.new("carag_index **"), new_fault()
         raise_for(lib.carag_index_new(ffi.new("carag_params *", params), out, fault), fault)
-        self._own(out[0])
+        self._own(out[0], "")
 
-    def _own(self, index: CData) -> None:
+    def _own(self, index: CData, path: str) -> None:
         self._handle: CData | None = ffi.gc(index, lib.carag_index_free)
-        self._made = self._info()
+        self._made = self._info()  # of which only the parameters stay true
+        self._dim = int(self._made.params.dim)
+        self._path = path
 
     @property
     def _core(self) -> CData:
@@ -131,7 +132,7 @@ class Index:
     @property
     def dim(self) -> int:
         """Length of every vector."""
-        return int(self._made.params.dim)
+        return self._dim
 
     @property
     def M(self) -> int:  # noqa: N802 - the paper's name
@@ -148,6 +149,16 @@ class Index:
         """What decides the layers."""
         return int(self._made.params.seed)
 
+    @property
+    def dtype(self) -> DType:
+        """What is kept of a vector."""
+        return next(dtype for dtype, code in DTYPE_CODES.items() if code == self._made.params.dtype)
+
+    @property
+    def classes(self) -> int:
+        """Distinct (word, terms) among the live rows, at most: what a policy is asked about."""
+        return int(self._info().classes)
+
     def __len__(self) -> int:
         """Count the live rows: added and not deleted."""
         return int(self._info().live)
@@ -163,14 +174,14 @@ class Index:
         rows = "closed" if self._handle is None else f"{len(self)} rows"
         return (
             f"<Index dim={self.dim} M={self.M} ef_construction={self.ef_construction} "
-            f"seed={self.seed}: {rows}>"
+            f"seed={self.seed} dtype={self.dtype}: {rows}>"
         )
 
     def keys(self) -> NDArray[np.int64]:
-        """List the keys of the live rows, in the order they were added."""
+        """List the keys of the live rows, ascending."""
         handle = self._core
         keys = np.empty(len(self), dtype=np.int64)
-        return keys[: lib.carag_index_keys(handle, _out("int64_t[]", keys), keys.size)]
+        return keys[: lib.carag_index_keys(handle, ffi.from_buffer(_INT64, keys, True), keys.size)]
 
     def words(self, keys: ArrayLike) -> NDArray[np.uint32]:
         """Read the words of some rows.
@@ -184,29 +195,37 @@ class Index:
         InvalidArgument
             If a key is not in the index.
         """
-        wanted = key_array(keys)
-        words = np.empty(wanted.size, dtype=np.uint32)
-        self._get(wanted, words=_out("uint32_t[]", words))
-        return words
+        return self._column("words", keys)
 
     def public_at(self, keys: ArrayLike) -> NDArray[np.uint32]:
         """Read when some rows became public, in minutes since the epoch; as :meth:`words`."""
-        wanted = key_array(keys)
-        minutes = np.empty(wanted.size, dtype=np.uint32)
-        self._get(wanted, public_at=_out("uint32_t[]", minutes))
-        return minutes
+        return self._column("public_at", keys)
+
+    def expires_at(self, keys: ArrayLike) -> NDArray[np.uint32]:
+        """Read when some rows stop being public, in minutes since the epoch; as :meth:`words`."""
+        return self._column("expires_at", keys)
+
+    def entities(self, keys: ArrayLike) -> NDArray[np.uint32]:
+        """Read which entity some rows are about, 0 for none; as :meth:`words`."""
+        return self._column("entities", keys)
 
     def vectors(self, keys: ArrayLike) -> NDArray[np.float32]:
-        """Read the unit vectors of some rows, shape ``(n, dim)``; as :meth:`words`."""
+        """Read what is kept of the unit vectors of some rows, shape ``(n, dim)``; as :meth:`words`."""
         wanted = key_array(keys)
         vectors = np.empty((wanted.size, self.dim), dtype=np.float32)
-        self._get(wanted, vectors=_out("float[]", vectors))
+        self._get(wanted, {"vectors": ffi.from_buffer(_FLOAT, vectors, True)})
         return vectors
 
-    def _get(self, keys: NDArray[np.int64], **columns: CData) -> None:
+    def _column(self, name: str, keys: ArrayLike) -> NDArray[np.uint32]:
+        wanted = key_array(keys)
+        column = np.empty(wanted.size, dtype=np.uint32)
+        self._get(wanted, {name: ffi.from_buffer(_UINT32, column, True)})
+        return column
+
+    def _get(self, keys: NDArray[np.int64], columns: dict[str, CData]) -> None:
         fault = new_fault()
         status = lib.carag_index_get(
-            self._core, _in("int64_t[]", keys), keys.size, ffi.new("carag_columns *", columns), fault
+            self._core, ffi.from_buffer(_INT64, keys), keys.size, ffi.new("carag_columns *", columns), fault
         )
         raise_for(status, fault, keys=keys)
 
@@ -219,23 +238,30 @@ class Index:
         keys: ArrayLike | None = None,
         *,
         public_at: ArrayLike | None = None,
+        expires_at: ArrayLike | None = None,
+        entities: ArrayLike | None = None,
         allow_quarantine: bool = False,
+        threads: int | None = None,
     ) -> NDArray[np.int64]:
         """Add rows: all of them, or, on any error, none.
 
         Parameters
         ----------
         vectors : (n, dim) float
-            Any length but zero; stored as unit vectors in float32.
+            Any length but zero; stored as unit vectors.
         words : (n,) integer
             Policy words, see :func:`carag.policy.policy_word`. Version 0 is stored and stays closed.
         keys : (n,) integer, optional
             Each 0 or more and in use once; by default the next free row numbers. A deleted row's key is free.
-        public_at : (n,) or scalar integer, optional
-            Minutes since 1970-01-01T00:00Z from which a row is public; 0, the default, is always and
-            ``2**32 - 1`` never.
+        public_at, expires_at : (n,) or scalar integer, optional
+            Minutes since 1970-01-01T00:00Z from which a row is public, and from which no more. 0, the default of
+            the one, is always and ``2**32 - 1`` never; ``2**32 - 1``, the default of the other, is never.
+        entities : (n,) or scalar integer, optional
+            The entity a row is about (for EDGAR, the filer's CIK); 0, the default, is none.
         allow_quarantine : bool
             Let words carry the quarantine bit, which closes their rows to every policy.
+        threads : int, optional
+            By default as many as cores this process may use. The result does not depend on it.
 
         Returns
         -------
@@ -251,19 +277,21 @@ class Index:
         count = rows.shape[0]
         labels = integers("words", words, count, np.uint32, _MAX_WORD)
         named = None if keys is None else key_array(keys, count)
-        times = None if public_at is None else minutes(public_at, count)
+        terms = {"public_at": public_at, "expires_at": expires_at, "entities": entities}
+        columns = {name: uints(name, value, count) for name, value in terms.items() if value is not None}
         given = np.empty(count, dtype=np.int64)
         batch = {
-            "vectors": _in("float[]", rows),
-            "words": _in("uint32_t[]", labels),
-            "keys": ffi.NULL if named is None else _in("int64_t[]", named),
-            "public_at": ffi.NULL if times is None else _in("uint32_t[]", times),
+            "vectors": ffi.from_buffer(_FLOAT, rows),
+            "words": ffi.from_buffer(_UINT32, labels),
+            "keys": ffi.NULL if named is None else ffi.from_buffer(_INT64, named),
+            **{name: ffi.from_buffer(_UINT32, column) for name, column in columns.items()},
             "count": count,
             "allow_quarantine": bool(allow_quarantine),
+            "threads": threads_or_all(threads),
         }
         fault = new_fault()
         status = lib.carag_index_add(
-            self._core, ffi.new("carag_rows *", batch), _out("int64_t[]", given), fault
+            self._core, ffi.new("carag_rows *", batch), ffi.from_buffer(_INT64, given, True), fault
         )
         raise_for(status, fault, keys=named, words=labels)
         return given
@@ -284,13 +312,46 @@ class Index:
         fault = new_fault()
         status = lib.carag_index_relabel(
             self._core,
-            _in("int64_t[]", wanted),
-            _in("uint32_t[]", labels),
+            ffi.from_buffer(_INT64, wanted),
+            ffi.from_buffer(_UINT32, labels),
             wanted.size,
             bool(allow_quarantine),
             fault,
         )
         raise_for(status, fault, keys=wanted, words=labels)
+
+    def relabel_where(
+        self,
+        policy: Policy | Mask,
+        *,
+        set: int = 0,  # noqa: A002 - bits are set and cleared
+        clear: int = 0,
+        as_of: datetime | date | int | None = None,
+    ) -> int:
+        """Give every row the policy admits the word ``(word & ~clear) | set``; class by class, not key by key.
+
+        Parameters
+        ----------
+        policy : Policy or Mask
+        set, clear : int
+            27-bit vectors with no bit in common.
+        as_of : datetime, date or int, optional
+            As for :meth:`search`.
+
+        Returns
+        -------
+        int
+            How many rows the policy admitted.
+
+        Raises
+        ------
+        InvalidArgument
+            If a bit is no policy bit, or both set and cleared.
+        """
+        on, off = integer("set", set, 0, POLICY_BITS), integer("clear", clear, 0, POLICY_BITS)
+        test, out, fault = predicate(policy, as_of), ffi.new("uint64_t *"), new_fault()
+        raise_for(lib.carag_index_relabel_where(self._core, test.predicate, on, off, out, fault), fault)
+        return int(out[0])
 
     def delete(self, keys: ArrayLike) -> None:
         """Delete rows: all of them, or, on any error, none. Their keys become free.
@@ -302,8 +363,16 @@ class Index:
         """
         wanted = distinct(key_array(keys))
         fault = new_fault()
-        status = lib.carag_index_delete(self._core, _in("int64_t[]", wanted), wanted.size, fault)
+        status = lib.carag_index_delete(self._core, ffi.from_buffer(_INT64, wanted), wanted.size, fault)
         raise_for(status, fault, keys=wanted)
+
+    def consolidate(self, *, threads: int | None = None) -> None:
+        """Drop what deleted rows left behind, put the rest in the order of their classes, build the graph anew.
+
+        Searches run meanwhile. No exact answer changes; the file does not depend on ``threads``.
+        """
+        fault = new_fault()
+        raise_for(lib.carag_index_consolidate(self._core, threads_or_all(threads), fault), fault)
 
     # ------------------------------------------------------------ ask
 
@@ -316,6 +385,8 @@ class Index:
         plan: Plan | str = Plan.AUTO,
         ef_search: int | None = None,
         as_of: datetime | date | int | None = None,
+        threads: int | None = None,
+        fallback: bool = True,
     ) -> SearchResult:
         """Find the ``k`` nearest rows among those the policy admits.
 
@@ -328,13 +399,18 @@ class Index:
         policy : Policy or Mask
             What may be seen. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing.
         plan : Plan or str
-            ``"exact"``, ``"graph"`` or ``"auto"``, the cheaper of them.
+            ``"exact"``, ``"certified"``, ``"scan"``, ``"graph"``, or ``"auto"``, the cheapest.
         ef_search : int, optional
-            Beam width of the graph search, raised to ``k`` when smaller; 96 by default.
+            Beam width of the graph search, raised to ``k`` when smaller; by default what the index was tuned to.
         as_of : datetime, date or int, optional
-            Rows are open from their ``public_at`` on. An aware datetime; a date, meaning the end of that day,
-            US Eastern; or minutes since the epoch. By default the beginning of time: only rows that were
-            always public are open.
+            Rows are open from their ``public_at`` on until their ``expires_at``. An aware datetime; a date,
+            meaning the end of that day, US Eastern; or minutes since the epoch. By default the beginning of
+            time: only rows that were always public are open.
+        threads : int, optional
+            How many share the queries; by default all cores this process may use, and one for one query.
+        fallback : bool
+            Only for measurements is this ever false: ``plan="graph"`` then keeps what it found, even where it spent
+            more than a scan, or found fewer rows than there are.
 
         Returns
         -------
@@ -345,44 +421,36 @@ class Index:
         InvalidArgument
             On a wrong dimension, NaN, a zero query, an unknown plan, or no policy.
         """
-        rows = floats("queries", queries, self.dim, allow_one=True)
-        count = integer("k", k, 1, _MAX_K)
+        rows, nq = queries_of(queries, self._dim)
+        k = integer("k", k, 1, _MAX_K)
         test = predicate(policy, as_of)
+        hands = 1 if threads is None and nq == 1 else threads_or_all(threads)
         params = ffi.new(
-            "carag_search_params *",
-            {"k": count, "ef_search": beam_width(ef_search), "plan": _PLANS[plan_named(plan)]},
+            "carag_search_params *", (k, beam_width(ef_search), plan_code(plan), hands, not fallback)
         )
-        handle, nq = self._core, rows.shape[0]
-        arrays: dict[str, NDArray[Any]] = {
-            "keys": np.empty((nq, count), dtype=np.int64),
-            "similarities": np.empty((nq, count), dtype=np.float32),
-            "counts": np.empty(nq, dtype=np.int64),
-            "distance_computations": np.empty(nq, dtype=np.int64),
-            "hops": np.empty(nq, dtype=np.int64),
-            "ef": np.empty(nq, dtype=np.int64),
-            "plans": np.empty(nq, dtype=np.uint8),
-            "fallbacks": np.empty(nq, dtype=np.bool_),
-        }
-        views = {name: _out(f"{_C_TYPES[array.dtype]}[]", array) for name, array in arrays.items()}
-        results, fault = ffi.new("carag_results *", views), new_fault()
-        status = lib.carag_index_search(handle, _in("float[]", rows), nq, test, params, results, fault)
+        keys, similarities = np.empty((nq, k), np.int64), np.empty((nq, k), np.float32)
+        work, codes = np.empty((5, nq), np.int64), np.empty((2, nq), np.uint8)
+        tally, choice = ffi.from_buffer(_INT64, work, True), ffi.from_buffer(_UINT8, codes, True)
+        report = ffi.new(
+            "carag_results *",
+            (
+                ffi.from_buffer(_INT64, keys, True),
+                ffi.from_buffer(_FLOAT, similarities, True),
+                *(tally, tally + nq, tally + 2 * nq, tally + 3 * nq, tally + 4 * nq),
+                *(choice, choice + nq),
+            ),
+        )
+        fault = new_fault()
+        status = lib.carag_index_search(
+            self._core, ffi.from_buffer(_FLOAT, rows), nq, test.predicate, params, report, fault
+        )
         raise_for(status, fault, noun="query")
-        stats = SearchStats(
-            admissible=int(results.admissible),
-            rows=int(results.rows),
-            plans=tuple(_PLAN_OF[code] for code in arrays["plans"].tolist()),
-            distance_computations=arrays["distance_computations"],
-            hops=arrays["hops"],
-            ef=arrays["ef"],
-            fallbacks=arrays["fallbacks"],
-            kernel=kernels.active(),
-        )
-        return SearchResult(arrays["keys"], arrays["similarities"], arrays["counts"], stats)
+        return SearchResult(keys, similarities, work[0], SearchStats(kernels.active(), report, work, codes))
 
     def count(self, policy: Policy | Mask, *, as_of: datetime | date | int | None = None) -> int:
         """Count the rows a policy admits, exactly; arguments as for :meth:`search`."""
-        out, fault = ffi.new("uint64_t *"), new_fault()
-        raise_for(lib.carag_index_count(self._core, predicate(policy, as_of), out, fault), fault)
+        test, out, fault = predicate(policy, as_of), ffi.new("uint64_t *"), new_fault()
+        raise_for(lib.carag_index_count(self._core, test.predicate, out, fault), fault)
         return int(out[0])
 
     # ------------------------------------------------------------ keep
@@ -400,8 +468,15 @@ class Index:
         raise_for(status, fault, path=os.fspath(path))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
         """Read an index from a file that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or PathLike
+        mmap : bool
+            Read vectors, codes and graph from the file as searches need them, so that an index of any size opens
+            at once. Their checksums then wait for :meth:`verify`.
 
         Raises
         ------
@@ -412,11 +487,22 @@ class Index:
         """
         kernels.active()
         out, fault = ffi.new("carag_index **"), new_fault()
-        status = lib.carag_index_load(path_bytes(path), out, fault)
+        status = lib.carag_index_load(path_bytes(path), bool(mmap), out, fault)
         raise_for(status, fault, path=os.fspath(path))
         index = cls.__new__(cls)
-        index._own(out[0])  # noqa: SLF001 - its own class
+        index._own(out[0], os.fspath(path))  # noqa: SLF001 - its own class
         return index
+
+    def verify(self) -> None:
+        """Compare what was not read at ``load(path, mmap=True)`` with its checksums; otherwise there is nothing to do.
+
+        Raises
+        ------
+        CorruptFile
+            If the file was altered; the message names the section.
+        """
+        fault = new_fault()
+        raise_for(lib.carag_index_verify(self._core, fault), fault, path=self._path)
 
     def check(self) -> tuple[str, ...]:
         """Prove the invariants of the index, reachability of every row included; list those broken."""
@@ -432,11 +518,3 @@ class Index:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _in(cdecl: str, array: NDArray[Any]) -> CData:
-    return ffi.from_buffer(cdecl, array)
-
-
-def _out(cdecl: str, array: NDArray[Any]) -> CData:
-    return ffi.from_buffer(cdecl, array, require_writable=True)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from carag.errors import InvalidArgument
@@ -34,8 +35,9 @@ def available() -> tuple[str, ...]:
     return tuple(name for i, name in enumerate(known()) if lib.carag_kernel_is_available(i))
 
 
+@cache
 def active() -> str:
-    """Name the kernel in use.
+    """Name the kernel in use; asked of the core once, and again when :func:`use` has changed it.
 
     Raises
     ------
@@ -77,6 +79,7 @@ def use(name: str) -> Iterator[None]:
 def _set(name: str) -> None:
     fault = new_fault()
     status = lib.carag_set_kernel(name.encode(), fault)
+    active.cache_clear()
     if status == lib.CARAG_BAD_KERNEL:
         raise InvalidArgument(f"kernel {name!r}: {text(fault.what)}; available: {', '.join(available())}")
     raise_for(status, fault)

@@ -1,49 +1,181 @@
-"""What a search returns: plain values, no behaviour."""
+"""What goes into a search by name, and what comes out: plain values and what can be read off them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.index._core import lib
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Plan", "SearchResult", "SearchStats"]
+    from carag.index._core import CData
+
+__all__ = ["DTYPE_CODES", "PLAN_CODES", "WHY_CODES", "DType", "Plan", "SearchResult", "SearchStats", "Why"]
+
+
+class DType(StrEnum):
+    """What an index keeps of a vector; answers are exact over what is kept."""
+
+    FLOAT32 = "float32"
+    """All of it."""
+    FLOAT16 = "float16"
+    """Half the memory; similarities change by about 0.0005."""
+    INT8 = "int8"
+    """Eight bits a coordinate and nothing else; similarities change by about 0.005."""
 
 
 class Plan(StrEnum):
     """How a query is, or was, answered."""
 
     AUTO = "auto"
-    """Ask for the cheaper of the two below, chosen from the exact number of admissible rows."""
+    """Ask for the cheapest of exact, scan and graph, judged by the exact number of admissible rows."""
     EXACT = "exact"
-    """Score every admissible row and no other."""
+    """Look at every admissible row and no other: the exact answer."""
     GRAPH = "graph"
     """Walk the HNSW graph, testing words on the way; becomes exact when that is cheaper or needed."""
+    SCAN = "scan"
+    """Estimate every admissible row from one bit a coordinate, and score those that may matter."""
+    CERTIFIED = "certified"
+    """The exact answer, reading no vector of an inadmissible row."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Why(StrEnum):
+    """Why the plan that answered is the one that did."""
+
+    ASKED = "asked"
+    NOTHING = "nothing admissible"
+    CHEAPEST = "cheapest"
+    ALL = "most admissible rows are wanted"
+    BUDGET = "the graph had spent what an exact answer costs"
+    FILL = "too few rows were found"
+
+
+DTYPE_CODES: Final = {
+    DType.FLOAT32: lib.CARAG_FLOAT32,
+    DType.FLOAT16: lib.CARAG_FLOAT16,
+    DType.INT8: lib.CARAG_INT8,
+}
+PLAN_CODES: Final = {
+    Plan.AUTO: lib.CARAG_PLAN_AUTO,
+    Plan.EXACT: lib.CARAG_PLAN_EXACT,
+    Plan.GRAPH: lib.CARAG_PLAN_GRAPH,
+    Plan.SCAN: lib.CARAG_PLAN_SCAN,
+    Plan.CERTIFIED: lib.CARAG_PLAN_CERTIFIED,
+}
+WHY_CODES: Final = {
+    Why.ASKED: lib.CARAG_WHY_ASKED,
+    Why.NOTHING: lib.CARAG_WHY_NOTHING,
+    Why.CHEAPEST: lib.CARAG_WHY_CHEAPEST,
+    Why.ALL: lib.CARAG_WHY_ALL,
+    Why.BUDGET: lib.CARAG_WHY_BUDGET,
+    Why.FILL: lib.CARAG_WHY_FILL,
+}
+_PLANS: Final = {code: plan for plan, code in PLAN_CODES.items()}
+_WHYS: Final = {code: why for why, code in WHY_CODES.items()}
+_FALLBACKS: Final = (lib.CARAG_WHY_ALL, lib.CARAG_WHY_BUDGET, lib.CARAG_WHY_FILL)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchStats:
-    """What a search cost, and how it ran; ``(nq,)`` means one value a query."""
+    """What a search cost, and how it ran; ``(nq,)`` means one value a query.
 
-    admissible: int
-    """Rows the policy admits at ``as_of``: exact, counted before the search."""
-    rows: int
-    """Live rows (not deleted) in the index."""
-    plans: tuple[Plan, ...]
-    """The plan that made each answer: ``EXACT`` or ``GRAPH``."""
-    distance_computations: NDArray[np.int64]
-    """(nq,) vectors scored."""
-    hops: NDArray[np.int64]
-    """(nq,) rows whose neighbours were looked at in the graph."""
-    ef: NDArray[np.int64]
-    """(nq,) widest beam the graph search used; 0 without one."""
-    fallbacks: NDArray[np.bool_]
-    """(nq,) whether a graph search ran out of budget or rows and became the exact scan."""
+    Read off the core's own report when asked: a search of a few microseconds has no time for it.
+    """
+
     kernel: str
-    """The distance kernel in use; all give the same bits."""
+    """The kernel in use; all give the same bits."""
+    _report: CData
+    """A ``carag_results``, of which only the numbers are read: its pointers may outlive their arrays."""
+    _work: NDArray[np.int64]
+    """(5, nq): rows found, estimated, scored, expanded; beam width."""
+    _codes: NDArray[np.uint8]
+    """(2, nq): plan, why"""
+
+    @property
+    def admissible(self) -> int:
+        """Rows the policy admits at ``as_of``: exact, counted before the search."""
+        return int(self._report.admissible)
+
+    @property
+    def rows(self) -> int:
+        """Live rows (not deleted) in the index."""
+        return int(self._report.rows)
+
+    @property
+    def classes(self) -> int:
+        """Admissible classes: distinct (word, terms) among the rows."""
+        return int(self._report.classes)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plan that made each answer; never ``AUTO``."""
+        return tuple(_PLANS[code] for code in self._codes[0].tolist())
+
+    @property
+    def whys(self) -> tuple[Why, ...]:
+        """Why it was that plan."""
+        return tuple(_WHYS[code] for code in self._codes[1].tolist())
+
+    @property
+    def fallbacks(self) -> NDArray[np.bool_]:
+        """(nq,) whether a graph or an estimate gave way to a scan: over budget, short of rows, or all wanted."""
+        return np.isin(self._codes[1], _FALLBACKS)
+
+    @property
+    def estimates(self) -> NDArray[np.int64]:
+        """(nq,) rows judged by one bit a coordinate."""
+        return self._work[1, :]
+
+    @property
+    def distance_computations(self) -> NDArray[np.int64]:
+        """(nq,) rows scored by their eight-bit code or their vector."""
+        return self._work[2, :]
+
+    @property
+    def hops(self) -> NDArray[np.int64]:
+        """(nq,) rows whose neighbours were looked at in the graph."""
+        return self._work[3, :]
+
+    @property
+    def ef(self) -> NDArray[np.int64]:
+        """(nq,) widest beam the graph search used; 0 without one."""
+        return self._work[4, :]
+
+    @property
+    def nanoseconds(self) -> dict[Plan, float]:
+        """Predicted cost of one query under each plan that was considered."""
+        predicted = self._report.nanoseconds
+        return {plan: predicted[code] for plan, code in PLAN_CODES.items() if predicted[code] > 0.0}
+
+    def explain(self, query: int = 0) -> str:
+        """Say in a few lines how one query was answered.
+
+        Examples
+        --------
+        >>> from carag.index import Index
+        >>> from carag.policy import Mask, policy_word
+        >>> index = Index(2)
+        >>> keys = index.add([[1, 0], [0, 1]], [policy_word(1), policy_word(2)])
+        >>> print(index.search([1, 1], 5, Mask(required=1), plan="exact").stats.explain())
+        exact: asked
+        1 of 2 rows admissible, classes: 1
+        0 rows estimated, 1 scored, 0 expanded in a beam of 0
+        """
+        estimated, scored, hops, ef = self._work[1:, query].tolist()
+        lines = [
+            f"{self.plans[query].value}: {self.whys[query].value}",
+            f"{self.admissible:,} of {self.rows:,} rows admissible, classes: {self.classes:,}",
+            f"{estimated:,} rows estimated, {scored:,} scored, {hops:,} expanded in a beam of {ef:,}",
+        ]
+        if costs := self.nanoseconds:
+            plans = sorted(costs, key=costs.__getitem__)
+            lines.append("predicted: " + ", ".join(f"{plan} {costs[plan] / 1e3:,.1f} µs" for plan in plans))
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

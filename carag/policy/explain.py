@@ -12,6 +12,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING
 
+from carag.errors import InvalidArgument
 from carag.policy.time import NEVER, from_minutes
 from carag.policy.vocabulary import QUARANTINE, TOMBSTONE, VERSION_WORD, PolicyBit, meaning
 
@@ -72,12 +73,18 @@ def reasons(word: int, public_at: int, policy: Policy, as_of: int) -> tuple[Reas
     tuple of Reason
         Empty exactly when the passage is admissible.
 
+    Raises
+    ------
+    InvalidArgument
+        If the policy has a list of entities: passages and records do not say yet about whom they are.
+
     Examples
     --------
     >>> from carag.policy.mask import Mask, Policy
     >>> [r.code for r in reasons(0x0830_0041, 0, Policy(Mask(0, 0x194000)), 0)]
     ['FORBIDDEN:NON_RELIANCE']
     """
+    _refuse_entities(policy)
     if word & TOMBSTONE:
         return (Reason(Rule.TOMBSTONE, (), "deleted"),)
     if word & _VERSION_FIELD != VERSION_WORD:
@@ -104,6 +111,7 @@ def withheld_kinds(policy: Policy) -> tuple[Reason, ...]:
     >>> [kind.code for kind in withheld_kinds(Policy(Mask(0, 0x4000)))]
     ['FORBIDDEN:PD_SPECIAL', 'NOT_YET_PUBLIC', 'QUARANTINE']
     """
+    _refuse_entities(policy)
     if not policy.masks:
         return _NOTHING
     always = reduce(and_, (mask.forbidden for mask in policy.masks))
@@ -119,6 +127,14 @@ def withheld_kinds(policy: Policy) -> tuple[Reason, ...]:
     kinds.append(Reason(Rule.NOT_YET_PUBLIC, (), "documents not public at the session's as-of time"))
     kinds.append(Reason(Rule.QUARANTINE, (), "documents whose label could not be established"))
     return tuple(kinds)
+
+
+def _refuse_entities(policy: Policy) -> None:
+    """Refuse what would be left out: without its list, a reason or a record would state a looser policy."""
+    if policy.allow_entities is not None or policy.deny_entities:
+        raise InvalidArgument(
+            "the policy lists entities, which neither reasons nor records can state; search the index itself with it"
+        )
 
 
 _NOTHING = (Reason(Rule.REQUIRED, (), "this policy admits nothing"),)

@@ -1,20 +1,28 @@
-"""Masks and policies: what a session may see, as an OR of (required, forbidden) pairs.
+"""Masks and policies: what a session may see, as an OR of (required, forbidden) pairs and a rule about entities.
 
 A pair compiles to one AND and one compare, ``(word & mask) == value``. Because ``mask`` always covers the
-control bits, deletion, quarantine and a missing label are the same test as the policy itself.
+control bits, deletion, quarantine and a missing label are the same test as the policy itself. What does not fit
+in bits, which companies a session may or may not read about, is a set of numbers beside the masks.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from operator import index
+from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument, PolicyConflict
 from carag.policy.vocabulary import CONTROL, POLICY_BITS, VERSION_WORD, bit_names
 
-__all__ = ["MAX_MASKS", "Mask", "Policy"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["MAX_ENTITY", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy"]
 
 MAX_MASKS: Final = 8
+MAX_ENTITY: Final = 0xFFFF_FFFF
+NO_ENTITY: Final = 0
+"""The entity of a row that is about none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,25 @@ class Mask:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Policy:
-    """An OR of up to eight masks. ``Policy()`` has none, so it admits nothing.
+    """An OR of up to eight masks, and a rule about entities. ``Policy()`` has no mask, so it admits nothing.
+
+    Parameters
+    ----------
+    *masks : Mask
+        A word is admitted if any mask admits it.
+    allow_entities : iterable of int, optional
+        The only entities (for EDGAR, the filer's CIK) rows may be about; an empty one admits nothing. Rows about
+        no entity carry the number 0, and are admitted only if it is listed.
+    deny_entities : iterable of int
+        Entities rows may not be about. Given both, what is denied is taken out of what is allowed.
+
+    Attributes
+    ----------
+    masks : tuple of Mask
+    allow_entities : tuple of int, or None
+        Ascending, none twice.
+    deny_entities : tuple of int
+        Ascending, none twice; empty beside ``allow_entities``.
 
     Examples
     --------
@@ -84,18 +110,59 @@ class Policy:
     True
     >>> Policy().admits(0x0800_0001)
     False
+    >>> Policy(Mask(), deny_entities=[320193]).admits(0x0800_0001, entity=320193)
+    False
     """
 
     masks: tuple[Mask, ...]
+    allow_entities: tuple[int, ...] | None
+    deny_entities: tuple[int, ...]
+    _hash: int = field(repr=False, compare=False)  # once: a list of thousands is looked up at every search
 
-    def __init__(self, *masks: Mask) -> None:
+    def __init__(
+        self,
+        *masks: Mask,
+        allow_entities: Iterable[int] | None = None,
+        deny_entities: Iterable[int] = (),
+    ) -> None:
         for mask in masks:
             if not isinstance(mask, Mask):
                 raise InvalidArgument(f"a policy is made of Mask objects; got {mask!r}")
         if len(masks) > MAX_MASKS:
             raise InvalidArgument(f"a policy holds at most {MAX_MASKS} masks; got {len(masks)}")
+        denied = _entities("deny_entities", deny_entities)
+        allowed = None
+        if allow_entities is not None:
+            allowed = tuple(sorted(_entities("allow_entities", allow_entities) - denied))
+            denied = frozenset()
         object.__setattr__(self, "masks", masks)
+        object.__setattr__(self, "allow_entities", allowed)
+        object.__setattr__(self, "deny_entities", tuple(sorted(denied)))
+        object.__setattr__(self, "_hash", hash((masks, allowed or (), self.deny_entities)))
 
-    def admits(self, word: int) -> bool:
-        """Test one word: admissible if any mask admits it."""
-        return any(mask.admits(word) for mask in self.masks)
+    def __hash__(self) -> int:
+        return self._hash
+
+    def admits(self, word: int, entity: int = NO_ENTITY) -> bool:
+        """Test one row: admissible if any mask admits its word, and the rule about entities its entity."""
+        if self.allow_entities is not None:
+            is_fitting = entity in self.allow_entities
+        else:
+            is_fitting = entity not in self.deny_entities
+        return is_fitting and any(mask.admits(word) for mask in self.masks)
+
+
+def _entities(name: str, numbers: Iterable[int]) -> frozenset[int]:
+    if isinstance(numbers, (str, bytes)) or not hasattr(numbers, "__iter__"):
+        raise InvalidArgument(f"{name} is {numbers!r}; want integers from 0 to {MAX_ENTITY}, such as CIKs")
+    return frozenset(_entity(name, number) for number in numbers)
+
+
+def _entity(name: str, number: object) -> int:
+    try:
+        entity = -1 if isinstance(number, bool) else index(number)  # type: ignore[arg-type] # or it raises
+    except TypeError:
+        entity = -1
+    if not 0 <= entity <= MAX_ENTITY:
+        raise InvalidArgument(f"{name} holds {number!r}; want integers from 0 to {MAX_ENTITY}, such as CIKs")
+    return entity

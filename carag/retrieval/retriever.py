@@ -56,7 +56,7 @@ class Retriever:
         """
         query = self._embedder.embed_query(question)
         admissible = self._index.count(decision.policy, as_of=decision.as_of)
-        plan = "exact" if admissible * self._index.dim <= EXACT_LIMIT else "auto"
+        plan = "certified" if admissible * self._index.dim <= EXACT_LIMIT else "auto"
         found = self._index.search(query, k, decision.policy, plan=plan, as_of=decision.as_of)
         count = int(found.counts[0])
         keys = [int(key) for key in found.keys[0, :count]]

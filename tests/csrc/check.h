@@ -65,26 +65,39 @@ static inline carag_predicate one_mask(uint32_t required, uint32_t forbidden)
     return (carag_predicate){.pairs = {{required | forbidden | CONTROL, WORD(required)}}, .pair_count = 1};
 }
 
-static inline carag_index *new_index(uint32_t dim, uint32_t M, uint64_t seed)
+static inline carag_index *new_index_of(carag_dtype dtype, uint32_t dim, uint32_t M, uint64_t seed)
 {
-    const carag_params params = {.dim = dim, .M = M, .ef_construction = 40, .seed = seed};
+    const carag_params params = {.dim = dim, .M = M, .ef_construction = 40, .seed = seed, .dtype = dtype};
     carag_index *index;
     CHECK_OK(carag_index_new(&params, &index, NULL));
     return index;
 }
 
+static inline carag_index *new_index(uint32_t dim, uint32_t M, uint64_t seed)
+{
+    return new_index_of(CARAG_FLOAT32, dim, M, seed);
+}
+
 static inline carag_rows rows_of(const float *vectors, const uint32_t *words, size_t count)
 {
-    return (carag_rows){.vectors = vectors, .words = words, .count = count};
+    return (carag_rows){.vectors = vectors, .words = words, .count = count, .threads = 1};
+}
+
+static inline uint64_t count_of(carag_index *index, const carag_predicate *predicate)
+{
+    uint64_t admissible;
+    CHECK_OK(carag_index_count(index, predicate, &admissible, NULL));
+    return admissible;
 }
 
 /* One query's answer, with room for k rows. */
 typedef struct answer {
     int64_t *keys;
     float *similarities;
-    int64_t count, distance_computations, hops, ef;
-    uint8_t plan, fallback;
-    uint64_t admissible;
+    int64_t count, estimates, distance_computations, hops, ef;
+    uint8_t plan, why;
+    uint64_t admissible, rows;
+    uint32_t classes;
 } answer;
 
 static inline carag_status search_one(carag_index *index, const float *query, const carag_predicate *predicate,
@@ -96,14 +109,17 @@ static inline carag_status search_one(carag_index *index, const float *query, co
     carag_results results = {.keys = out->keys,
                              .similarities = out->similarities,
                              .counts = &out->count,
+                             .estimates = &out->estimates,
                              .distance_computations = &out->distance_computations,
                              .hops = &out->hops,
                              .ef = &out->ef,
                              .plans = &out->plan,
-                             .fallbacks = &out->fallback};
-    const carag_search_params params = {.k = k, .ef_search = ef, .plan = plan};
+                             .whys = &out->why};
+    const carag_search_params params = {.k = k, .ef_search = ef, .plan = plan, .threads = 1};
     const carag_status status = carag_index_search(index, query, 1, predicate, &params, &results, NULL);
     out->admissible = results.admissible;
+    out->rows = results.rows;
+    out->classes = results.classes;
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* replay.c - run files through a fuzz target under plain gcc: each as it is, then with seeded mutations.
  *
- * usage: fuzz_load MUTATIONS FILE...
+ * usage: fuzz_load MUTATIONS FILE...          MUTATIONS of each file
+ *        fuzz_load MUTATIONS@SEED FILE...     others of them
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -9,42 +10,35 @@
 
 #include "check.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#define MOST_BYTES 65536
 
-/* One to four edits: a byte, a bit, a 32-bit word of an interesting value, or a cut. */
-static size_t mutate(uint8_t *bytes, size_t size, uint64_t *state)
-{
-    static const uint32_t values[] = {0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF, 0x40000000};
-    for (uint64_t edits = 1 + draw(state) % 4; edits > 0 && size >= 4; edits--) {
-        const size_t at = (size_t)(draw(state) >> 8) % (size - 3);
-        switch (draw(state) >> 32 & 7) {
-        case 0: bytes[at] = (uint8_t)(draw(state) >> 16); break;
-        case 1: bytes[at] ^= (uint8_t)(1U << (draw(state) >> 16 & 7)); break;
-        case 2: size = draw(state) >> 32 & 7 ? size : at; break;
-        case 3: bytes[at]++; break;
-        default: memcpy(bytes + at / 4 * 4, &values[draw(state) >> 32 & 7], 4); break;
-        }
-    }
-    return size;
-}
+extern unsigned long fuzz_loads[2];
+extern unsigned long fuzz_accepted[2];
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
 int main(int argc, char **argv)
 {
+    static uint8_t bytes[MOST_BYTES];
+    static uint8_t mutant[MOST_BYTES];
     CHECK(argc > 2);
-    const long mutations = strtol(argv[1], NULL, 10);
+    char *end;
+    const long mutations = strtol(argv[1], &end, 10);
+    const unsigned int seed = *end == '@' ? (unsigned int)strtoul(end + 1, NULL, 10) : 0;
     for (int i = 2; i < argc; i++) {
-        static uint8_t bytes[1 << 20];
-        static uint8_t mutant[1 << 20];
         FILE *file = fopen(argv[i], "rb");
         CHECK(file);
         const size_t size = fread(bytes, 1, sizeof bytes, file);
         fclose(file);
         LLVMFuzzerTestOneInput(bytes, size);
-        uint64_t state = (uint64_t)i * 2 + 1;
         for (long m = 0; m < mutations; m++) {
             memcpy(mutant, bytes, size);
-            LLVMFuzzerTestOneInput(mutant, mutate(mutant, size, &state));
+            const size_t after =
+                LLVMFuzzerCustomMutator(mutant, size, sizeof mutant, seed * 1000003U + (unsigned int)i * 7919U + (unsigned int)m);
+            LLVMFuzzerTestOneInput(mutant, after);
         }
     }
+    printf("read whole: %lu, accepted %lu; mapped: %lu, accepted %lu\n", fuzz_loads[0], fuzz_accepted[0], fuzz_loads[1],
+           fuzz_accepted[1]);
     return 0;
 }

@@ -37,12 +37,12 @@ def test_compiles_without_a_warning(out):
 
 
 def test_under_address_and_undefined_behaviour_sanitizers(out):
-    """Kernels, laws, graph, file and out-of-memory tests are clean under ASan and UBSan."""
+    """Kernels, codes, catalog, laws, plans, graph, file and failing memory: clean under ASan and UBSan."""
     assert "serial: ok" in make("plain", out)
 
 
 def test_under_thread_sanitizer(out):
-    """Searches, relabels, adds, deletes and saves at once are free of data races."""
+    """Searches, counts, relabels, adds, deletes, clean-ups and saves at once are free of data races."""
     make("threads", out)
 
 
@@ -52,7 +52,7 @@ def test_the_loader_survives_mutations(out):
 
 
 def test_neon_gives_the_same_bits(out):
-    """The AArch64 build passes the same tests under emulation: same dot products, same graph, same file."""
+    """The AArch64 build passes under emulation: same kernels, same codes, same graph, same files."""
     if not shutil.which("aarch64-linux-gnu-gcc"):
         pytest.skip("NEON not compiled here: gcc-aarch64-linux-gnu is not installed")
     if not shutil.which("qemu-aarch64"):

@@ -1,67 +1,84 @@
-/* test_graph.c - the graph from inside: every row reachable by walking, duplicates harmless, same rows same bytes. */
+/* test_graph.c - the graph from inside: every row reachable by walking, duplicates harmless, same rows same
+ * bytes; the search through it carried by rows that fail, and complete even where the graph leads nowhere;
+ * and the check that proves all this able to fail.
+ */
 #define CARAG_ALLOW_LIBC
 #include "carag_internal.h"
 
-#include <string.h>
+#include "oracle.h"
 
-#include "check.h"
-
-/* Rows of a layer that a walk along its links from the entry point meets: the definition, not check.c's proof. */
-static uint32_t reachable(const carag_index *index, uint32_t layer)
+static carag_view *view_of(carag_index *index)
 {
-    uint32_t *queue = malloc((index->rows + 1) * sizeof *queue);
-    uint8_t *met = calloc(index->rows + 1, 1);
-    CHECK(queue && met);
-    uint32_t count = 0;
-    queue[count++] = index->entry_point;
-    met[index->entry_point] = 1;
-    for (uint32_t done = 0; done < count; done++) {
-        const uint32_t *links = carag_links(index, queue[done], layer);
-        for (uint32_t i = 0; i < carag_degree_limit(index, layer) && links[i] != CARAG_NONE; i++)
-            if (!met[links[i]]) {
-                met[links[i]] = 1;
-                queue[count++] = links[i];
-            }
-    }
-    free(queue);
-    free(met);
-    return count;
+    return atomic_load(&index->view);
 }
 
-static void every_row_is_reachable(const carag_index *index)
-{
-    CHECK(carag_check_unlocked(index, NULL) == 0);
-    for (uint32_t layer = 0; layer <= index->max_level; layer++) {
-        uint32_t rows = 0;
-        for (uint32_t node = 0; node < index->rows; node++)
-            rows += index->at.levels[node] >= layer;
-        CHECK(reachable(index, layer) == rows);
-    }
-}
-
-static carag_index *build(const float *vectors, size_t n, uint32_t dim, uint32_t M, size_t batch)
+/* `batch` rows at a time: many at once are linked by a build, few by insertion. */
+static carag_index *build(const float *vectors, size_t n, uint32_t dim, uint32_t M, size_t batch, uint32_t threads)
 {
     carag_index *index = new_index(dim, M, 5);
     uint32_t *words = random_words(1, n, 2);
     for (size_t at = 0; at < n; at += batch) {
-        const carag_rows rows = rows_of(vectors + at * dim, words + at, batch < n - at ? batch : n - at);
+        carag_rows rows = rows_of(vectors + at * dim, words + at, batch < n - at ? batch : n - at);
+        rows.threads = threads;
         CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
     }
     free(words);
     return index;
 }
 
+/* ---------------------------------------------------------------- reachability */
+
+/* Rows of a layer that a walk along its links from the entry point meets: the definition, not check.c's
+ * proof. */
+static uint32_t reachable(const carag_graph *graph, uint32_t rows, uint32_t layer)
+{
+    uint32_t *queue = room_for(rows, sizeof *queue);
+    uint8_t *met = room_for(rows, 1);
+    uint32_t count = 0;
+    queue[count++] = atomic_load(&graph->entry_point);
+    met[queue[0]] = 1;
+    for (uint32_t done = 0; done < count; done++) {
+        const _Atomic(uint32_t) *links = carag_graph_links(graph, queue[done], layer);
+        for (uint32_t i = 0; i < carag_graph_limit(graph, layer); i++) {
+            const uint32_t link = atomic_load(&links[i]);
+            if (link == CARAG_NONE)
+                break;
+            if (!met[link]) {
+                met[link] = 1;
+                queue[count++] = link;
+            }
+        }
+    }
+    free(queue);
+    free(met);
+    return count;
+}
+
+static void every_row_is_reachable(carag_index *index)
+{
+    const carag_view *view = view_of(index);
+    const uint32_t rows = atomic_load(&view->rows);
+    carag_info info;
+    CHECK(carag_index_check(index, NULL) == 0);
+    carag_index_info(index, &info);
+    for (uint32_t layer = 0; layer <= info.max_level; layer++) {
+        uint32_t on_layer = 0;
+        for (uint32_t row = 0; row < rows; row++)
+            on_layer += view->graph.levels[row] >= layer;
+        CHECK(reachable(&view->graph, rows, layer) == on_layer);
+    }
+}
+
 static void every_row_is_reachable_on_hard_data(void)
 {
-    const size_t n = 1200;
-    const uint32_t dim = 6;
+    enum { N = 500, DIM = 6 };
     enum { RANDOM, SAME, HALF_SAME, TWO_FAR_CLUSTERS, LINE, OUTLIER, SHAPES };
     for (int shape = 0; shape < SHAPES; shape++)
-        for (uint32_t M = 2; M <= 32; M += shape == SAME ? 15 : 10) {
-            float *vectors = random_vectors((uint64_t)shape + 1, n, dim);
-            for (size_t i = 0; i < n; i++) {
-                float *row = vectors + i * dim;
-                for (uint32_t j = 0; j < dim; j++) {
+        for (uint32_t M = 2; M <= 32; M *= 4) {
+            float *vectors = random_vectors((uint64_t)shape + 1, N, DIM);
+            for (size_t i = 0; i < N; i++) {
+                float *row = vectors + i * DIM;
+                for (uint32_t j = 0; j < DIM; j++) {
                     if (shape == SAME || (shape == HALF_SAME && i % 2 == 0))
                         row[j] = vectors[j];
                     else if (shape == TWO_FAR_CLUSTERS)
@@ -69,138 +86,281 @@ static void every_row_is_reachable_on_hard_data(void)
                     else if (shape == LINE)
                         row[j] = j == 0 ? 1.0F : j == 1 ? (float)i : 0.0F;
                     else if (shape == OUTLIER)
-                        row[j] = (i == n / 2 ? -1.0F : 1.0F) + row[j] * 0.001F;
+                        row[j] = (i == N / 2 ? -1.0F : 1.0F) + row[j] * 0.001F;
                 }
             }
-            carag_index *index = build(vectors, n, dim, M, n);
-            every_row_is_reachable(index);
-            carag_index_free(index);
+            const size_t batches[] = {N, 1, 300};
+            for (size_t b = 0; b < 3; b++) { /* a build, insertions alone, insertions after a build */
+                carag_index *index = build(vectors, N, DIM, M, batches[b], 1);
+                every_row_is_reachable(index);
+                carag_index_free(index);
+            }
             free(vectors);
         }
 }
 
-/* A thousand copies of one row: searches for the other rows are as good as without them. */
-static void duplicates_do_not_sink_the_graph(void)
+/* ---------------------------------------------------------------- recall */
+
+static size_t graph_hits(carag_index *index, const float *query, const carag_predicate *predicate, size_t k,
+                         uint32_t ef)
 {
-    const size_t n = 2000;
-    const size_t copies = 1000;
-    const uint32_t dim = 16;
-    float *vectors = random_vectors(9, n + copies, dim);
-    for (size_t i = 0; i < copies; i++)
-        memcpy(vectors + (n + i) * dim, vectors, dim * sizeof *vectors);
-    carag_index *index = build(vectors, n + copies, dim, 16, n + copies);
-    float *queries = random_vectors(10, 100, dim);
-    const carag_predicate open = one_mask(0, 0);
-    int found = 0;
-    every_row_is_reachable(index);
-    for (size_t q = 0; q < 100; q++) {
-        answer exact;
-        answer graph;
-        CHECK_OK(search_one(index, queries + q * dim, &open, 10, 100, CARAG_PLAN_EXACT, &exact));
-        CHECK_OK(search_one(index, queries + q * dim, &open, 10, 100, CARAG_PLAN_GRAPH, &graph));
-        for (int i = 0; i < 10; i++)
-            for (int j = 0; j < 10; j++)
-                found += exact.keys[i] == graph.keys[j];
-        free_answer(&exact);
-        free_answer(&graph);
+    answer exact;
+    int64_t keys[64], numbers[5];
+    float similarities[64];
+    uint8_t ran, why;
+    size_t hits = 0;
+    carag_results out = {.keys = keys, .similarities = similarities, .counts = numbers, .estimates = numbers + 1,
+                         .distance_computations = numbers + 2, .hops = numbers + 3, .ef = numbers + 4, .plans = &ran,
+                         .whys = &why};
+    const carag_search_params params = {.k = k, .ef_search = ef, .plan = CARAG_PLAN_GRAPH, .threads = 1,
+                                        .no_fallback = 1};
+    CHECK_OK(search_one(index, query, predicate, k, ef, CARAG_PLAN_EXACT, &exact));
+    CHECK_OK(carag_index_search(index, query, 1, predicate, &params, &out, NULL));
+    CHECK(ran == CARAG_PLAN_GRAPH && numbers[0] <= exact.count);
+    for (int64_t i = 0; i < numbers[0]; i++)
+        hits += similarities[i] >= exact.similarities[exact.count - 1];
+    free_answer(&exact);
+    return hits;
+}
+
+/* The graph alone, no fallback, on all rows and on a half. */
+static void the_graph_finds_nearly_all(size_t batch)
+{
+    enum { N = 1500, DIM = 24, QUERIES = 50, K = 10 };
+    float *vectors = random_vectors(9, N, DIM);
+    float *queries = random_vectors(10, QUERIES, DIM);
+    carag_index *index = build(vectors, N, DIM, 16, batch, 1);
+    for (uint32_t required = 0; required < 2; required++) {
+        const carag_predicate predicate = one_mask(required, 0);
+        size_t hits = 0;
+        for (size_t q = 0; q < QUERIES; q++)
+            hits += graph_hits(index, queries + q * DIM, &predicate, K, 100);
+        CHECK(hits * 100 >= 98 * (size_t)QUERIES * K);
     }
-    CHECK(found >= 980);
     carag_index_free(index);
     free(vectors);
     free(queries);
 }
 
-/* Same vectors, links, levels and parents; words and keys are the caller's anyway. */
-static void same_graph(const carag_index *a, const carag_index *b)
+/* Hundreds of copies of one row: searches for the other rows are as good as without them. */
+static void duplicates_do_not_sink_the_graph(size_t batch)
 {
-    CHECK(a->rows == b->rows && a->entry_point == b->entry_point && a->upper_count == b->upper_count);
-    CHECK(memcmp(a->at.vectors, b->at.vectors, a->rows * a->stride * sizeof(float)) == 0);
-    CHECK(memcmp(a->at.links0, b->at.links0, (size_t)a->rows * a->M0 * sizeof(uint32_t)) == 0);
-    CHECK(memcmp(a->at.parents0, b->at.parents0, a->rows * sizeof(uint32_t)) == 0);
-    CHECK(memcmp(a->upper_links, b->upper_links, (size_t)a->upper_count * a->params.M * sizeof(uint32_t)) == 0);
-}
-
-static void the_graph_depends_on_rows_and_seed_alone(void)
-{
-    const size_t n = 700;
-    const uint32_t dim = 20;
-    float *vectors = random_vectors(11, n, dim);
-    const char *before;
-    CHECK_OK(carag_kernel_active(&before, NULL));
-    carag_index *whole = build(vectors, n, dim, 8, n);
-    carag_index *pieces = build(vectors, n, dim, 8, 13);
-    same_graph(whole, pieces);
-    carag_index_free(pieces);
-    for (size_t i = 0; i < carag_kernel_count(); i++)
-        if (carag_kernel_is_available(i)) {
-            CHECK_OK(carag_set_kernel(carag_kernel_name(i), NULL));
-            carag_index *other = build(vectors, n, dim, 8, n);
-            same_graph(whole, other);
-            carag_index_free(other);
-        }
-    CHECK_OK(carag_set_kernel(before, NULL));
-    carag_index_free(whole);
+    enum { N = 1000, COPIES = 500, DIM = 16, QUERIES = 50, K = 10 };
+    float *vectors = random_vectors(9, N + COPIES, DIM);
+    for (size_t i = 0; i < COPIES; i++)
+        memcpy(vectors + (N + i) * DIM, vectors, DIM * sizeof *vectors);
+    carag_index *index = build(vectors, N + COPIES, DIM, 16, batch, 1);
+    float *queries = random_vectors(10, QUERIES, DIM);
+    const carag_predicate open = one_mask(0, 0);
+    size_t hits = 0;
+    every_row_is_reachable(index);
+    for (size_t q = 0; q < QUERIES; q++)
+        hits += graph_hits(index, queries + q * DIM, &open, K, 100);
+    CHECK(hits * 100 >= 98 * (size_t)QUERIES * K);
+    carag_index_free(index);
     free(vectors);
+    free(queries);
 }
 
-/* The check can fail: break one thing at a time and it says which. */
-static void the_check_sees_what_is_broken(void)
+/* One row in eight passes, the entry point does not: rows that fail must carry the search. */
+static void failing_rows_carry_the_search(void)
 {
-    const size_t n = 200;
-    float *vectors = random_vectors(12, n, 4);
-    carag_index *index = build(vectors, n, 4, 4, n);
-    CHECK(carag_check_unlocked(index, NULL) == 0);
-
-#define BREAKS(bit, place, wrong)                              \
-    do {                                                       \
-        const __typeof__(place) right = (place);               \
-        (place) = (wrong);                                     \
-        CHECK(carag_check_unlocked(index, NULL) & 1U << (bit)); \
-        (place) = right;                                       \
-        CHECK(carag_check_unlocked(index, NULL) == 0);         \
-    } while (0)
-
-    BREAKS(0, index->live, index->live - 1);
-    BREAKS(1, index->at.words[5], (uint32_t)3 << 27);
-    BREAKS(2, index->at.vectors[7 * index->stride], 2.0F);
-    BREAKS(2, index->at.vectors[7 * index->stride + 5], 1.0F);
-    BREAKS(3, index->at.keys[9], -9);
-    BREAKS(3, index->at.keys[9], 10);
-    BREAKS(4, index->at.levels[3], (uint8_t)(index->at.levels[3] + 1));
-    BREAKS(5, index->max_level, index->max_level + 1);
-    BREAKS(6, index->at.links0[8 * index->M0], 8);
-    BREAKS(6, index->at.links0[8 * index->M0], (uint32_t)n);
-    BREAKS(6, index->at.links0[8 * index->M0 + 1], index->at.links0[8 * index->M0]);
-    BREAKS(7, index->at.parents0[8], 9);
-    BREAKS(7, index->at.parents0[0], 1);
+    enum { N = 1500, DIM = 8, QUERIES = 50, K = 5 };
+    float *vectors = random_vectors(13, N, DIM);
+    carag_index *index = build(vectors, N, DIM, 8, N, 1);
+    const int64_t entry = view_of(index)->keys[atomic_load(&view_of(index)->graph.entry_point)];
+    int64_t keys[N];
+    uint32_t words[N];
+    for (int64_t key = 0; key < N; key++) {
+        keys[key] = key;
+        words[key] = WORD(key % 8 == 3 && key != entry);
+    }
+    CHECK_OK(carag_index_relabel(index, keys, words, N, 0, NULL));
+    const carag_predicate predicate = one_mask(1, 0);
+    size_t hits = 0;
+    for (size_t q = 0; q < QUERIES; q++)
+        hits += graph_hits(index, vectors + q * DIM, &predicate, K, 32);
+    CHECK(hits * 100 >= 95 * (size_t)QUERIES * K);
     carag_index_free(index);
     free(vectors);
 }
 
-/* A path whose only way leads through rows that fail: they must carry the search. */
-static void failing_rows_carry_the_search(void)
+/* ---------------------------------------------------------------- where the graph leads */
+
+/* Every link but these cut: the answer is complete by the fill rule and the budget, not by the graph. */
+static void link_by_hand(carag_view *view, bool as_path)
 {
-    const size_t n = 2000;
-    const uint32_t dim = 8;
-    float *vectors = random_vectors(13, n, dim);
-    carag_index *index = build(vectors, n, dim, 8, n);
-    for (uint32_t node = 0; node < n; node++) /* one row in eight passes, the entry point does not */
-        index->at.words[node] = WORD(node % 8 == 3 && node != index->entry_point);
-    const carag_predicate predicate = one_mask(1, 0);
-    int found = 0;
-    for (size_t q = 0; q < 50; q++) {
-        answer exact;
-        answer graph;
-        CHECK_OK(search_one(index, vectors + q * dim, &predicate, 5, 8, CARAG_PLAN_EXACT, &exact));
-        CHECK_OK(search_one(index, vectors + q * dim, &predicate, 5, 8, CARAG_PLAN_GRAPH, &graph));
-        CHECK(graph.count == 5);
-        for (int i = 0; i < 5; i++)
-            for (int j = 0; j < 5; j++)
-                found += exact.keys[i] == graph.keys[j];
-        free_answer(&exact);
-        free_answer(&graph);
+    carag_graph *graph = &view->graph;
+    const uint32_t rows = atomic_load(&view->rows);
+    for (uint32_t row = 0; row < rows; row++)
+        for (uint32_t layer = 0; layer <= graph->levels[row]; layer++) {
+            _Atomic(uint32_t) *links = carag_graph_links(graph, row, layer);
+            for (uint32_t i = 0; i < carag_graph_limit(graph, layer); i++)
+                atomic_store(&links[i], CARAG_NONE);
+            if (!as_path || layer > 0)
+                continue;
+            uint32_t at = 0;
+            if (row > 0)
+                atomic_store(&links[at++], row - 1);
+            if (row + 1 < rows)
+                atomic_store(&links[at], row + 1);
+        }
+}
+
+static void a_graph_that_leads_nowhere_answers_in_full(void)
+{
+    enum { N = 400, DIM = 4 };
+    float *vectors = random_vectors(14, N, DIM);
+    carag_index *index = build(vectors, N, DIM, 4, N, 1);
+    for (int as_path = 0; as_path < 2; as_path++) {
+        link_by_hand(view_of(index), as_path);
+        world all = world_of(index);
+        for (uint32_t q = 0; q < 12; q++) {
+            const carag_predicate predicate = one_mask(q & 3, 0);
+            search_obeys(index, &all, vectors + q * DIM, &predicate, 1 + 20 * q, 8);
+        }
+        free_world(&all);
     }
-    CHECK(found >= 240);
+    carag_index_free(index);
+    free(vectors);
+}
+
+/* A path by hand, one passing row at its far end, and a beam as wide as the path: the search walks all the
+ * way. */
+static void a_path_is_walked_to_its_end(void)
+{
+    enum { N = 300, DIM = 2 };
+    float vectors[N * DIM];
+    for (size_t i = 0; i < N; i++) { /* along an arc */
+        vectors[i * DIM] = cosf((float)i * 0.005F);
+        vectors[i * DIM + 1] = sinf((float)i * 0.005F);
+    }
+    carag_index *index = build(vectors, N, DIM, 4, N, 1);
+    link_by_hand(view_of(index), true);
+    for (uint32_t end = 0; end < 2; end++) {
+        const uint32_t row = end ? N - 1 : 0;
+        const int64_t key = view_of(index)->keys[row];
+        const uint32_t word = WORD(8 << end);
+        CHECK_OK(carag_index_relabel(index, &key, &word, 1, 0, NULL));
+        const carag_predicate predicate = one_mask(8U << end, 0);
+        CHECK(graph_hits(index, vectors, &predicate, 1, N) == 1);
+    }
+    carag_index_free(index);
+}
+
+/* ---------------------------------------------------------------- determinism */
+
+static void same_graph(carag_index *a, carag_index *b)
+{
+    const carag_view *x = view_of(a);
+    const carag_view *y = view_of(b);
+    const carag_graph *g = &x->graph;
+    const carag_graph *h = &y->graph;
+    const size_t rows = atomic_load(&x->rows);
+    CHECK(rows == atomic_load(&y->rows) && atomic_load(&g->entry_point) == atomic_load(&h->entry_point));
+    CHECK(g->upper_count == h->upper_count && x->costs.ef == y->costs.ef);
+    CHECK(memcmp(x->vectors, y->vectors, rows * a->vector_bytes) == 0);
+    CHECK(memcmp(x->codes.bytes, y->codes.bytes, rows * x->codes.stride) == 0);
+    CHECK(memcmp(x->bits.codes, y->bits.codes, rows * x->bits.words * sizeof *x->bits.codes) == 0);
+    CHECK(memcmp(g->levels, h->levels, rows) == 0);
+    CHECK(memcmp(g->parents, h->parents, rows * sizeof *g->parents) == 0);
+    CHECK(memcmp((const void *)g->links, (const void *)h->links, rows * g->M0 * sizeof *g->links) == 0);
+    CHECK(memcmp((const void *)g->upper_links, (const void *)h->upper_links,
+                 g->upper_count * g->M * sizeof *g->upper_links) == 0);
+    CHECK(memcmp(g->upper_parents, h->upper_parents, g->upper_count * sizeof *g->upper_parents) == 0);
+}
+
+/* On any kernel and number of threads, built at once, piece by piece, and consolidated. */
+static void same_calls_make_the_same_graph(void)
+{
+    enum { N = 700, DIM = 20 };
+    const size_t batches[] = {N, 13, 300};
+    float *vectors = random_vectors(11, N, DIM);
+    const char *before;
+    CHECK_OK(carag_kernel_active(&before, NULL));
+    for (size_t b = 0; b < 3; b++) {
+        carag_index *first = build(vectors, N, DIM, 8, batches[b], 1);
+        carag_index *tidy = build(vectors, N, DIM, 8, batches[b], 1);
+        CHECK_OK(carag_index_consolidate(tidy, 1, NULL));
+        uint32_t threads = 1;
+        for (size_t i = 0; i < carag_kernel_count(); i++)
+            if (carag_kernel_is_available(i)) {
+                CHECK_OK(carag_set_kernel(carag_kernel_name(i), NULL));
+                carag_index *other = build(vectors, N, DIM, 8, batches[b], ++threads);
+                same_graph(first, other);
+                CHECK_OK(carag_index_consolidate(other, threads, NULL));
+                same_graph(tidy, other);
+                every_row_is_reachable(other);
+                carag_index_free(other);
+            }
+        CHECK_OK(carag_set_kernel(before, NULL));
+        carag_index_free(first);
+        carag_index_free(tidy);
+    }
+    free(vectors);
+}
+
+/* ---------------------------------------------------------------- the check */
+
+/* The bit of an invariant, by the word its name begins with. */
+static uint32_t invariant(const char *name)
+{
+    uint32_t bit = 0;
+    while (strncmp(carag_invariant_name(bit), name, strlen(name)) != 0)
+        CHECK(*carag_invariant_name(bit++));
+    return 1U << bit;
+}
+
+/* Break one thing at a time and it says which. */
+static void the_check_sees_what_is_broken(void)
+{
+    enum { N = 300 };
+    float *vectors = random_vectors(12, N, 4);
+    carag_index *index = build(vectors, N, 4, 4, N, 1);
+    carag_view *view = view_of(index);
+    carag_graph *graph = &view->graph;
+    carag_catalog *catalog = view->catalog;
+    float *kept = (float *)view->vectors + 7 * index->stride;
+    _Atomic(uint32_t) *links = carag_graph_links(graph, 8, 0);
+    uint32_t upper = 0;
+    while (graph->levels[upper] == 0)
+        upper++;
+    CHECK(carag_index_check(index, NULL) == 0);
+
+#define BREAKS(name, place, wrong)                                  \
+    do {                                                            \
+        const __typeof__(place) right = (place);              \
+        (place) = (__typeof__(place))(wrong);                 \
+        CHECK(carag_index_check(index, NULL) & invariant(name));    \
+        (place) = right;                                            \
+        CHECK(carag_index_check(index, NULL) == 0);                 \
+    } while (0)
+
+    BREAKS("counts", index->live, right - 1);
+    BREAKS("words", view->words[5], (uint32_t)3 << 27);
+    BREAKS("vectors", kept[0], 2.0F);
+    BREAKS("vectors", kept[5], 1.0F);
+    BREAKS("vectors", kept[1], NAN);
+    BREAKS("keys", view->keys[9], -9);
+    BREAKS("keys", view->keys[9], view->keys[10]);
+    BREAKS("codes", view->codes.scales[3], right * 2);
+    BREAKS("codes", view->codes.errors[3], 0.0F);
+    BREAKS("codes", view->codes.bytes[3 * view->codes.stride + 5], 129);
+    BREAKS("bits", view->bits.factors[4].slope, NAN);
+    BREAKS("bits", view->bits.centre[4], 2.0F);
+    BREAKS("levels", graph->levels[3], right + 1);
+    BREAKS("levels", graph->upper_first[upper], right + 1);
+    BREAKS("entry", graph->entry_point, N);
+    BREAKS("links", links[0], 8);
+    BREAKS("links", links[0], N);
+    BREAKS("links", links[1], links[0]);
+    BREAKS("tree", graph->parents[8], 9);
+    BREAKS("tree", graph->parents[0], 1);
+    BREAKS("classes", catalog->classes[6], right + 1);
+    BREAKS("classes", catalog->live[0], right - 1);
+    BREAKS("classes", catalog->postings[0], catalog->postings[1]);
+    BREAKS("classes", catalog->words[1], right + 1);
+#undef BREAKS
     carag_index_free(index);
     free(vectors);
 }
@@ -208,9 +368,14 @@ static void failing_rows_carry_the_search(void)
 int main(void)
 {
     every_row_is_reachable_on_hard_data();
-    duplicates_do_not_sink_the_graph();
-    the_graph_depends_on_rows_and_seed_alone();
-    the_check_sees_what_is_broken();
+    the_graph_finds_nearly_all(1500);
+    the_graph_finds_nearly_all(250);
+    duplicates_do_not_sink_the_graph(1500);
+    duplicates_do_not_sink_the_graph(250);
     failing_rows_carry_the_search();
+    a_graph_that_leads_nowhere_answers_in_full();
+    a_path_is_walked_to_its_end();
+    same_calls_make_the_same_graph();
+    the_check_sees_what_is_broken();
     return 0;
 }

@@ -1,62 +1,176 @@
-/* test_threads.c - searches, relabels, adds, deletes and saves at once. Built with ThreadSanitizer, which sees a race
- * even when nothing goes wrong; the claims here are what a race would break.
+/* test_threads.c - everything at once: searches by every plan, counts and look-ups beside relabels by key
+ * and by class, adds of one row and of many, deletes, consolidations and saves. Built with ThreadSanitizer,
+ * which sees a race even when nothing goes wrong; the claims here are what a race would break.
  *
- * Rows with an odd key are never opened: no search may return one. Rows whose key is a multiple of four are opened
- * and closed again and again; all others stay open, so a search for everything finds at least them.
+ *   closed    odd keys: no search may return one, though rows are added and deleted among them
+ *   flickers  keys divisible by four are opened and closed again and again
+ *   steady    all others are open all along, but move between admissible classes all the time: every search
+ *             for all finds each of them, a search for the k nearest finds k rows, an exact one the nearest,
+ *             a count counts them
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "check.h"
 
-enum { ROWS = 400, DIM = 8, ADDED = 40, SEARCHES = 300 };
+enum { ROWS = 480, DIM = 8, STEADY = ROWS / 4, FLICKERS = ROWS / 4, ROUNDS = 8, BULK = 900 };
 
 static carag_index *shared;
 static float *vectors;
 static atomic_bool done;
 static char path[512];
 
+static int64_t steady_key(uint64_t *state)
+{
+    return (int64_t)((draw(state) >> 32) % STEADY) * 4 + 2;
+}
+
+/* Open, in one of eight classes. */
+static uint32_t open_word(uint64_t *state)
+{
+    return WORD(1 | (draw(state) >> 40 & 7) << 1);
+}
+
+/* ---------------------------------------------------------------- writers */
+
+/* Some rows, or all of them, in one call: in place, and anew. */
 static void *relabel(void *seed)
 {
     uint64_t state = (uint64_t)(uintptr_t)seed;
     while (!atomic_load(&done)) {
-        const int64_t key = (int64_t)(draw(&state) % (ROWS / 4)) * 4;
-        const uint32_t word = WORD(draw(&state) >> 40 & 1);
-        CHECK_OK(carag_index_relabel(shared, &key, &word, 1, 0, NULL));
+        int64_t keys[3 * STEADY];
+        uint32_t words[3 * STEADY];
+        const size_t sizes[] = {1, 5, 3 * STEADY};
+        const size_t count = sizes[(draw(&state) >> 40) % 3];
+        for (size_t i = 0; i < count; i++)
+            if (draw(&state) >> 40 & 1) {
+                keys[i] = (int64_t)((draw(&state) >> 32) % FLICKERS) * 4;
+                words[i] = WORD(draw(&state) >> 40 & 15);
+            } else {
+                keys[i] = steady_key(&state);
+                words[i] = open_word(&state);
+            }
+        CHECK_OK(carag_index_relabel(shared, keys, words, count, 0, NULL));
     }
     return NULL;
+}
+
+/* By class: open rows stay open, closed ones closed. */
+static void *relabel_where(void *seed)
+{
+    uint64_t state = (uint64_t)(uintptr_t)seed;
+    while (!atomic_load(&done)) {
+        const uint32_t bit = (uint32_t)2 << (draw(&state) >> 40) % 3;
+        const int sets = draw(&state) >> 40 & 1;
+        const carag_predicate some = one_mask(sets ? 1 : 1 | bit, sets ? bit : 0);
+        uint64_t changed;
+        CHECK_OK(carag_index_relabel_where(shared, &some, sets ? bit : 0, sets ? 0 : bit, &changed, NULL));
+        CHECK(changed <= STEADY + FLICKERS);
+    }
+    return NULL;
+}
+
+static void add_closed(int64_t first_key, size_t count, uint64_t seed)
+{
+    float *more = random_vectors(seed, count, DIM);
+    uint32_t *words = random_words(seed, count, 3);
+    int64_t *keys = malloc(count * sizeof *keys);
+    CHECK(keys);
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = first_key + 2 * (int64_t)i;
+        words[i] &= ~(uint32_t)1;
+    }
+    carag_rows rows = rows_of(more, words, count);
+    rows.keys = keys;
+    rows.threads = 2;
+    CHECK_OK(carag_index_add(shared, &rows, NULL, NULL));
+    free(more);
+    free(words);
+    free(keys);
+}
+
+static void delete_closed(int64_t first_key, size_t count)
+{
+    int64_t *keys = malloc(count * sizeof *keys);
+    CHECK(keys);
+    for (size_t i = 0; i < count; i++)
+        keys[i] = first_key + 2 * (int64_t)i;
+    CHECK_OK(carag_index_delete(shared, keys, count, NULL));
+    free(keys);
+}
+
+/* Every kind of write in turn: rows one by one, a bulk as large as the index, a clean-up, a file. */
+static void write_rows(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        const int64_t few = ROWS + 1;
+        const int64_t many = 100 * ROWS + 1;
+        for (int64_t i = 0; i < 20; i++)
+            add_closed(few + 2 * i, 1, (uint64_t)(round * 100 + i));
+        add_closed(many, round % 3 ? 90 : BULK, (uint64_t)round + 7);
+        delete_closed(few, 10);
+        CHECK_OK(carag_index_save(shared, path, NULL));
+        delete_closed(few + 20, 10);
+        delete_closed(many, round % 3 ? 90 : BULK);
+        if (round % 2)
+            CHECK_OK(carag_index_consolidate(shared, 2, NULL));
+    }
+}
+
+/* ---------------------------------------------------------------- readers */
+
+static void finds_what_is_there(const answer *got, carag_plan plan, size_t k, int64_t nearest)
+{
+    size_t steady = 0;
+    int has_nearest = 0;
+    for (int64_t i = 0; i < got->count; i++) {
+        CHECK(got->keys[i] % 2 == 0);
+        steady += got->keys[i] % 4 == 2;
+        has_nearest |= got->keys[i] == nearest;
+    }
+    CHECK(k == ROWS ? steady == STEADY : (size_t)got->count == k);
+    CHECK(has_nearest || plan == CARAG_PLAN_AUTO || plan == CARAG_PLAN_GRAPH || plan == CARAG_PLAN_SCAN);
 }
 
 static void *search(void *seed)
 {
     const carag_predicate opened = one_mask(1, 0);
-    for (size_t i = 0; i < SEARCHES; i++) {
-        const carag_plan plan = i % 2 ? CARAG_PLAN_GRAPH : CARAG_PLAN_EXACT;
+    uint64_t state = (uint64_t)(uintptr_t)seed;
+    for (size_t i = 0; i < 200 || !atomic_load(&done); i++) {
+        const carag_plan plan = (carag_plan)(i % CARAG_PLANS);
         const size_t k = i % 3 ? 10 : ROWS;
+        const int64_t nearest = steady_key(&state); /* the query is its own vector */
         answer got;
-        CHECK_OK(search_one(shared, vectors + ((i * 7 + (uintptr_t)seed) % ROWS) * DIM, &opened, k, 30, plan, &got));
-        CHECK(k == 10 ? got.count == 10 : got.count >= ROWS / 4);
-        for (int64_t j = 0; j < got.count; j++)
-            CHECK(got.keys[j] % 2 == 0);
+        CHECK_OK(search_one(shared, vectors + nearest * DIM, &opened, k, 30, plan, &got));
+        finds_what_is_there(&got, plan, k, nearest);
         free_answer(&got);
     }
     return NULL;
 }
 
-static void *write_rows(void *unused)
+static void *look_up(void *seed)
 {
-    (void)unused;
-    for (int64_t i = 0; i < ADDED; i++) {
-        const int64_t key = ROWS + 2 * i + 1; /* odd: closed */
-        const uint32_t word = WORD(0);
-        carag_rows one = rows_of(vectors + i * DIM, &word, 1);
-        one.keys = &key;
-        CHECK_OK(carag_index_add(shared, &one, NULL, NULL));
-        if (i % 2)
-            CHECK_OK(carag_index_delete(shared, &key, 1, NULL));
-        if (i % 10 == 0)
-            CHECK_OK(carag_index_save(shared, path, NULL));
+    const carag_predicate opened = one_mask(1, 0);
+    uint64_t state = (uint64_t)(uintptr_t)seed;
+    while (!atomic_load(&done)) {
+        const uint64_t admissible = count_of(shared, &opened);
+        const int64_t key = steady_key(&state);
+        uint32_t word;
+        float vector[DIM];
+        int64_t keys[ROWS];
+        const carag_columns columns = {.vectors = vector, .words = &word};
+        carag_info info;
+        CHECK(admissible >= STEADY && admissible <= STEADY + FLICKERS);
+        CHECK_OK(carag_index_get(shared, &key, 1, &columns, NULL));
+        CHECK((word & 1) && carag_index_contains(shared, key) && !carag_index_contains(shared, INT64_MAX));
+        const int64_t coming = ROWS + 1; /* is there, or is not */
+        const carag_status status = carag_index_get(shared, &coming, 1, &columns, NULL);
+        CHECK(status == CARAG_UNKNOWN_KEY || (status == CARAG_OK && (word & 1) == 0));
+        CHECK(carag_index_keys(shared, keys, ROWS) == ROWS);
+        carag_index_info(shared, &info);
+        CHECK(info.live >= ROWS && info.rows >= ROWS);
     }
     return NULL;
 }
@@ -72,16 +186,15 @@ int main(int argc, char **argv)
     const carag_rows rows = rows_of(vectors, words, ROWS);
     CHECK_OK(carag_index_add(shared, &rows, NULL, NULL));
 
-    pthread_t threads[6];
-    CHECK(pthread_create(&threads[0], NULL, relabel, (void *)(uintptr_t)1) == 0);
-    CHECK(pthread_create(&threads[1], NULL, relabel, (void *)(uintptr_t)2) == 0);
-    for (uintptr_t i = 2; i < 5; i++)
-        CHECK(pthread_create(&threads[i], NULL, search, (void *)i) == 0);
-    CHECK(pthread_create(&threads[5], NULL, write_rows, NULL) == 0);
-    for (int i = 2; i < 6; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
+    void *(*const work[])(void *) = {relabel, relabel_where, search, search, look_up};
+    enum { THREADS = sizeof work / sizeof *work };
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, work[i], (void *)(i + 1)) == 0);
+    write_rows();
     atomic_store(&done, 1);
-    CHECK(pthread_join(threads[0], NULL) == 0 && pthread_join(threads[1], NULL) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK(carag_index_check(shared, NULL) == 0);
     carag_index_free(shared);
     free(vectors);

@@ -1,60 +1,121 @@
-"""The long counts: random cases judged by the oracle, and recall held against hnswlib's."""
+"""The long counts: random worlds judged by the oracle, certified worlds built twice, and recall beside hnswlib's."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from carag.index import Plan
+from carag.index import Plan, SearchResult
 from carag.policy import Mask, Policy
 
 
-def test_random_cases(bench):
-    """2,000 random cases, 20 of them with 2,000 rows or more, over all plans and kernels: no violation."""
-    outcome = bench("conformance").run(cases=2_000, large=20, seed=1)
+def test_random_worlds(bench):
+    """One world in a hundred of the full count, asked by all plans after every change: no violation."""
+    outcome = bench("conformance").run(worlds=210, seed=1)
     assert "" == outcome.first
-    assert {0} == set(outcome.violations.values())
-    assert outcome.plans["graph"] > 500
-    assert outcome.searches >= 2_000 * 2 * len(Plan)
+    assert 0 == outcome.violations.total()
+    assert outcome.pairs >= 1_000
+    assert outcome.searches >= 1_000 * 20 * len(Plan)
+    assert all(outcome.plans[plan] > 1_000 for plan in ("exact", "scan", "graph", "certified"))
 
 
 @pytest.mark.full
-def test_all_random_cases(bench):
-    """100,000 random cases, 1,000 of them with 2,000 rows or more, over all plans and kernels: no violation."""
-    outcome = bench("conformance").run(cases=100_000, large=1_000, seed=0)
+def test_all_random_worlds(bench):
+    """10^5 pairs of (index, policy), 10^7 searches, all plans, kernels and dtypes: no violation."""
+    conformance = bench("conformance")
+    outcome = conformance.run(worlds=conformance.FULL_WORLDS, seed=0)
     assert "" == outcome.first
-    assert {0} == set(outcome.violations.values())
+    assert outcome.pairs >= 10**5
+    assert outcome.searches >= 10**7
+
+
+def test_certified_worlds(bench):
+    """1,000 worlds built again with other inadmissible rows: certified answers byte for byte the same."""
+    outcome = bench("conformance").run_certified(worlds=1_000, seed=1)
+    assert "" == outcome.first
+    assert {"certified"} == set(outcome.plans)
+    assert {"removed", "replaced", "permuted"} == set(outcome.changes)
+
+
+@pytest.mark.full
+def test_all_certified_worlds(bench):
+    """100,000 of them."""
+    assert "" == bench("conformance").run_certified(worlds=100_000, seed=0).first
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_searching_beside_writers(bench, seed):
+    """Relabels, deletes, adds and consolidations beside 600 searches: nothing closed returned, nothing sure missed."""
+    outcome = bench("concurrency").run(searches=600, seed=seed)
+    assert "" == outcome.first
+    assert 600 <= outcome.searches
+    assert all(
+        outcome.writes[kind] for kind in ("relabel", "relabel_where", "closed for good", "add and delete")
+    )
+
+
+@pytest.mark.full
+def test_searching_beside_writers_for_long(bench):
+    """200,000 searches."""
+    assert "" == bench("concurrency").run(searches=200_000, seed=9).first
 
 
 @pytest.mark.parametrize("violation", range(1, 8))
 def test_the_judge_can_fail(bench, violation):
     """Each kind of violation, made on purpose, is seen for what it is."""
     oracle = bench("oracle")
-    vectors = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.5, 0.5]])
+    vectors = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.5, 0.5]], dtype=np.float32)
     words = np.array([1 << 27, 1 << 27, 1 << 27, 0], dtype=np.uint32)  # the last is unlabelled
-    rows = oracle.Rows(vectors, words, np.zeros(4, dtype=np.int64), np.arange(4))
-    expected = oracle.truth(rows, np.array([1.0, 0.0]), Policy(Mask()), 0)
-    right = expected.similarities.astype(np.float32)
-    keys = np.array([0, 1, 2, -1])
-    similarities = np.array([right[0], right[1], right[2], -np.inf], dtype=np.float32)
-    count = 3
-    assert 0 == oracle.judge(rows, expected, keys, similarities, count, exact=True)
-    if violation == 1:
-        count = 2
-    elif violation == 2:
-        keys[2], similarities[2] = 3, right[3]
+    zeros, keys = np.zeros(4, dtype=np.int64), np.array([[0, 1, 2, -1]])
+    rows = oracle.Rows(vectors, words, zeros, zeros + 1, zeros, np.arange(4))
+    expected = oracle.truth(rows, np.array([[1.0, 0.0]]), Policy(Mask()), 0)
+    right = expected.similarities[0].astype(np.float32)
+    similarities = np.array([[right[0], right[1], right[2], -np.inf]], dtype=np.float32)
+
+    def verdict(count):
+        result = SearchResult(keys, similarities, np.array([count]), None)
+        return oracle.judge(rows, expected, result, np.array([violation == 6])).tolist()
+
+    assert [0] == verdict(3)
+    if violation == 2:
+        keys[0, 2], similarities[0, 2] = 3, right[3]
     elif violation == 3:
-        keys[1], similarities[1] = 0, right[0]
+        keys[0, 1], similarities[0, 1] = 0, right[0]
     elif violation == 4:
-        similarities[2] += np.float32(0.01)
+        similarities[0, 2] += np.float32(0.01)
     elif violation == 5:
-        keys[:2], similarities[:2] = [1, 0], [right[1], right[0]]
+        keys[0, :2], similarities[0, :2] = [1, 0], [right[1], right[0]]
     elif violation == 6:
-        keys, similarities, count = np.array([1]), right[1:2], 1
-    else:
-        keys[3] = 7
-    exact = violation == 6
-    assert violation == oracle.judge(rows, expected, keys, similarities, count, exact=exact)
+        keys, similarities = np.array([[1]]), right[np.newaxis, 1:2]
+    elif violation == 7:
+        keys[0, 3] = 7
+    assert [violation] == verdict({1: 2, 6: 1}.get(violation, 3))
+
+
+@pytest.mark.parametrize("term", ["words", "public_at", "expires_at", "entities"])
+def test_the_oracle_minds_every_term(bench, term):
+    """A row that fails by its word, its time or its entity alone is inadmissible to the oracle."""
+    oracle = bench("oracle")
+    columns = {"words": 1 << 27, "public_at": 5, "expires_at": 7, "entities": 3}
+    closed = {"words": (1 << 27) | 1 << 30, "public_at": 7, "expires_at": 6, "entities": 4}
+    policy = Policy(Mask(), allow_entities=[3])
+
+    def admitted(values):
+        arrays = {name: np.array([value], dtype=np.int64) for name, value in values.items()}
+        rows = oracle.Rows(np.ones((1, 2), np.float32), **arrays, keys=np.array([0]))
+        return oracle.admits(rows, policy, 6).tolist()
+
+    assert [True] == admitted(columns)
+    assert [False] == admitted(columns | {term: closed[term]})
+
+
+def test_the_account_of_a_world_can_differ(bench):
+    """A world whose index is changed behind its back says so."""
+    worlds = bench("worlds")
+    world = worlds.World(np.random.default_rng(0), (20, 21), 4)
+    world.index.relabel(world.rows.keys[:1], [int(world.rows.words[0]) ^ 1], allow_quarantine=True)
+    world._compare("nothing")
+    assert ["after nothing the rows are not those of the account"] == world.faults
 
 
 def test_recall_equals_hnswlib_on_a_small_set(bench):

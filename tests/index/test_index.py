@@ -10,7 +10,7 @@ import pytest
 
 import carag.index
 from carag.errors import InvalidArgument, PolicyConflict
-from carag.index import Index, Plan, kernels
+from carag.index import DType, Index, Plan, Why, kernels
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, Mask, Policy, as_of_minutes, policy_word
 
 OPEN = policy_word(0)
@@ -25,7 +25,7 @@ def three(**more) -> Index:
 
 def test_exported_names():
     """The room exports what its docstring promises, and all of it can be imported."""
-    assert {"Index", "Plan", "SearchResult", "SearchStats"} == set(carag.index.__all__)
+    assert {"DType", "Index", "Plan", "SearchResult", "SearchStats", "Why"} == set(carag.index.__all__)
     assert all(hasattr(carag.index, name) for name in carag.index.__all__)
 
 
@@ -33,7 +33,10 @@ def test_parameters_are_kept():
     """The parameters an index was made with can be read."""
     index = Index(7, M=5, ef_construction=11, seed=2**64 - 1)
     assert (7, 5, 11, 2**64 - 1) == (index.dim, index.M, index.ef_construction, index.seed)
+    assert DType.FLOAT32 is index.dtype
     assert "dim=7" in repr(index)
+    for dtype in DType:
+        assert dtype is Index(3, dtype=dtype).dtype is Index(3, dtype=dtype.value).dtype
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,13 @@ def test_bad_parameters(arguments):
     """A parameter out of range, or no integer, is refused."""
     with pytest.raises(InvalidArgument, match="want an integer from"):
         Index(**arguments)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "", None, np.float32, 0, []])
+def test_unknown_dtypes(dtype):
+    """What an index cannot keep is refused, never replaced."""
+    with pytest.raises(InvalidArgument, match="dtype is"):
+        Index(3, dtype=dtype)
 
 
 def test_unknown_keywords():
@@ -87,6 +97,12 @@ BAD_ROWS = {
     "ragged": ([[1, 2, 3], [1, 2]], [OPEN] * 2, None, "equal length"),
     "duplicate key in batch": (EYE, [OPEN] * 3, [1, 2, 1], "key 1 .position 2. is a duplicate"),
     "duplicate key in index": (EYE, [OPEN] * 3, [1, 20, 2], "key 20 .position 1. is a duplicate"),
+    "duplicate key among words of several classes": (
+        EYE,
+        [OPEN, policy_word(1), OPEN],  # rows are stored in the order of their classes
+        [1, 2, 1],
+        "key 1 .position 2. is a duplicate",
+    ),
     "negative key": (EYE, [OPEN] * 3, [1, -5, 2], "key 1 is -5, negative"),
     "key too large": (EYE, [OPEN] * 3, np.array([1, 2, 2**63], dtype=np.uint64), "keys range"),
     "fractional key": (EYE, [OPEN] * 3, [1.0, 2.0, 3.0], "want integers"),
@@ -114,12 +130,13 @@ def test_bad_rows_change_nothing(case):
     assert not any(key in index for key in (0, 1, 2))
 
 
-@pytest.mark.parametrize("public_at", [-1, 2**32, 1.5, [0, 1], [[0, 1, 2]], "now"])
-def test_bad_public_at(public_at):
-    """A release time is 32 bits of minutes, one for all rows or one each."""
+@pytest.mark.parametrize("term", ["public_at", "expires_at", "entities"])
+@pytest.mark.parametrize("value", [-1, 2**32, 1.5, [0, 1], [[0, 1, 2]], "now"])
+def test_bad_terms(term, value):
+    """Times and entities are 32 bits, one for all rows or one each."""
     index = three()
-    with pytest.raises(InvalidArgument, match="public_at"):
-        index.add(EYE, [OPEN] * 3, public_at=public_at)
+    with pytest.raises(InvalidArgument, match=term):
+        index.add(EYE, [OPEN] * 3, **{term: value})
     assert 3 == len(index)
 
 
@@ -142,12 +159,14 @@ def test_bad_queries(queries, message):
 
 @pytest.mark.parametrize("policy", [None, 0, "all", (0, 0), [Mask()], {}, Mask, object()])
 def test_no_policy_no_search(policy):
-    """Anything but a Policy or a Mask is refused, on search and on count."""
+    """Anything but a Policy or a Mask is refused, on search, count and relabel."""
     index = three()
     with pytest.raises(InvalidArgument, match="policy is"):
         index.search(EYE, 1, policy)
     with pytest.raises(InvalidArgument, match="policy is"):
         index.count(policy)
+    with pytest.raises(InvalidArgument, match="policy is"):
+        index.relabel_where(policy, set=1)
 
 
 def test_a_conflicting_mask_never_reaches_the_index():
@@ -156,7 +175,7 @@ def test_a_conflicting_mask_never_reaches_the_index():
         three().search(EYE, 1, Mask(required=1, forbidden=1))
 
 
-@pytest.mark.parametrize("plan", ["scan", "certified", "", "GRAPH", None, 1, b"graph", []])
+@pytest.mark.parametrize("plan", ["sketch", "", "GRAPH", None, 1, b"graph", []])
 def test_unknown_plans(plan):
     """A plan this index does not have is refused, never replaced."""
     with pytest.raises(InvalidArgument, match="plan is"):
@@ -175,6 +194,33 @@ def test_bad_ef_search(ef):
     """ef_search is an integer from 1."""
     with pytest.raises(InvalidArgument, match="ef_search is"):
         three().search(EYE, 1, Mask(), ef_search=ef)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.0, "2", True, 10**6])
+def test_bad_threads(threads):
+    """The number of threads is an integer from 1."""
+    index = three()
+    calls = [
+        lambda: index.search(EYE, 1, Mask(), threads=threads),
+        lambda: index.add(EYE, [OPEN] * 3, threads=threads),
+        lambda: index.consolidate(threads=threads),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidArgument, match="threads is"):
+            call()
+    assert 3 == len(index)
+
+
+@pytest.mark.parametrize("bits", [-1, 1 << 27, OPEN, TOMBSTONE, 1.0, None, True])
+def test_bad_bits_to_change(bits):
+    """relabel_where changes policy bits and no other, and none of them both ways."""
+    index = three()
+    for name in ("set", "clear"):
+        with pytest.raises(InvalidArgument, match=f"{name} is"):
+            index.relabel_where(Mask(), **{name: bits})
+    with pytest.raises(InvalidArgument, match="none in both"):
+        index.relabel_where(Mask(), set=3, clear=2)
+    assert [OPEN] * 3 == index.words([10, 20, 30]).tolist()
 
 
 @pytest.mark.parametrize(
@@ -251,6 +297,15 @@ def test_default_keys_are_the_next_free_row_numbers():
     assert [2**63 - 1] == index.add(EYE[:1], [OPEN], [2**63 - 1]).tolist()
 
 
+def test_keys_come_ascending():
+    """keys() lists the live rows by key, whatever the order they were added in."""
+    index = Index(3, M=4)
+    index.add(EYE, [policy_word(bits) for bits in (1, 2, 1)], [30, 10, 20])
+    index.add(EYE[:2], [OPEN] * 2, [15, 5])
+    index.delete([20])
+    assert [5, 10, 15, 30] == index.keys().tolist()
+
+
 def test_a_deleted_key_is_free():
     """A key can be used again after delete(); the old row never comes back."""
     index = three()
@@ -312,7 +367,7 @@ def test_no_queries_no_rows_no_error():
 
 
 def test_result_types():
-    """Results have the documented dtypes; stats say what ran."""
+    """Results have the documented dtypes; stats say what ran and why."""
     found = three().search(EYE, 5, Policy(Mask()), plan="exact")
     assert (np.int64, np.float32, np.int64) == (
         found.keys.dtype,
@@ -320,15 +375,31 @@ def test_result_types():
         found.counts.dtype,
     )
     stats = found.stats
-    assert (3, 3, (Plan.EXACT,) * 3, kernels.active()) == (
-        stats.admissible,
-        stats.rows,
-        stats.plans,
-        stats.kernel,
-    )
+    assert (3, 3, 1, kernels.active()) == (stats.admissible, stats.rows, stats.classes, stats.kernel)
+    assert ((Plan.EXACT,) * 3, (Why.ASKED,) * 3) == (stats.plans, stats.whys)
     assert [3, 3, 3] == stats.distance_computations.tolist()
     assert [False] * 3 == stats.fallbacks.tolist()
-    assert [0] * 3 == stats.hops.tolist() == stats.ef.tolist()
+    assert [0] * 3 == stats.hops.tolist() == stats.ef.tolist() == stats.estimates.tolist()
+    assert {} == stats.nanoseconds
+    assert "3 of 3 rows admissible" in stats.explain(2)
+    with pytest.raises(IndexError):
+        stats.explain(3)
+
+
+def test_statistics_outlive_the_answer():
+    """What a search reports can be read after its arrays, and the index, are gone."""
+    index = three()
+    stats = index.search(EYE, 5, Mask()).stats
+    index.close()
+    del index
+    assert (3, (Why.CHEAPEST,) * 3) == (stats.admissible, stats.whys)
+
+
+def test_nothing_admissible_says_so():
+    """An empty policy is answered at once, and the reason is given."""
+    for plan in Plan:
+        stats = three().search(EYE[0], 2, Policy(), plan=plan).stats
+        assert ((Why.NOTHING,), [0]) == (stats.whys, stats.distance_computations.tolist())
 
 
 def test_array_layouts_do_not_matter():
@@ -363,13 +434,18 @@ def test_closed_means_closed():
         lambda: index.count(Mask()),
         lambda: index.add(EYE, [OPEN] * 3),
         lambda: index.relabel([10], [OPEN]),
+        lambda: index.relabel_where(Mask(), set=1),
         lambda: index.delete([10]),
+        lambda: index.consolidate(),
         lambda: index.save("nowhere"),
+        lambda: index.verify(),
         lambda: index.words([10]),
+        lambda: index.entities([10]),
         lambda: index.keys(),
         lambda: len(index),
         lambda: 10 in index,
         lambda: index.check(),
+        lambda: index.classes,
     ]
     for call in calls:
         with pytest.raises(InvalidArgument, match="closed"):

@@ -19,7 +19,11 @@ EDGES = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 97, 127, 128, 
 def dot(a, b):
     out = ffi.new("float *")
     status = lib.carag_dot(
-        ffi.from_buffer("float[]", a), ffi.from_buffer("float[]", b), a.size, out, ffi.NULL
+        ffi.from_buffer(ffi.typeof("float[]"), a),
+        ffi.from_buffer(ffi.typeof("float[]"), b),
+        a.size,
+        out,
+        ffi.NULL,
     )
     assert lib.CARAG_OK == status
     return np.float32(out[0])

@@ -1,4 +1,4 @@
-"""The laws of filtered search, each plan against a float64 oracle that knows nothing of the core."""
+"""The laws of filtered search, each plan against a float64 account that knows nothing of the core."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.index import Index, Plan, kernels
+from carag.index import DType, Index, Plan, Why, kernels
 from carag.policy import Mask, Policy, policy_word
 
 
 @st.composite
 def indexes(draw):
-    """An index of up to 60 rows over few distinct directions, so that ties and duplicates are common."""
+    """An index of up to 200 rows over few distinct directions, so that ties and duplicates are common."""
     dim = draw(st.integers(1, 6))
-    n = draw(st.integers(0, 60))
+    n = draw(st.one_of(st.integers(0, 60), st.integers(100, 200)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     vectors = rng.integers(-2, 3, (n, dim)).astype(np.float64)
     vectors[~vectors.any(axis=1)] = 1.0
@@ -54,12 +54,12 @@ def test_complete_admissible_and_ordered(made, policy, k, plan, ef):
     assert (similarities[count:] == -np.inf).all()
 
 
-@given(indexes(), policies, st.integers(1, 70))
-def test_exact_equals_float64(made, policy, k):
-    """The exact plan returns the float64 answer, but for similarities that differ by less than 1e-6."""
+@given(indexes(), policies, st.integers(1, 70), st.sampled_from(["exact", "certified"]))
+def test_exact_equals_float64(made, policy, k, plan):
+    """The exact plans return the float64 answer, but for similarities that differ by less than 1e-6."""
     index, vectors, words, keys = made
     query = np.arange(1.0, index.dim + 1)
-    found = index.search(query, k, policy, plan="exact")
+    found = index.search(query, k, policy, plan=plan)
     true = dict(zip(keys.tolist(), cosines(vectors, query).tolist(), strict=True))
     admissible = [
         true[key] for key, word in zip(keys.tolist(), words, strict=True) if policy.admits(int(word))
@@ -83,16 +83,17 @@ def test_tightening_a_policy_only_removes(made, mask, tighter, k):
     assert (tight.similarities[0] <= loose.similarities[0][:k].max(initial=-np.inf)).all()
 
 
-def test_inadmissible_rows_change_nothing_in_an_exact_answer(build):
+@pytest.mark.parametrize("plan", ["exact", "certified"])
+def test_inadmissible_rows_change_nothing_in_an_exact_answer(build, plan):
     """Rows the policy hides may come, go and change: keys and similarities stay byte-identical."""
     index, policy = build(300, 16), Mask(required=1, forbidden=2)
     query = np.arange(1.0, 17)
-    before = index.search(query, 20, policy, plan="exact")
+    before = index.search(query, 20, policy, plan=plan)
     hidden = [key for key in index.keys().tolist() if not policy.admits(int(index.words([key])[0]))]
     index.delete(hidden[::2])
     index.relabel(hidden[1::2], [policy_word(2)] * len(hidden[1::2]))
     index.add(np.tile(query, (50, 1)), [policy_word(2)] * 50)
-    after = index.search(query, 20, policy, plan="exact")
+    after = index.search(query, 20, policy, plan=plan)
     assert before.keys.tobytes() == after.keys.tobytes()
     assert before.similarities.tobytes() == after.similarities.tobytes()
 
@@ -103,9 +104,98 @@ def test_equal_admissible_sets_give_equal_answers(build):
     one = Policy(Mask(required=1))
     split = Policy(Mask(required=3), Mask(required=1, forbidden=2))
     for plan in Plan:
-        a, b = (index.search(np.ones(12), 30, p, plan=plan, ef_search=20) for p in (one, split))
+        a, b = (index.search(np.ones(12), 10, p, plan=plan, ef_search=20) for p in (one, split))
         assert a.keys.tobytes() == b.keys.tobytes()
         assert a.stats.plans == b.stats.plans
+
+
+@pytest.mark.parametrize("dtype", DType)
+def test_exact_plans_are_exact_over_what_is_kept(dtype):
+    """Whatever an index keeps of its vectors, exact plans return the float64 answer over just that."""
+    rng = np.random.default_rng(9)
+    vectors = np.sign(rng.standard_normal((400, 90))) * (rng.integers(0, 3, (400, 90)) + 0.501) / 127
+    vectors[:, 0] = 1.0  # eight-bit codes round all other coordinates up by half a step
+    index = Index(90, M=4, ef_construction=5, dtype=dtype)
+    index.add(vectors, np.full(400, policy_word(0)))
+    kept, queries = index.vectors(index.keys()).astype(np.float64), rng.standard_normal((30, 90))
+    queries[::2] = vectors[:15]
+    true = queries / np.linalg.norm(queries, axis=1, keepdims=True) @ kept.T
+    best = -np.sort(-true, axis=1)[:, :10]
+    for plan in ("exact", "certified"):
+        found = index.search(queries, 10, Mask(), plan=plan)
+        assert np.allclose(best, found.similarities, rtol=0, atol=1e-6)
+        assert np.allclose(best, np.take_along_axis(true, found.keys, axis=1), rtol=0, atol=1e-6)
+
+
+def test_codes_that_round_far_mislead_no_exact_plan():
+    """What is kept may be half again as long as what was given: the exact plan still finds the nearest of it.
+
+    One large coordinate and 65,535 half steps, which all round away from the query in the row that is nearest, and
+    towards it in another: the worst that eight-bit codes can do.
+    """
+    half = np.full((42, 65_536), 0.5001, dtype=np.float32)
+    half[:, 0] = 127.0
+    query, misleading, nearest, others = half[0], half[1], half[2], half[3:]
+    query[32_768:] = 0.4999
+    misleading[32_768:] *= -1
+    nearest[1:2_001], nearest[2_001:32_768] = 0.4999, -0.5001
+    others *= -1
+    index = Index(65_536, M=2, ef_construction=1, dtype="int8")
+    index.add(half[1:], np.full(41, policy_word(0)))
+    true = query @ index.vectors(index.keys()).astype(np.float64).T / np.linalg.norm(query)
+    assert 1 == true.argmax()
+    for plan in ("exact", "certified"):
+        assert [[1]] == index.search(query, 1, Mask(), plan=plan).keys.tolist()
+
+
+def clustered(rows, dim, seed):
+    rng = np.random.default_rng(seed)
+    centres, mixing = rng.standard_normal((30, dim)), rng.standard_normal((12, dim))
+    return centres[rng.integers(0, 30, rows)] + 0.6 * rng.standard_normal((rows, 12)) @ mixing / np.sqrt(12)
+
+
+@pytest.fixture(scope="module")
+def banded():
+    """5,000 rows whose bit i is set with probability ``SHARES[i]``, and 200 queries."""
+    rng = np.random.default_rng(8)
+    vectors = clustered(5_200, 48, 8)
+    bits = (rng.random((5_000, len(SHARES))) < SHARES) @ (1 << np.arange(len(SHARES)))
+    index = Index(48, M=16, ef_construction=100)
+    index.add(vectors[:5_000], policy_word(bits.astype(np.int64)))
+    return index, vectors[5_000:]
+
+
+SHARES = (1.0, 0.5, 0.2, 0.05)
+
+
+@pytest.mark.parametrize("share", range(len(SHARES)), ids=[f"{share:.0%}" for share in SHARES])
+@pytest.mark.parametrize("plan", ["scan", "graph", "auto"])
+def test_recall(banded, plan, share):
+    """Recall@10 against the exact plan is 0.99 or more in every band of selectivity, untuned."""
+    index, queries = banded
+    policy = Mask(required=1 << share)
+    exact, found = (index.search(queries, 10, policy, plan=p) for p in ("exact", plan))
+    hits = (found.similarities >= exact.similarities[:, -1:]).sum()
+    assert hits / found.keys.size >= 0.99
+
+
+def test_a_scan_estimates_every_admissible_row_and_scores_few(banded):
+    """The one-bit pass looks at each admissible row once, and lets through a small part."""
+    index, queries = banded
+    for share in range(3):
+        stats = index.search(queries, 10, Mask(required=1 << share), plan="scan").stats
+        assert {Plan.SCAN} == set(stats.plans)
+        assert (stats.estimates == stats.admissible).all()
+        assert stats.distance_computations.mean() < 0.5 * stats.admissible
+
+
+def test_an_exact_plan_looks_at_every_admissible_row_and_no_other(banded):
+    """Each admissible row by its code, and few of them by their vectors."""
+    index, queries = banded
+    for plan, share in (("exact", 1), ("certified", 2)):
+        stats = index.search(queries, 10, Mask(required=1 << share), plan=plan).stats
+        assert ((stats.distance_computations > stats.admissible) & (stats.hops == 0)).all()
+        assert stats.distance_computations.mean() < 1.5 * stats.admissible
 
 
 @pytest.mark.parametrize("direction", [1.0, -1.0], ids=["near", "far"])
@@ -131,24 +221,31 @@ def test_an_empty_admissible_set_costs_nothing(build):
     assert [0] == found.counts.tolist()
 
 
-def test_auto_scans_few_rows_and_walks_for_many():
-    """The planner scans a small admissible set and uses the graph for a large one."""
-    rng = np.random.default_rng(5)
-    words = policy_word((np.arange(6_000) % 100 == 0).astype(np.int64))
-    index = Index(8, M=4, ef_construction=20)
-    index.add(rng.standard_normal((6_000, 8)), words)
-    few, many = (index.search(np.ones(8), 5, p, ef_search=16) for p in (Mask(required=1), Mask()))
-    assert ((Plan.EXACT,), (Plan.GRAPH,)) == (few.stats.plans, many.stats.plans)
-    assert 60 == few.stats.distance_computations[0]
-    assert many.stats.distance_computations[0] < 3_000
+def test_auto_is_the_cheapest_by_its_own_account(banded):
+    """The plan taken is the one with the least predicted cost, and the graph is none of them for few rows."""
+    index, queries = banded
+    for share in range(len(SHARES)):
+        stats = index.search(queries[0], 10, Mask(required=1 << share)).stats
+        costs = stats.nanoseconds
+        if stats.whys == (Why.CHEAPEST,):
+            assert (min(costs, key=costs.get),) == stats.plans
+        assert {Plan.EXACT, Plan.SCAN} <= costs.keys() <= {Plan.EXACT, Plan.SCAN, Plan.GRAPH}
+        assert all(f"{plan} " in stats.explain() for plan in costs)
+    few = index.search(queries[0], 10, Policy(Mask(required=15), Mask(required=15))).stats
+    assert Plan.GRAPH not in few.nanoseconds
 
 
 def test_answers_do_not_depend_on_the_batch_or_the_kernel(build):
-    """A query gets the same bytes alone, in a batch, and from every kernel."""
+    """A query gets the same bytes alone, in a batch, from every kernel, and with any number of threads."""
     index = build(500, 33)
     queries = np.random.default_rng(6).standard_normal((20, 33))
     for plan in Plan:
-        batch = index.search(queries, 7, Mask(forbidden=4), plan=plan)
+        batch = index.search(queries, 7, Mask(forbidden=4), plan=plan, threads=1)
+        for threads in (2, 3, 64):
+            shared = index.search(queries, 7, Mask(forbidden=4), plan=plan, threads=threads)
+            assert batch.keys.tobytes() == shared.keys.tobytes()
+            assert batch.similarities.tobytes() == shared.similarities.tobytes()
+            assert batch.stats.plans == shared.stats.plans
         for kernel in kernels.available():
             with kernels.use(kernel):
                 for i, query in enumerate(queries):

@@ -33,16 +33,23 @@ def test_search_while_others_relabel_and_add():
             if i % 2:
                 index.delete(key)
 
+    def change_all():
+        for _ in range(100):
+            index.relabel_where(Mask(required=1), set=8)
+            index.relabel_where(Mask(required=8), clear=8)
+        for _ in range(3):
+            index.consolidate(threads=1)
+
     def search(seed):
         for i in range(60):
-            plan = list(Plan)[(i + seed) % 3]
+            plan = list(Plan)[(i + seed) % len(Plan)]
             found = index.search(vectors[i], 1_000, Mask(required=1), plan=plan)
             got = set(found.keys[0][: found.counts[0]].tolist())
             assert not any(key % 2 for key in got)
             assert steady <= got
 
-    with ThreadPoolExecutor(6) as pool:
-        jobs = [pool.submit(relabel, 1), pool.submit(relabel, 2), pool.submit(add)]
+    with ThreadPoolExecutor(7) as pool:
+        jobs = [pool.submit(relabel, 1), pool.submit(relabel, 2), pool.submit(add), pool.submit(change_all)]
         jobs += [pool.submit(search, seed) for seed in range(3)]
         for job in jobs:
             job.result()

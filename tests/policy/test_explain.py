@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag.errors import InvalidArgument
 from carag.policy import (
     NEVER,
     POLICY_BITS,
@@ -98,3 +100,13 @@ def test_an_empty_policy_says_that_it_admits_nothing() -> None:
     """Not that it hides nothing."""
     assert "admits nothing" in withheld_kinds(Policy())[0].text
     assert "admits nothing" in reasons(VERSION_WORD, 0, Policy(), 0)[0].text
+
+
+@pytest.mark.parametrize("rule", [{"deny_entities": [320_193]}, {"allow_entities": [320_193]}])
+def test_a_list_of_entities_is_never_left_out(rule) -> None:
+    """What cannot be stated is refused, not stated without it."""
+    policy = Policy(Mask(), **rule)
+    with pytest.raises(InvalidArgument, match="lists entities"):
+        reasons(policy_word(0), 0, policy, 0)
+    with pytest.raises(InvalidArgument, match="lists entities"):
+        withheld_kinds(policy)

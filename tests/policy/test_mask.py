@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -114,6 +117,82 @@ def test_a_policy_holds_eight_masks_and_no_ninth() -> None:
         Policy(*[Mask()] * 9)
     with pytest.raises(InvalidArgument, match="Mask objects"):
         Policy((0, 1))  # type: ignore[arg-type]
+
+
+entities = st.sets(st.sampled_from([0, 1, 7, 320193, 2**32 - 1]))
+
+
+@given(
+    st.lists(masks(), max_size=2),
+    vectors,
+    st.none() | entities,
+    entities,
+    st.sampled_from([0, 1, 7, 2**32 - 1]),
+)
+def test_entities_narrow_what_the_masks_admit(
+    parts: list[Mask], bits: int, allowed: set[int] | None, denied: set[int], entity: int
+) -> None:
+    """Any mask, and among the allowed where there is a list of them, and not among the denied."""
+    policy = Policy(*parts, allow_entities=allowed, deny_entities=denied)
+    is_fitting = (allowed is None or entity in allowed) and entity not in denied
+    word = policy_word(bits)
+    assert (Policy(*parts).admits(word) and is_fitting) == policy.admits(word, entity)
+
+
+@given(entities, entities)
+def test_what_is_denied_is_taken_out_of_what_is_allowed(allowed: set[int], denied: set[int]) -> None:
+    """Policies that admit the same entities are the same policy, however they were written."""
+    both = Policy(Mask(), allow_entities=allowed, deny_entities=denied)
+    folded = Policy(Mask(), allow_entities=sorted(allowed - denied, reverse=True))
+    assert (folded, hash(folded), ()) == (both, hash(both), both.deny_entities)
+    assert tuple(sorted(allowed - denied)) == both.allow_entities
+
+
+def test_allowing_nobody_is_not_allowing_anybody() -> None:
+    """An empty allow list admits nothing; none at all admits everything; they are different policies."""
+    nobody, anybody = Policy(Mask(), allow_entities=()), Policy(Mask())
+    assert nobody != anybody
+    assert not nobody.admits(VERSION_WORD)
+    assert not nobody.admits(VERSION_WORD, 7)
+    assert anybody.admits(VERSION_WORD)
+    assert anybody.admits(VERSION_WORD, 7)
+
+
+def test_rows_about_nobody_carry_the_number_zero() -> None:
+    """They pass any deny list that does not name 0, and only an allow list that does."""
+    assert Policy(Mask(), deny_entities=[7]).admits(VERSION_WORD)
+    assert not Policy(Mask(), allow_entities=[7]).admits(VERSION_WORD)
+    assert Policy(Mask(), allow_entities=[0, 7]).admits(VERSION_WORD)
+    assert not Policy(Mask(), deny_entities=[0]).admits(VERSION_WORD)
+
+
+@pytest.mark.parametrize(
+    "bad", [5, "320193", b"7", None, [-1], [2**32], [1.0], ["7"], [None], [True], [[1]], np.array([[1, 2]])]
+)
+def test_entities_are_numbers_of_32_bits(bad: object) -> None:
+    """A name, a fraction, a single number or a table is no set of entities."""
+    for name in ("allow_entities", "deny_entities"):
+        if bad is None and name == "allow_entities":
+            continue
+        with pytest.raises(InvalidArgument, match=f"{name} .*want integers"):
+            Policy(Mask(), **{name: bad})  # type: ignore[arg-type]
+
+
+def test_entities_come_from_anything_that_can_be_walked_through() -> None:
+    """Arrays, ranges, sets and generators give the same policy, which is a frozen value."""
+    wanted = Policy(Mask(), deny_entities=(1, 2, 3))
+    for numbers in (
+        np.array([3, 1, 2, 2]),
+        range(1, 4),
+        {3, 2, 1},
+        (n for n in (1, 2, 3)),
+        [np.uint32(2), 1, 3],
+    ):
+        assert wanted == Policy(Mask(), deny_entities=numbers)
+    assert wanted == pickle.loads(pickle.dumps(wanted)) == copy.deepcopy(wanted)  # noqa: S301 - our own bytes
+    assert hash(wanted) == hash(pickle.loads(pickle.dumps(wanted)))  # noqa: S301
+    with pytest.raises(AttributeError):
+        wanted.deny_entities = ()  # type: ignore[misc]
 
 
 def test_numpy_integers_serve_as_bits() -> None:

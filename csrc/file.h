@@ -1,0 +1,97 @@
+/* file.h - the format of the index file, shared by those who write it (file.c) and read it (load.c); FORMAT.md draws
+ * every byte.
+ */
+#ifndef CARAG_FILE_H
+#define CARAG_FILE_H
+
+#include "carag_internal.h"
+
+#define CARAG_ALIGNMENT 64
+
+enum {
+    WORDS,
+    CLASSES,
+    TERMS,
+    KEYS,
+    LEVELS,
+    VECTORS,
+    LINKS,
+    PARENTS,
+    UPPER_LINKS,
+    UPPER_PARENTS,
+    CODES,
+    SCALES,
+    ERRORS,
+    BITS,
+    FACTORS,
+    CENTRE,
+    SECTIONS,
+    PUBLIC_AT = SECTIONS, /* in version 1 only */
+    SECTION_NAMES
+};
+
+typedef struct carag_section {
+    char name[8];
+    uint64_t offset; /* from the start of the file, a multiple of CARAG_ALIGNMENT */
+    uint64_t size;   /* bytes, the zeros that follow to the next section not counted */
+    uint32_t crc;
+    uint32_t zero;
+} carag_section;
+
+typedef struct carag_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t section_count;
+    uint32_t dim;
+    uint32_t M;
+    uint32_t ef_construction;
+    uint32_t dtype;
+    uint64_t seed;
+    uint64_t rows;
+    uint64_t live;
+    uint64_t upper_slots;
+    uint32_t entry_point;
+    uint32_t max_level; /* version 1 ends here, and its table begins */
+    uint32_t ef;
+    uint32_t centred;
+    uint32_t classes;
+    uint32_t distances[2];
+    uint32_t sketched[2];
+    uint32_t zero[3];
+    carag_section sections[SECTIONS];
+    uint8_t zeros[12];
+    uint32_t crc; /* of everything before */
+} carag_header;
+
+_Static_assert(sizeof(carag_section) == 32, "no padding");
+_Static_assert(offsetof(carag_header, ef) == 72, "version 1 has its table here");
+_Static_assert(offsetof(carag_header, sections) == 112, "no padding");
+_Static_assert(sizeof(carag_header) == 640 && offsetof(carag_header, crc) == 636, "a multiple of CARAG_ALIGNMENT");
+_Static_assert(sizeof(carag_terms) == 12, "terms are saved as they are");
+
+/* A version: how long its header is, where its table begins, and its sections in order. The last one is never empty,
+ * so every section begins before the end of the file. */
+typedef struct carag_format {
+    uint32_t version, header_size, table, section_count;
+    uint8_t sections[SECTIONS];
+} carag_format;
+
+extern const carag_format carag_formats[]; /* version 1 first */
+extern const char carag_magic[8];
+extern const char *const carag_section_names[SECTION_NAMES];
+
+#define CARAG_FORMATS 2
+#define CARAG_LATEST (&carag_formats[CARAG_FORMATS - 1])
+
+bool carag_lay_out(const carag_index *index, const carag_format *format, const carag_header *header,
+                   carag_section sections[SECTIONS], uint64_t *out_end);
+void *carag_section_data(const carag_view *view, int section);
+bool carag_is_in_file(const carag_index *index, const void *data);
+carag_status carag_io_failed(carag_fault *out_fault, const char *where, const char *what);
+
+static inline uint64_t carag_aligned(uint64_t size)
+{
+    return (size + CARAG_ALIGNMENT - 1) / CARAG_ALIGNMENT * CARAG_ALIGNMENT;
+}
+
+#endif

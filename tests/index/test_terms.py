@@ -1,0 +1,125 @@
+"""When a row is public and about whom: windows and entities, counted and searched as the policy says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.index import Index, Plan
+from carag.policy import NEVER, QUARANTINE, Mask, Policy, policy_word
+
+TIMES = (0, 10, 20, NEVER - 1, NEVER)
+OPEN = policy_word(0)
+
+rows = st.lists(
+    st.tuples(
+        st.one_of(st.integers(0, 7).map(policy_word), st.sampled_from([3, OPEN | QUARANTINE])),
+        st.sampled_from(TIMES),
+        st.sampled_from(TIMES),
+        st.integers(0, 5),
+    ),
+    max_size=40,
+)
+masks = st.builds(lambda r, f: Mask(r, f & ~r), st.integers(0, 7), st.integers(0, 7))
+listed = st.sets(st.sampled_from([0, 1, 2, 3, 4, 5, 99, 2**32 - 1]))
+policies = st.builds(
+    lambda some, allow, deny: Policy(*some, allow_entities=allow, deny_entities=deny),
+    st.lists(masks, max_size=3),
+    st.none() | listed,
+    listed,
+)
+
+
+def filled(drawn):
+    index = Index(3, M=3, ef_construction=5)
+    columns = list(zip(*drawn, strict=True)) or [()] * 4
+    index.add(
+        np.random.default_rng(len(drawn)).standard_normal((len(drawn), 3)),
+        columns[0],
+        public_at=columns[1],
+        expires_at=columns[2],
+        entities=columns[3],
+        allow_quarantine=True,
+    )
+    return index
+
+
+@given(rows, policies, st.sampled_from([0, 9, 10, 15, 20, NEVER - 2, NEVER - 1]), st.sampled_from(Plan))
+def test_what_is_counted_and_found_is_what_the_policy_admits(drawn, policy, as_of, plan):
+    """Word, window and entity, each row asked by itself: the count is exact and the answer is those rows."""
+    index = filled(drawn)
+    admitted = {
+        key
+        for key, (word, public_at, expires_at, entity) in enumerate(drawn)
+        if policy.admits(word, entity) and public_at <= as_of < expires_at
+    }
+    found = index.search([1, 1, 1], len(drawn) + 1, policy, plan=plan, as_of=as_of)
+    assert len(admitted) == index.count(policy, as_of=as_of) == found.stats.admissible
+    assert admitted == set(found.keys[0][: found.counts[0]].tolist())
+
+
+@given(rows)
+def test_terms_are_kept(drawn):
+    """The terms a row came with can be read."""
+    index = filled(drawn)
+    for position, column in enumerate((index.words, index.public_at, index.expires_at, index.entities)):
+        assert [row[position] for row in drawn] == column(np.arange(len(drawn))).tolist()
+
+
+def test_by_default_a_row_is_public_for_ever_and_about_nobody():
+    """Rows without terms are open at every instant; rows about nobody pass any deny list and no allow list."""
+    index = Index(2)
+    index.add(np.eye(2), [OPEN] * 2)
+    assert ([0, 0], [NEVER] * 2, [0, 0]) == (
+        index.public_at([0, 1]).tolist(),
+        index.expires_at([0, 1]).tolist(),
+        index.entities([0, 1]).tolist(),
+    )
+    assert 2 == index.count(Mask()) == index.count(Mask(), as_of=NEVER - 1)
+    assert 2 == index.count(Policy(Mask(), deny_entities=range(1, 1_001)))
+    assert 0 == index.count(Policy(Mask(), allow_entities=range(1, 1_001)))
+    assert 0 == index.count(Policy(Mask(), allow_entities=()))
+
+
+def test_one_value_serves_all_rows():
+    """A scalar term goes to every row of the batch."""
+    index = Index(2)
+    index.add(np.eye(2), [OPEN] * 2, public_at=5, expires_at=9, entities=320193)
+    assert [0, 2, 2, 0] == [index.count(Mask(), as_of=minute) for minute in (4, 5, 8, 9)]
+    assert 2 == index.count(Policy(Mask(), allow_entities=[320193]), as_of=5)
+
+
+def test_relabelling_leaves_the_terms():
+    """A new word changes the word and nothing else."""
+    index = Index(2)
+    index.add(np.eye(2), [OPEN] * 2, public_at=5, expires_at=9, entities=7)
+    index.relabel([0], [policy_word(1)])
+    index.relabel_where(Mask(), set=2, as_of=6)
+    assert [policy_word(3), policy_word(2)] == index.words([0, 1]).tolist()
+    assert ([5, 5], [9, 9], [7, 7]) == (
+        index.public_at([0, 1]).tolist(),
+        index.expires_at([0, 1]).tolist(),
+        index.entities([0, 1]).tolist(),
+    )
+
+
+def test_long_lists_of_entities():
+    """A list of ten thousand is as exact as one of two."""
+    entities = np.random.default_rng(0).integers(0, 20_000, 3_000)
+    index = Index(2, M=2, ef_construction=1)
+    index.add(np.random.default_rng(1).standard_normal((3_000, 2)), [OPEN] * 3_000, entities=entities)
+    odd = range(1, 20_000, 2)
+    assert (entities % 2 == 1).sum() == index.count(Policy(Mask(), allow_entities=odd))
+    assert (entities % 2 == 0).sum() == index.count(Policy(Mask(), deny_entities=odd))
+
+
+@pytest.mark.parametrize("plan", Plan)
+def test_a_policy_may_be_asked_again_under_another_instant(plan):
+    """What is kept of a policy between calls keeps its instants apart."""
+    index = Index(2)
+    index.add(np.eye(2), [OPEN] * 2, public_at=[0, 100])
+    policy = Policy(Mask(), deny_entities=[1])
+    for as_of, wanted in ((0, 1), (100, 2), (0, 1), (99, 1), (100, 2)):
+        assert [wanted] == index.search([1, 1], 2, policy, plan=plan, as_of=as_of).counts.tolist()
