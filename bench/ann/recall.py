@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bench.ann.conformance import cpu_name
+from bench.ann.datasets import Mixture, mixture
 from carag.errors import MissingExtra
 from carag.index import Index, kernels
 from carag.policy import Mask, policy_word
@@ -34,46 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Mixture", "Report", "Score", "intrinsic_dimension", "measure", "mixture"]
 
 K: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """Parameters of the data; the defaults are what the numbers in ``results`` are about."""
-
-    rows: int = 26_595
-    dim: int = 1_024
-    queries: int = 500
-    seed: int = 7
-    clusters: int = 1_500
-    concentration: float = 0.1
-    """Of the Dirichlet draw of cluster sizes: small means a few large clusters and many tiny ones."""
-    local_dim: int = 44
-    spread: tuple[float, float] = (0.75, 4.0)
-    """Range of the radius of a cluster, in lengths of its centre; drawn log-uniformly."""
-    noise: float = 0.4
-    """Length of the full-dimensional noise of a row, likewise."""
-
-
-def mixture(of: Mixture) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Draw unit vectors, ``(rows, dim)``, and queries of the same kind, ``(queries, dim)``."""
-    rng = np.random.default_rng(of.seed)
-    total = of.rows + of.queries
-    centres = rng.standard_normal((of.clusters, of.dim))
-    sizes = rng.multinomial(total, rng.dirichlet(np.full(of.clusters, of.concentration)))
-    radii = np.exp(rng.uniform(np.log(of.spread[0]), np.log(of.spread[1]), of.clusters))
-    parts = [
-        centre
-        + radius
-        * rng.standard_normal((size, of.local_dim))
-        @ rng.standard_normal((of.local_dim, of.dim))
-        / np.sqrt(of.local_dim)
-        for centre, size, radius in zip(centres, sizes, radii, strict=True)
-    ]
-    points = np.vstack(parts)
-    points += of.noise * rng.standard_normal(points.shape)
-    points = points[rng.permutation(total)].astype(np.float32)
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    return points[: of.rows], points[of.rows :]
 
 
 @dataclass(frozen=True, slots=True)

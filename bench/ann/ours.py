@@ -1,0 +1,150 @@
+"""CARAG as an engine under measurement: ``plan="auto"`` with no tuning, and every plan on its own."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.ann.engine import Build, Engine, Request, Rows, Store, Work, graph_degree
+from carag.errors import InvalidArgument
+from carag.index import Index, Plan, _core
+from carag.policy import Mask, Policy, policy_word
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from carag.index import SearchResult
+
+__all__ = ["PLAN_BITS", "Carag", "all_plans", "new_index"]
+
+DEFAULT: Final = 0
+"""The effort that stands for the core's own choice."""
+_EFS: Final = (DEFAULT, 10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024)
+PLAN_BITS: Final = {"scan": 1, "exact": 8, "certified": 8, "graph": 8}
+"""Of the first pass of a plan; every answer is ranked in the stored precision."""
+_ALWAYS_PUBLIC: Final = 2**32 - 2
+
+
+class Carag(Engine):
+    """One plan over one index, which all plans of a storage type share.
+
+    Parameters
+    ----------
+    plan : Plan
+    dtype : str
+        How rows are stored: ``float32``, ``float16`` or ``int8``.
+    """
+
+    is_peer = False
+
+    def __init__(self, plan: Plan, *, dtype: str = "float32") -> None:
+        self.name = "carag" if plan is Plan.AUTO else f"carag-{plan.value}"
+        self.name += "" if dtype == "float32" else f"[{dtype}]"
+        self.bits = PLAN_BITS.get(plan.value, 8)
+        self.efforts = _EFS if plan is Plan.GRAPH else (DEFAULT,)
+        self._plan, self._dtype = plan, dtype
+        self._last: SearchResult | None = None
+
+    def build(self, rows: Rows, store: Store) -> Build:
+        """Build or read the index of words, and the one of words, times and entities if sessions are asked."""
+        self._plain, build = _index(rows, store, self._dtype, sessions=False)
+        self._session = _index(rows, store, self._dtype, sessions=True)[0] if rows.sessions else self._plain
+        return build
+
+    def policy(self, request: Request) -> Any:
+        """Make the policy that a session holds."""
+        mask = Mask(request.required, request.forbidden)
+        if request.as_of is None:
+            return self._plain, Policy(mask), {"plan": self._plan}
+        denied: list[int] = [] if request.denied is None else request.denied.tolist()
+        policy = Policy(mask, **_needed({"deny_entities": denied}, Policy))
+        return self._session, policy, {"plan": self._plan, "as_of": request.as_of}
+
+    def search(self, query: NDArray[np.float32], k: int, policy: Any, effort: int) -> NDArray[np.int64]:
+        """Search through the public interface; one query takes one thread."""
+        index, admits, options = policy
+        if effort == DEFAULT:
+            self._last = index.search(query, k, admits, **options)
+        else:
+            self._last = index.search(query, k, admits, ef_search=effort, **options)
+        keys: NDArray[np.int64] = self._last.keys[0]
+        return keys
+
+    def search_batch(
+        self, queries: NDArray[np.float32], k: int, policy: Any, effort: int, threads: int
+    ) -> NDArray[np.int64]:
+        """Search all of them in one call."""
+        index, admits, options = policy
+        knob = {} if effort == DEFAULT else {"ef_search": effort}
+        many = _known({"threads": threads}, Index.search)
+        keys: NDArray[np.int64] = index.search(queries, k, admits, **options, **knob, **many).keys
+        return keys
+
+    def work(self) -> Work | None:
+        """Read the statistics of the last search."""
+        if self._last is None:
+            return None
+        stats = self._last.stats
+        return Work(stats.plans[0].value, bool(stats.fallbacks[0]), int(stats.distance_computations[0]))
+
+
+def all_plans(*, dtype: str = "float32") -> list[Engine]:
+    """Make an engine of every plan the core has, ``auto`` first."""
+    return [Carag(plan, dtype=dtype) for plan in sorted(Plan, key=lambda plan: plan is not Plan.AUTO)]
+
+
+def new_index(rows: Rows, dtype: str, *, sessions: bool, threads: int | None = None) -> tuple[Index, float]:
+    """Build an index and return it with the seconds that took."""
+    dim = rows.vectors.shape[1]
+    storage = {} if dtype == "float32" else {"dtype": dtype}
+    index = Index(dim, M=graph_degree(len(rows.words)), **_needed(storage, Index.__init__))
+    columns: dict[str, Any] = {} if threads is None else _known({"threads": threads}, Index.add)
+    if sessions:
+        columns |= _needed({"public_at": rows.public_at, "entities": rows.entities}, Index.add)
+    words = policy_word(rows.words)
+    begin = time.perf_counter()
+    index.add(rows.vectors, words, **columns)
+    return index, time.perf_counter() - begin
+
+
+def _index(rows: Rows, store: Store, dtype: str, *, sessions: bool) -> tuple[Index, Build]:
+    """Read an index that this very core built, or build it."""
+    core = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
+    kind = "session" if sessions else "word"
+    name = f"carag-{core}-{dtype}-M{graph_degree(len(rows.words))}-{kind}-{rows.digest}"
+
+    def make(path: Path) -> float:
+        begin = time.process_time()
+        index, _ = new_index(rows, dtype, sessions=sessions)
+        seconds = time.process_time() - begin
+        index.save(path)
+        return seconds
+
+    def read() -> tuple[Index, Build]:
+        threads = os.cpu_count() or 1 if _takes(Index.add, "threads") else 1
+        build = store.built(name, len(rows.words), threads, make)
+        return Index.load(store.file(name)), build
+
+    return store.once(name, read)
+
+
+def _takes(of: Any, name: str) -> bool:
+    return name in inspect.signature(of).parameters
+
+
+def _known(options: dict[str, Any], of: Any) -> dict[str, Any]:
+    """Keep the options that this core has."""
+    return {name: value for name, value in options.items() if _takes(of, name)}
+
+
+def _needed(options: dict[str, Any], of: Any) -> dict[str, Any]:
+    """Insist on options without which the measurement would be of something else."""
+    for name in options:
+        if not _takes(of, name):
+            raise InvalidArgument(f"this core has no {name!r}; measure words alone (--variants word)")
+    return options

@@ -1,0 +1,357 @@
+"""The report: what was measured, cell by cell, losses beside wins; and the section of the README made from it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bench.ann.results import CARAG, GOAL_RECALL, goal, width
+from bench.ann.run import NEAR, QUOTED
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bench.ann.results import CellResult, Results
+    from bench.ann.run import Row
+
+__all__ = ["BEGIN", "END", "replace_section", "report", "summary"]
+
+BEGIN: Final = (
+    "<!-- bench.ann: this section is written by `python -m bench.ann report --readme README.md` -->"
+)
+END: Final = "<!-- /bench.ann -->"
+PLANNER: Final = 1.2
+"""How far behind the best single plan ``auto`` may be."""
+
+_VARIANTS: Final = {
+    "word": "A policy word",
+    "session": "A word, an instant and a deny list of 1,000 entities",
+}
+
+
+def report(results: Results, *, plots: Sequence[str] = ()) -> str:
+    """Write the whole report as Markdown; `plots` are paths of pictures to show, relative to it."""
+    parts = [
+        "# Filtered search, measured side by side",
+        _how(results),
+        *(_dataset(name, cells) for name, cells in results.cells.items()),
+        _builds(results),
+        _others(results),
+        _left_out(results),
+        *(f"![recall against throughput]({plot})" for plot in plots),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def summary(results: Results) -> str:
+    """Write the README's section, without its markers."""
+    parts = [_machine(results)]
+    for name, cells in results.cells.items():
+        met = sum(cell.met for cell in cells)
+        parts.append(
+            f"**{name}** ({cells[0].auto.rows:,} × {cells[0].auto.dim}), queries a second at recall@10 of 0.99 or "
+            f"more: goals met in {met} of {len(cells)} cells. " + _verdict(cells)
+        )
+        variants = list(dict.fromkeys(cell.key.variant for cell in cells))
+        head = ["admissible", *(title for of in variants for title in (f"{of}: CARAG", "best peer", "ratio"))]
+        labels = list(dict.fromkeys(cell.key.label for cell in cells))
+        by_place = {(cell.key.variant, cell.key.label): cell for cell in cells}
+        parts.append(
+            _table(
+                head,
+                (
+                    [label, *(part for of in variants for part in _short(by_place.get((of, label))))]
+                    for label in labels
+                ),
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def replace_section(readme: str, section: str) -> str:
+    """Put a section between the two markers of a README.
+
+    Raises
+    ------
+    InvalidArgument
+        If the markers are not both there, once, in order.
+    """
+    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    if len(pattern.findall(readme)) != 1 or readme.count(BEGIN) != 1 or readme.count(END) != 1:
+        raise InvalidArgument(
+            f"the README has no single section from {BEGIN!r} to {END!r}; put the two lines in"
+        )
+    return pattern.sub(lambda _: f"{BEGIN}\n\n{section}\n\n{END}", readme)
+
+
+# ---------------------------------------------------------------- parts
+
+
+def _machine(results: Results) -> str:
+    about = results.machines[-1]
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    seeds = sorted({cell.auto.seed for cells in results.cells.values() for cell in cells})
+    commits = sorted({cell.auto.commit for cells in results.cells.values() for cell in cells})
+    return (
+        f"{about['cpu']}, {about['processors']} processors, kernel {about['kernel']}, Python {about['python']}, "
+        f"{versions}. Commit {', '.join(commits)}; seed {', '.join(map(str, seeds))}."
+    )
+
+
+def _how(results: Results) -> str:
+    rounds = max(len(cell.auto.qps_rounds) for cells in results.cells.values() for cell in cells)
+    made = (
+        "and so is the making of the policy's own value."
+        if results.machines[-1]["settings"].get("policy_inside")
+        else "the policy's own value, which holds nothing of the rows, is made once a session, and a table says how "
+        "long that takes."
+    )
+    return f"""{_machine(results)}
+
+One query at a time, one thread, one core; engines take turns, and figures are medians of {rounds} rounds. What an
+engine does with a policy (bitmaps, lists) is inside the timed call; {made}
+Recall@10 is over min(10, admissible), against exact inner products in double precision, ties accepted. A peer's
+throughput at a recall is interpolated in its own sweep over efforts and never extrapolated; CARAG is one point,
+`plan="auto"` with no tuning. *neutral*: the policy is independent of the query; *anti*: none of the query's 100
+nearest rows is admissible (where too few queries have such a policy, at most a tenth of what chance would give);
+*corr*: most of them are. Engines that the scout finds more than {NEAR:g} × behind at both recalls are not measured
+again, and carry fewer questions."""
+
+
+def _dataset(name: str, cells: list[CellResult]) -> str:
+    first = cells[0].auto
+    parts = [f"## {name}: {first.rows:,} × {first.dim}", _verdict(cells)]
+    for variant in dict.fromkeys(cell.key.variant for cell in cells):
+        some = [cell for cell in cells if cell.key.variant == variant]
+        parts += [
+            f"### {_VARIANTS.get(variant, variant)}",
+            _goals(some),
+            "Where the time goes, and how the answers spread:",
+            _quality(some),
+            "Every plan on its own:",
+            _plans(some),
+            *(part for recall in QUOTED for part in _peers(some, recall)),
+        ]
+    return "\n\n".join(parts)
+
+
+def _verdict(cells: list[CellResult]) -> str:
+    missed = [cell for cell in cells if not cell.met]
+    if not missed:
+        return "Every goal is met."
+    return (
+        "Not met: "
+        + "; ".join(f"{cell.key.variant} {cell.key.label} ({_why(cell)})" for cell in missed)
+        + "."
+    )
+
+
+def _why(cell: CellResult) -> str:
+    row = cell.auto
+    reasons = []
+    if row.recall < GOAL_RECALL:
+        reasons.append(f"recall {row.recall:.4f}")
+    if row.recall_p1 < 0.9:
+        reasons.append(f"p1 recall {row.recall_p1:g}")
+    if row.short or row.violations:
+        reasons.append(f"{row.short} short, {row.violations} violations")
+    if not cell.key.share:
+        return ", ".join(reasons) or f"median {row.p50_us:g} µs"
+    best, ratio = cell.best_peer(GOAL_RECALL), cell.ratio()
+    wanted = goal(row.rows, cell.key.share, best)
+    if best and ratio is not None and ratio < wanted:
+        reasons.append(f"{ratio:.2f} × {best.engine}, goal {wanted:g} ×")
+    return ", ".join(reasons)
+
+
+def _goals(cells: list[CellResult]) -> str:
+    def line(cell: CellResult) -> list[str]:
+        row, best = cell.auto, cell.best_peer(GOAL_RECALL)
+        same = cell.best_peer(GOAL_RECALL, like=width(row))
+        wanted = goal(row.rows, cell.key.share, best) if cell.key.share else None
+        return [
+            cell.key.label,
+            f"{row.admissible:,.0f}",
+            f"**{row.qps:,.0f}**",
+            f"{row.recall:.4f}",
+            _named(best),
+            _times(cell.ratio()),
+            f"{_named(same)} ({width(row)})" if same else f"none ({width(row)})",
+            _times(cell.ratio(like=width(row))),
+            f"{wanted:g} ×" if wanted else "µs",
+            "met" if cell.met else "**not met**",
+        ]
+
+    head = ["admissible", "rows", "CARAG q/s", "recall", "best peer at 0.99", "ratio"]
+    return _table([*head, "best of the same code width", "ratio", "goal", ""], map(line, cells))
+
+
+def _quality(cells: list[CellResult]) -> str:
+    def line(cell: CellResult) -> list[str]:
+        row = cell.auto
+        return [
+            cell.key.label,
+            f"{row.n:,}",
+            ", ".join(f"{plan} {count}" for plan, count in (row.plans or {}).items()),
+            *(f"{value:,.0f}" for value in (row.p50_us, row.p95_us, row.p99_us)),
+            f"{row.recall_p1:g}",
+            f"{row.recall_zero}",
+            f"{row.short}",
+            f"{row.violations}",
+            f"{row.policy_us:,.0f}",
+        ]
+
+    head = ["admissible", "questions", "answered by", "p50 µs", "p95 µs", "p99 µs", "p1 recall", "recall 0"]
+    return _table([*head, "short", "violations", "policy made, µs"], map(line, cells))
+
+
+def _plans(cells: list[CellResult]) -> str:
+    """Show ``auto`` against the best single plan, and the graph against hnswlib's."""
+    names = list(
+        dict.fromkeys(
+            name
+            for cell in cells
+            for name in cell.engines
+            if name.startswith(f"{CARAG}-") and "[" not in name
+        )
+    )
+
+    def line(cell: CellResult) -> list[str]:
+        single = {name: cell.of(name)[0] for name in names if cell.of(name)}
+        right = [row.qps for row in single.values() if row.recall >= GOAL_RECALL]
+        behind = max(right) / cell.auto.qps if right else None
+        native = cell.reached("hnswlib-native", GOAL_RECALL) if cell.of("hnswlib-native") else None
+        graph = single.get(f"{CARAG}-graph")
+        against = graph.qps / native if graph and native else None
+        return [
+            cell.key.label,
+            *(_point(single.get(name)) for name in names),
+            "-" if behind is None else f"{behind:.2f} ×{'' if behind <= PLANNER else ' **behind**'}",
+            f"{native:,.0f}" if native else "never",
+            _times(against),
+            f"{100 * (graph.fallbacks or 0) / graph.n:.0f} %" if graph else "-",
+        ]
+
+    head = ["admissible", *(f"{name} q/s (recall)" for name in names), "best single plan over auto"]
+    return _table([*head, "hnswlib-native at 0.99", "graph over it", "graph fell back"], map(line, cells))
+
+
+def _peers(cells: list[CellResult], recall: float) -> list[str]:
+    names = list(
+        dict.fromkeys(name for cell in cells for name in cell.engines if name.split("[")[0] != CARAG)
+    )
+
+    def line(cell: CellResult) -> list[str]:
+        return [cell.key.label, *(_at(cell, name, recall) for name in names)]
+
+    return [
+        f"Queries a second at recall {recall:g}, every engine (*never*: no effort reaches it; in italics: by the scout "
+        "alone):",
+        _table(["admissible", *names], map(line, cells)),
+    ]
+
+
+def _at(cell: CellResult, name: str, recall: float) -> str:
+    rows = cell.of(name)
+    if not rows:
+        return "-"
+    qps = cell.reached(name, recall)
+    is_scout = rows[0].phase == "scout"
+    if qps is None:
+        stopped = rows[-1].stopped
+        text = f"never: {max(row.recall for row in rows):.2f}{' (given up)' if stopped else ''}"
+    else:
+        text = f"{qps:,.0f}"
+    return f"*{text}*" if is_scout else text
+
+
+def _builds(results: Results) -> str:
+    lines = []
+    for name, cells in results.cells.items():
+        seen: dict[str, Row] = {}
+        for cell in cells:
+            for row in cell.rows:
+                seen.setdefault(row.engine, row)
+        lines += [
+            [name, engine, f"{row.build_seconds:,.1f}", str(row.build_threads), f"{row.bytes_per_row:,.0f}"]
+            for engine, row in seen.items()
+            if not engine.startswith(f"{CARAG}-")
+        ]
+    head = ["set", "engine", "build, processor s", "threads", "bytes a row"]
+    return "## Build and size\n\n" + _table(head, lines)
+
+
+def _others(results: Results) -> str:
+    """Show builds and the policy tax as recorded, and of batches the throughput at recall 0.99."""
+    parts = [
+        _recorded("Builds, taking turns", [record for record in results.others if record["kind"] == "build"]),
+        _batches([record for record in results.others if record["kind"] == "batch"]),
+        _recorded("Policy tax", [record for record in results.others if record["kind"] == "tax"]),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _recorded(title: str, records: list[dict[str, Any]]) -> str:
+    if not records:
+        return ""
+    columns = [column for column in records[0] if column not in ("kind", "seed", "commit")]
+    lines = ([_plain(record.get(column)) for column in columns] for record in records)
+    return f"## {title}\n\n" + _table([name.replace("_", " ") for name in columns], lines)
+
+
+def _batches(records: list[dict[str, Any]]) -> str:
+    if not records:
+        return ""
+    engines = list(dict.fromkeys(record["engine"] for record in records))
+    found = {(record["set"], record["share"], record["engine"]): record["qps_at_0.99"] for record in records}
+    places = list(dict.fromkeys((record["set"], record["share"]) for record in records))
+    lines = (
+        [name, f"{100 * share:g} %", *(_plain(found.get((name, share, engine), "-")) for engine in engines)]
+        for name, share in places
+    )
+    about = f"Queries a second at recall 0.99, {records[0]['n']:,} queries a call, {records[0]['threads']} threads:"
+    return f"## Batches on all cores\n\n{about}\n\n" + _table(["set", "admissible", *engines], lines)
+
+
+def _left_out(results: Results) -> str:
+    lines = [[record["set"], record["engine"], record["reason"]] for record in results.left_out]
+    return "## Left out\n\n" + _table(["set", "engine", "reason"], lines) if lines else ""
+
+
+# ---------------------------------------------------------------- cells of tables
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    rows = [
+        "| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in line) + " |" for line in lines
+    ]
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *rows])
+
+
+def _short(cell: CellResult | None) -> tuple[str, str, str]:
+    if cell is None:
+        return "", "", ""
+    ratio = cell.ratio()
+    times = f"{ratio:.1f} ×" if ratio is not None else "-"
+    return f"{cell.auto.qps:,.0f}", _named(cell.best_peer(GOAL_RECALL)), times if cell.met else f"**{times}**"
+
+
+def _named(reached: Any) -> str:
+    return f"{reached.qps:,.0f} {reached.engine}" if reached else "none"
+
+
+def _times(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2f} ×"
+
+
+def _point(row: Row | None) -> str:
+    return f"{row.qps:,.0f} ({row.recall:.3f})" if row else "-"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1_000 else f"{np.round(value, 4):g}"
+    return "never" if value is None else str(value)

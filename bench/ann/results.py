@@ -1,0 +1,203 @@
+"""Committed rows, read back: what each engine reaches in each cell, and what was asked of CARAG there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.ann.curves import Point, qps_at
+from bench.ann.ours import PLAN_BITS
+from bench.ann.run import Row
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+__all__ = ["CARAG", "CellKey", "CellResult", "Reached", "Results", "goal", "read", "width"]
+
+CARAG: Final = "carag"
+GOAL_RECALL: Final = 0.99
+GOAL_P1: Final = 0.9
+CALL_BOUND: Final = 5_000.0
+"""Queries a second of a peer above which the call itself is the cost."""
+SMALL: Final = 30_000
+EMPTY_US: Final = 50.0
+"""An empty policy is to be answered in microseconds: the median is held against this many."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CellKey:
+    """Which cell of a data set."""
+
+    variant: str
+    closed: float
+    """Minus the share asked for, so that cells sort from open to tight."""
+    correlation: str
+
+    @property
+    def share(self) -> float:
+        """The share asked for."""
+        return -self.closed
+
+    @property
+    def label(self) -> str:
+        """Name it in a table."""
+        share = "empty" if not self.share else f"{100 * self.share:g} %"
+        return share if self.correlation == "neutral" else f"{share} {self.correlation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An engine and its throughput at a recall."""
+
+    engine: str
+    qps: float
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """The rows of one cell: those of the rounds where an engine took part in them, else of the scout."""
+
+    key: CellKey
+    rows: tuple[Row, ...]
+
+    def of(self, engine: str) -> list[Row]:
+        """List the rows of one engine."""
+        return [row for row in self.rows if row.engine == engine]
+
+    @property
+    def engines(self) -> list[str]:
+        """Name the engines, in the order they were measured in."""
+        return list(dict.fromkeys(row.engine for row in self.rows))
+
+    @property
+    def auto(self) -> Row:
+        """CARAG as it comes."""
+        return self.of(CARAG)[0]
+
+    def reached(self, engine: str, recall: float) -> float | None:
+        """Return an engine's throughput at a recall, or None if its sweep does not reach it."""
+        return qps_at([Point(row.effort, row.recall, row.qps) for row in self.of(engine)], recall)
+
+    def best_peer(self, recall: float, *, like: str = "") -> Reached | None:
+        """Find the fastest peer at a recall, of any code width or of that of `like`."""
+        found = [
+            Reached(engine, qps)
+            for engine in self.engines
+            if self.of(engine)[0].is_peer
+            and (not like or width(self.of(engine)[0]) == like)
+            and (qps := self.reached(engine, recall)) is not None
+        ]
+        return max(found, key=lambda reached: reached.qps, default=None)
+
+    @property
+    def sound(self) -> bool:
+        """Whether the answers of ``auto`` are as good as they have to be, whatever their speed."""
+        row = self.auto
+        return row.recall >= GOAL_RECALL and row.recall_p1 >= GOAL_P1 and not row.short and not row.violations
+
+    def ratio(self, *, like: str = "") -> float | None:
+        """Divide the throughput of ``auto`` by the best peer's at recall 0.99."""
+        best = self.best_peer(GOAL_RECALL, like=like)
+        return self.auto.qps / best.qps if best else None
+
+    @property
+    def met(self) -> bool:
+        """Whether the goal of the cell is met."""
+        if not self.key.share:
+            return self.sound and self.auto.p50_us <= EMPTY_US
+        wanted = goal(self.auto.rows, self.key.share, self.best_peer(GOAL_RECALL))
+        ratio = self.ratio()
+        return self.sound and (ratio is None or ratio >= wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Everything that was read."""
+
+    machines: tuple[dict[str, Any], ...]
+    cells: dict[str, list[CellResult]]
+    """By data set."""
+    left_out: tuple[dict[str, Any], ...]
+    others: tuple[dict[str, Any], ...]
+    """Records of builds, of batches and of the policy tax."""
+
+
+def width(row: Row) -> str:
+    """Name the class of the narrowest code a row's search reads."""
+    bits = row.bits
+    if row.plans:
+        bits = PLAN_BITS.get(max(row.plans, key=lambda plan: row.plans[plan]), bits)  # type: ignore[index]
+    return "float32" if bits == 32 else "8 bit" if bits == 8 else "16 bit" if bits == 16 else "1-4 bit"
+
+
+def goal(rows: int, share: float, best: Reached | None) -> float:
+    """Return how many times the best peer's throughput is wanted in a cell."""
+    small, large = (2.0, 1.0) if share == 1.0 else (3.0, 2.0) if share >= 0.5 else (5.0, 2.0)
+    wanted = small if rows <= SMALL else large
+    return min(wanted, 1.2) if best and best.qps > CALL_BOUND else wanted
+
+
+def read(paths: Iterable[Path]) -> Results:
+    """Read result files; of two rows of the same engine, cell and effort, the later one counts.
+
+    Raises
+    ------
+    InvalidArgument
+        If a file holds something else, or none holds a measured cell.
+    """
+    machines: list[dict[str, Any]] = []
+    left_out: dict[tuple[str, str], dict[str, Any]] = {}
+    others: list[dict[str, Any]] = []
+    rows: dict[tuple[object, ...], Row] = {}
+    for path in paths:
+        for number, record in enumerate(_records(path), start=1):
+            match record.pop("kind", None):
+                case "machine":
+                    machines.append(record)
+                case "left out":
+                    left_out[record["set"], record["engine"]] = record
+                case "cell":
+                    row = Row(**record)
+                    name = (row.set, row.variant, row.share, row.correlation, row.engine, row.effort)
+                    rows[*name, row.phase] = row
+                case "build" | "batch" | "tax" as kind:
+                    others.append({"kind": kind, **record})
+                case kind:
+                    raise InvalidArgument(
+                        f"{path}:{number} is a record of kind {kind!r}; is it a result file?"
+                    )
+    if not rows:
+        raise InvalidArgument("these files hold no measured cell; run python -m bench.ann --out FILE first")
+    return Results(tuple(machines), _cells(list(rows.values())), tuple(left_out.values()), tuple(others))
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    try:
+        return [json.loads(line) for line in content.splitlines()]
+    except json.JSONDecodeError as error:
+        raise InvalidArgument(f"{path} is no file of JSON lines: {error}") from error
+
+
+def _cells(rows: Sequence[Row]) -> dict[str, list[CellResult]]:
+    grouped: dict[str, dict[CellKey, list[Row]]] = {}
+    for row in rows:
+        key = CellKey(row.variant, -row.share, row.correlation)
+        grouped.setdefault(row.set, {}).setdefault(key, []).append(row)
+    cells: dict[str, list[CellResult]] = {}
+    for name, by_key in grouped.items():
+        for key in sorted(
+            by_key, key=lambda key: (key.variant != "word", key.closed, key.correlation != "neutral", key)
+        ):
+            some = by_key[key]
+            final = {row.engine for row in some if row.phase == "rounds"}
+            order = list(dict.fromkeys(row.engine for row in some))
+            kept = [row for row in some if row.phase == "rounds" or row.engine not in final]
+            kept.sort(key=lambda row: order.index(row.engine))
+            if any(row.engine == CARAG for row in kept):
+                cells.setdefault(name, []).append(CellResult(key, tuple(kept)))
+    return cells

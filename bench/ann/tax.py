@@ -1,0 +1,111 @@
+"""The policy tax: throughput under a policy over that of an unfiltered index of the admissible rows alone."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bench.ann.engine import Request, Rows, Store
+from bench.ann.ours import Carag
+from bench.ann.policies import one_policy_cells
+from bench.ann.run import K
+from bench.ann.truth import bars, judge
+from carag.index import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from bench.ann.policies import Cell
+    from bench.ann.run import Field, Settings
+
+__all__ = ["measure_tax"]
+
+FEWEST: Final = 1_000
+"""Admissible rows below which the call itself is the cost, and no tax is quoted."""
+
+
+def measure_tax(
+    about: Field, cells: list[Cell], store: Store, settings: Settings
+) -> Iterator[dict[str, Any]]:
+    """Measure the first policy of every neutral word cell with at least 1,000 admissible rows."""
+    whole = Carag(Plan.AUTO)
+    whole.build(replace(about.rows, sessions=False), store)
+    chosen = one_policy_cells(cells, settings.queries)
+    for cell, bar in zip(chosen, bars(about.rows, about.queries, chosen, K), strict=True):
+        if bar.admissible[0] < FEWEST or cell.share == 1.0:
+            continue
+        request = cell.requests[0]
+        kept = np.flatnonzero(request.admissible(about.rows))
+        alone = Carag(Plan.AUTO)
+        part = Store(store.path, f"{store.keep}-{cell.share:g}-{request.required:x}-{request.forbidden:x}")
+        alone.build(_part(about.rows, kept), part)
+        asked = np.ascontiguousarray(about.queries[cell.asked[:, 0]])
+        ways = {
+            "policy": (whole, whole.policy(request), np.arange(len(about.rows.words))),
+            "alone": (alone, alone.policy(Request()), kept),
+        }
+        qps: dict[str, list[float]] = {name: [] for name in ways}
+        recall, plan = {}, {}
+        for _ in range(settings.rounds):
+            for name, (engine, policy, keys) in ways.items():
+                seconds, ids = _ask(engine, policy, asked)
+                qps[name].append(len(asked) / seconds)
+                verdicts = [
+                    judge(
+                        keys[found],
+                        query,
+                        request,
+                        about.rows,
+                        int(bar.wanted[at]),
+                        float(bar.similarity[at]),
+                    )
+                    for at, (query, found) in enumerate(zip(asked, ids, strict=True))
+                ]
+                recall[name] = float(np.mean([verdict.recall for verdict in verdicts]))
+                work = engine.work()
+                plan[name] = work.plan if work else ""
+        under, without = (float(np.median(qps[name])) for name in ways)
+        yield {
+            "set": about.name,
+            "share": cell.share,
+            "admissible": int(bar.admissible[0]),
+            "n": len(asked),
+            "qps_under_policy": round(under, 1),
+            "recall_under_policy": round(recall["policy"], 4),
+            "plan": plan["policy"],
+            "qps_rows_alone": round(without, 1),
+            "recall_rows_alone": round(recall["alone"], 4),
+            "plan_alone": plan["alone"],
+            "ratio": round(under / without, 3),
+            "seed": about.seed,
+            "commit": about.commit,
+        }
+
+
+def _part(rows: Rows, kept: NDArray[np.int64]) -> Rows:
+    """Take some rows; every word passes now."""
+    return Rows(
+        np.ascontiguousarray(rows.vectors[kept]),
+        rows.words[kept],
+        rows.public_at[kept],
+        rows.entities[kept],
+        rows.entity_count,
+        rows.digest,
+        sessions=False,
+    )
+
+
+def _ask(engine: Carag, policy: Any, queries: NDArray[np.float32]) -> tuple[float, list[NDArray[np.int64]]]:
+    engine.search(queries[0], K, policy, 0)  # warm
+    spent, answers = 0.0, []
+    for query in queries:
+        begin = time.perf_counter()
+        ids = engine.search(query, K, policy, 0)
+        spent += time.perf_counter() - begin
+        answers.append(ids[ids >= 0])
+    return spent, answers

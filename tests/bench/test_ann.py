@@ -1,0 +1,290 @@
+"""The harness measures what it says: truth, policies, recall, interpolation, and a run from end to end."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+
+import numpy as np
+import pytest
+
+from carag.errors import InvalidArgument
+from carag.index import Index
+
+SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.0)
+
+
+@pytest.fixture(scope="module")
+def small(bench, tmp_path_factory):
+    """A data set of 5,000 rows with its labels, its neighbours and its cells."""
+    data = bench("datasets").load("mixture-5k-64", tmp_path_factory.mktemp("cache"))
+    rows = bench("policies").label(data)
+    near = bench("truth").nearest(data.vectors, data.queries, 100)
+    return data, rows, near, bench("policies").cells(rows, near, data.seed, shares=SHARES)
+
+
+def brute_force(data, rows, cell, at, k=10):
+    """The exact best rows of one question, the plainest way."""
+    query, mask = cell.asked[at]
+    request = cell.requests[mask]
+    passing = [
+        row
+        for row, word in enumerate(rows.words.tolist())
+        if word & request.required == request.required
+        and not word & request.forbidden
+        and (request.as_of is None or rows.public_at[row] <= request.as_of)
+        and (request.denied is None or rows.entities[row] not in request.denied)
+    ]
+    exact = data.vectors[passing].astype(np.float64) @ data.queries[query].astype(np.float64)
+    best = np.argsort(-exact, kind="stable")[:k]
+    return (
+        passing,
+        np.array(passing)[best] if passing else np.empty(0, dtype=np.int64),
+        np.sort(exact)[::-1][:k],
+    )
+
+
+# ---------------------------------------------------------------- data and policies
+
+
+def test_a_set_is_the_same_however_often_it_is_made(bench, tmp_path):
+    """Vectors, queries, words and policies come from the seed alone, and the cache changes nothing."""
+    datasets, policies = bench("datasets"), bench("policies")
+    first, again = (datasets.load("mixture-5k-64", tmp_path / name) for name in ("a", "b"))
+    kept = datasets.load("mixture-5k-64", tmp_path / "a")
+    for other in (again, kept):
+        assert np.array_equal(first.vectors, other.vectors)
+        assert np.array_equal(first.queries, other.queries)
+        assert np.array_equal(policies.label(first).words, policies.label(other).words)
+    assert (5_000, 64) == first.vectors.shape
+    assert np.allclose(1, np.linalg.norm(first.vectors, axis=1))
+
+
+def test_real_text_is_refused_without_the_data(bench, tmp_path, monkeypatch):
+    """A set of real text names the variable it needs instead of making something up."""
+    monkeypatch.delenv("CARAG_SHARED_DATA", raising=False)
+    with pytest.raises(InvalidArgument, match="CARAG_SHARED_DATA"):
+        bench("datasets").load("text-26k-384", tmp_path)
+    with pytest.raises(InvalidArgument, match="mixture-26k-1024"):
+        bench("datasets").load("text-27k", tmp_path)
+
+
+def test_words_are_zipf_and_follow_content(small):
+    """400 distinct words of 27 bits, the largest near 3.5 %; near rows share words far more often than any two."""
+    data, rows, _, _ = small
+    distinct, counts = np.unique(rows.words, return_counts=True)
+    assert 400 == len(distinct)
+    assert int(distinct.max()) < 1 << 27
+    assert 0.03 <= counts.max() / len(rows.words) <= 0.045
+    neighbours = np.argsort(-(data.vectors[:200] @ data.vectors.T), axis=1)[:, 1:11]
+    together = np.mean(rows.words[neighbours] == rows.words[:200, np.newaxis])
+    by_chance = np.sum((counts / len(rows.words)) ** 2)
+    assert together > 3 * by_chance
+
+
+def test_policies_hit_their_share(small):
+    """From 1 % up a mask admits its share to a quarter, mostly to a tenth; empty admits nothing."""
+    _, rows, _, cells = small
+    for cell in cells:
+        admitted = np.array([request.admissible(rows).mean() for request in cell.requests])
+        if cell.share == 1.0:
+            assert (cell.variant == "session") == (admitted.min() < 1.0)
+        else:
+            slack = 0.1 if cell.share >= 0.05 else 0.25
+            assert np.all(np.abs(np.log((admitted + 1e-12) / (cell.share + 1e-12))) <= slack + 1e-9), (
+                cell.name
+            )
+
+
+def test_correlation_is_what_it_says(small):
+    """anti: none of the 100 nearest, at most a tenth of chance. corr: at least half. neutral: whatever the query."""
+    _, rows, near, cells = small
+    seen = set()
+    for cell in cells:
+        seen.add((cell.variant.value, cell.correlation.value))
+        hits = [cell.requests[mask].admissible(rows)[near[query]].sum() for query, mask in cell.asked]
+        if cell.correlation == "anti":
+            assert max(hits) <= 10 * cell.share, cell.name
+            assert 0 == min(hits), cell.name
+        elif cell.correlation == "corr":
+            fewest = np.minimum(90 if cell.share >= 0.5 else 50, cell.share * len(rows.words) / 2 / 1.3)
+            assert min(hits) >= fewest, cell.name
+        else:
+            assert np.array_equal(np.arange(len(near)), cell.asked[:, 0])
+    assert {
+        (variant, kind) for variant in ("word", "session") for kind in ("neutral", "anti", "corr")
+    } == seen
+
+
+def test_sessions_carry_an_instant_and_a_thousand_denied_entities(small):
+    """The session variant asks word, as_of and a deny list that closes some rows, not most."""
+    _, rows, _, cells = small
+    request = next(cell for cell in cells if cell.variant == "session").requests[0]
+    assert 1_000 == len(set(request.denied.tolist()))
+    denied = np.isin(rows.entities, request.denied)
+    assert 0 < denied.mean() < 0.3
+    assert 0.9 <= np.mean(rows.public_at <= request.as_of) <= 0.99
+
+
+# ---------------------------------------------------------------- truth
+
+
+def test_truth_equals_brute_force(bench, small):
+    """The bar of every question is the k-th best exact similarity among the admissible rows."""
+    data, rows, _, cells = small
+    made = bench("truth").bars(rows, data.queries, cells, 10)
+    for cell, bar in zip(cells, made, strict=True):
+        for at in range(0, len(cell.asked), 61):
+            passing, best, exact = brute_force(data, rows, cell, at)
+            assert len(passing) == bar.admissible[at]
+            assert min(10, len(passing)) == len(best) == bar.wanted[at]
+            assert pytest.approx(exact[-1], abs=1e-12) == bar.similarity[at] if len(best) else True
+
+
+def test_the_judge_counts_what_is_right_short_and_wrong(bench, small):
+    """Right rows count whatever their order; padding is no row; a closed, unknown or repeated row is a violation."""
+    data, rows, _, cells = small
+    truth = bench("truth")
+    cell = next(cell for cell in cells if cell.share == 0.1 and cell.correlation == "neutral")
+    passing, best, exact = brute_force(data, rows, cell, 3)
+    query, mask = cell.asked[3]
+
+    def verdict(ids):
+        asked = (data.queries[query], cell.requests[mask], rows, 10, float(exact[-1]))
+        return truth.judge(np.array(ids, dtype=np.int64), *asked)
+
+    closed = next(row for row in range(len(rows.words)) if row not in set(passing))
+    far = next(row for row in passing if row not in set(best.tolist()))
+    right = best.tolist()
+    assert truth.Verdict(1.0, short=False, violations=0) == verdict(right[::-1])
+    assert truth.Verdict(0.9, short=True, violations=0) == verdict([*right[:9], -1])
+    assert truth.Verdict(0.9, short=False, violations=0) == verdict([*right[:9], far])
+    assert truth.Verdict(0.9, short=False, violations=1) == verdict([*right[:9], closed])
+    assert truth.Verdict(0.9, short=True, violations=1) == verdict([*right[:9], right[0]])
+    assert truth.Verdict(0.9, short=True, violations=1) == verdict([*right[:9], len(rows.words)])
+    assert truth.Verdict(0.0, short=True, violations=0) == verdict([])
+
+
+def test_ties_pass(bench):
+    """Two equal rows at the bar are both right."""
+    engine, truth = bench("engine"), bench("truth")
+    vectors = np.array([[1, 0], [0.6, 0.8], [0.6, 0.8], [0, 1]], dtype=np.float32)
+    zeros = np.zeros(4, dtype=np.uint32)
+    rows = engine.Rows(vectors, zeros, zeros, zeros, 1)
+    for second in (1, 2):
+        ids = np.array([0, second])
+        assert 1.0 == truth.judge(ids, vectors[0], engine.Request(), rows, 2, 0.6).recall
+
+
+# ---------------------------------------------------------------- curves and goals
+
+
+def test_throughput_is_interpolated_and_never_extrapolated(bench):
+    """Log-linear between neighbours; a point beyond the recall counts as it is; out of reach is None."""
+    curves = bench("curves")
+    sweep = [curves.Point(16, 0.90, 4_000.0), curves.Point(32, 0.98, 2_000.0), curves.Point(64, 1.0, 500.0)]
+    assert pytest.approx(math.sqrt(2_000 * 500)) == curves.qps_at(sweep, 0.99)
+    assert 2_000 == curves.qps_at(sweep, 0.98)
+    assert 4_000 == curves.qps_at(sweep, 0.5)
+    assert curves.qps_at(sweep[:2], 0.99) is None
+    assert curves.qps_at([], 0.5) is None
+    own_choice = curves.Point(0, 0.0, 9_000.0)
+    assert curves.qps_at([own_choice, *sweep], 0.85) == curves.qps_at(sweep, 0.85)
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "qps", "wanted"),
+    [
+        (26_595, 1.0, 900, 2.0),
+        (26_595, 0.5, 900, 3.0),
+        (26_595, 0.2, 900, 5.0),
+        (26_595, 0.001, 20_000, 1.2),
+        (200_000, 1.0, 900, 1.0),
+        (200_000, 0.5, 900, 2.0),
+        (1_000_000, 0.0001, 20_000, 1.2),
+    ],
+)
+def test_goals_are_those_that_were_set(bench, rows, share, qps, wanted):
+    """2, 3 and 5 times on the small sets, 2 and not below on the large; 1.2 where the call is the cost."""
+    results = bench("results")
+    assert wanted == results.goal(rows, share, results.Reached("peer", qps))
+
+
+# ---------------------------------------------------------------- engines
+
+
+@pytest.mark.parametrize("name", ["numpy-grouped", "faiss-flat", "numba-scan"])
+def test_exact_peers_are_exact(bench, small, tmp_path, name):
+    """The scans find every row of the truth in every cell, sessions included."""
+    data, rows, _, cells = small
+    pytest.importorskip({"faiss-flat": "faiss", "numba-scan": "numba"}.get(name, "numpy"))
+    engine = bench("peers").peer(name)
+    engine.build(rows, bench("engine").Store(tmp_path / "graphs", "small"))
+    truth = bench("truth")
+    for cell, bar in zip(cells, truth.bars(rows, data.queries, cells, 10), strict=True):
+        for at in range(0, len(cell.asked), 97):
+            query, mask = cell.asked[at]
+            request = cell.requests[mask]
+            ids = engine.search(data.queries[query], 10, engine.policy(request), 0)
+            asked = (data.queries[query], request, rows, int(bar.wanted[at]), float(bar.similarity[at]))
+            assert truth.Verdict(1.0, short=False, violations=0) == truth.judge(ids, *asked), (cell.name, at)
+
+
+def test_an_unknown_peer_is_refused_by_name(bench):
+    """The message lists the peers there are."""
+    with pytest.raises(InvalidArgument, match="numpy-grouped"):
+        bench("peers").peer("hnsw")
+
+
+# ---------------------------------------------------------------- end to end
+
+
+def test_a_smoke_run_writes_rows_and_a_report(bench, tmp_path, capsys):
+    """Two engines, measured, reported, and the README's section replaced; answers of exact plans are exact."""
+    main, report = bench("__main__").main, bench("report")
+    rows, text, readme = tmp_path / "rows.jsonl", tmp_path / "REPORT.md", tmp_path / "README.md"
+    readme.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+    variants = "word,session" if "entities" in inspect.signature(Index.add).parameters else "word"
+    common = ["--fast", "--variants", variants, "--cache", str(tmp_path / "cache"), "--out", str(rows)]
+    assert 0 == main([*common, "--peers", "numpy-grouped"])
+    assert 0 == main(["report", str(rows), "--out", str(text), "--readme", str(readme)])
+    capsys.readouterr()
+
+    records = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert "machine" == records[0]["kind"]
+    cells = [record for record in records if record["kind"] == "cell"]
+    assert {"carag", "numpy-grouped"} <= {cell["engine"] for cell in cells}
+    assert {0} == {cell["violations"] for cell in cells}
+    assert {0} == {cell["short"] for cell in cells}
+    for cell in cells:
+        if cell["engine"] in ("carag-exact", "numpy-grouped"):
+            assert 1.0 == cell["recall"]
+        assert cell["p50_us"] <= cell["p95_us"] <= cell["p99_us"]
+
+    written = readme.read_text()
+    assert written.startswith("before\n")
+    assert written.endswith("\nafter\n")
+    assert "old" not in written
+    for part in (written, text.read_text()):
+        assert "mixture-5k-64" in part
+        assert "numpy-grouped" in part
+
+
+def test_a_readme_without_the_markers_is_left_alone(bench):
+    """No guess where the section might go."""
+    with pytest.raises(InvalidArgument, match="put the two lines in"):
+        bench("report").replace_section("# CARAG\n", "new")
+
+
+def test_a_file_that_holds_no_results_is_refused(bench, tmp_path):
+    """Neither another file nor an empty run makes a report."""
+    results, path = bench("results"), tmp_path / "x.jsonl"
+    for content, message in (
+        ("nonsense", "JSON lines"),
+        ('{"kind":"x"}', "kind 'x'"),
+        ("", "no measured cell"),
+    ):
+        path.write_text(content)
+        with pytest.raises(InvalidArgument, match=message):
+            results.read([path])
