@@ -10,7 +10,7 @@
  *              survives whole, then so many a factor of e as was seen on a sample
  *      graph   a line through the two measured widths, at ef / share admissible
  *
- * and the smallest wins; ties go to the exact plan. The graph is not considered when the pool would have to widen more
+ * and the smallest wins; ties go to the exact plan, and the graph must be cheaper by far (GRAPH_MARGIN). The graph is not considered when the pool would have to widen more
  * than it may: its recall would fall short, and a scan of so few rows is cheap.
  *
  * Besides, at a build: the width of the pool at which the graph reaches TARGET recall, and hardly a query falls short,
@@ -34,6 +34,7 @@
 #define SAMPLE_QUERIES 192
 #define SAMPLE_K 10
 #define TARGET 0.995
+#define GRAPH_MARGIN 0.4   /* of a scan's cost: a scan finds its rows wherever a query falls, a graph not always */
 #define MOST_POOR 1        /* sampled queries that may find less than nine tenths of what they should */
 #define OFFSET 1.0F        /* length of the noise added to a row that serves as a query */
 #define KEPT 2.5           /* times the rows wanted: what an exact search scores by vector, on every set of bench/ann */
@@ -88,7 +89,7 @@ carag_plan carag_plan_choose(const carag_view *view, uint32_t rows, uint64_t adm
         best = CARAG_PLAN_SCAN;
     if (admissible * CARAG_WIDEST_BEAM >= rows && costs->graph_per_ef > 0.0) {
         out_nanoseconds[CARAG_PLAN_GRAPH] = graph_cost(costs, wanted, rows, (double)ef);
-        if (out_nanoseconds[CARAG_PLAN_GRAPH] < out_nanoseconds[best])
+        if (out_nanoseconds[CARAG_PLAN_GRAPH] < GRAPH_MARGIN * out_nanoseconds[best])
             best = CARAG_PLAN_GRAPH;
     }
     return best;
