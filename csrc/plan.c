@@ -10,8 +10,9 @@
  *              survives whole, then so many a factor of e as was seen on a sample
  *      graph   a line through the two measured widths, at ef / share admissible
  *
- * and the smallest wins; ties go to the exact plan, and the graph must be cheaper by far (GRAPH_MARGIN). The graph is not considered when the pool would have to widen more
- * than it may: its recall would fall short, and a scan of so few rows is cheap.
+ * and the smallest wins; ties go to the exact plan, and the graph must be cheaper by far (GRAPH_MARGIN). The graph is not
+ * considered when the pool would have to widen more than it may: its recall would fall short, and a scan of so few rows
+ * is cheap.
  *
  * Besides, at a build: the width of the pool at which the graph reaches TARGET recall, and hardly a query falls short,
  * for queries like the rows (rows moved off themselves). It depends on rows and seed alone, and is kept in the file.
