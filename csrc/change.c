@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define LOOKUPS_AHEAD 16
-
 void carag_relabel_begin(carag_index *index)
 {
     atomic_fetch_add_explicit(&index->relabels, 1, memory_order_acq_rel);

@@ -248,48 +248,41 @@ static void begin_crossing(graph_search *search)
     search->next = 0;
 }
 
-/* Admissible rows not yet met that link to `row`, or to a row that fails and links to it; at most 2 M0. */
-static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_rows)
+/* Append to out_rows, until they are M0, the links of a row that pass and were not yet met, marking them met. Of those that
+ * fail, the ones not yet crossed go to `bridges`, unless that is NULL; returns how many. */
+static size_t gather_passing(graph_search *search, uint32_t row, uint32_t *out_rows, size_t *count, uint32_t *bridges)
 {
     const carag_view *view = search->reader->view;
     const carag_graph *graph = &view->graph;
     carag_scratch *scratch = search->scratch;
-    uint32_t *bridges = scratch->bridges;
-    size_t bridge_count = 0;
-    size_t count = 0;
-    uint64_t tests = 0;
     const _Atomic(uint32_t) *links = carag_graph_links(graph, row, 0);
-    for (uint32_t i = 0; i < graph->M0; i++) {
+    size_t failed = 0;
+    for (uint32_t i = 0; i < graph->M0 && *count < graph->M0; i++) {
         const uint32_t link = link_at(view, links, i);
         if (link == CARAG_NONE)
             break;
         if (carag_visited_has(&scratch->visited, link))
             continue;
-        tests++;
+        search->effort->tests++;
         if (passes(search, link)) {
             carag_visited_insert(&scratch->visited, link);
-            out_rows[count++] = link;
-        } else if (carag_visited_insert(&scratch->crossed, link)) {
+            out_rows[(*count)++] = link;
+        } else if (bridges && carag_visited_insert(&scratch->crossed, link)) {
             __builtin_prefetch((const void *)carag_graph_links(graph, link, 0));
-            bridges[bridge_count++] = link;
+            bridges[failed++] = link;
         }
     }
-    for (size_t b = 0; b < bridge_count; b++) {
-        links = carag_graph_links(graph, bridges[b], 0);
-        for (uint32_t i = 0; i < graph->M0 && count < graph->M0; i++) {
-            const uint32_t link = link_at(view, links, i);
-            if (link == CARAG_NONE)
-                break;
-            if (carag_visited_has(&scratch->visited, link))
-                continue;
-            tests++;
-            if (passes(search, link)) {
-                carag_visited_insert(&scratch->visited, link);
-                out_rows[count++] = link;
-            }
-        }
-    }
-    search->effort->tests += tests;
+    return failed;
+}
+
+/* Admissible rows not yet met that link to `row`, or to a row that fails and links to it; at most M0. */
+static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_rows)
+{
+    uint32_t *bridges = search->scratch->bridges;
+    size_t count = 0;
+    const size_t bridge_count = gather_passing(search, row, out_rows, &count, bridges);
+    for (size_t b = 0; b < bridge_count; b++)
+        gather_passing(search, bridges[b], out_rows, &count, NULL);
     return count;
 }
 

@@ -79,11 +79,6 @@ const carag_kernel *carag_kernel_get(void)
     return atomic_load_explicit(&active, memory_order_acquire);
 }
 
-carag_dot_fn carag_kernel_dot(void)
-{
-    return carag_kernel_get()->dot;
-}
-
 size_t carag_kernel_count(void)
 {
     return KERNEL_COUNT;

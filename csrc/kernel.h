@@ -92,7 +92,6 @@ extern const carag_kernel carag_kernel_neon;
 /* The kernel in use, chosen at the first call; see kernel.c for the rule. */
 carag_status carag_kernel_resolve(const carag_kernel **out_kernel, carag_fault *out_fault);
 const carag_kernel *carag_kernel_get(void); /* requires an earlier successful carag_kernel_resolve */
-carag_dot_fn carag_kernel_dot(void);        /* the same requirement */
 
 /* IEEE binary16 from binary32: to the nearest, ties to even, past the largest to infinity. Back: exactly. */
 uint16_t carag_half(float value);
