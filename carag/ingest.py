@@ -50,7 +50,7 @@ _STATE_BITS: Final = bits_of(["AMENDED", "SUPERSEDED", "NON_RELIANCE", "NOT_LATE
 """What later filings say of earlier ones."""
 _EMBED_BATCH: Final = 2048
 _INDEX_BATCH: Final = 4096
-_HEADER_SIZE: Final = 640  # csrc/FORMAT.md
+_HEADER_SIZE: Final = 768  # csrc/FORMAT.md
 _SAVE_EVERY: Final = 1 << 16
 """Rows between two saves of a growing index: what a kill during a long build may cost."""
 

@@ -3,7 +3,8 @@
  * All or nothing: first everything is checked and every allocation made, then come loops that cannot fail. Searches run
  * all the while and see the whole batch when it is published, by a new view or by the last store of view->rows.
  *
- * A batch is put in the order of its classes: a run of rows of one class is what a scan likes best. A batch as large as
+ * A batch is put in the order of its classes, and a first one, if large, in that of its cells (cells.c): runs of rows that
+ * are read one after the other are what a scan likes best. A batch as large as
  * what is there already, and not tiny, is linked by building the graph anew (hnsw_build.c), a smaller one row by row
  * (hnsw_insert.c): rows double between builds, so a row is built a bounded number of times.
  */
@@ -107,6 +108,7 @@ static void copy(void *to, const void *from, size_t count, size_t size)
 static void copy_rows(const carag_index *index, carag_view *to, const carag_view *from, uint32_t rows)
 {
     const carag_graph *graph = &from->graph;
+    to->cells = from->cells;
     copy(to->vectors, from->vectors, rows, index->vector_bytes);
     copy((void *)to->words, (const void *)from->words, rows, sizeof *to->words); /* nobody else stores meanwhile */
     copy(to->terms, from->terms, rows, sizeof *to->terms);
@@ -171,6 +173,58 @@ static carag_status prepare_view(addition *job)
     job->is_new = job->view != present;
     job->rooms = carag_allocate_aligned(job->rows->threads, index->stride * sizeof(float));
     return job->rooms ? carag_map_reserve(index, present, job->first, job->total) : CARAG_NO_MEMORY;
+}
+
+/* ---------------------------------------------------------------- the order of a first batch */
+
+typedef struct encoding {
+    const addition *job;
+    carag_codes codes;
+} encoding;
+
+static void encode_block(void *context, size_t item, uint32_t worker)
+{
+    const encoding *work = context;
+    const addition *job = work->job;
+    const size_t stride = job->index->stride;
+    const size_t dim = job->index->params.dim;
+    float *unit = job->rooms + worker * stride;
+    const size_t begin = item * ROWS_A_TASK;
+    const size_t end = begin + ROWS_A_TASK < job->rows->count ? begin + ROWS_A_TASK : job->rows->count;
+    memset(unit, 0, stride * sizeof *unit);
+    for (size_t i = begin; i < end; i++) {
+        carag_normalise(job->rows->vectors + job->order[i] * dim, (uint32_t)dim, unit, job->order[i], NULL);
+        work->codes.scales[i] =
+            carag_encode_unit(unit, stride, work->codes.bytes + i * work->codes.stride, work->codes.stride);
+    }
+}
+
+/* Find the cells of the batch, and put it in their order, class after class within each. */
+static carag_status order_by_cells(addition *job)
+{
+    const uint32_t count = (uint32_t)job->rows->count;
+    const size_t stride = job->view->codes.stride;
+    encoding work = {.job = job, .codes = {.bytes = carag_allocate_aligned(count, stride), .stride = stride,
+                                           .scales = carag_allocate(count, sizeof(float))}};
+    carag_cells *cells = NULL;
+    carag_status status = work.codes.bytes && work.codes.scales ? CARAG_OK : CARAG_NO_MEMORY;
+    if (status == CARAG_OK) {
+        carag_parallel(job->rows->threads, (count + ROWS_A_TASK - 1) / ROWS_A_TASK, encode_block, &work);
+        status = carag_cells_new(&work.codes, count, job->rows->threads, &cells);
+    }
+    if (cells) {
+        for (uint32_t i = 0; i < count; i++)
+            job->position[i] = job->order[cells->members[i]]; /* a place to keep the new order in */
+        memcpy(job->order, job->position, count * sizeof *job->order);
+        for (uint32_t i = 0; i < count; i++) {
+            job->position[job->order[i]] = i;
+            cells->members[i] = i;
+        }
+    }
+    job->view->cells = cells;
+    carag_release_aligned(work.codes.bytes);
+    carag_release(work.codes.scales);
+    return status;
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -271,6 +325,10 @@ static carag_status fill(addition *job)
         view->catalog = carag_catalog_new(view->words, view->terms, job->total, view->capacity, 0, 0);
         status = view->catalog ? CARAG_OK : CARAG_NO_MEMORY;
     }
+    if (status == CARAG_OK && job->builds && job->first > 0) {
+        view->cells = NULL;
+        status = carag_cells_new(&view->codes, job->total, job->rows->threads, &view->cells);
+    }
     if (status == CARAG_OK)
         status = link_rows(job);
     return status;
@@ -327,7 +385,11 @@ carag_status carag_index_add(carag_index *index, const carag_rows *rows, int64_t
     if (status == CARAG_OK) /* a dictionary with room for a class of each row's own */
         status = carag_refresh_catalog(index, (uint32_t)rows->count);
     if (status == CARAG_OK)
+        status = carag_refresh_cells(index, rows->threads);
+    if (status == CARAG_OK)
         status = prepare_view(&job);
+    if (status == CARAG_OK && job.builds && job.first == 0)
+        status = order_by_cells(&job);
     if (status != CARAG_OK) {
         carag_fail(out_fault, status, 0, "");
         goto abandon;

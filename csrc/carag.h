@@ -109,7 +109,7 @@ typedef enum carag_plan {
     CARAG_PLAN_AUTO = 0,
     CARAG_PLAN_EXACT = 1,    /* the exact answer */
     CARAG_PLAN_GRAPH = 2,    /* HNSW with the word test in its inner loop */
-    CARAG_PLAN_SCAN = 3,     /* one-bit codes of the admissible rows first, then eight-bit, then vectors */
+    CARAG_PLAN_SCAN = 3,     /* one-bit codes first, nearest cells first, then eight-bit, then vectors */
     CARAG_PLAN_CERTIFIED = 4 /* the exact answer, reading no vector or code of an inadmissible row */
 } carag_plan;
 

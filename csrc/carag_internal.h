@@ -44,6 +44,9 @@
 #define CARAG_WIDEST_BEAM 16 /* a filtered search widens its beam to at most so many times ef */
 #define CARAG_SPARE_CLASSES 64 /* that may be made while a call is under way */
 #define CARAG_CLOSED_PREDICATE "every pair must test the five control bits; entities must ascend"
+#if !defined(CARAG_CELL_ROWS)
+#define CARAG_CELL_ROWS 4096 /* a scan of fewer is over before cells are in order; tests make it less */
+#endif
 #define CARAG_BLOCK 256      /* rows a scan hands to a kernel at a time: their numbers and scores stay in L1 */
 
 _Static_assert(sizeof(float) == 4, "vectors are IEEE binary32");
@@ -86,13 +89,35 @@ typedef struct carag_catalog {
     size_t table_capacity;
 } carag_catalog;
 
+/* Where the rows of a cell lie (cells.c). */
+typedef struct carag_cell {
+    float scale;  /* coordinate j of the centre is about scale * (byte j - 128) */
+    float spread; /* root mean square distance of its rows to the centre */
+    uint32_t end; /* its members are those from the end of the cell before to this one */
+} carag_cell;
+
+typedef struct carag_cells {
+    uint32_t count;
+    uint32_t rows;     /* rows from this one on are in no cell */
+    uint32_t centred;  /* rows there were when centres were taken */
+    float reach;       /* how many spreads above its centre a cell hardly holds a row */
+    carag_cell *cells; /* [count] */
+    uint8_t *centres;  /* [count * stride] eight-bit codes */
+    size_t stride;
+    uint32_t *members; /* [rows] row numbers, cell after cell, ascending within each */
+    bool is_mapped;    /* centres and members are a file's, and may name any row */
+} carag_cells;
+
 /* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (plan.c). The first three
  * depend on the rows alone and are kept in the file. */
 typedef struct carag_costs {
     uint32_t ef;           /* of a graph search that reaches the target recall */
     uint32_t distances[2]; /* that a graph search at ef, and at 2 ef, computes; 0: not counted */
     uint32_t sketched[2];  /* rows of a sample, and how many of them survived a sketch; 0: not counted */
+    uint32_t reached[2];   /* rows that a scan by cells looks at for few neighbours, and for REACHED_FOLD times more */
+    uint32_t scored;       /* rows that survive it, for few; 0: none of the three was counted */
     double sketch;         /* a query made ready for one-bit codes */
+    double word;           /* a row by its word, neighbours following each other */
     double bits;           /* a row by its one-bit code */
     double survivors;      /* of a sketch, a factor of e in rows, in units of its room: a number, not a time */
     double code_in_order;  /* a row by its eight-bit code, neighbours following each other */
@@ -115,6 +140,7 @@ typedef struct carag_view {
     carag_bits bits;
     carag_graph graph;
     carag_catalog *catalog;
+    carag_cells *cells; /* NULL: too few rows */
     carag_costs costs;
 } carag_view;
 
@@ -142,7 +168,7 @@ struct carag_index {
     /* A file's bytes under some arrays of the view; released with the index */
     unsigned char *mapping;
     size_t mapping_size;
-    uint32_t *sums; /* the checksums its sections were opened with, NULL when not mapped (load.c) */
+    uint32_t *sums; /* the checksum each section was opened with, NULL when not mapped (load.c) */
 
     _Atomic(struct carag_scratch *) scratches[8]; /* working memory between calls (scratch.c) */
 };
@@ -164,6 +190,7 @@ typedef struct carag_selection {
     uint32_t count;
     uint32_t room;
     uint64_t admissible;
+    uint64_t labelled; /* rows whose word passes, whatever their terms */
     bool is_exact;     /* false: relabels ran all the while, so `admissible` may be off */
     bool test_terms;   /* some class passes the pairs and not the terms: rows must be asked about both */
 } carag_selection;
@@ -188,6 +215,7 @@ typedef struct carag_room {
     size_t pool;      /* widest beam over the graph; 0 without one */
     size_t found;     /* rows kept by score */
     uint32_t classes;
+    uint32_t cells;
 } carag_room;
 
 /* Working memory of one thread of one call; nothing in a search allocates. */
@@ -205,6 +233,8 @@ typedef struct carag_scratch {
     float *scores;         /* likewise */
     float *vector;         /* [stride] a kept vector widened */
     uint32_t *classes;     /* [classes] */
+    uint32_t *cells;       /* [cells] in the order of a query */
+    float *uppers;         /* [cells] */
     carag_query query;
 } carag_scratch;
 
@@ -260,6 +290,7 @@ bool carag_map_insert(carag_index *index, const int64_t *keys, uint32_t row);
 void carag_map_remove(carag_index *index, const int64_t *keys, int64_t key);
 
 /* codes.c */
+float carag_encode_unit(const float *unit, size_t padded, uint8_t *out_bytes, size_t stride);
 carag_status carag_normalise(const float *vector, uint32_t dim, float *out_unit, uint64_t row, carag_fault *out_fault);
 void carag_keep_vector(const carag_index *index, carag_view *view, uint32_t row, const float *unit);
 void carag_widen_vector(const carag_index *index, const carag_view *view, uint32_t row, float *out_vector);
@@ -300,6 +331,14 @@ typedef struct carag_walk {
 carag_walk carag_walk_begin(const carag_reader *reader, const carag_selection *selection);
 size_t carag_walk_next(carag_walk *walk, const carag_kernel *kernel, uint32_t *out_rows);
 
+/* cells.c */
+carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride, bool is_mapped);
+carag_status carag_cells_new(const carag_codes *codes, uint32_t rows, uint32_t threads, carag_cells **out_cells);
+void carag_cells_free(carag_cells *cells);
+bool carag_cells_are_sound(const carag_cells *cells);
+carag_status carag_refresh_cells(carag_index *index, uint32_t threads);
+float carag_cells_rank(const carag_cells *cells, carag_scratch *scratch);
+
 /* change.c */
 void carag_relabel_begin(carag_index *index);
 void carag_relabel_end(carag_index *index);
@@ -311,6 +350,8 @@ bool carag_is_direct(uint64_t admissible, size_t most);
 void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const carag_near *uppers, size_t count,
                   size_t most, carag_effort *effort);
 size_t carag_sketch_room(size_t most);
+typedef enum carag_order { CARAG_BY_CLASSES, CARAG_BY_CELLS, CARAG_BY_PROBE } carag_order;
+carag_order carag_scan_order(const carag_view *view, const carag_selection *selection);
 void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t most,
                       carag_effort *effort);
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
@@ -334,7 +375,7 @@ void carag_scratches_free(carag_index *index);
 
 /* plan.c */
 void carag_costs_measure(carag_index *index, carag_view *view, bool tunes);
-carag_plan carag_plan_choose(const carag_view *view, uint32_t rows, uint64_t admissible, size_t most, size_t ef,
+carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t most, size_t ef,
                              double out_nanoseconds[CARAG_PLANS]);
 uint64_t carag_plan_budget(const carag_view *view, const double nanoseconds[CARAG_PLANS]);
 

@@ -255,18 +255,21 @@ static void select_classes(const carag_catalog *catalog, carag_selection *select
     const uint32_t count = atomic_load_explicit(&catalog->count, memory_order_acquire);
     selection->count = 0;
     selection->admissible = 0;
+    selection->labelled = 0;
     selection->test_terms = false;
     for (uint32_t class = 0; class < count; class ++) {
         if (!carag_word_passes(selection->test.predicate,
                                atomic_load_explicit(&catalog->words[class], memory_order_relaxed)))
             continue;
+        const uint32_t live = atomic_load_explicit(&catalog->live[class], memory_order_acquire);
+        selection->labelled += live;
         if (!carag_terms_pass(&selection->test, catalog->terms[class])) {
             selection->test_terms = true;
             continue;
         }
         if (selection->classes && selection->count < selection->room)
             selection->classes[selection->count++] = class;
-        selection->admissible += atomic_load_explicit(&catalog->live[class], memory_order_acquire);
+        selection->admissible += live;
     }
 }
 

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { COUNTS, WORDS, VECTORS, KEYS, CODES, BITS, LEVELS, ENTRY, LINKS, TREE, CLASSES, INVARIANTS };
+enum { COUNTS, WORDS, VECTORS, KEYS, CODES, BITS, LEVELS, ENTRY, LINKS, TREE, CLASSES, CELLS, INVARIANTS };
 
 static const char *const names[INVARIANTS] = {
     [COUNTS] = "counts: live is the number of rows not deleted",
@@ -26,12 +26,14 @@ static const char *const names[INVARIANTS] = {
     [LINKS] = "links: to other rows of the layer, none twice, unused slots last",
     [TREE] = "tree: every row but a layer's first shares a two-way link with its parent, an earlier row",
     [CLASSES] = "classes: every live row is counted in its class, and posted or listed as moved",
+    [CELLS] = "cells: every row up to those that are in none is in one, ascending within it",
 };
 
 /* Where in a file a broken invariant shows. */
 static const char *const sections[INVARIANTS] = {
     [COUNTS] = "header", [WORDS] = "words", [VECTORS] = "vectors", [KEYS] = "keys",   [CODES] = "codes",   [BITS] = "bits",
     [LEVELS] = "levels", [ENTRY] = "header", [LINKS] = "links",    [TREE] = "parents", [CLASSES] = "words",
+    [CELLS] = "members",
 };
 
 /* What was found broken so far, and the row that showed it first. */
@@ -353,6 +355,30 @@ static void check_classes(const carag_view *view, uint32_t rows, findings *found
         find(found, CLASSES, 0);
 }
 
+/* ---------------------------------------------------------------- the cells */
+
+/* That no row is listed twice is seen as for the counts of classes: by a sum of hashes. */
+static void check_cells(const carag_cells *cells, uint32_t rows, findings *found)
+{
+    if (!carag_cells_are_sound(cells) || cells->rows > rows || cells->centred > cells->rows) {
+        find(found, CELLS, 0);
+        return;
+    }
+    uint64_t difference = 0;
+    uint32_t at = 0;
+    for (uint32_t c = 0; c < cells->count; c++)
+        for (const uint32_t begin = at; at < cells->cells[c].end; at++) {
+            const uint32_t row = cells->members[at];
+            if (row >= cells->rows || (at > begin && cells->members[at - 1] >= row)) {
+                find(found, CELLS, row);
+                return;
+            }
+            difference += carag_mix((uint64_t)row + 1) - carag_mix((uint64_t)at + 1);
+        }
+    if (difference != 0)
+        find(found, CELLS, 0);
+}
+
 /* ---------------------------------------------------------------- all of it */
 
 /* Requires the writer's lock, since parents and catalog are the writer's, and a key map made. */
@@ -364,6 +390,8 @@ uint32_t carag_check_view(const carag_index *index, const carag_view *view, cara
     if ((found.broken & (1U << LEVELS | 1U << COUNTS)) == 0)
         check_graph(&view->graph, rows, &found);
     check_classes(view, rows, &found);
+    if (view->cells)
+        check_cells(view->cells, rows, &found);
     if (found.broken) {
         const int first = __builtin_ctz(found.broken);
         carag_fail(out_fault, CARAG_CORRUPT, found.row, names[first]);

@@ -87,6 +87,13 @@ static float encode(const float *unit, size_t padded, uint8_t *out_bytes, size_t
     return scale;
 }
 
+/* The code of a unit vector that is no row; returns its scale. */
+float carag_encode_unit(const float *unit, size_t padded, uint8_t *out_bytes, size_t stride)
+{
+    float error;
+    return encode(unit, padded, out_bytes, stride, &error);
+}
+
 /* Store a row's vector as the index keeps it, and its code. `unit` has index->stride floats, padding zero. */
 void carag_keep_vector(const carag_index *index, carag_view *view, uint32_t row, const float *unit)
 {

@@ -4,7 +4,7 @@
  * class. Consolidating makes a view of the live rows alone, class after class (each where it first occurs) and in the
  * order of before within a class, so that a scan runs through neighbours again. Keys, words, terms, vectors and
  * eight-bit codes are copied as they are; levels, which belong to row numbers, are drawn again; one-bit codes about a
- * fresh centre, graph, catalog, key map and costs are made anew. What the result holds is thus decided by the live
+ * fresh centre, cells, graph, catalog, key map and costs are made anew. What the result holds is thus decided by the live
  * rows, their order and the seed.
  *
  * Searches run all the while over the view of before; then map and view change as one for whoever looks a key up. All
@@ -101,7 +101,9 @@ static carag_status build_view(consolidation *job)
         return CARAG_NO_MEMORY;
     if (job->rows == 0)
         return CARAG_OK;
-    const carag_status status = carag_bits_encode(index, view, 0, job->rows, job->threads);
+    carag_status status = carag_bits_encode(index, view, 0, job->rows, job->threads);
+    if (status == CARAG_OK)
+        status = carag_cells_new(&view->codes, job->rows, job->threads, &view->cells);
     if (status != CARAG_OK)
         return status;
     return carag_hnsw_build(&view->graph, &view->codes, view->keys, job->rows, params->ef_construction, params->seed,

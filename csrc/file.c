@@ -38,6 +38,9 @@ const char *const carag_section_names[SECTION_NAMES] = {
     [BITS] = "bits",
     [FACTORS] = "factors",
     [CENTRE] = "centre",
+    [CELLS] = "cells",
+    [CENTRES] = "centres",
+    [MEMBERS] = "members",
     [PUBLIC_AT] = "public",
 };
 
@@ -45,7 +48,10 @@ const carag_format carag_formats[CARAG_FORMATS] = {
     {1, 384, 72, 9, {VECTORS, WORDS, PUBLIC_AT, KEYS, LEVELS, LINKS, PARENTS, UPPER_LINKS, UPPER_PARENTS}},
     {2, 640, 112, 16, {WORDS, CLASSES, TERMS, KEYS, LEVELS, VECTORS, LINKS, PARENTS, UPPER_LINKS, UPPER_PARENTS, CODES,
                       SCALES, ERRORS, BITS, FACTORS, CENTRE}},
+    {3, 768, 128, 19, {WORDS, CLASSES, TERMS, KEYS, LEVELS, VECTORS, LINKS, PARENTS, UPPER_LINKS, UPPER_PARENTS, CODES,
+                      SCALES, ERRORS, CELLS, CENTRES, MEMBERS, BITS, FACTORS, CENTRE}},
 };
+
 /* Bytes of one item of a section. */
 static uint64_t item_size(const carag_index *index, int section)
 {
@@ -57,6 +63,8 @@ static uint64_t item_size(const carag_index *index, int section)
     case VECTORS: return index->vector_bytes;
     case LINKS: return (uint64_t)index->M0 * 4;
     case UPPER_LINKS: return (uint64_t)index->params.M * 4;
+    case CELLS: return sizeof(carag_cell);
+    case CENTRES:
     case CODES: return (dim + CARAG_CODE_BLOCK - 1) / CARAG_CODE_BLOCK * CARAG_CODE_BLOCK;
     case BITS: return carag_bits_words(index->params.dim) * 8;
     case FACTORS: return sizeof(carag_bits_factor);
@@ -72,6 +80,9 @@ static uint64_t item_count(const carag_header *header, int section)
     case UPPER_LINKS:
     case UPPER_PARENTS: return header->upper_slots;
     case CENTRE: return 1;
+    case CELLS:
+    case CENTRES: return header->cells;
+    case MEMBERS: return header->listed;
     default: return header->rows;
     }
 }
@@ -114,6 +125,9 @@ void *carag_section_data(const carag_view *view, int section)
     case ERRORS: return view->codes.errors;
     case BITS: return view->bits.codes;
     case FACTORS: return view->bits.factors;
+    case CELLS: return view->cells ? view->cells->cells : NULL;
+    case CENTRES: return view->cells ? view->cells->centres : NULL;
+    case MEMBERS: return view->cells ? view->cells->members : NULL;
     default: return view->bits.centre;
     }
 }
@@ -176,12 +190,22 @@ static void fill_header(const carag_index *index, const carag_view *view, const 
         .centred = view->bits.centred,
         .classes = atomic_load(&view->catalog->count),
     };
+    if (view->cells) {
+        header->cells = view->cells->count;
+        header->listed = view->cells->rows;
+        header->cells_centred = view->cells->centred;
+        header->reach = view->cells->reach;
+        header->reached[0] = view->costs.reached[0];
+        header->reached[1] = view->costs.reached[1];
+        header->scored = view->costs.scored;
+    }
     memcpy(header->magic, carag_magic, sizeof carag_magic);
     carag_lay_out(index, CARAG_LATEST, header, header->sections, &end); /* what is in memory fits */
     for (int s = 0; s < SECTIONS; s++) {
-        const void *data = carag_section_data(view, CARAG_LATEST->sections[s]);
+        const int section = CARAG_LATEST->sections[s];
+        const void *data = carag_section_data(view, section);
         header->sections[s].crc =
-            carag_is_in_file(index, data) ? index->sums[s] : carag_crc(tables, 0, data, header->sections[s].size);
+            carag_is_in_file(index, data) ? index->sums[section] : carag_crc(tables, 0, data, header->sections[s].size);
     }
     header->crc = carag_crc(tables, 0, header, offsetof(carag_header, crc));
 }

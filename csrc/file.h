@@ -25,6 +25,9 @@ enum {
     BITS,
     FACTORS,
     CENTRE,
+    CELLS,   /* from version 3 on, as the next two */
+    CENTRES,
+    MEMBERS,
     SECTIONS,
     PUBLIC_AT = SECTIONS, /* in version 1 only */
     SECTION_NAMES
@@ -57,16 +60,22 @@ typedef struct carag_header {
     uint32_t classes;
     uint32_t distances[2];
     uint32_t sketched[2];
-    uint32_t zero[3];
+    uint32_t cells; /* version 2 ends here, 12 zeros with it, and its table begins at `reach` */
+    uint32_t listed;
+    uint32_t cells_centred;
+    float reach;
+    uint32_t reached[2];
+    uint32_t scored;
     carag_section sections[SECTIONS];
-    uint8_t zeros[12];
+    uint8_t zeros[28];
     uint32_t crc; /* of everything before */
 } carag_header;
 
 _Static_assert(sizeof(carag_section) == 32, "no padding");
 _Static_assert(offsetof(carag_header, ef) == 72, "version 1 has its table here");
-_Static_assert(offsetof(carag_header, sections) == 112, "no padding");
-_Static_assert(sizeof(carag_header) == 640 && offsetof(carag_header, crc) == 636, "a multiple of CARAG_ALIGNMENT");
+_Static_assert(offsetof(carag_header, sections) == 128, "no padding");
+_Static_assert(sizeof(carag_header) == 768 && offsetof(carag_header, crc) == 764, "a multiple of CARAG_ALIGNMENT");
+_Static_assert(sizeof(carag_cell) == 12, "cells are saved as they are");
 _Static_assert(sizeof(carag_terms) == 12, "terms are saved as they are");
 
 /* A version: how long its header is, where its table begins, and its sections in order. The last one is never empty,
@@ -80,7 +89,7 @@ extern const carag_format carag_formats[]; /* version 1 first */
 extern const char carag_magic[8];
 extern const char *const carag_section_names[SECTION_NAMES];
 
-#define CARAG_FORMATS 2
+#define CARAG_FORMATS 3
 #define CARAG_LATEST (&carag_formats[CARAG_FORMATS - 1])
 
 bool carag_lay_out(const carag_index *index, const carag_format *format, const carag_header *header,

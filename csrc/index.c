@@ -188,6 +188,8 @@ void carag_view_free(const carag_index *index, carag_view *view, const carag_vie
     release_array(index, view->graph.upper_parents, heir->graph.upper_parents);
     if (view->catalog != heir->catalog)
         carag_catalog_free(view->catalog);
+    if (view->cells != heir->cells)
+        carag_cells_free(view->cells);
     carag_release(view);
 }
 

@@ -97,7 +97,9 @@ static carag_status parse_header(reading *job, const unsigned char *bytes, size_
     memcpy(&crc, bytes + format->header_size - sizeof crc, sizeof crc);
     if (crc != carag_crc(&job->tables, 0, bytes, format->header_size - sizeof crc))
         return corrupt(out_fault, "header", "the checksum does not match");
-    if (header->section_count != format->section_count || !are_zero(header->zero, sizeof header->zero) ||
+    const bool has_cells = format->version > 2;
+    if (header->section_count != format->section_count ||
+        (!has_cells && !are_zero(&header->cells, offsetof(carag_header, reach) - offsetof(carag_header, cells))) ||
         !are_zero(bytes + table_end, format->header_size - sizeof crc - table_end))
         return corrupt(out_fault, "header", "the section count is wrong, or a reserved byte is not zero");
     header->crc = crc;
@@ -123,7 +125,8 @@ static carag_status verify_layout(const reading *job, const carag_index *index, 
     if (header->rows == 0 ? header->entry_point != CARAG_NONE : header->entry_point >= header->rows)
         return corrupt(out_fault, "header", "the entry point is not a row");
     if (header->ef < 1 || header->ef > CARAG_MAX_EF || header->centred > header->rows ||
-        header->classes > header->live || header->max_level > CARAG_MAX_LEVEL)
+        header->classes > header->live || header->max_level > CARAG_MAX_LEVEL || header->listed > header->rows ||
+        (header->cells == 0) != (header->listed == 0))
         return corrupt(out_fault, "header", "a number is out of its range");
     if (!carag_lay_out(index, job->format, header, expected, &end))
         return corrupt(out_fault, "header", "sections larger than any file");
@@ -166,6 +169,19 @@ static carag_status room_for_classes(const carag_header *header, carag_view *vie
         return CARAG_OK;
     view->catalog = carag_catalog_room(header->classes + CARAG_SPARE_CLASSES, (uint32_t)header->rows);
     return view->catalog ? CARAG_OK : CARAG_NO_MEMORY;
+}
+
+/* Cells for those of the file to be read into, where it has any; of a mapped file, all but what stays there. */
+static carag_status room_for_cells(const carag_header *header, carag_view *view, bool is_mapped)
+{
+    if (header->cells == 0)
+        return CARAG_OK;
+    view->cells = carag_cells_room(header->cells, header->listed, view->codes.stride, is_mapped);
+    if (!view->cells)
+        return CARAG_NO_MEMORY;
+    view->cells->centred = header->cells_centred;
+    view->cells->reach = header->reach;
+    return CARAG_OK;
 }
 
 static carag_status read_part(const reading *job, const char *where, void *data, size_t size, carag_fault *out_fault)
@@ -239,17 +255,22 @@ static carag_status read_view(const reading *job, const carag_index *index, cara
 {
     const carag_header *header = &job->header;
     *out_view = carag_view_new(index, (uint32_t)header->rows, (uint32_t)header->upper_slots);
-    if (!*out_view || room_for_classes(header, *out_view) != CARAG_OK)
+    if (!*out_view || room_for_classes(header, *out_view) != CARAG_OK ||
+        room_for_cells(header, *out_view, false) != CARAG_OK)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    const carag_status status = read_sections(job, *out_view, out_fault);
+    carag_status status = read_sections(job, *out_view, out_fault);
     (*out_view)->bits.centred = header->centred;
-    if (status != CARAG_OK || header->version > 1)
-        return status;
-    return derive(index, *out_view, (uint32_t)header->rows, out_fault);
+    if (status == CARAG_OK && header->version == 1)
+        status = derive(index, *out_view, (uint32_t)header->rows, out_fault);
+    if (status == CARAG_OK && header->version < 3 &&
+        carag_cells_new(&(*out_view)->codes, (uint32_t)header->rows, 1, &(*out_view)->cells) != CARAG_OK)
+        status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
+    return status;
 }
 
 /* ---------------------------------------------------------------- mapping */
 
+/* Of a section that the version has. */
 static const carag_section *entry_of(const reading *job, int section)
 {
     uint32_t s = 0;
@@ -279,9 +300,9 @@ static carag_status take_section(const reading *job, const carag_index *index, i
 
 static void point_into_file(const reading *job, const carag_index *index, carag_view *view)
 {
-    unsigned char *at[SECTIONS];
-    for (int section = 0; section < SECTIONS; section++)
-        at[section] = index->mapping + entry_of(job, section)->offset;
+    unsigned char *at[SECTIONS] = {NULL};
+    for (uint32_t s = 0; s < job->format->section_count; s++)
+        at[job->format->sections[s]] = index->mapping + job->header.sections[s].offset;
     view->vectors = index->vector_bytes ? at[VECTORS] : NULL;
     view->keys = (int64_t *)at[KEYS];
     view->codes.bytes = at[CODES];
@@ -294,6 +315,10 @@ static void point_into_file(const reading *job, const carag_index *index, carag_
     view->graph.parents = (uint32_t *)at[PARENTS];
     view->graph.upper_links = (_Atomic(uint32_t) *)at[UPPER_LINKS];
     view->graph.upper_parents = (uint32_t *)at[UPPER_PARENTS];
+    if (view->cells) {
+        view->cells->centres = at[CENTRES];
+        view->cells->members = (uint32_t *)at[MEMBERS];
+    }
 }
 
 static carag_status open_mapping(const reading *job, carag_index *index, carag_fault *out_fault)
@@ -306,8 +331,8 @@ static carag_status open_mapping(const reading *job, carag_index *index, carag_f
         return carag_io_failed(out_fault, "", "cannot map the file");
     index->mapping = mapping;
     index->mapping_size = (size_t)job->length;
-    for (int s = 0; s < SECTIONS; s++)
-        index->sums[s] = job->header.sections[s].crc;
+    for (uint32_t s = 0; s < job->format->section_count; s++)
+        index->sums[job->format->sections[s]] = job->header.sections[s].crc;
     return CARAG_OK;
 }
 
@@ -321,6 +346,8 @@ static carag_status map_view(const reading *job, carag_index *index, carag_view 
     if (!view)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     *out_view = view;
+    if (room_for_cells(&job->header, view, true) != CARAG_OK)
+        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     point_into_file(job, index, view);
     view->capacity = rows;
     view->graph.upper_capacity = (uint32_t)job->header.upper_slots;
@@ -338,6 +365,8 @@ static carag_status map_view(const reading *job, carag_index *index, carag_view 
                  {LEVELS, view->graph.levels}, {KEYS, NULL}, {CENTRE, NULL}};
     for (size_t i = 0; status == CARAG_OK && i < sizeof taken / sizeof *taken; i++)
         status = take_section(job, index, taken[i].section, taken[i].to, out_fault);
+    if (status == CARAG_OK && view->cells)
+        status = take_section(job, index, CELLS, view->cells->cells, out_fault);
     view->bits.centred = job->header.centred;
     if (status == CARAG_OK && !carag_centre_is_sound(&view->bits, rows))
         status = corrupt(out_fault, "centre", "it is no mean of unit vectors");
@@ -352,11 +381,11 @@ static carag_status verify_mapping(const carag_index *index, carag_fault *out_fa
     carag_status status = parse_header(&job, index->mapping, index->mapping_size, out_fault);
     if (status == CARAG_OK)
         status = verify_layout(&job, index, out_fault);
-    for (int s = 0; status == CARAG_OK && s < SECTIONS; s++) {
+    for (uint32_t s = 0; status == CARAG_OK && s < job.format->section_count; s++) {
         const carag_section *section = &job.header.sections[s];
         const char *name = carag_section_names[job.format->sections[s]];
         const unsigned char *data = index->mapping + section->offset;
-        if (section->crc != index->sums[s])
+        if (section->crc != index->sums[job.format->sections[s]])
             status = corrupt(out_fault, name, "the file was changed after it was opened");
         else if (section->crc != carag_crc(&job.tables, 0, data, section->size))
             status = corrupt(out_fault, name, "the checksum does not match");
@@ -450,13 +479,17 @@ static carag_status adopt(const reading *job, carag_index *index, carag_view *vi
     carag_status status = number_slots(header, &view->graph, out_fault);
     if (status == CARAG_OK)
         status = make_catalog(header, view, out_fault);
+    if (status == CARAG_OK && view->cells && !carag_cells_are_sound(view->cells))
+        status = corrupt(out_fault, "cells", "a number is out of its range, or the cells do not list their rows");
     if (status != CARAG_OK) {
         carag_view_free(index, view, atomic_load(&index->view));
         return status;
     }
     view->costs = (carag_costs){.ef = header->ef,
                                 .distances = {header->distances[0], header->distances[1]},
-                                .sketched = {header->sketched[0], header->sketched[1]}};
+                                .sketched = {header->sketched[0], header->sketched[1]},
+                                .reached = {header->reached[0], header->reached[1]},
+                                .scored = header->scored};
     atomic_init(&view->rows, (uint32_t)header->rows);
     atomic_init(&index->live, (uint32_t)header->live);
     atomic_init(&index->map_waits, header->rows > 0);
@@ -466,7 +499,7 @@ static carag_status adopt(const reading *job, carag_index *index, carag_view *vi
         if (status != CARAG_OK)
             return status;
     }
-    carag_costs_measure(index, view, header->version == 1);
+    carag_costs_measure(index, view, header->version < 3 && !index->mapping);
     return CARAG_OK;
 }
 

@@ -7,7 +7,8 @@
  *
  *      exact   admissible codes, then KEPT times those wanted by vector; or all by vector when they are few
  *      scan    admissible one-bit codes, the survivors by code, those wanted and some more by vector; the first block
- *              survives whole, then so many a factor of e as was seen on a sample
+ *              survives whole, then so many a factor of e as was seen on a sample. By cells: the cells ranked, and of the
+ *              admissible codes the part that sampled queries had to read
  *      graph   a line through the two measured widths, at ef / share admissible
  *
  * and the smallest wins; ties go to the exact plan, and the graph must be cheaper by far (GRAPH_MARGIN). The graph is not
@@ -15,7 +16,8 @@
  * is cheap.
  *
  * Besides, at a build: the width of the pool at which the graph reaches TARGET recall, and hardly a query falls short,
- * for queries like the rows (rows moved off themselves). It depends on rows and seed alone, and is kept in the file.
+ * for queries like the rows (rows moved off themselves); and the reach of cells, likewise. They depend on rows and seed
+ * alone, and are kept in the file.
  */
 #include "carag_internal.h"
 
@@ -34,13 +36,17 @@
 #define WINDOW_MAPPED ((size_t)8 << 20) /* bytes in which rows are drawn: more than a core's own cache, few pages */
 #define SAMPLE_QUERIES 192
 #define SAMPLE_K 10
+#define LEAST_REACH 0.2F
+#define MOST_REACH 1.0F
+#define REACH_STEP 0.025F
 #define TARGET 0.995
 #define GRAPH_MARGIN 0.4   /* of a scan's cost: a scan finds its rows wherever a query falls, a graph not always */
 #define MOST_POOR 1        /* sampled queries that may find less than nine tenths of what they should */
-#define OFFSET 1.0F        /* length of the noise added to a row that serves as a query */
+#define OFFSET 1.0F        /* length of the noise added to a row that serves as a query of the graph */
 #define KEPT 2.5           /* times the rows wanted: what an exact search scores by vector, on every set of bench/ann */
 #define SKETCH_ROWS 8192   /* enough to see how many rows survive a sketch */
-#define SKETCH_QUERIES 4
+#define SKETCH_QUERIES 16
+#define REACHED_FOLD 8      /* many neighbours are so many times few */
 #define FILTER_COST 1.15   /* a filtered graph search beside an unfiltered one of the same width */
 
 static const uint32_t ladder[] = {32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024};
@@ -70,22 +76,41 @@ static double scan_cost(const carag_costs *costs, double admissible, double most
     return costs->sketch + admissible * costs->bits + survivors * costs->code + room * costs->vector;
 }
 
+/* Among a share of the rows, the `most` nearest lie as far away as most / share of all of them would. */
+static double cells_cost(const carag_costs *costs, const carag_cells *cells, double admissible, double labelled,
+                         double rows, double most)
+{
+    const double room = (double)carag_sketch_room((size_t)most);
+    const double folds = log(fmax(most * rows / admissible / SAMPLE_K, 1.0)) / log(REACHED_FOLD);
+    const double few = costs->reached[0];
+    const double reached = fmin(few + folds * ((double)costs->reached[1] - few), rows);
+    const double survivors = fmin(admissible, costs->scored * room / (double)carag_sketch_room(SAMPLE_K));
+    return costs->sketch + cells->count * costs->code_in_order + reached * costs->word +
+           reached * labelled / rows * costs->bits + survivors * costs->code + room * costs->vector;
+}
+
 static double graph_cost(const carag_costs *costs, double admissible, double rows, double ef)
 {
     const double filter = admissible < rows ? FILTER_COST : 1.0;
     return filter * (costs->graph + costs->graph_per_ef * ef * rows / admissible);
 }
 
-carag_plan carag_plan_choose(const carag_view *view, uint32_t rows, uint64_t admissible, size_t most, size_t ef,
+carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t most, size_t ef,
                              double out_nanoseconds[CARAG_PLANS])
 {
+    const carag_view *view = reader->view;
     const carag_costs *costs = &view->costs;
+    const uint32_t rows = reader->rows;
+    const uint64_t admissible = selection->admissible;
     const double wanted = (double)admissible;
     carag_plan best = CARAG_PLAN_EXACT;
     out_nanoseconds[CARAG_PLAN_EXACT] = exact_cost(costs, wanted, (double)most);
     if (carag_is_direct(admissible, carag_sketch_room(most)))
         return best;
-    out_nanoseconds[CARAG_PLAN_SCAN] = scan_cost(costs, wanted, (double)most);
+    out_nanoseconds[CARAG_PLAN_SCAN] =
+        carag_scan_order(view, selection) == CARAG_BY_CELLS
+            ? cells_cost(costs, view->cells, wanted, (double)selection->labelled, rows, (double)most)
+            : scan_cost(costs, wanted, (double)most);
     if (out_nanoseconds[CARAG_PLAN_SCAN] < out_nanoseconds[best])
         best = CARAG_PLAN_SCAN;
     if (admissible * CARAG_WIDEST_BEAM >= rows && costs->graph_per_ef > 0.0) {
@@ -112,6 +137,7 @@ typedef struct measurement {
     const carag_kernel *kernel;
     carag_costs *costs;
     uint64_t draws;
+    float offset; /* length of the noise added to a row that serves as a query */
     int repeats;
     int queries;
     size_t sample_rows;
@@ -148,7 +174,7 @@ static void touch_pages(measurement *job, size_t count)
     }
 }
 
-/* A query near a random row but not at it: half a length of noise, in a direction that hashes decide. */
+/* A query near a random row: so much noise away from it, in a direction that hashes decide. */
 static uint32_t draw_query(measurement *job)
 {
     const carag_index *index = job->reader.index;
@@ -156,7 +182,7 @@ static uint32_t draw_query(measurement *job)
     carag_scratch *scratch = job->scratch;
     const uint32_t row = draw_row(job);
     carag_widen_vector(index, job->reader.view, row, scratch->vector);
-    const float step = OFFSET * sqrtf(3.0F / (float)dim);
+    const float step = job->offset * sqrtf(3.0F / (float)dim);
     for (uint32_t i = 0; i < dim; i++)
         scratch->vector[i] += step * ((float)(carag_mix(++job->draws) >> 40) * 0x1p-23F - 1.0F);
     if (carag_normalise(scratch->vector, dim, scratch->query.unit, row, NULL) != CARAG_OK) { /* a mapped file may lie */
@@ -184,6 +210,16 @@ static double time_bits(measurement *job, size_t count)
     job->kernel->bits(bits->codes, bits->words, scratch->numbers, count, &query->bits, scratch->dots);
     job->kernel->screen(bits->factors, scratch->numbers, scratch->dots, count, query->base, query->slope,
                         query->intercept, query->tilt, query->spread, 2.0F, scratch->numbers, scratch->scores);
+    return now() - begin;
+}
+
+static double time_words(measurement *job, size_t count)
+{
+    static const carag_pair nothing = {.mask = UINT32_MAX, .value = UINT32_MAX};
+    carag_scratch *scratch = job->scratch;
+    const double begin = now();
+    job->touched += (uint32_t)job->kernel->admit(job->reader.view->words, scratch->numbers, count, &nothing, 1,
+                                                 scratch->numbers);
     return now() - begin;
 }
 
@@ -231,6 +267,7 @@ static void measure_kernels(measurement *job)
         costs->sketch = least(costs->sketch, now() - begin);
     }
     costs->bits = measure_rows(job, time_bits, true, view->bits.words * sizeof(uint64_t) + sizeof(carag_bits_factor));
+    costs->word = measure_rows(job, time_words, true, sizeof(uint32_t));
     costs->code_in_order = measure_rows(job, time_codes, true, view->codes.stride);
     costs->code = measure_rows(job, time_codes, false, view->codes.stride);
     for (int repeat = 0; repeat < job->repeats; repeat++) {
@@ -253,6 +290,7 @@ static void count_survivors(measurement *job, uint32_t out_counts[2])
     carag_selection some = job->everything;
     uint64_t rows = 0;
     some.count = 0;
+    some.admissible = 0; /* so that a scan goes by classes */
     while (some.count < job->everything.count && rows < SKETCH_ROWS)
         rows += atomic_load(&catalog->live[some.count++]);
     carag_effort effort = {0};
@@ -265,6 +303,27 @@ static void count_survivors(measurement *job, uint32_t out_counts[2])
     }
     out_counts[0] = (uint32_t)effort.estimates;
     out_counts[1] = (uint32_t)(survived / SKETCH_QUERIES);
+}
+
+/* What a scan by cells looks at, on the mean, for few neighbours and for many. */
+static void count_reached(measurement *job)
+{
+    carag_costs *costs = job->costs;
+    uint64_t scored = 0;
+    for (int many = 0; many < 2; many++) {
+        uint64_t reached = 0;
+        job->draws = 0;
+        for (int q = 0; q < SKETCH_QUERIES; q++) {
+            carag_effort effort = {0};
+            draw_query(job);
+            carag_scan_sketch(&job->reader, &job->everything, job->scratch, many ? REACHED_FOLD * SAMPLE_K : SAMPLE_K,
+                              &effort);
+            reached += effort.estimates;
+            scored += many ? 0 : effort.distance_computations;
+        }
+        costs->reached[many] = (uint32_t)(reached / SKETCH_QUERIES);
+    }
+    costs->scored = (uint32_t)(scored / SKETCH_QUERIES);
 }
 
 /* In units of what a sketch has room for, with each factor of e in rows. */
@@ -330,17 +389,39 @@ static void measure_graph(measurement *job)
     costs->graph = fmax(distances[0] * costs->graph_distance - costs->graph_per_ef * ef, 0.0);
 }
 
-/* Whether the graph at one width finds enough over the sampled queries, and for nearly each of them: a mean can hide that
- * one query in fifty ends in the wrong cluster. A query's floor is its SAMPLE_K-th best score. */
-static bool suffices(measurement *job, size_t ef, const float *floors)
+/* A search of everything under a setting that is being tuned. */
+typedef void (*tuned_search)(measurement *job, float setting);
+
+static void search_graph(measurement *job, float ef)
+{
+    carag_effort effort = {0};
+    carag_search_graph(&job->reader, &job->everything, job->scratch, SAMPLE_K, (size_t)ef, UINT64_MAX, 0.0, &effort);
+}
+
+static void search_exactly(measurement *job, float setting)
+{
+    carag_effort effort = {0};
+    (void)setting;
+    carag_scan_exact(&job->reader, &job->everything, job->scratch, SAMPLE_K, &effort);
+}
+
+static void search_cells(measurement *job, float reach)
+{
+    carag_effort effort = {0};
+    job->reader.view->cells->reach = reach; /* nobody else has the view yet */
+    carag_scan_sketch(&job->reader, &job->everything, job->scratch, SAMPLE_K, &effort);
+}
+
+/* Whether a search finds enough over the sampled queries, and for nearly each of them: a mean can hide that one query in
+ * fifty ends in the wrong cluster. A query's floor is its SAMPLE_K-th best score. */
+static bool suffices(measurement *job, tuned_search search, float setting, const float *floors)
 {
     size_t hits = 0;
     int poor = 0;
     job->draws = 0;
     for (int q = 0; q < SAMPLE_QUERIES; q++) {
-        carag_effort effort = {0};
         draw_query(job);
-        carag_search_graph(&job->reader, &job->everything, job->scratch, SAMPLE_K, ef, UINT64_MAX, 0.0, &effort);
+        search(job, setting);
         size_t found = 0;
         for (size_t i = 0; i < job->scratch->found.count; i++)
             found += job->scratch->found.items[i].similarity >= floors[q];
@@ -350,20 +431,47 @@ static bool suffices(measurement *job, size_t ef, const float *floors)
     return (double)hits >= TARGET * (SAMPLE_QUERIES * SAMPLE_K) && poor <= MOST_POOR;
 }
 
+/* The scores that a search must reach: what one that misses hardly anything reaches. */
+static void set_floors(measurement *job, tuned_search search, float setting, float *out_floors)
+{
+    job->draws = 0;
+    for (int q = 0; q < SAMPLE_QUERIES; q++) {
+        draw_query(job);
+        search(job, setting);
+        out_floors[q] = job->scratch->found.count > 0 ? job->scratch->found.items[0].similarity : -INFINITY;
+    }
+}
+
+/* The width of the graph's pool. */
 static void tune_width(measurement *job)
 {
     float floors[SAMPLE_QUERIES];
-    job->draws = 0;
-    for (int q = 0; q < SAMPLE_QUERIES; q++) {
-        carag_effort effort = {0};
-        draw_query(job);
-        carag_scan_exact(&job->reader, &job->everything, job->scratch, SAMPLE_K, &effort);
-        floors[q] = job->scratch->found.count > 0 ? job->scratch->found.items[0].similarity : -INFINITY;
-    }
     size_t rung = 0;
-    while (rung + 1 < RUNGS && !suffices(job, ladder[rung], floors))
+    set_floors(job, search_exactly, 0.0F, floors);
+    while (rung + 1 < RUNGS && !suffices(job, search_graph, (float)ladder[rung], floors))
         rung++;
     job->costs->ef = ladder[rung];
+}
+
+/* The reach of cells. Here the rows themselves are the queries: noise would put its own row, and little else, nearest. */
+static void tune_reach(measurement *job)
+{
+    float floors[SAMPLE_QUERIES];
+    float reach = LEAST_REACH;
+    job->offset = 0.0F;
+    set_floors(job, search_cells, MOST_REACH, floors);
+    while (reach < MOST_REACH && !suffices(job, search_cells, reach, floors))
+        reach += REACH_STEP;
+    job->reader.view->cells->reach = reach + REACH_STEP; /* the sample may be a kind one */
+    count_reached(job);
+    job->offset = OFFSET;
+}
+
+static void tune(measurement *job)
+{
+    tune_width(job);
+    if (job->reader.view->cells)
+        tune_reach(job);
     count_distances(job, job->costs->distances);
     count_survivors(job, job->costs->sketched);
 }
@@ -374,12 +482,12 @@ void carag_costs_measure(carag_index *index, carag_view *view, bool tunes)
 {
     static const carag_predicate anything = {.pairs = {{0, 0}}, .pair_count = 1};
     measurement job = {.reader = {index, view, atomic_load(&view->rows), 0}, .kernel = carag_kernel_get(),
-                       .costs = &view->costs};
+                       .costs = &view->costs, .offset = OFFSET};
     if (job.reader.rows < CARAG_BLOCK)
         return;
     const uint32_t classes = atomic_load(&view->catalog->count);
-    const carag_room room = {.pool = (size_t)ladder[RUNGS - 1] * 2, .found = carag_sketch_room(SAMPLE_K) + CARAG_BLOCK,
-                             .classes = classes};
+    const carag_room room = {.pool = (size_t)ladder[RUNGS - 1] * 2, .found = carag_sketch_room(REACHED_FOLD * SAMPLE_K) + CARAG_BLOCK,
+                             .classes = classes, .cells = view->cells ? view->cells->count : 0};
     job.scratch = carag_scratch_take(index, view, &room);
     if (!job.scratch)
         return;
@@ -388,7 +496,7 @@ void carag_costs_measure(carag_index *index, carag_view *view, bool tunes)
     for (uint32_t class = 0; class < classes; class ++)
         job.everything.classes[job.everything.count++] = class;
     job.everything.room = classes;
-    job.everything.admissible = job.reader.rows;
+    job.everything.admissible = job.everything.labelled = job.reader.rows;
     job.everything.is_exact = true;
     const bool is_mapped = index->mapping != NULL && !tunes;
     const size_t row_bytes = index->vector_bytes ? index->vector_bytes : view->codes.stride;
@@ -401,9 +509,11 @@ void carag_costs_measure(carag_index *index, carag_view *view, bool tunes)
     const carag_costs before = view->costs;
     view->costs = (carag_costs){.ef = before.ef,
                                 .distances = {before.distances[0], before.distances[1]},
-                                .sketched = {before.sketched[0], before.sketched[1]}};
+                                .sketched = {before.sketched[0], before.sketched[1]},
+                                .reached = {before.reached[0], before.reached[1]},
+                                .scored = before.scored};
     if (tunes)
-        tune_width(&job);
+        tune(&job);
     measure_kernels(&job);
     set_survivors(&job);
     measure_graph(&job);

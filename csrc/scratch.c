@@ -28,6 +28,8 @@ void carag_scratch_free(carag_scratch *scratch)
     carag_release(scratch->scores);
     carag_release_aligned(scratch->vector);
     carag_release(scratch->classes);
+    carag_release(scratch->cells);
+    carag_release(scratch->uppers);
     carag_release_aligned(scratch->query.unit);
     carag_release_aligned(scratch->query.codes);
     carag_release_aligned(scratch->query.rotated);
@@ -60,6 +62,8 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     scratch->scores = carag_allocate(block, sizeof *scratch->scores);
     scratch->vector = carag_allocate_aligned(index->stride, sizeof(float));
     scratch->classes = carag_allocate(room->classes, sizeof *scratch->classes);
+    scratch->cells = carag_allocate(room->cells, sizeof *scratch->cells);
+    scratch->uppers = carag_allocate(room->cells, sizeof *scratch->uppers);
     scratch->query.unit = carag_allocate_aligned(index->stride, sizeof(float));
     scratch->query.codes = carag_allocate_aligned(view->codes.stride, 1);
     scratch->query.rotated = carag_allocate_aligned(width, sizeof(float));
@@ -69,7 +73,7 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     if (!scratch->visited.bits || !scratch->visited.touched || !scratch->crossed.bits ||
         !scratch->crossed.touched || !scratch->bridges || !scratch->pool || !scratch->expanded ||
         !scratch->found.items || !scratch->kept || !scratch->numbers || !scratch->dots || !scratch->scores ||
-        !scratch->vector || !scratch->classes || !query->unit || !query->codes || !query->rotated ||
+        !scratch->vector || !scratch->classes || !scratch->cells || !scratch->uppers || !query->unit || !query->codes || !query->rotated ||
         !query->planes || !query->values) {
         carag_scratch_free(scratch);
         return NULL;
@@ -87,7 +91,7 @@ carag_scratch *carag_scratch_take(carag_index *index, const carag_view *view, co
             continue;
         const carag_room *has = &scratch->room;
         if (has->rows >= view->capacity && has->pool >= room->pool && has->found >= room->found &&
-            has->classes >= room->classes) {
+            has->classes >= room->classes && has->cells >= room->cells) {
             scratch->found.keys = view->keys;
             return scratch;
         }

@@ -192,7 +192,7 @@ static void decide(search_call *call)
     } else if (!selection->is_exact && call->plan != CARAG_PLAN_CERTIFIED) {
         call->plan = CARAG_PLAN_EXACT; /* how much there is to find is not known: nothing but a full look will do */
     } else if (call->plan == CARAG_PLAN_AUTO) {
-        call->plan = carag_plan_choose(view, call->reader.rows, selection->admissible, call->most, call->ef,
+        call->plan = carag_plan_choose(&call->reader, selection, call->most, call->ef,
                                        call->out->nanoseconds);
         call->why = CARAG_WHY_CHEAPEST;
     } else if (call->plan == CARAG_PLAN_SCAN && carag_is_direct(selection->admissible, carag_sketch_room(call->most))) {
@@ -229,6 +229,7 @@ carag_status carag_index_search(carag_index *index, const float *queries, size_t
         .pool = may_walk ? smaller((ef > view->costs.ef ? ef : view->costs.ef) * CARAG_WIDEST_BEAM, view->capacity) : 0,
         .found = carag_sketch_room(most),
         .classes = atomic_load_explicit(&view->catalog->count, memory_order_acquire) + CARAG_SPARE_CLASSES,
+        .cells = view->cells ? view->cells->count : 0,
     };
     call.scratches = threads == 1 ? alone : carag_allocate_zeroed(threads, sizeof *call.scratches);
     if (call.scratches)

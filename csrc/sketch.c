@@ -6,12 +6,18 @@
  * lowest eight-bit score among those, so it rises as better rows are found, and how many rows survive follows the data:
  * no number of candidates is tuned to a collection.
  *
- * Not exact, by two margins: a true neighbour is lost when its estimate errs by more than CONFIDENCE deviations beyond
- * its own margin over the floor, or when eight-bit rounding moves it more than SPARE ranks. bench/ann measures what that
+ * Not exact, by three margins: a true neighbour is lost when its estimate errs by more than CONFIDENCE deviations beyond
+ * its own margin over the floor, when eight-bit rounding moves it more than SPARE ranks, or when it lies further from the
+ * centre of its cell, in the direction of the query, than the cells' reach. bench/ann measures what that
  * costs: recall stays above 0.99 in every cell.
  *
- * The order of rows does not change what the final floor lets through, and integer sums are the same on every kernel,
- * so the answer does not depend on the machine.
+ * In which order. With few admissible rows, class by class: no other row is looked at. With many, cell by cell (cells.c),
+ * those first whose rows may be nearest, until none is left that may hold a row above the floor; members that are not
+ * admissible cost a word test. In between, the first cells are tried, and given up where hardly more rows are open near the
+ * query than elsewhere: a policy that admits just the query's neighbourhood is as cheap as none.
+ *
+ * What is read, and what comes through, follows from counts and integer sums that are the same on every kernel, so the
+ * answer does not depend on the machine.
  */
 #include "carag_internal.h"
 
@@ -19,6 +25,11 @@
 
 #define CONFIDENCE 1.8F
 #define SPARE_ROWS 4
+#define CELLS_SHARE 12      /* one row in so many must be admissible for an order by cells to pay */
+#define PROBE_SHARE 64      /* one in so many, for it to be tried */
+#define PROBED (CARAG_CELL_ROWS / 8) /* members of the first cells, by which a trial is judged */
+#define PROBE_FACTOR 2.0    /* of the share of admissible rows: what must be open near the query */
+#define CELLS_CLOSED 2      /* times the admissible rows: how many the words alone may let through */
 
 size_t carag_sketch_room(size_t most)
 {
@@ -40,30 +51,176 @@ static void score_codes(const carag_reader *reader, carag_scratch *scratch, cons
     }
 }
 
+/* What one scan works with. */
+typedef struct sketch {
+    const carag_reader *reader;
+    const carag_selection *selection;
+    carag_scratch *scratch;
+    carag_effort *effort;
+    size_t room;
+    bool test_terms; /* rows come with their words tested only */
+} sketch;
+
+static float floor_of(const sketch *job)
+{
+    const carag_heap *found = &job->scratch->found;
+    return found->count == job->room ? found->items[0].similarity : -INFINITY;
+}
+
+static size_t keep_open(const sketch *job, uint32_t *rows, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (carag_terms_pass(&job->selection->test, job->reader->view->terms[rows[i]]))
+            rows[kept++] = rows[i];
+    return kept;
+}
+
+/* The rows in scratch->numbers, whose words pass. */
+static void sketch_block(const sketch *job, size_t count)
+{
+    const carag_kernel *kernel = carag_kernel_get();
+    const carag_bits *bits = &job->reader->view->bits;
+    carag_scratch *scratch = job->scratch;
+    const carag_query *query = &scratch->query;
+    uint32_t *rows = scratch->numbers;
+    kernel->bits(bits->codes, bits->words, rows, count, &query->bits, scratch->dots);
+    size_t left = kernel->screen(bits->factors, rows, scratch->dots, count, query->base, query->slope, query->intercept,
+                                 query->tilt, query->spread, floor_of(job), rows, scratch->scores);
+    if (job->test_terms)
+        left = keep_open(job, rows, left);
+    score_codes(job->reader, scratch, rows, left, job->room);
+    job->effort->estimates += count;
+    job->effort->distance_computations += left;
+}
+
+/* Class after class: no row is looked at that is not admissible. */
+static void scan_by_classes(const sketch *job)
+{
+    carag_walk walk = carag_walk_begin(job->reader, job->selection);
+    for (size_t count; (count = carag_walk_next(&walk, carag_kernel_get(), job->scratch->numbers)) > 0;)
+        sketch_block(job, count);
+}
+
+/* ---------------------------------------------------------------- by cells */
+
+static size_t admit(const sketch *job, const uint32_t *rows, size_t count, uint32_t *out_rows)
+{
+    const carag_predicate *predicate = job->selection->test.predicate;
+    return carag_kernel_get()->admit(job->reader->view->words, rows, count, predicate->pairs, predicate->pair_count,
+                                     out_rows);
+}
+
+/* Of a mapped file's members, which nobody looked at: those that may be members, each once. */
+static size_t keep_rows(const sketch *job, const uint32_t *members, size_t count, uint32_t *out_rows)
+{
+    const uint32_t rows = job->reader->view->cells->rows;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t row = members[i];
+        if (row < rows && carag_visited_insert(&job->scratch->visited, row))
+            out_rows[kept++] = row;
+    }
+    return kept;
+}
+
+/* Rows that are in no cell. */
+static void scan_tail(const sketch *job)
+{
+    uint32_t *rows = job->scratch->numbers;
+    uint32_t row = job->reader->view->cells->rows;
+    while (row < job->reader->rows) {
+        size_t count = 0;
+        for (; count < CARAG_BLOCK && row < job->reader->rows; row++)
+            rows[count++] = row;
+        count = admit(job, rows, count, rows);
+        if (count > 0)
+            sketch_block(job, count);
+    }
+}
+
+/* Members of a cell whose words pass; returns how many. Requires room for `count` of them. */
+static size_t admit_members(const sketch *job, uint32_t at, size_t count, uint32_t *out_rows)
+{
+    const carag_cells *cells = job->reader->view->cells;
+    const uint32_t *members = cells->members + at;
+    if (!cells->is_mapped)
+        return admit(job, members, count, out_rows);
+    count = keep_rows(job, members, count, out_rows);
+    return admit(job, out_rows, count, out_rows);
+}
+
+/* Cell after cell, until none is left that may hold a row above the floor. Returns false, and what was found is void, when
+ * the first PROBED members are no more open than `least_rate` of them. */
+static bool scan_by_cells(const sketch *job, double least_rate)
+{
+    const carag_cells *cells = job->reader->view->cells;
+    carag_scratch *scratch = job->scratch;
+    bool goes_on = true;
+    size_t count = 0;  /* rows waiting in scratch->numbers */
+    size_t tested = 0; /* members, and how many of their words passed */
+    size_t passed = 0;
+    size_t enough = job->room < CARAG_BLOCK / 2 ? job->room : CARAG_BLOCK / 2; /* the first rows survive whole: few */
+    scan_tail(job);
+    const float grade = carag_cells_rank(cells, scratch);
+    for (uint32_t i = 0; i < cells->count && goes_on; i++) {
+        const uint32_t cell = scratch->cells[i];
+        const float floor = floor_of(job);
+        if (scratch->uppers[cell] + grade < floor)
+            break;
+        if (scratch->uppers[cell] < floor)
+            continue;
+        const uint32_t end = cells->cells[cell].end;
+        for (uint32_t at = cell ? cells->cells[cell - 1].end : 0; at < end;) {
+            const size_t room = CARAG_BLOCK - count;
+            const size_t taken = end - at < room ? end - at : room;
+            const size_t open = admit_members(job, at, taken, scratch->numbers + count);
+            at += (uint32_t)taken;
+            tested += taken;
+            passed += open;
+            count += open;
+            if (count >= enough) {
+                sketch_block(job, count);
+                count = 0;
+                enough = 2 * enough < CARAG_BLOCK / 2 ? 2 * enough : CARAG_BLOCK / 2;
+            }
+        }
+        goes_on = tested < PROBED || (double)passed >= least_rate * (double)tested;
+    }
+    if (count > 0 && goes_on)
+        sketch_block(job, count);
+    carag_visited_clear(&scratch->visited);
+    return goes_on;
+}
+
+/* Whether cells are worth their order: many rows are admissible, or, which a probe will show, many near the query. Decided
+ * by counts alone, so that a scan is the same on every machine. */
+carag_order carag_scan_order(const carag_view *view, const carag_selection *selection)
+{
+    if (!view->cells || selection->labelled > CELLS_CLOSED * selection->admissible ||
+        selection->admissible * PROBE_SHARE < view->cells->rows || selection->admissible < PROBED)
+        return CARAG_BY_CLASSES;
+    return selection->admissible * CELLS_SHARE >= view->cells->rows ? CARAG_BY_CELLS : CARAG_BY_PROBE;
+}
+
 /* Leave about the `most` nearest admissible rows in scratch->found. Requires room for carag_sketch_room(most) there. */
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                        size_t most, carag_effort *effort)
 {
-    const carag_kernel *kernel = carag_kernel_get();
-    const carag_bits *bits = &reader->view->bits;
-    carag_query *query = &scratch->query;
-    const size_t room = carag_sketch_room(most);
-    carag_heap *found = &scratch->found;
-    carag_walk walk = carag_walk_begin(reader, selection);
-    found->count = 0;
-    carag_query_sketch(bits, reader->index->params.dim, query, CONFIDENCE);
-    for (size_t count; (count = carag_walk_next(&walk, kernel, scratch->numbers)) > 0;) {
-        const float floor = found->count == room ? found->items[0].similarity : -INFINITY;
-        kernel->bits(bits->codes, bits->words, scratch->numbers, count, &query->bits, scratch->dots);
-        const size_t left =
-            kernel->screen(bits->factors, scratch->numbers, scratch->dots, count, query->base, query->slope,
-                           query->intercept, query->tilt, query->spread, floor, scratch->numbers, scratch->scores);
-        score_codes(reader, scratch, scratch->numbers, left, room);
-        effort->estimates += count;
-        effort->distance_computations += left;
+    const carag_order order = carag_scan_order(reader->view, selection);
+    const double share = (double)selection->admissible / (double)reader->rows;
+    sketch job = {.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
+                  .room = carag_sketch_room(most), .test_terms = selection->test_terms};
+    scratch->found.count = 0;
+    carag_query_sketch(&reader->view->bits, reader->index->params.dim, &scratch->query, CONFIDENCE);
+    if (order == CARAG_BY_CLASSES ||
+        !scan_by_cells(&job, order == CARAG_BY_PROBE ? PROBE_FACTOR * share : 0.0)) {
+        scratch->found.count = 0;
+        job.test_terms = false; /* the walk has tested them */
+        scan_by_classes(&job);
     }
-    const size_t kept = found->count;
+    const size_t kept = scratch->found.count;
     for (size_t i = 0; i < kept; i++)
-        scratch->kept[i] = (carag_near){INFINITY, found->items[i].node};
+        scratch->kept[i] = (carag_near){INFINITY, scratch->found.items[i].node};
     carag_rerank(reader, scratch, scratch->kept, kept, most, effort);
 }

@@ -7,6 +7,7 @@ in bits, which companies a session may or may not read about, is a set of number
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 from operator import index
 from typing import TYPE_CHECKING, Final
@@ -114,10 +115,11 @@ class Policy:
     False
     """
 
-    masks: tuple[Mask, ...]
-    allow_entities: tuple[int, ...] | None
-    deny_entities: tuple[int, ...]
-    _hash: int = field(repr=False, compare=False)  # once: a list of thousands is looked up at every search
+    masks: tuple[Mask, ...] = field(compare=False)
+    allow_entities: tuple[int, ...] | None = field(compare=False)
+    deny_entities: tuple[int, ...] = field(compare=False)
+    _same: bytes = field(repr=False)
+    """All three, packed: a list of thousands is compared at every search, which bytes do a hundred times faster."""
 
     def __init__(
         self,
@@ -138,10 +140,7 @@ class Policy:
         object.__setattr__(self, "masks", masks)
         object.__setattr__(self, "allow_entities", allowed)
         object.__setattr__(self, "deny_entities", tuple(sorted(denied)))
-        object.__setattr__(self, "_hash", hash((masks, allowed or (), self.deny_entities)))
-
-    def __hash__(self) -> int:
-        return self._hash
+        object.__setattr__(self, "_same", _packed(masks, allowed, self.deny_entities))
 
     def admits(self, word: int, entity: int = NO_ENTITY) -> bool:
         """Test one row: admissible if any mask admits its word, and the rule about entities its entity."""
@@ -150,6 +149,15 @@ class Policy:
         else:
             is_fitting = entity not in self.deny_entities
         return is_fitting and any(mask.admits(word) for mask in self.masks)
+
+
+def _packed(masks: tuple[Mask, ...], allowed: tuple[int, ...] | None, denied: tuple[int, ...]) -> bytes:
+    rule = b"=" if allowed is not None else b"-"
+    numbers = [bits for mask in masks for bits in (mask.required, mask.forbidden)]
+    return (
+        b"%d%c" % (len(masks), rule)
+        + array("Q", [*numbers, *(denied if allowed is None else allowed)]).tobytes()
+    )
 
 
 def _entities(name: str, numbers: Iterable[int]) -> frozenset[int]:

@@ -179,13 +179,13 @@ def test_recall(banded, plan, share):
     assert hits / found.keys.size >= 0.99
 
 
-def test_a_scan_estimates_every_admissible_row_and_scores_few(banded):
-    """The one-bit pass looks at each admissible row once, and lets through a small part."""
+def test_a_scan_estimates_what_may_be_near_and_scores_few(banded):
+    """The one-bit pass looks at some of the admissible rows, cells of near ones first, and lets through a small part."""
     index, queries = banded
     for share in range(3):
         stats = index.search(queries, 10, Mask(required=1 << share), plan="scan").stats
         assert {Plan.SCAN} == set(stats.plans)
-        assert (stats.estimates == stats.admissible).all()
+        assert (stats.estimates <= stats.admissible).all()
         assert stats.distance_computations.mean() < 0.5 * stats.admissible
 
 

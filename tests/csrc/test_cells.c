@@ -1,0 +1,221 @@
+/* test_cells.c - cells hold every row once, whatever threads and kernels made them; a scan in their order answers as one
+ * in the order of classes does, reads what is near, and sees relabels and rows that are in no cell.
+ *
+ * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), or indexes would have to be large.
+ */
+#define CARAG_ALLOW_LIBC
+#include "carag_internal.h"
+
+#include "oracle.h"
+
+enum { N = 3000, DIM = 24, K = 10, QUERIES = 20, GROUPS = 12 };
+
+static carag_view *view_of(carag_index *index)
+{
+    return atomic_load(&index->view);
+}
+
+/* Rows around a few directions, some of them copies. */
+static float *grouped_vectors(uint64_t seed, size_t count)
+{
+    float *centres = random_vectors(seed, GROUPS, DIM);
+    float *vectors = random_vectors(seed + 1, count, DIM);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < DIM; j++)
+            vectors[i * DIM + j] = i % 10 == 9 ? vectors[(i - 1) * DIM + j]
+                                               : 0.5F * vectors[i * DIM + j] + centres[i * 7 % GROUPS * DIM + j];
+    free(centres);
+    return vectors;
+}
+
+static carag_index *built(const float *vectors, size_t count, uint32_t threads)
+{
+    carag_index *index = new_index(DIM, 4, 3);
+    uint32_t *words = random_words(5, count, 3);
+    carag_rows rows = rows_of(vectors, words, count);
+    rows.threads = threads;
+    CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
+    free(words);
+    return index;
+}
+
+/* check.c proves that each row is in one cell; here, that it is in the nearest, by plain arithmetic. */
+static void rows_are_with_the_nearest_centre(carag_index *index)
+{
+    const carag_view *view = view_of(index);
+    const carag_cells *cells = view->cells;
+    uint32_t strays = 0;
+    for (uint32_t c = 0, at = 0; c < cells->count; c++)
+        for (; at < cells->cells[c].end; at++) {
+            double best = INFINITY;
+            double own = 0.0;
+            for (uint32_t other = 0; other < cells->count; other++) {
+                double gap = 0.0;
+                for (size_t j = 0; j < DIM; j++) {
+                    const size_t row = cells->members[at];
+                    const double x = (double)view->codes.scales[row] * (view->codes.bytes[row * cells->stride + j] - 128.0);
+                    const double y = (double)cells->cells[other].scale * (cells->centres[other * cells->stride + j] - 128.0);
+                    gap += (x - y) * (x - y);
+                }
+                best = gap < best ? gap : best;
+                own = other == c ? gap : own;
+            }
+            strays += own > best + 1e-5;
+        }
+    CHECK(strays == 0);
+}
+
+static int same_cells(const carag_cells *a, const carag_cells *b)
+{
+    return a->count == b->count && a->rows == b->rows && !memcmp(a->cells, b->cells, a->count * sizeof *a->cells) &&
+           !memcmp(a->centres, b->centres, a->count * a->stride) &&
+           !memcmp(a->members, b->members, a->rows * sizeof *a->members);
+}
+
+static void cells_do_not_depend_on_threads_or_kernel(const float *vectors)
+{
+    const char *active;
+    carag_index *one = built(vectors, N, 1);
+    CHECK_OK(carag_kernel_active(&active, NULL));
+    CHECK(view_of(one)->cells && carag_index_check(one, NULL) == 0);
+    rows_are_with_the_nearest_centre(one);
+    for (size_t kernel = 0; kernel < carag_kernel_count(); kernel++) {
+        if (!carag_kernel_is_available(kernel))
+            continue;
+        CHECK_OK(carag_set_kernel(carag_kernel_name(kernel), NULL));
+        carag_index *other = built(vectors, N, 3);
+        CHECK(same_cells(view_of(one)->cells, view_of(other)->cells));
+        carag_index_free(other);
+    }
+    CHECK_OK(carag_set_kernel(active, NULL));
+    carag_index_free(one);
+}
+
+/* With a reach that leaves no cell out, the floor at the end decides alone: the same answer as class by class. */
+static void the_order_of_a_scan_does_not_show(const float *vectors)
+{
+    carag_index *index = built(vectors, N, 2);
+    carag_cells *cells = view_of(index)->cells;
+    cells->reach = 2.0F;
+    for (uint32_t required = 0; required < 2; required++)
+        for (size_t q = 0; q < QUERIES; q++) {
+            const carag_predicate predicate = one_mask(required, 0);
+            answer by_cells;
+            answer by_classes;
+            CHECK_OK(search_one(index, vectors + q * 61 * DIM, &predicate, K, 0, CARAG_PLAN_SCAN, &by_cells));
+            view_of(index)->cells = NULL;
+            CHECK_OK(search_one(index, vectors + q * 61 * DIM, &predicate, K, 0, CARAG_PLAN_SCAN, &by_classes));
+            view_of(index)->cells = cells;
+            CHECK(by_cells.count == by_classes.count);
+            CHECK(!memcmp(by_cells.keys, by_classes.keys, (size_t)by_cells.count * sizeof *by_cells.keys));
+            free_answer(&by_cells);
+            free_answer(&by_classes);
+        }
+    carag_index_free(index);
+}
+
+/* The tuned reach looks at a part of the rows, and finds nearly all it should; a policy that closes the query's own group
+ * makes it look on. */
+static void a_scan_stops_where_nothing_nearer_is_left(const float *vectors)
+{
+    carag_index *index = built(vectors, N, 2);
+    world all = world_of(index);
+    const carag_predicate anything = one_mask(0, 0);
+    uint64_t looked_at = 0;
+    size_t hits = 0;
+    for (size_t q = 0; q < QUERIES; q++) {
+        float unit[MOST_DIM];
+        scored *expected;
+        answer got;
+        unit_of(vectors + q * 61 * DIM, DIM, unit);
+        const size_t admissible = oracle(&all, unit, &anything, &expected);
+        CHECK_OK(search_one(index, vectors + q * 61 * DIM, &anything, K, 0, CARAG_PLAN_SCAN, &got));
+        hits += obeys(&got, K, expected, admissible);
+        looked_at += (uint64_t)got.estimates;
+        free_answer(&got);
+        free(expected);
+    }
+    CHECK(hits * 100 >= 98 * (size_t)QUERIES * K);
+    CHECK(looked_at < (uint64_t)QUERIES * N / 2);
+    free_world(&all);
+    carag_index_free(index);
+}
+
+static void relabelled_rows_are_seen_at_once(const float *vectors)
+{
+    carag_index *index = built(vectors, N, 2);
+    const carag_predicate marked = one_mask(1U << 20, 0);
+    uint64_t relabelled;
+    answer got;
+    CHECK_OK(search_one(index, vectors, &marked, K, 0, CARAG_PLAN_SCAN, &got));
+    CHECK(got.count == 0);
+    free_answer(&got);
+    const carag_predicate half = one_mask(1, 0);
+    CHECK_OK(carag_index_relabel_where(index, &half, 1U << 20, 0, &relabelled, NULL));
+    CHECK_OK(search_one(index, vectors, &marked, K, 0, CARAG_PLAN_SCAN, &got));
+    CHECK(got.count == K && got.estimates > 0);
+    free_answer(&got);
+    carag_index_free(index);
+}
+
+/* Rows added one by one are found before they are in a cell, join the nearest when there are many, and make centres anew
+ * when they have doubled. */
+static void added_rows_are_found_and_join(const float *vectors)
+{
+    const size_t begun = N / 3;
+    carag_index *index = built(vectors, begun, 1);
+    uint32_t *words = random_words(6, N, 3);
+    uint32_t extended = 0; /* how often rows joined, and how often centres were taken anew */
+    uint32_t renewed = 0;
+    for (size_t at = begun; at < N; at += 50) {
+        const carag_cells *before = view_of(index)->cells;
+        const uint32_t centred = before->centred;
+        const uint32_t listed = before->rows;
+        const carag_rows rows = rows_of(vectors + at * DIM, words + at, 50);
+        CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
+        const carag_cells *after = view_of(index)->cells;
+        extended += after->rows > listed && after->centred == centred;
+        renewed += after->centred != centred;
+        const carag_predicate anything = one_mask(0, 0);
+        answer got;
+        CHECK_OK(search_one(index, vectors + (at + 49) * DIM, &anything, 1, 0, CARAG_PLAN_SCAN, &got));
+        CHECK(got.count == 1 && got.similarities[0] > 0.9999F);
+        free_answer(&got);
+    }
+    CHECK(carag_index_check(index, NULL) == 0);
+    CHECK(extended > 0 && renewed > 0);
+    free(words);
+    carag_index_free(index);
+}
+
+static void broken_cells_are_noticed(const float *vectors)
+{
+    carag_index *index = built(vectors, N, 1);
+    carag_cells *cells = view_of(index)->cells;
+    const uint32_t member = cells->members[7];
+    cells->members[7] = cells->members[8];
+    CHECK(carag_index_check(index, NULL) != 0);
+    cells->members[7] = member;
+    const uint32_t end = cells->cells[3].end;
+    cells->cells[3].end = N + 1;
+    CHECK(carag_index_check(index, NULL) != 0);
+    cells->cells[3].end = end;
+    cells->cells[2].spread = NAN;
+    CHECK(carag_index_check(index, NULL) != 0);
+    cells->cells[2].spread = 0.5F;
+    CHECK(carag_index_check(index, NULL) == 0);
+    carag_index_free(index);
+}
+
+int main(void)
+{
+    float *vectors = grouped_vectors(9, N);
+    cells_do_not_depend_on_threads_or_kernel(vectors);
+    the_order_of_a_scan_does_not_show(vectors);
+    a_scan_stops_where_nothing_nearer_is_left(vectors);
+    relabelled_rows_are_seen_at_once(vectors);
+    added_rows_are_found_and_join(vectors);
+    broken_cells_are_noticed(vectors);
+    free(vectors);
+    return 0;
+}
