@@ -348,7 +348,8 @@ static carag_status extend(const carag_cells *from, const carag_codes *codes, ui
     return status;
 }
 
-/* Before rows are added: see that few enough are in no cell. The writer's; publishes a view when it makes others. */
+/* Before rows are added: see that few enough are in no cell. The writer's; publishes a view when it makes others. An index
+ * that grew by small additions is measured here, too. */
 carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
 {
     const carag_view *present = atomic_load(&index->view);
@@ -359,8 +360,9 @@ carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
     if (rows < CARAG_CELL_ROWS || rows - listed <= slack)
         return CARAG_OK;
     carag_cells *fresh = NULL;
-    const carag_status status = cells && rows / 2 < cells->centred ? extend(cells, &present->codes, rows, &fresh)
-                                                                   : carag_cells_new(&present->codes, rows, threads, &fresh);
+    const bool grew = !cells || rows / 2 >= cells->centred;
+    const carag_status status = grew ? carag_cells_new(&present->codes, rows, threads, &fresh)
+                                     : extend(cells, &present->codes, rows, &fresh);
     if (status != CARAG_OK)
         return status;
     carag_view *view = carag_view_share(present);
@@ -370,6 +372,8 @@ carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
     }
     view->catalog = present->catalog;
     view->cells = fresh;
+    if (grew)
+        carag_costs_measure(index, view, true);
     carag_publish(index, view);
     return CARAG_OK;
 }

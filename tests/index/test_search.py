@@ -180,7 +180,7 @@ def test_recall(banded, plan, share):
 
 
 def test_a_scan_estimates_what_may_be_near_and_scores_few(banded):
-    """The one-bit pass looks at some of the admissible rows, cells of near ones first, and lets through a small part."""
+    """The one-bit pass looks at some of the admissible rows, near ones first, and lets through a small part."""
     index, queries = banded
     for share in range(3):
         stats = index.search(queries, 10, Mask(required=1 << share), plan="scan").stats
