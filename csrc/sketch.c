@@ -13,8 +13,8 @@
  *
  * In which order. With few admissible rows, class by class: no other row is looked at. With many, cell by cell (cells.c),
  * those first whose rows may be nearest, until none is left that may hold a row above the floor; members that are not
- * admissible cost a word test. In between, the first cells are tried, and given up where hardly more rows are open near the
- * query than elsewhere: a policy that admits just the query's neighbourhood is as cheap as none.
+ * admissible cost a word test. The first cells are a trial: when the rows near the query are mostly closed it goes on class by
+ * class; and a policy that admits few rows, but those near the query, goes by cells, too.
  *
  * What is read, and what comes through, follows from counts and integer sums that are the same on every kernel, so the
  * answer does not depend on the machine.
@@ -27,8 +27,10 @@
 #define SPARE_ROWS 4
 #define CELLS_SHARE 12      /* one row in so many must be admissible for an order by cells to pay */
 #define PROBE_SHARE 64      /* one in so many, for it to be tried */
+#define FEWEST_BY_CELLS CARAG_CELL_ROWS /* in any case: so many admissible rows */
 #define PROBED (CARAG_CELL_ROWS / 8) /* members of the first cells, by which a trial is judged */
-#define PROBE_FACTOR 2.0    /* of the share of admissible rows: what must be open near the query */
+#define PROBE_FACTOR 2.0    /* of the share of admissible rows: what must be open near the query where it is tried */
+#define FAR_FACTOR 0.5      /* and otherwise: where less is, cells would all be looked at, one after the other */
 #define CELLS_CLOSED 2      /* times the admissible rows: how many the words alone may let through */
 
 size_t carag_sketch_room(size_t most)
@@ -151,12 +153,13 @@ static size_t admit_members(const sketch *job, uint32_t at, size_t count, uint32
 }
 
 /* Cell after cell, until none is left that may hold a row above the floor. Returns false, and what was found is void, when
- * the first PROBED members are no more open than `least_rate` of them. */
+ * less than `least_rate` of the first PROBED members are open. */
 static bool scan_by_cells(const sketch *job, double least_rate)
 {
     const carag_cells *cells = job->reader->view->cells;
     carag_scratch *scratch = job->scratch;
     bool goes_on = true;
+    bool is_probed = false;
     size_t count = 0;  /* rows waiting in scratch->numbers */
     size_t tested = 0; /* members, and how many of their words passed */
     size_t passed = 0;
@@ -185,7 +188,10 @@ static bool scan_by_cells(const sketch *job, double least_rate)
                 enough = 2 * enough < CARAG_BLOCK / 2 ? 2 * enough : CARAG_BLOCK / 2;
             }
         }
-        goes_on = tested < PROBED || (double)passed >= least_rate * (double)tested;
+        if (!is_probed && tested >= PROBED) {
+            goes_on = (double)passed >= least_rate * (double)tested;
+            is_probed = true;
+        }
     }
     if (count > 0 && goes_on)
         sketch_block(job, count);
@@ -198,7 +204,7 @@ static bool scan_by_cells(const sketch *job, double least_rate)
 carag_order carag_scan_order(const carag_view *view, const carag_selection *selection)
 {
     if (!view->cells || selection->labelled > CELLS_CLOSED * selection->admissible ||
-        selection->admissible * PROBE_SHARE < view->cells->rows || selection->admissible < PROBED)
+        selection->admissible * PROBE_SHARE < view->cells->rows || selection->admissible < FEWEST_BY_CELLS)
         return CARAG_BY_CLASSES;
     return selection->admissible * CELLS_SHARE >= view->cells->rows ? CARAG_BY_CELLS : CARAG_BY_PROBE;
 }
@@ -214,7 +220,7 @@ void carag_scan_sketch(const carag_reader *reader, const carag_selection *select
     scratch->found.count = 0;
     carag_query_sketch(&reader->view->bits, reader->index->params.dim, &scratch->query, CONFIDENCE);
     if (order == CARAG_BY_CLASSES ||
-        !scan_by_cells(&job, order == CARAG_BY_PROBE ? PROBE_FACTOR * share : 0.0)) {
+        !scan_by_cells(&job, share * (order == CARAG_BY_PROBE ? PROBE_FACTOR : FAR_FACTOR))) {
         scratch->found.count = 0;
         job.test_terms = false; /* the walk has tested them */
         scan_by_classes(&job);
