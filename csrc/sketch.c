@@ -30,7 +30,8 @@
 #define FEWEST_BY_CELLS CARAG_CELL_ROWS /* in any case: so many admissible rows */
 #define PROBED (CARAG_CELL_ROWS / 8) /* members of the first cells, by which a trial is judged */
 #define PROBE_FACTOR 2.0    /* of the share of admissible rows: what must be open near the query where it is tried */
-#define FAR_FACTOR 0.5      /* and otherwise: where less is, cells would all be looked at, one after the other */
+#define FAR_FACTOR 0.5      /* and otherwise: where less is, cells would all be looked at, one after the other, */
+#define FAR_SHARE 3         /* which is worse than class by class where fewer than one row in so many is admissible */
 #define CELLS_CLOSED 2      /* times the admissible rows: how many the words alone may let through */
 
 size_t carag_sketch_room(size_t most)
@@ -209,18 +210,24 @@ carag_order carag_scan_order(const carag_view *view, const carag_selection *sele
     return selection->admissible * CELLS_SHARE >= view->cells->rows ? CARAG_BY_CELLS : CARAG_BY_PROBE;
 }
 
+/* Of the first members, what must be open for an order by cells to go on. */
+static double least_rate(const carag_reader *reader, const carag_selection *selection, carag_order order)
+{
+    const double share = (double)selection->admissible / (double)reader->rows;
+    return share * (order == CARAG_BY_PROBE ? PROBE_FACTOR : share * FAR_SHARE < 1.0 ? FAR_FACTOR : 0.0);
+}
+
 /* Leave about the `most` nearest admissible rows in scratch->found. Requires room for carag_sketch_room(most) there. */
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                        size_t most, carag_effort *effort)
 {
     const carag_order order = carag_scan_order(reader->view, selection);
-    const double share = (double)selection->admissible / (double)reader->rows;
     sketch job = {.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
                   .room = carag_sketch_room(most), .test_terms = selection->test_terms};
     scratch->found.count = 0;
     carag_query_sketch(&reader->view->bits, reader->index->params.dim, &scratch->query, CONFIDENCE);
     if (order == CARAG_BY_CLASSES ||
-        !scan_by_cells(&job, share * (order == CARAG_BY_PROBE ? PROBE_FACTOR : FAR_FACTOR))) {
+        !scan_by_cells(&job, least_rate(reader, selection, order))) {
         scratch->found.count = 0;
         job.test_terms = false; /* the walk has tested them */
         scan_by_classes(&job);
