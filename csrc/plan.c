@@ -6,8 +6,8 @@
  * follows from it (how many survive a sketch, how far the pool widens), so
  *
  *      exact   admissible codes, then KEPT times those wanted by vector; or all by vector when they are few
- *      scan    admissible one-bit codes, the survivors by code, those wanted and some more by vector; the first block
- *              survives whole, then so many a factor of e as was seen on a sample. By cells: the cells ranked, and of the
+ *      scan    admissible one-bit codes, the survivors by code, those wanted and some more by vector; of the first block
+ *              a few survive, then so many a factor of e as was seen on a sample. By cells: the cells ranked, and of the
  *              admissible codes the part that sampled queries had to read
  *      graph   a line through the two measured widths, at ef / share admissible
  *
@@ -44,6 +44,7 @@
 #define MOST_POOR 1        /* sampled queries that may find less than nine tenths of what they should */
 #define OFFSET 1.0F        /* length of the noise added to a row that serves as a query of the graph */
 #define KEPT 2.5           /* times the rows wanted: what an exact search scores by vector, on every set of bench/ann */
+#define PROMISING 4        /* times what a sketch has room for: what survives of its first block */
 #define SKETCH_ROWS 8192   /* enough to see how many rows survive a sketch */
 #define SKETCH_QUERIES 16
 #define REACHED_FOLD 8      /* many neighbours are so many times few */
@@ -72,7 +73,7 @@ static double scan_cost(const carag_costs *costs, double admissible, double most
 {
     const double room = (double)carag_sketch_room((size_t)most);
     const double blocks = fmax(admissible / CARAG_BLOCK, 1.0);
-    const double survivors = fmin(admissible, CARAG_BLOCK + room * costs->survivors * log(blocks));
+    const double survivors = fmin(admissible, room * (PROMISING + costs->survivors * log(blocks)));
     return costs->sketch + admissible * costs->bits + survivors * costs->code + room * costs->vector;
 }
 
@@ -286,7 +287,7 @@ static void measure_kernels(measurement *job)
 static void count_survivors(measurement *job, uint32_t out_counts[2])
 {
     const carag_catalog *catalog = job->reader.view->catalog;
-    const size_t always = carag_sketch_room(SAMPLE_K) + CARAG_BLOCK;
+    const size_t always = (PROMISING + 1) * carag_sketch_room(SAMPLE_K);
     carag_selection some = job->everything;
     uint64_t rows = 0;
     some.count = 0;

@@ -20,6 +20,7 @@
  * answer does not depend on the machine.
  */
 #include "carag_internal.h"
+#include "ranks.h"
 
 #include <math.h>
 
@@ -70,13 +71,36 @@ static float floor_of(const sketch *job)
     return found->count == job->room ? found->items[0].similarity : -INFINITY;
 }
 
-static size_t keep_open(const sketch *job, uint32_t *rows, size_t count)
+static size_t keep_open(const sketch *job, uint32_t *rows, float *uppers, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (carag_terms_pass(&job->selection->test, job->reader->view->terms[rows[i]]))
-            rows[kept++] = rows[i];
+        if (carag_terms_pass(&job->selection->test, job->reader->view->terms[rows[i]])) {
+            rows[kept] = rows[i];
+            uppers[kept++] = uppers[i];
+        }
     return kept;
+}
+
+/* While there is no floor: the promising rows first, which make one, then those of the others that it lets through.
+ * Returns how many were scored. */
+static size_t score_promising(const sketch *job, uint32_t *rows, const float *uppers, size_t count)
+{
+    uint64_t ranks[CARAG_BLOCK];
+    uint32_t sorted[CARAG_BLOCK];
+    for (size_t i = 0; i < count; i++)
+        ranks[i] = carag_rank(uppers[i], (uint32_t)i);
+    carag_ranks_keep(ranks, count, job->room);
+    for (size_t i = 0; i < job->room; i++)
+        sorted[i] = rows[carag_rank_index(ranks[i])];
+    score_codes(job->reader, job->scratch, sorted, job->room, job->room);
+    const float floor = floor_of(job);
+    size_t left = 0;
+    for (size_t i = job->room; i < count; i++)
+        if (carag_rank_similarity(ranks[i]) >= floor)
+            sorted[left++] = rows[carag_rank_index(ranks[i])];
+    score_codes(job->reader, job->scratch, sorted, left, job->room);
+    return job->room + left;
 }
 
 /* The rows in scratch->numbers, whose words pass. */
@@ -91,8 +115,11 @@ static void sketch_block(const sketch *job, size_t count)
     size_t left = kernel->screen(bits->factors, rows, scratch->dots, count, query->base, query->slope, query->intercept,
                                  query->tilt, query->spread, floor_of(job), rows, scratch->scores);
     if (job->test_terms)
-        left = keep_open(job, rows, left);
-    score_codes(job->reader, scratch, rows, left, job->room);
+        left = keep_open(job, rows, scratch->scores, left);
+    if (scratch->found.count == 0 && left > job->room)
+        left = score_promising(job, rows, scratch->scores, left);
+    else
+        score_codes(job->reader, scratch, rows, left, job->room);
     job->effort->estimates += count;
     job->effort->distance_computations += left;
 }
@@ -164,7 +191,6 @@ static bool scan_by_cells(const sketch *job, double least_rate)
     size_t count = 0;  /* rows waiting in scratch->numbers */
     size_t tested = 0; /* members, and how many of their words passed */
     size_t passed = 0;
-    size_t enough = job->room < CARAG_BLOCK / 2 ? job->room : CARAG_BLOCK / 2; /* the first rows survive whole: few */
     scan_tail(job);
     const float grade = carag_cells_rank(cells, scratch);
     for (uint32_t i = 0; i < cells->count && goes_on; i++) {
@@ -183,10 +209,9 @@ static bool scan_by_cells(const sketch *job, double least_rate)
             tested += taken;
             passed += open;
             count += open;
-            if (count >= enough) {
+            if (count >= CARAG_BLOCK / 2) {
                 sketch_block(job, count);
                 count = 0;
-                enough = 2 * enough < CARAG_BLOCK / 2 ? 2 * enough : CARAG_BLOCK / 2;
             }
         }
         if (!is_probed && tested >= PROBED) {
