@@ -3,8 +3,8 @@
  * All or nothing: first everything is checked and every allocation made, then come loops that cannot fail. Searches run
  * all the while and see the whole batch when it is published, by a new view or by the last store of view->rows.
  *
- * A batch is put in the order of its classes, and a first one, if large, in that of its cells (cells.c): runs of rows that
- * are read one after the other are what a scan likes best. A batch as large as
+ * A batch is put in the order of its classes, and a first one, if large, in that of its cells (cells.c): runs of rows
+ * that are read one after the other are what a scan likes best. A batch as large as
  * what is there already, and not tiny, is linked by building the graph anew (hnsw_build.c), a smaller one row by row
  * (hnsw_insert.c): rows double between builds, so a row is built a bounded number of times.
  */
@@ -229,8 +229,8 @@ static carag_status order_by_cells(addition *job)
 
 /* ---------------------------------------------------------------- writing */
 
-/* Choose keys where none are given, and see that each is free and named once. Afterwards the map holds them, and readers
- * pass over them until the rows are published. Requires room. */
+/* Choose keys where none are given, and see that each is free and named once. Afterwards the map holds them, and
+ * readers pass over them until the rows are published. Requires room. */
 static carag_status assign_keys(addition *job, carag_fault *out_fault)
 {
     carag_index *index = job->index;

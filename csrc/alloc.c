@@ -34,8 +34,8 @@ void *carag_allocate_zeroed(size_t count, size_t size)
 }
 
 /* To a cache line; a large array to a large page, which is asked for: writing such an array first is several times
- * faster, and a search that jumps about in it waits less for addresses. It is only advice, and a system that has no large
- * pages ignores it. The distance back to what the hook returned stands before the aligned block. */
+ * faster, and a search that jumps about in it waits less for addresses. It is only advice, and a system that has no
+ * large pages ignores it. The distance back to what the hook returned stands before the aligned block. */
 void *carag_allocate_aligned(size_t count, size_t size)
 {
     size_t bytes;

@@ -108,13 +108,17 @@ typedef struct carag_cells {
     bool is_mapped;    /* centres and members are a file's, and may name any row */
 } carag_cells;
 
-/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (plan.c). The first three
+#define CARAG_SAMPLE_K 10    /* neighbours wanted where costs are measured */
+#define CARAG_REACHED_FOLD 8 /* many neighbours are so many times few */
+#define CARAG_PROMISING 4    /* times what a sketch has room for: what survives of its first block */
+
+/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (costs.c). The first three
  * depend on the rows alone and are kept in the file. */
 typedef struct carag_costs {
     uint32_t ef;           /* of a graph search that reaches the target recall */
     uint32_t distances[2]; /* that a graph search at ef, and at 2 ef, computes; 0: not counted */
     uint32_t sketched[2];  /* rows of a sample, and how many of them survived a sketch; 0: not counted */
-    uint32_t reached[2];   /* rows that a scan by cells looks at for few neighbours, and for REACHED_FOLD times more */
+    uint32_t reached[2];   /* rows that a scan by cells looks at for few neighbours, and for many */
     uint32_t scored;       /* rows that survive it, for few; 0: none of the three was counted */
     double sketch;         /* a query made ready for one-bit codes */
     double word;           /* a row by its word, neighbours following each other */
@@ -168,7 +172,7 @@ struct carag_index {
     /* A file's bytes under some arrays of the view; released with the index */
     unsigned char *mapping;
     size_t mapping_size;
-    uint32_t *sums; /* the checksum each section was opened with, NULL when not mapped (load.c) */
+    uint32_t *sums; /* the checksum each section was opened with, NULL when not mapped (map.c) */
 
     _Atomic(struct carag_scratch *) scratches[8]; /* working memory between calls (scratch.c) */
 };
@@ -373,13 +377,15 @@ carag_scratch *carag_scratch_take(carag_index *index, const carag_view *view, co
 void carag_scratch_give(carag_index *index, carag_scratch *scratch);
 void carag_scratches_free(carag_index *index);
 
-/* plan.c */
+/* costs.c */
 void carag_costs_measure(carag_index *index, carag_view *view, bool tunes);
+
+/* plan.c */
 carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t most, size_t ef,
                              double out_nanoseconds[CARAG_PLANS]);
 uint64_t carag_plan_budget(const carag_view *view, const double nanoseconds[CARAG_PLANS]);
 
-/* load.c */
+/* map.c */
 carag_status carag_file_settle(carag_index *index, carag_fault *out_fault);
 
 /* check.c */

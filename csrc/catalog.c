@@ -180,8 +180,8 @@ static bool post_rows(carag_catalog *catalog, uint32_t rows)
     return true;
 }
 
-/* The catalog of rows 0 .. rows - 1, with room for `capacity` rows, and for `spare` classes more than there are now; NULL
- * when out of memory. A good guess at how many there are saves passes. */
+/* The catalog of rows 0 .. rows - 1, with room for `capacity` rows, and for `spare` classes more than there are now;
+ * NULL when out of memory. A good guess at how many there are saves passes. */
 carag_catalog *carag_catalog_new(const _Atomic(uint32_t) *words, const carag_terms *terms, uint32_t rows,
                                  uint32_t capacity, uint32_t expected, uint32_t spare)
 {
@@ -216,8 +216,8 @@ static bool enter_class(carag_catalog *catalog, uint32_t class, uint32_t classes
 
 /* Complete a catalog of which a file gave the class of each row (catalog->classes) and the terms of each class
  * (catalog->terms), numbered as carag_catalog_new numbers them: where they first occur. Writes the terms of the rows.
- * Several times faster than finding the classes, and trusts nothing: CARAG_CORRUPT when a class is not that of its row's
- * word, out of order, or like another. Requires room for so many classes. */
+ * Several times faster than finding the classes, and trusts nothing: CARAG_CORRUPT when a class is not that of its
+ * row's word, out of order, or like another. Requires room for so many classes. */
 carag_status carag_catalog_complete(carag_catalog *catalog, const _Atomic(uint32_t) *words, carag_terms *out_terms,
                                     uint32_t rows, uint32_t classes)
 {
@@ -274,7 +274,8 @@ static void select_classes(const carag_catalog *catalog, carag_selection *select
 }
 
 /* Ask every class. Requires selection->test made, and in selection->classes, unless it is NULL, room for every class
- * that was counted when the call began: classes made since have no home rows, so a walk does not miss them in the list. */
+ * that was counted when the call began: classes made since have no home rows, so a walk does not miss them in the
+ * list. */
 void carag_select(const carag_reader *reader, carag_selection *selection)
 {
     const carag_catalog *catalog = reader->view->catalog;

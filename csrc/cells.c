@@ -1,20 +1,21 @@
-/* cells.c - rows grouped by where they lie, so that a scan can begin near the query and stop when nothing better is left.
+/* cells.c - rows grouped by where they lie, so that a scan can begin near the query and stop when nothing better is
+ * left.
  *
- * k-means over the eight-bit codes: some centres, each row in the cell of the nearest. A query's similarity to the rows of
- * a cell is that to the centre, give or take: rows lie `spread` away from it (root mean square), in directions of which
- * few point the query's way, so hardly any row is above
+ * k-means over the eight-bit codes: some centres, each row in the cell of the nearest. A query's similarity to the rows
+ * of a cell is that to the centre, give or take: rows lie `spread` away from it (root mean square), in directions of
+ * which few point the query's way, so hardly any row is above
  *
  *      <query, centre> + reach * spread
  *
  * A scan takes the cells in the order of that number and stops where it falls below what has been found. Since what has
- * been found are admissible rows only, the stop adapts to the policy by itself: near rows admissible, and it comes early;
- * the query's own neighbourhood closed, and it comes late or never. `reach` is tuned when an index is built (plan.c).
- * Rejected: probing a fixed number of cells, as inverted files do; it must be set for the worst policy. Rejected: a reach
- * for each cell, learned from sampled queries; too few of them meet a cell.
+ * been found are admissible rows only, the stop adapts to the policy by itself: near rows admissible, and it comes
+ * early; the query's own neighbourhood closed, and it comes late or never. `reach` is tuned when an index is built
+ * (costs.c). Rejected: probing a fixed number of cells, as inverted files do; it must be set for the worst policy.
+ * Rejected: a reach for each cell, learned from sampled queries; too few of them meet a cell.
  *
- * A cell lists rows whatever their words, so relabelling and deleting leave cells alone. Rows added later belong to no cell
- * until there are many: then they join the nearest, and centres are taken anew when rows have doubled. Like the catalog,
- * cells never change once they are published.
+ * A cell lists rows whatever their words, so relabelling and deleting leave cells alone. Rows added later belong to no
+ * cell until there are many: then they join the nearest, and centres are taken anew when rows have doubled. Like the
+ * catalog, cells never change once they are published.
  *
  * Centres depend on inadmissible rows, too; hence exact and certified answers never read them.
  */
@@ -348,8 +349,8 @@ static carag_status extend(const carag_cells *from, const carag_codes *codes, ui
     return status;
 }
 
-/* Before rows are added: see that few enough are in no cell. The writer's; publishes a view when it makes others. An index
- * that grew by small additions is measured here, too. */
+/* Before rows are added: see that few enough are in no cell. The writer's; publishes a view when it makes others. An
+ * index that grew by small additions is measured here, too. */
 carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
 {
     const carag_view *present = atomic_load(&index->view);
@@ -394,7 +395,8 @@ float carag_cells_rank(const carag_cells *cells, carag_scratch *scratch)
         const uint32_t count = cells->count - from < CARAG_BLOCK ? cells->count - from : CARAG_BLOCK;
         for (uint32_t i = 0; i < count; i++)
             scratch->numbers[i] = from + i;
-        kernel->dot8(cells->centres, cells->stride, scratch->numbers, count, query->codes, cells->stride, scratch->dots);
+        kernel->dot8(cells->centres, cells->stride, scratch->numbers, count, query->codes, cells->stride,
+                     scratch->dots);
         for (uint32_t i = 0; i < count; i++) {
             const carag_cell cell = cells->cells[from + i];
             const float upper = query->scale * cell.scale * (float)scratch->dots[i] + cells->reach * cell.spread;

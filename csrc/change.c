@@ -21,8 +21,8 @@ void carag_relabel_end(carag_index *index)
 
 /* ---------------------------------------------------------------- the catalog */
 
-/* Publish a catalog of these words (NULL: the present ones), to which `spare` classes can be added, in a view that shares
- * everything else. */
+/* Publish a catalog of these words (NULL: the present ones), to which `spare` classes can be added, in a view that
+ * shares everything else. */
 static carag_status replace_catalog(carag_index *index, const _Atomic(uint32_t) *words, uint32_t spare)
 {
     carag_view *present = atomic_load(&index->view);

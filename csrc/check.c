@@ -1,12 +1,12 @@
 /* check.c - the invariants of an index, proved by looking.
  *
- * One function for the tests, for the loader (which trusts no file) and for anyone who doubts. Every invariant is local,
- * so the cost is O(rows x (links + dim)) and no search is made.
+ * One function for the tests, for the loader (which trusts no file) and for anyone who doubts. Every invariant is
+ * local, so the cost is O(rows x (links + dim)) and no search is made.
  *
- * That all rows can be reached follows from TREE: on each layer the parents, each an earlier row, lead from every row to
- * the layer's first, and the links back lead from it to every row. That exact answers are exact follows from CODES: the
- * stated error of a code is at least what it lost. That counts and scans are complete follows from CLASSES: every live
- * row is counted once, and posted once where its class looks for it, or listed as moved.
+ * That all rows can be reached follows from TREE: on each layer the parents, each an earlier row, lead from every row
+ * to the layer's first, and the links back lead from it to every row. That exact answers are exact follows from CODES:
+ * the stated error of a code is at least what it lost. That counts and scans are complete follows from CLASSES: every
+ * live row is counted once, and posted once where its class looks for it, or listed as moved.
  */
 #include "carag_internal.h"
 
@@ -31,9 +31,9 @@ static const char *const names[INVARIANTS] = {
 
 /* Where in a file a broken invariant shows. */
 static const char *const sections[INVARIANTS] = {
-    [COUNTS] = "header", [WORDS] = "words", [VECTORS] = "vectors", [KEYS] = "keys",   [CODES] = "codes",   [BITS] = "bits",
-    [LEVELS] = "levels", [ENTRY] = "header", [LINKS] = "links",    [TREE] = "parents", [CLASSES] = "words",
-    [CELLS] = "members",
+    [COUNTS] = "header", [WORDS] = "words",   [VECTORS] = "vectors", [KEYS] = "keys",
+    [CODES] = "codes",   [BITS] = "bits",     [LEVELS] = "levels",   [ENTRY] = "header",
+    [LINKS] = "links",   [TREE] = "parents",  [CLASSES] = "words",   [CELLS] = "members",
 };
 
 /* What was found broken so far, and the row that showed it first. */
@@ -342,7 +342,8 @@ static void check_classes(const carag_view *view, uint32_t rows, findings *found
     }
     uint64_t difference = 0;
     for (uint32_t class = 0; class < atomic_load(&catalog->count); class ++)
-        difference += carag_mix((uint64_t)class + 1) * atomic_load_explicit(&catalog->live[class], memory_order_relaxed);
+        difference +=
+            carag_mix((uint64_t)class + 1) * atomic_load_explicit(&catalog->live[class], memory_order_relaxed);
     for (uint32_t row = 0; row < rows; row++) {
         if (!class_is_sound(view, row)) {
             find(found, CLASSES, row);

@@ -3,10 +3,10 @@
  * A row keeps its unit vector as float32, binary16, or only as its eight-bit code. "Exact" means exact over what is
  * kept, scored by carag_score in float32.
  *
- * Eight-bit codes. Coordinates are rounded to 127ths of the largest, and the scale s makes the code a unit vector again: a
- * code that came out longer than its vector would draw links and answers to itself. x is then about s (b - 128), and
- * `errors` holds the length of the difference, computed in double and rounded up: by Cauchy and Schwarz the score of a
- * query q is within
+ * Eight-bit codes. Coordinates are rounded to 127ths of the largest, and the scale s makes the code a unit vector
+ * again: a code that came out longer than its vector would draw links and answers to itself. x is then about s (b -
+ * 128), and `errors` holds the length of the difference, computed in double and rounded up: by Cauchy and Schwarz the
+ * score of a query q is within
  *
  *      |q| errors[row] + |q - q'| |s (b - 128)|
  *
@@ -56,8 +56,8 @@ carag_status carag_normalise(const float *vector, uint32_t dim, float *out_unit,
     return CARAG_OK;
 }
 
-/* The code of one unit vector, padded with zeros to a multiple of SUMS; returns its scale, and at least the length of what
- * it lost. */
+/* The code of one unit vector, padded with zeros to a multiple of SUMS; returns its scale, and at least the length of
+ * what it lost. */
 static float encode(const float *unit, size_t padded, uint8_t *out_bytes, size_t stride, float *out_error)
 {
     float tops[SUMS] = {0.0F};
@@ -115,7 +115,7 @@ void carag_keep_vector(const carag_index *index, carag_view *view, uint32_t row,
         codes->errors[row] = nextafterf((float)((double)codes->errors[row] + sqrt(moved) * (1.0 + 1e-6)), INFINITY);
         break;
     }
-    case CARAG_INT8: { /* nothing is lost of what is kept, but rounding may have made that longer than scan.c supposes */
+    case CARAG_INT8: { /* nothing is lost of what is kept, but rounding may have made it longer than scan.c supposes */
         double squares = 0.0;
         for (size_t i = 0; i < index->params.dim; i++)
             squares += (double)((int)bytes[i] - 128) * (double)((int)bytes[i] - 128);

@@ -4,8 +4,8 @@
  * class. Consolidating makes a view of the live rows alone, class after class (each where it first occurs) and in the
  * order of before within a class, so that a scan runs through neighbours again. Keys, words, terms, vectors and
  * eight-bit codes are copied as they are; levels, which belong to row numbers, are drawn again; one-bit codes about a
- * fresh centre, cells, graph, catalog, key map and costs are made anew. What the result holds is thus decided by the live
- * rows, their order and the seed.
+ * fresh centre, cells, graph, catalog, key map and costs are made anew. What the result holds is thus decided by the
+ * live rows, their order and the seed.
  *
  * Searches run all the while over the view of before; then map and view change as one for whoever looks a key up. All
  * or nothing: what can fail comes first, and is thrown away when something does.

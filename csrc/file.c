@@ -87,7 +87,8 @@ static uint64_t item_count(const carag_header *header, int section)
     }
 }
 
-/* Where each section lies, given the header's counts; false if the sizes do not fit 64 bits. Returns the file's length. */
+/* Where each section lies, given the header's counts; false if the sizes do not fit 64 bits. Returns the file's
+ * length. */
 bool carag_lay_out(const carag_index *index, const carag_format *format, const carag_header *header,
                    carag_section sections[SECTIONS], uint64_t *out_end)
 {

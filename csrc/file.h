@@ -1,10 +1,11 @@
-/* file.h - the format of the index file, shared by those who write it (file.c) and read it (load.c); FORMAT.md draws
- * every byte.
+/* file.h - the format of the index file, shared by those who write it (file.c), read it (load.c) and
+ * map it (map.c); FORMAT.md draws every byte.
  */
 #ifndef CARAG_FILE_H
 #define CARAG_FILE_H
 
 #include "carag_internal.h"
+#include "crc32c.h"
 
 #define CARAG_ALIGNMENT 64
 
@@ -92,11 +93,34 @@ extern const char *const carag_section_names[SECTION_NAMES];
 #define CARAG_FORMATS 3
 #define CARAG_LATEST (&carag_formats[CARAG_FORMATS - 1])
 
+/* A file being loaded. */
+typedef struct carag_reading {
+    carag_crc_tables tables;
+    const carag_format *format;
+    carag_header header; /* of version 1, too, as far as it goes */
+    int file;
+    uint64_t length;
+} carag_reading;
+
+/* file.c */
 bool carag_lay_out(const carag_index *index, const carag_format *format, const carag_header *header,
                    carag_section sections[SECTIONS], uint64_t *out_end);
 void *carag_section_data(const carag_view *view, int section);
 bool carag_is_in_file(const carag_index *index, const void *data);
 carag_status carag_io_failed(carag_fault *out_fault, const char *where, const char *what);
+
+/* load.c */
+carag_status carag_corrupt(carag_fault *out_fault, const char *where, const char *what);
+bool carag_are_zero(const void *data, size_t size);
+carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, size_t size, carag_fault *out_fault);
+carag_status carag_verify_layout(const carag_reading *job, const carag_index *index, carag_fault *out_fault);
+carag_status carag_room_for_classes(const carag_header *header, carag_view *view);
+carag_status carag_room_for_cells(const carag_header *header, carag_view *view, bool is_mapped);
+
+/* map.c */
+carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_view **out_view,
+                            carag_fault *out_fault);
+carag_status carag_verify_all(carag_index *index, carag_fault *out_fault);
 
 static inline uint64_t carag_aligned(uint64_t size)
 {

@@ -15,11 +15,11 @@
  *      only, because the first hops, far from the query, then fix the pool for the rest of the search.
  *   3. Two hops. Once p is below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible rows are
  *      scored and kept, ef of them; a row that fails is a bridge: its own links are looked through instead, until a
- *      hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row that fails and is
- *      not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
+ *      hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row that fails and
+ *      is not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
  *   4. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
- *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up early
- *      when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
+ *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up
+ *      early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
  *
  * The pool is one sorted array that serves as candidates and as beam: inserting moves a few cache lines, and the next
  * row to expand is the first not yet expanded.
@@ -87,8 +87,8 @@ static bool passes(const graph_search *search, uint32_t row)
            (!search->selection->test_terms || carag_terms_pass(test, view->terms[row]));
 }
 
-/* Which row to look at first. Among equals, copies above all, the earlier row: links of the spanning tree lead from there
- * to everywhere else, and from later copies to more copies. */
+/* Which row to look at first. Among equals, copies above all, the earlier row: links of the spanning tree lead from
+ * there to everywhere else, and from later copies to more copies. */
 static bool is_ahead(carag_near a, carag_near b)
 {
     if (a.similarity > b.similarity || a.similarity < b.similarity)
@@ -248,8 +248,8 @@ static void begin_crossing(graph_search *search)
     search->next = 0;
 }
 
-/* Append to out_rows, until they are M0, the links of a row that pass and were not yet met, marking them met. Of those that
- * fail, the ones not yet crossed go to `bridges`, unless that is NULL; returns how many. */
+/* Append to out_rows, until they are M0, the links of a row that pass and were not yet met, marking them met. Of those
+ * that fail, the ones not yet crossed go to `bridges`, unless that is NULL; returns how many. */
 static size_t gather_passing(graph_search *search, uint32_t row, uint32_t *out_rows, size_t *count, uint32_t *bridges)
 {
     const carag_view *view = search->reader->view;

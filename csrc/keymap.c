@@ -4,8 +4,8 @@
  * half full costs 8 to 16 bytes a row. Removal shifts the run behind it back (Knuth, vol. 3, 6.4, Algorithm R)
  * instead of leaving markers, so lookups stay short however often rows come and go.
  *
- * Rows that are being added are in the map before they are published. A reader passes the number of rows of its view, and
- * rows from there on are not there yet (nor in its keys array).
+ * Rows that are being added are in the map before they are published. A reader passes the number of rows of its view,
+ * and rows from there on are not there yet (nor in its keys array).
  */
 #include "carag_internal.h"
 
@@ -106,8 +106,8 @@ static carag_status make_map(carag_index *index, const carag_view *view, uint32_
     return CARAG_OK;
 }
 
-/* Make the map of an index opened from a file, once, for whoever first asks for a key: a million of them take longer than
- * all else that opening a mapped file does. Writers call it before they change words or keys. */
+/* Make the map of an index opened from a file, once, for whoever first asks for a key: a million of them take longer
+ * than all else that opening a mapped file does. Writers call it before they change words or keys. */
 carag_status carag_map_ready(carag_index *index, carag_fault *out_fault)
 {
     if (!atomic_load_explicit(&index->map_waits, memory_order_acquire))

@@ -1,18 +1,9 @@
-/* load.c - reading an index file: all of it, or by mapping it.
+/* load.c - reading an index file: its header, all of it, and what follows from it.
  *
  * Loading trusts nothing. The layout of the sections is computed from the header's counts and must equal the table and
  * the length of the file before anything is allocated, so no count can ask for more memory than a small multiple of the
  * file's length; every byte is under a checksum or must be zero; and the index must satisfy every invariant of check.c.
- *
- * Mapping reads little: the header and its table, and with their checksums the sections that decide what may be
- * answered - words, terms, keys, levels, centre. Words, terms and levels are copied, so that whoever writes to the file
- * later does not change them. All else is read from the file as it is needed, and those who use it expect anything: a
- * link is compared with the number of rows before it is followed, a score that is no number comes last, and every row's
- * word is tested before it is emitted. carag_index_verify makes up for the rest, and so does the first change that
- * builds on it (carag_file_settle). Keys are found in a map made when one is first asked for (keymap.c).
- *
- * The mapping is never written to, and keeps the file alive when another is saved over it. A file that is cut short
- * while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit them.
+ * What is mapped instead of read is map.c's business.
  */
 #include "file.h"
 
@@ -20,15 +11,13 @@
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "crc32c.h"
 
-#define COPIED_AT_A_TIME ((size_t)1 << 18) /* stays in cache between copying and summing */
 
-static carag_status corrupt(carag_fault *out_fault, const char *where, const char *what)
+carag_status carag_corrupt(carag_fault *out_fault, const char *where, const char *what)
 {
     carag_fail(out_fault, CARAG_CORRUPT, 0, what);
     if (out_fault)
@@ -37,14 +26,6 @@ static carag_status corrupt(carag_fault *out_fault, const char *where, const cha
 }
 
 /* ---------------------------------------------------------------- the header */
-
-typedef struct reading {
-    carag_crc_tables tables;
-    const carag_format *format;
-    carag_header header; /* of version 1, too, as far as it goes */
-    int file;
-    uint64_t length;
-} reading;
 
 /* How much was read, less than asked for when the file ends; -1 with errno on failure. */
 static ssize_t read_all(int file, void *data, size_t size)
@@ -64,7 +45,7 @@ static ssize_t read_all(int file, void *data, size_t size)
     return (ssize_t)done;
 }
 
-static bool are_zero(const void *data, size_t size)
+bool carag_are_zero(const void *data, size_t size)
 {
     const uint8_t *bytes = data;
     uint8_t any = 0;
@@ -74,21 +55,21 @@ static bool are_zero(const void *data, size_t size)
 }
 
 /* Find out the version from the first bytes of a file, verify and take apart its header. */
-static carag_status parse_header(reading *job, const unsigned char *bytes, size_t size, carag_fault *out_fault)
+carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, size_t size, carag_fault *out_fault)
 {
     carag_header *header = &job->header;
     const size_t common = offsetof(carag_header, ef);
     if (size < carag_formats[0].header_size)
-        return corrupt(out_fault, "header", "the file ends too early");
+        return carag_corrupt(out_fault, "header", "the file ends too early");
     memset(header, 0, sizeof *header);
     memcpy(header, bytes, common);
     if (memcmp(header->magic, carag_magic, sizeof carag_magic) != 0)
-        return corrupt(out_fault, "header", "this is no CARAG index");
+        return carag_corrupt(out_fault, "header", "this is no CARAG index");
     if (header->version < carag_formats[0].version || header->version > CARAG_LATEST->version)
-        return corrupt(out_fault, "header", "the format version is none that this library reads");
+        return carag_corrupt(out_fault, "header", "the format version is none that this library reads");
     const carag_format *format = &carag_formats[header->version - carag_formats[0].version];
     if (size < format->header_size)
-        return corrupt(out_fault, "header", "the file ends too early");
+        return carag_corrupt(out_fault, "header", "the file ends too early");
     const size_t table_size = format->section_count * sizeof(carag_section);
     const size_t table_end = format->table + table_size;
     uint32_t crc;
@@ -96,12 +77,12 @@ static carag_status parse_header(reading *job, const unsigned char *bytes, size_
     memcpy(header->sections, bytes + format->table, table_size);
     memcpy(&crc, bytes + format->header_size - sizeof crc, sizeof crc);
     if (crc != carag_crc(&job->tables, 0, bytes, format->header_size - sizeof crc))
-        return corrupt(out_fault, "header", "the checksum does not match");
-    const bool has_cells = format->version > 2;
+        return carag_corrupt(out_fault, "header", "the checksum does not match");
     if (header->section_count != format->section_count ||
-        (!has_cells && !are_zero(&header->cells, offsetof(carag_header, reach) - offsetof(carag_header, cells))) ||
-        !are_zero(bytes + table_end, format->header_size - sizeof crc - table_end))
-        return corrupt(out_fault, "header", "the section count is wrong, or a reserved byte is not zero");
+        (format->version < 3 &&
+         !carag_are_zero(&header->cells, offsetof(carag_header, reach) - offsetof(carag_header, cells))) ||
+        !carag_are_zero(bytes + table_end, format->header_size - sizeof crc - table_end))
+        return carag_corrupt(out_fault, "header", "the section count is wrong, or a reserved byte is not zero");
     header->crc = crc;
     job->format = format;
     return CARAG_OK;
@@ -115,33 +96,33 @@ static void complete_header(carag_header *header)
 }
 
 /* The table must be the layout the counts demand, and the file exactly so long. */
-static carag_status verify_layout(const reading *job, const carag_index *index, carag_fault *out_fault)
+carag_status carag_verify_layout(const carag_reading *job, const carag_index *index, carag_fault *out_fault)
 {
     const carag_header *header = &job->header;
     carag_section expected[SECTIONS];
     uint64_t end;
     if (header->rows > CARAG_MAX_ROWS || header->live > header->rows || header->upper_slots > CARAG_MAX_ROWS)
-        return corrupt(out_fault, "header", "more rows than an index can hold");
+        return carag_corrupt(out_fault, "header", "more rows than an index can hold");
     if (header->rows == 0 ? header->entry_point != CARAG_NONE : header->entry_point >= header->rows)
-        return corrupt(out_fault, "header", "the entry point is not a row");
+        return carag_corrupt(out_fault, "header", "the entry point is not a row");
     if (header->ef < 1 || header->ef > CARAG_MAX_EF || header->centred > header->rows ||
         header->classes > header->live || header->max_level > CARAG_MAX_LEVEL || header->listed > header->rows ||
         (header->cells == 0) != (header->listed == 0))
-        return corrupt(out_fault, "header", "a number is out of its range");
+        return carag_corrupt(out_fault, "header", "a number is out of its range");
     if (!carag_lay_out(index, job->format, header, expected, &end))
-        return corrupt(out_fault, "header", "sections larger than any file");
+        return carag_corrupt(out_fault, "header", "sections larger than any file");
     for (uint32_t s = 0; s < job->format->section_count; s++) {
         expected[s].crc = header->sections[s].crc;
         if (memcmp(&expected[s], &header->sections[s], sizeof *expected) != 0)
-            return corrupt(out_fault, carag_section_names[job->format->sections[s]],
+            return carag_corrupt(out_fault, carag_section_names[job->format->sections[s]],
                            "the section table does not match the counts");
     }
     if (job->length != end)
-        return corrupt(out_fault, "header", "the file is not as long as its sections");
+        return carag_corrupt(out_fault, "header", "the file is not as long as its sections");
     return CARAG_OK;
 }
 
-static carag_status read_header(reading *job, carag_fault *out_fault)
+static carag_status read_header(carag_reading *job, carag_fault *out_fault)
 {
     unsigned char bytes[sizeof(carag_header)];
     struct stat stat;
@@ -149,12 +130,12 @@ static carag_status read_header(reading *job, carag_fault *out_fault)
     if (fstat(job->file, &stat) != 0)
         return carag_io_failed(out_fault, "", "cannot look at the file");
     if (!S_ISREG(stat.st_mode))
-        return corrupt(out_fault, "", "this is no regular file");
+        return carag_corrupt(out_fault, "", "this is no regular file");
     job->length = (uint64_t)stat.st_size;
     const ssize_t got = read_all(job->file, bytes, sizeof bytes);
     if (got < 0)
         return carag_io_failed(out_fault, "header", "cannot read");
-    const carag_status status = parse_header(job, bytes, (size_t)got, out_fault);
+    const carag_status status = carag_parse_header(job, bytes, (size_t)got, out_fault);
     if (status == CARAG_OK)
         complete_header(&job->header);
     return status;
@@ -163,7 +144,7 @@ static carag_status read_header(reading *job, carag_fault *out_fault)
 /* ---------------------------------------------------------------- reading all */
 
 /* A catalog for the classes of the file to be read into; version 1 has none. */
-static carag_status room_for_classes(const carag_header *header, carag_view *view)
+carag_status carag_room_for_classes(const carag_header *header, carag_view *view)
 {
     if (header->version == 1)
         return CARAG_OK;
@@ -172,7 +153,7 @@ static carag_status room_for_classes(const carag_header *header, carag_view *vie
 }
 
 /* Cells for those of the file to be read into, where it has any; of a mapped file, all but what stays there. */
-static carag_status room_for_cells(const carag_header *header, carag_view *view, bool is_mapped)
+carag_status carag_room_for_cells(const carag_header *header, carag_view *view, bool is_mapped)
 {
     if (header->cells == 0)
         return CARAG_OK;
@@ -184,15 +165,16 @@ static carag_status room_for_cells(const carag_header *header, carag_view *view,
     return CARAG_OK;
 }
 
-static carag_status read_part(const reading *job, const char *where, void *data, size_t size, carag_fault *out_fault)
+static carag_status read_part(const carag_reading *job, const char *where, void *data, size_t size,
+                              carag_fault *out_fault)
 {
     const ssize_t got = read_all(job->file, data, size);
     if (got < 0)
         return carag_io_failed(out_fault, where, "cannot read");
-    return (size_t)got == size ? CARAG_OK : corrupt(out_fault, where, "the file ends too early");
+    return (size_t)got == size ? CARAG_OK : carag_corrupt(out_fault, where, "the file ends too early");
 }
 
-static carag_status read_sections(const reading *job, const carag_view *view, carag_fault *out_fault)
+static carag_status read_sections(const carag_reading *job, const carag_view *view, carag_fault *out_fault)
 {
     if (lseek(job->file, job->format->header_size, SEEK_SET) < 0)
         return carag_io_failed(out_fault, "header", "cannot read");
@@ -208,9 +190,9 @@ static carag_status read_sections(const reading *job, const carag_view *view, ca
         if (status != CARAG_OK)
             return status;
         if (carag_crc(&job->tables, 0, data, size) != job->header.sections[s].crc)
-            return corrupt(out_fault, name, "the checksum does not match");
-        if (!are_zero(padding, carag_aligned(size) - size))
-            return corrupt(out_fault, name, "a byte between sections is not zero");
+            return carag_corrupt(out_fault, name, "the checksum does not match");
+        if (!carag_are_zero(padding, carag_aligned(size) - size))
+            return carag_corrupt(out_fault, name, "a byte between sections is not zero");
     }
     return CARAG_OK;
 }
@@ -223,8 +205,8 @@ static bool is_about_unit(const float *vector, size_t dim)
     return fabs(squares - 1.0) < 0.01; /* false for NaN and infinity; check.c will measure */
 }
 
-/* What version 1 did not hold: the rest of the terms, and codes of both kinds. The public minutes were read to where the
- * terms go, and are spread out from the last. */
+/* What version 1 did not hold: the rest of the terms, and codes of both kinds. The public minutes were read to where
+ * the terms go, and are spread out from the last. */
 static carag_status derive(const carag_index *index, carag_view *view, uint32_t rows, carag_fault *out_fault)
 {
     const size_t dim = index->params.dim;
@@ -242,7 +224,7 @@ static carag_status derive(const carag_index *index, carag_view *view, uint32_t 
         if (is_about_unit(unit, dim))
             carag_keep_vector(index, view, row, unit);
         else
-            status = corrupt(out_fault, "vectors", "a vector is not of unit length");
+            status = carag_corrupt(out_fault, "vectors", "a vector is not of unit length");
     }
     carag_release_aligned(unit);
     if (status == CARAG_OK && rows > 0 && carag_bits_encode(index, view, 0, rows, 1) != CARAG_OK)
@@ -250,13 +232,13 @@ static carag_status derive(const carag_index *index, carag_view *view, uint32_t 
     return status;
 }
 
-static carag_status read_view(const reading *job, const carag_index *index, carag_view **out_view,
+static carag_status read_view(const carag_reading *job, const carag_index *index, carag_view **out_view,
                               carag_fault *out_fault)
 {
     const carag_header *header = &job->header;
     *out_view = carag_view_new(index, (uint32_t)header->rows, (uint32_t)header->upper_slots);
-    if (!*out_view || room_for_classes(header, *out_view) != CARAG_OK ||
-        room_for_cells(header, *out_view, false) != CARAG_OK)
+    if (!*out_view || carag_room_for_classes(header, *out_view) != CARAG_OK ||
+        carag_room_for_cells(header, *out_view, false) != CARAG_OK)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     carag_status status = read_sections(job, *out_view, out_fault);
     (*out_view)->bits.centred = header->centred;
@@ -266,165 +248,6 @@ static carag_status read_view(const reading *job, const carag_index *index, cara
         carag_cells_new(&(*out_view)->codes, (uint32_t)header->rows, 1, &(*out_view)->cells) != CARAG_OK)
         status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     return status;
-}
-
-/* ---------------------------------------------------------------- mapping */
-
-/* Of a section that the version has. */
-static const carag_section *entry_of(const reading *job, int section)
-{
-    uint32_t s = 0;
-    while (job->format->sections[s] != section)
-        s++;
-    return &job->header.sections[s];
-}
-
-/* Copy a section, unless `to` is NULL, and compare its checksum: of the copy, which nobody else can change. */
-static carag_status take_section(const reading *job, const carag_index *index, int section, void *to,
-                                 carag_fault *out_fault)
-{
-    const carag_section *entry = entry_of(job, section);
-    const unsigned char *from = index->mapping + entry->offset;
-    const unsigned char *taken = to ? to : from;
-    uint32_t crc = 0;
-    for (size_t done = 0, size; done < entry->size; done += size) {
-        size = entry->size - done < COPIED_AT_A_TIME ? entry->size - done : COPIED_AT_A_TIME;
-        if (to)
-            memcpy((unsigned char *)to + done, from + done, size);
-        crc = carag_crc(&job->tables, crc, taken + done, size);
-    }
-    if (crc != entry->crc)
-        return corrupt(out_fault, carag_section_names[section], "the checksum does not match");
-    return CARAG_OK;
-}
-
-static void point_into_file(const reading *job, const carag_index *index, carag_view *view)
-{
-    unsigned char *at[SECTIONS] = {NULL};
-    for (uint32_t s = 0; s < job->format->section_count; s++)
-        at[job->format->sections[s]] = index->mapping + job->header.sections[s].offset;
-    view->vectors = index->vector_bytes ? at[VECTORS] : NULL;
-    view->keys = (int64_t *)at[KEYS];
-    view->codes.bytes = at[CODES];
-    view->codes.scales = (float *)at[SCALES];
-    view->codes.errors = (float *)at[ERRORS];
-    view->bits.codes = (uint64_t *)at[BITS];
-    view->bits.factors = (carag_bits_factor *)at[FACTORS];
-    view->bits.centre = (float *)at[CENTRE];
-    view->graph.links = (_Atomic(uint32_t) *)at[LINKS];
-    view->graph.parents = (uint32_t *)at[PARENTS];
-    view->graph.upper_links = (_Atomic(uint32_t) *)at[UPPER_LINKS];
-    view->graph.upper_parents = (uint32_t *)at[UPPER_PARENTS];
-    if (view->cells) {
-        view->cells->centres = at[CENTRES];
-        view->cells->members = (uint32_t *)at[MEMBERS];
-    }
-}
-
-static carag_status open_mapping(const reading *job, carag_index *index, carag_fault *out_fault)
-{
-    index->sums = carag_allocate(SECTIONS, sizeof *index->sums);
-    if (!index->sums || job->length > SIZE_MAX)
-        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    void *mapping = mmap(NULL, (size_t)job->length, PROT_READ, MAP_PRIVATE, job->file, 0);
-    if (mapping == MAP_FAILED)
-        return carag_io_failed(out_fault, "", "cannot map the file");
-    index->mapping = mapping;
-    index->mapping_size = (size_t)job->length;
-    for (uint32_t s = 0; s < job->format->section_count; s++)
-        index->sums[job->format->sections[s]] = job->header.sections[s].crc;
-    return CARAG_OK;
-}
-
-static carag_status map_view(const reading *job, carag_index *index, carag_view **out_view, carag_fault *out_fault)
-{
-    const uint32_t rows = (uint32_t)job->header.rows;
-    carag_status status = open_mapping(job, index, out_fault);
-    if (status != CARAG_OK)
-        return status;
-    carag_view *view = carag_view_share(atomic_load(&index->view));
-    if (!view)
-        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    *out_view = view;
-    if (room_for_cells(&job->header, view, true) != CARAG_OK)
-        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    point_into_file(job, index, view);
-    view->capacity = rows;
-    view->graph.upper_capacity = (uint32_t)job->header.upper_slots;
-    view->words = carag_allocate_aligned(rows, sizeof *view->words);
-    view->terms = carag_allocate_aligned(rows, sizeof *view->terms);
-    view->graph.levels = carag_allocate_aligned(rows, 1);
-    view->graph.upper_first = carag_allocate_aligned(rows, sizeof *view->graph.upper_first);
-    if (!view->words || !view->terms || !view->graph.levels || !view->graph.upper_first ||
-        room_for_classes(&job->header, view) != CARAG_OK)
-        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    const struct {
-        int section;
-        void *to;
-    } taken[] = {{WORDS, (void *)view->words}, {CLASSES, view->catalog->classes}, {TERMS, view->catalog->terms},
-                 {LEVELS, view->graph.levels}, {KEYS, NULL}, {CENTRE, NULL}};
-    for (size_t i = 0; status == CARAG_OK && i < sizeof taken / sizeof *taken; i++)
-        status = take_section(job, index, taken[i].section, taken[i].to, out_fault);
-    if (status == CARAG_OK && view->cells)
-        status = take_section(job, index, CELLS, view->cells->cells, out_fault);
-    view->bits.centred = job->header.centred;
-    if (status == CARAG_OK && !carag_centre_is_sound(&view->bits, rows))
-        status = corrupt(out_fault, "centre", "it is no mean of unit vectors");
-    return status;
-}
-
-/* Everything that mapping left out, against the checksums of when the file was opened. */
-static carag_status verify_mapping(const carag_index *index, carag_fault *out_fault)
-{
-    reading job = {.length = index->mapping_size};
-    carag_crc_tables_init(&job.tables);
-    carag_status status = parse_header(&job, index->mapping, index->mapping_size, out_fault);
-    if (status == CARAG_OK)
-        status = verify_layout(&job, index, out_fault);
-    for (uint32_t s = 0; status == CARAG_OK && s < job.format->section_count; s++) {
-        const carag_section *section = &job.header.sections[s];
-        const char *name = carag_section_names[job.format->sections[s]];
-        const unsigned char *data = index->mapping + section->offset;
-        if (section->crc != index->sums[job.format->sections[s]])
-            status = corrupt(out_fault, name, "the file was changed after it was opened");
-        else if (section->crc != carag_crc(&job.tables, 0, data, section->size))
-            status = corrupt(out_fault, name, "the checksum does not match");
-        else if (!are_zero(data + section->size, carag_aligned(section->size) - section->size))
-            status = corrupt(out_fault, name, "a byte between sections is not zero");
-    }
-    return status;
-}
-
-/* The writer's. */
-static carag_status verify(carag_index *index, carag_fault *out_fault)
-{
-    const carag_view *view = atomic_load(&index->view);
-    carag_status status = CARAG_OK;
-    if (carag_is_in_file(index, view->keys))
-        status = verify_mapping(index, out_fault);
-    if (status == CARAG_OK)
-        status = carag_map_ready(index, out_fault);
-    if (status != CARAG_OK)
-        return status;
-    pthread_rwlock_rdlock(&index->map_lock);
-    const uint32_t broken = carag_check_view(index, view, out_fault);
-    pthread_rwlock_unlock(&index->map_lock);
-    return broken ? CARAG_CORRUPT : CARAG_OK;
-}
-
-carag_status carag_index_verify(carag_index *index, carag_fault *out_fault)
-{
-    pthread_mutex_lock(&index->writer);
-    const carag_status status = verify(index, out_fault);
-    pthread_mutex_unlock(&index->writer);
-    return status;
-}
-
-/* Before the arrays of a mapped index are copied, or a graph is built on them: what was trusted to nobody must be sound
- * now. The writer's; nothing to do where the arrays are in memory. */
-carag_status carag_file_settle(carag_index *index, carag_fault *out_fault)
-{
-    return carag_is_in_file(index, atomic_load(&index->view)->keys) ? verify(index, out_fault) : CARAG_OK;
 }
 
 /* ---------------------------------------------------------------- loading */
@@ -440,9 +263,9 @@ static carag_status number_slots(const carag_header *header, carag_graph *graph,
         top = graph->levels[row] > top ? graph->levels[row] : top;
     }
     if (top > CARAG_MAX_LEVEL || slots != header->upper_slots)
-        return corrupt(out_fault, "levels", "the levels do not add up to the header's upper slots");
+        return carag_corrupt(out_fault, "levels", "the levels do not add up to the header's upper slots");
     if (top != header->max_level || (header->rows > 0 && graph->levels[header->entry_point] != top))
-        return corrupt(out_fault, "levels", "the entry point is not on the top layer");
+        return carag_corrupt(out_fault, "levels", "the entry point is not on the top layer");
     graph->upper_count = (uint32_t)slots;
     atomic_init(&graph->entry_point, header->entry_point);
     return CARAG_OK;
@@ -458,7 +281,8 @@ static carag_status make_catalog(const carag_header *header, carag_view *view, c
     else
         view->catalog = carag_catalog_new(view->words, view->terms, rows, rows, 0, 0);
     if (status == CARAG_CORRUPT)
-        return corrupt(out_fault, "classes", "a row's class is not that of its word, or not where it first occurs");
+        return carag_corrupt(out_fault, "classes",
+                             "a row's class is not that of its word, or not where it first occurs");
     if (status != CARAG_OK || !view->catalog)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     uint64_t live = 0;
@@ -466,21 +290,21 @@ static carag_status make_catalog(const carag_header *header, carag_view *view, c
     for (uint32_t class = 0; class < count; class ++) {
         live += atomic_load_explicit(&view->catalog->live[class], memory_order_relaxed);
         if (!carag_word_is_storable(atomic_load_explicit(&view->catalog->words[class], memory_order_relaxed), true))
-            return corrupt(out_fault, "words", "a word has a schema version that this library does not know");
+            return carag_corrupt(out_fault, "words", "a word has a schema version that this library does not know");
     }
     if (live != header->live)
-        return corrupt(out_fault, "words", "not as many live rows as the header counts");
+        return carag_corrupt(out_fault, "words", "not as many live rows as the header counts");
     return CARAG_OK;
 }
 
-static carag_status adopt(const reading *job, carag_index *index, carag_view *view, carag_fault *out_fault)
+static carag_status adopt(const carag_reading *job, carag_index *index, carag_view *view, carag_fault *out_fault)
 {
     const carag_header *header = &job->header;
     carag_status status = number_slots(header, &view->graph, out_fault);
     if (status == CARAG_OK)
         status = make_catalog(header, view, out_fault);
     if (status == CARAG_OK && view->cells && !carag_cells_are_sound(view->cells))
-        status = corrupt(out_fault, "cells", "a number is out of its range, or the cells do not list their rows");
+        status = carag_corrupt(out_fault, "cells", "a number is out of its range, or the cells do not list their rows");
     if (status != CARAG_OK) {
         carag_view_free(index, view, atomic_load(&index->view));
         return status;
@@ -495,7 +319,7 @@ static carag_status adopt(const reading *job, carag_index *index, carag_view *vi
     atomic_init(&index->map_waits, header->rows > 0);
     carag_publish(index, view);
     if (!index->mapping) {
-        status = verify(index, out_fault);
+        status = carag_verify_all(index, out_fault);
         if (status != CARAG_OK)
             return status;
     }
@@ -503,7 +327,7 @@ static carag_status adopt(const reading *job, carag_index *index, carag_view *vi
     return CARAG_OK;
 }
 
-static carag_status load(reading *job, bool map, carag_index **out_index, carag_fault *out_fault)
+static carag_status load(carag_reading *job, bool map, carag_index **out_index, carag_fault *out_fault)
 {
     carag_status status = read_header(job, out_fault);
     if (status != CARAG_OK)
@@ -512,14 +336,14 @@ static carag_status load(reading *job, bool map, carag_index **out_index, carag_
     const carag_params params = {header->dim, header->M, header->ef_construction, header->seed,
                                  (carag_dtype)header->dtype};
     if (carag_params_verify(&params, NULL) != CARAG_OK || (header->version == 1 && header->dtype != CARAG_FLOAT32))
-        return corrupt(out_fault, "header", "dim, M, ef_construction or dtype is out of range");
+        return carag_corrupt(out_fault, "header", "dim, M, ef_construction or dtype is out of range");
     status = carag_index_new(&params, out_index, out_fault);
     if (status == CARAG_OK)
-        status = verify_layout(job, *out_index, out_fault);
+        status = carag_verify_layout(job, *out_index, out_fault);
     if (status != CARAG_OK)
         return status;
     carag_view *view = NULL;
-    status = map && header->version > 1 ? map_view(job, *out_index, &view, out_fault)
+    status = map && header->version > 1 ? carag_map_view(job, *out_index, &view, out_fault)
                                         : read_view(job, *out_index, &view, out_fault);
     if (status != CARAG_OK) {
         carag_view_free(*out_index, view, atomic_load(&(*out_index)->view));
@@ -531,7 +355,7 @@ static carag_status load(reading *job, bool map, carag_index **out_index, carag_
 carag_status carag_index_load(const char *path, int map, carag_index **out_index, carag_fault *out_fault)
 {
     carag_index *index = NULL;
-    reading job = {.file = open(path, O_RDONLY | O_CLOEXEC)};
+    carag_reading job = {.file = open(path, O_RDONLY | O_CLOEXEC)};
     if (job.file < 0)
         return carag_io_failed(out_fault, "", "cannot open");
     const carag_status status = load(&job, map != 0, &index, out_fault);

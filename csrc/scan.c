@@ -9,8 +9,8 @@
  * reads about a quarter of what a plain scan reads and returns the same bits. Where most rows would be kept anyway
  * (few admissible, or all wanted) step 1 is left out.
  *
- * Nothing of an inadmissible row is read but its word, and its terms; codes and scores depend on their own row alone. So
- * the answer is a function of the admissible rows: this is the certified plan, too.
+ * Nothing of an inadmissible row is read but its word, and its terms; codes and scores depend on their own row alone.
+ * So the answer is a function of the admissible rows: this is the certified plan, too.
  */
 #include "carag_internal.h"
 

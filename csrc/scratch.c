@@ -1,7 +1,7 @@
 /* scratch.c - working memory of searches and insertions, kept between calls.
  *
- * A search of a few microseconds must not allocate and clear a bitset of a million rows: what a call used is put into one
- * of a few slots of the index and taken from there by the next, by atomic exchange, so any number of threads share
+ * A search of a few microseconds must not allocate and clear a bitset of a million rows: what a call used is put into
+ * one of a few slots of the index and taken from there by the next, by atomic exchange, so any number of threads share
  * them without waiting; when all slots are full or empty, memory is released or allocated.
  */
 #include "carag_internal.h"
@@ -70,11 +70,11 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     scratch->query.planes = carag_allocate_aligned(CARAG_QUERY_PLANES * view->bits.words, sizeof(uint64_t));
     scratch->query.values = carag_allocate_aligned(width, 1);
     const carag_query *query = &scratch->query;
-    if (!scratch->visited.bits || !scratch->visited.touched || !scratch->crossed.bits ||
-        !scratch->crossed.touched || !scratch->bridges || !scratch->pool || !scratch->expanded ||
-        !scratch->found.items || !scratch->kept || !scratch->numbers || !scratch->dots || !scratch->scores ||
-        !scratch->vector || !scratch->classes || !scratch->cells || !scratch->uppers || !query->unit || !query->codes || !query->rotated ||
-        !query->planes || !query->values) {
+    if (!scratch->visited.bits || !scratch->visited.touched || !scratch->crossed.bits || !scratch->crossed.touched ||
+        !scratch->bridges || !scratch->pool || !scratch->expanded || !scratch->found.items || !scratch->kept ||
+        !scratch->numbers || !scratch->dots || !scratch->scores || !scratch->vector || !scratch->classes ||
+        !scratch->cells || !scratch->uppers || !query->unit || !query->codes || !query->rotated || !query->planes ||
+        !query->values) {
         carag_scratch_free(scratch);
         return NULL;
     }

@@ -6,15 +6,15 @@
  * lowest eight-bit score among those, so it rises as better rows are found, and how many rows survive follows the data:
  * no number of candidates is tuned to a collection.
  *
- * Not exact, by three margins: a true neighbour is lost when its estimate errs by more than CONFIDENCE deviations beyond
- * its own margin over the floor, when eight-bit rounding moves it more than SPARE ranks, or when it lies further from the
- * centre of its cell, in the direction of the query, than the cells' reach. bench/ann measures what that
+ * Not exact, by three margins: a true neighbour is lost when its estimate errs by more than CONFIDENCE deviations
+ * beyond its own margin over the floor, when eight-bit rounding moves it more than SPARE ranks, or when it lies further
+ * from the centre of its cell, in the direction of the query, than the cells' reach. bench/ann measures what that
  * costs: recall stays above 0.99 in every cell.
  *
- * In which order. With few admissible rows, class by class: no other row is looked at. With many, cell by cell (cells.c),
- * those first whose rows may be nearest, until none is left that may hold a row above the floor; members that are not
- * admissible cost a word test. The first cells are a trial: when the rows near the query are mostly closed it goes on class by
- * class; and a policy that admits few rows, but those near the query, goes by cells, too.
+ * In which order. With few admissible rows, class by class: no other row is looked at. With many, cell by cell
+ * (cells.c), those first whose rows may be nearest, until none is left that may hold a row above the floor; members
+ * that are not admissible cost a word test. The first cells are a trial: when the rows near the query are mostly closed
+ * it goes on class by class; and a policy that admits few rows, but those near the query, goes by cells, too.
  *
  * What is read, and what comes through, follows from counts and integer sums that are the same on every kernel, so the
  * answer does not depend on the machine.
@@ -180,8 +180,8 @@ static size_t admit_members(const sketch *job, uint32_t at, size_t count, uint32
     return admit(job, out_rows, count, out_rows);
 }
 
-/* Cell after cell, until none is left that may hold a row above the floor. Returns false, and what was found is void, when
- * less than `least_rate` of the first PROBED members are open. */
+/* Cell after cell, until none is left that may hold a row above the floor. Returns false, and what was found is void,
+ * when less than `least_rate` of the first PROBED members are open. */
 static bool scan_by_cells(const sketch *job, double least_rate)
 {
     const carag_cells *cells = job->reader->view->cells;
@@ -225,8 +225,8 @@ static bool scan_by_cells(const sketch *job, double least_rate)
     return goes_on;
 }
 
-/* Whether cells are worth their order: many rows are admissible, or, which a probe will show, many near the query. Decided
- * by counts alone, so that a scan is the same on every machine. */
+/* Whether cells are worth their order: many rows are admissible, or, which a probe will show, many near the query.
+ * Decided by counts alone, so that a scan is the same on every machine. */
 carag_order carag_scan_order(const carag_view *view, const carag_selection *selection)
 {
     if (!view->cells || selection->labelled > CELLS_CLOSED * selection->admissible ||

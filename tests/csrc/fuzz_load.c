@@ -1,11 +1,12 @@
 /* fuzz_load.c - the loader, and the searches behind it, fed with anything.
  *
- * Hazard: a count or an id from the file that indexes memory. Checksums would keep a fuzzer out, so LLVMFuzzerCustomMutator
- * knows the format: it alters numbers where they stand, lays a file out anew for counts it made up, and puts the checksums
- * right. What is left to stop a bad file are the checks of counts, sizes, classes, levels, links and parents.
+ * Hazard: a count or an id from the file that indexes memory. Checksums would keep a fuzzer out, so
+ * LLVMFuzzerCustomMutator knows the format: it alters numbers where they stand, lays a file out anew for counts it made
+ * up, and puts the checksums right. What is left to stop a bad file are the checks of counts, sizes, classes, levels,
+ * links and parents.
  *
- * A file that loads must be sound, and answer. One that is only mapped may hold any graph, codes and vectors: it must answer
- * with rows that are admissible, no row twice, and be refused by whoever would build on it, unless it is sound.
+ * A file that loads must be sound, and answer. One that is only mapped may hold any graph, codes and vectors: it must
+ * answer with rows that are admissible, no row twice, and be refused by whoever would build on it, unless it is sound.
  *
  * With libFuzzer:   clang -fsanitize=fuzzer,address ... fuzz_load.c
  * With gcc alone:   replay.c runs the committed corpus, and seeded mutations of it, through the same two functions.

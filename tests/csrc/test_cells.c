@@ -1,5 +1,5 @@
-/* test_cells.c - cells hold every row once, whatever threads and kernels made them; a scan in their order answers as one
- * in the order of classes does, reads what is near, and sees relabels and rows that are in no cell.
+/* test_cells.c - cells hold every row once, whatever threads and kernels made them; a scan in their order answers as
+ * one in the order of classes does, reads what is near, and sees relabels and rows that are in no cell.
  *
  * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), or indexes would have to be large.
  */
@@ -53,9 +53,11 @@ static void rows_are_with_the_nearest_centre(carag_index *index)
                 double gap = 0.0;
                 for (size_t j = 0; j < DIM; j++) {
                     const size_t row = cells->members[at];
-                    const double x = (double)view->codes.scales[row] * (view->codes.bytes[row * cells->stride + j] - 128.0);
-                    const double y = (double)cells->cells[other].scale * (cells->centres[other * cells->stride + j] - 128.0);
-                    gap += (x - y) * (x - y);
+                    const double x = view->codes.bytes[row * cells->stride + j] - 128.0;
+                    const double y = cells->centres[other * cells->stride + j] - 128.0;
+                    const double off =
+                        (double)view->codes.scales[row] * x - (double)cells->cells[other].scale * y;
+                    gap += off * off;
                 }
                 best = gap < best ? gap : best;
                 own = other == c ? gap : own;
@@ -114,8 +116,8 @@ static void the_order_of_a_scan_does_not_show(const float *vectors)
     carag_index_free(index);
 }
 
-/* The tuned reach looks at a part of the rows, and finds nearly all it should; a policy that closes the query's own group
- * makes it look on. */
+/* The tuned reach looks at a part of the rows, and finds nearly all it should; a policy that closes the query's own
+ * group makes it look on. */
 static void a_scan_stops_where_nothing_nearer_is_left(const float *vectors)
 {
     carag_index *index = built(vectors, N, 2);
@@ -158,8 +160,8 @@ static void relabelled_rows_are_seen_at_once(const float *vectors)
     carag_index_free(index);
 }
 
-/* Rows added one by one are found before they are in a cell, join the nearest when there are many, and make centres anew
- * when they have doubled. */
+/* Rows added one by one are found before they are in a cell, join the nearest when there are many, and make centres
+ * anew when they have doubled. */
 static void added_rows_are_found_and_join(const float *vectors)
 {
     const size_t begun = N / 3;
