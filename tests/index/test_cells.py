@@ -1,0 +1,109 @@
+"""Scans that go by cells: complete, admissible, the same from memory and from a file, whatever the file says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from carag.errors import CorruptFile
+from carag.index import Index
+from carag.policy import Mask, Policy, policy_word
+
+ROWS, DIM = 10_000, 24
+OPEN = 1 << 3
+"""Set on nine rows in ten."""
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    """Rows around two hundred directions, a thousand companies and two instants; and queries of the same kind."""
+    rng = np.random.default_rng(8)
+    centres = rng.standard_normal((200, DIM))
+    groups = rng.integers(0, 200, ROWS + 50)
+    vectors = (centres[groups] + 0.4 * rng.standard_normal((ROWS + 50, DIM))).astype(np.float32)
+    bits = np.where(rng.random(ROWS) < 0.9, OPEN, 0) | (groups[:ROWS] % 2)
+    index = Index(DIM, M=8, ef_construction=40)
+    entities = rng.integers(0, 1_000, ROWS)
+    index.add(vectors[:ROWS], policy_word(bits), public_at=groups[:ROWS] // 50, entities=entities)
+    return index, vectors[ROWS:], bits, entities, groups[:ROWS] // 50
+
+
+@pytest.fixture
+def saved(grouped, tmp_path):
+    """The same index in a file."""
+    grouped[0].save(tmp_path / "index")
+    return tmp_path / "index"
+
+
+def test_a_scan_looks_at_a_part_and_finds_nearly_all(grouped):
+    """Fewer estimates than admissible rows, recall 0.99 or more."""
+    index, queries, *_ = grouped
+    found, exact = (index.search(queries, 10, Mask(OPEN), as_of=9, plan=plan) for plan in ("scan", "exact"))
+    assert found.stats.estimates.mean() < 0.7 * found.stats.admissible
+    assert (found.similarities >= exact.similarities[:, -1:]).mean() >= 0.99
+
+
+def test_terms_are_tested_inside_the_cells(grouped):
+    """Instants and deny lists hold for what a scan by cells finds, and nothing is lost to them."""
+    index, queries, bits, entities, public_at = grouped
+    policy = Policy(Mask(OPEN), deny_entities=range(0, 1_000, 5))
+    result = index.search(queries, 10, policy, as_of=2, plan="scan")
+    rows = result.keys[result.keys >= 0]
+    assert (bits[rows] & OPEN).all()
+    assert (public_at[rows] <= 2).all()
+    assert (entities[rows] % 5 != 0).all()
+    exact = index.search(queries, 10, policy, as_of=2, plan="exact")
+    assert (result.similarities >= exact.similarities[:, -1:]).mean() >= 0.99
+
+
+def test_a_policy_of_the_query_s_neighbourhood_reads_little(grouped):
+    """Rows admissible near the query only: the first cells hold them, and the rest are left alone."""
+    index, queries, *_ = grouped
+    near = index.search(queries, 10, Mask(OPEN | 1), as_of=9, plan="scan")
+    assert near.stats.estimates.min() < 0.3 * near.stats.admissible
+
+
+@pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+def test_cells_are_kept_in_the_file(grouped, saved, tmp_path, mmap):
+    """A loaded index has the same cells: the same answers, the same work, the same bytes."""
+    index, queries, *_ = grouped
+    loaded = Index.load(saved, mmap=mmap)
+    loaded.verify()
+    assert () == loaded.check()
+    ours, theirs = (each.search(queries, 10, Mask(OPEN), as_of=9, plan="scan") for each in (index, loaded))
+    assert ours.keys.tobytes() == theirs.keys.tobytes()
+    assert ours.stats.estimates.tolist() == theirs.stats.estimates.tolist()
+    loaded.save(tmp_path / "again")
+    assert saved.read_bytes() == (tmp_path / "again").read_bytes()
+
+
+def test_forged_members_admit_nothing_and_repeat_nothing(grouped, saved):
+    """A mapped file whose cells name rows that do not exist, or one row again and again, can cost recall, no more."""
+    _, queries, bits, *_ = grouped
+    forged = bytearray(saved.read_bytes())
+    entry = forged.find(b"members\0")
+    at = int.from_bytes(forged[entry + 8 : entry + 16], "little")
+    rng = np.random.default_rng(0)
+    members = rng.choice(np.array([0, 1, 2, ROWS, 2**32 - 1], dtype=np.uint32), ROWS)
+    forged[at : at + 4 * ROWS] = members.tobytes()
+    saved.write_bytes(forged)
+    mapped = Index.load(saved, mmap=True)
+    result = mapped.search(queries, 10, Mask(OPEN), as_of=9, plan="scan")
+    assert (result.counts == 10).all()
+    assert all(len(set(row)) == 10 for row in result.keys.tolist())
+    assert (bits[result.keys] & OPEN).all()
+    with pytest.raises(CorruptFile, match="members"):
+        mapped.verify()
+    with pytest.raises(CorruptFile, match="members"):
+        Index.load(saved)
+
+
+def test_same_rows_same_cells(tmp_path):
+    """For any number of threads, byte for byte."""
+    rng = np.random.default_rng(1)
+    vectors, words = rng.standard_normal((4_500, 9)), policy_word(rng.integers(0, 4, 4_500))
+    for threads in (1, 3):
+        index = Index(9, M=4, ef_construction=20)
+        index.add(vectors, words, threads=threads)
+        index.save(tmp_path / str(threads))
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "3").read_bytes()
