@@ -3,7 +3,7 @@
  * In a few milliseconds, when an index is built or loaded: a row by its one-bit code, by its eight-bit code in row
  * order and out of order, by its vector; what a query costs to sketch; and whole graph searches at two widths.
  *
- * Besides, at a build: the width of the pool at which the graph reaches TARGET recall, and hardly a query falls short,
+ * Besides, at a build: the width of the pool at which the graph finds what it should, and hardly a query falls short,
  * for queries like the rows (rows moved off themselves); and the reach of cells, likewise. They depend on rows and seed
  * alone, and are kept in the file.
  */
@@ -26,14 +26,21 @@
 #define LEAST_REACH 0.2F
 #define MOST_REACH 1.0F
 #define REACH_STEP 0.025F
-#define TARGET 0.995
-#define MOST_POOR 1      /* sampled queries that may find less than nine tenths of what they should */
 #define OFFSET 1.0F      /* length of the noise added to a row that serves as a query of the graph */
 #define SKETCH_ROWS 8192 /* enough to see how many rows survive a sketch */
 #define SKETCH_QUERIES 16
 
 static const uint32_t ladder[] = {32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024};
 #define RUNGS (sizeof ladder / sizeof *ladder)
+
+/* What a search must find of what sampled queries should; `poor` ones find less than nine tenths of it. */
+typedef struct goal {
+    double recall;
+    int most_poor;
+} goal;
+
+static const goal near_goal = {0.995, 1};
+static const goal far_goal = {0.99, 4}; /* of queries between rows, which are harder than any that was asked */
 
 static double now(void)
 {
@@ -52,6 +59,7 @@ typedef struct measurement {
     carag_costs *costs;
     uint64_t draws;
     float offset; /* length of the noise added to a row that serves as a query */
+    bool between; /* queries lie between two rows instead */
     int repeats;
     int queries;
     size_t sample_rows;
@@ -88,7 +96,7 @@ static void touch_pages(measurement *job, size_t count)
     }
 }
 
-/* A query near a random row: so much noise away from it, in a direction that hashes decide. */
+/* A query near a random row, or between two: so much noise away, in a direction that hashes decide. */
 static uint32_t draw_query(measurement *job)
 {
     const carag_index *index = job->reader.index;
@@ -96,6 +104,11 @@ static uint32_t draw_query(measurement *job)
     carag_scratch *scratch = job->scratch;
     const uint32_t row = draw_row(job);
     carag_widen_vector(index, job->reader.view, row, scratch->vector);
+    if (job->between) {
+        carag_widen_vector(index, job->reader.view, draw_row(job), scratch->query.unit);
+        for (uint32_t i = 0; i < dim; i++)
+            scratch->vector[i] += scratch->query.unit[i];
+    }
     const float step = job->offset * sqrtf(3.0F / (float)dim);
     for (uint32_t i = 0; i < dim; i++)
         scratch->vector[i] += step * ((float)(carag_mix(++job->draws) >> 40) * 0x1p-23F - 1.0F);
@@ -330,7 +343,7 @@ static void search_cells(measurement *job, float reach)
 
 /* Whether a search finds enough over the sampled queries, and for nearly each of them: a mean can hide that one query
  * in fifty ends in the wrong cluster. A query's floor is its CARAG_SAMPLE_K-th best score. */
-static bool suffices(measurement *job, tuned_search search, float setting, const float *floors)
+static bool suffices(measurement *job, tuned_search search, float setting, const float *floors, goal wanted)
 {
     size_t hits = 0;
     int poor = 0;
@@ -344,7 +357,7 @@ static bool suffices(measurement *job, tuned_search search, float setting, const
         hits += found;
         poor += 10 * found < 9 * CARAG_SAMPLE_K;
     }
-    return (double)hits >= TARGET * (SAMPLE_QUERIES * CARAG_SAMPLE_K) && poor <= MOST_POOR;
+    return (double)hits >= wanted.recall * (SAMPLE_QUERIES * CARAG_SAMPLE_K) && poor <= wanted.most_poor;
 }
 
 /* The scores that a search must reach: what one that misses hardly anything reaches. */
@@ -364,22 +377,27 @@ static void tune_width(measurement *job)
     float floors[SAMPLE_QUERIES];
     size_t rung = 0;
     set_floors(job, search_exactly, 0.0F, floors);
-    while (rung + 1 < RUNGS && !suffices(job, search_graph, (float)ladder[rung], floors))
+    while (rung + 1 < RUNGS && !suffices(job, search_graph, (float)ladder[rung], floors, near_goal))
         rung++;
     job->costs->ef = ladder[rung];
 }
 
-/* The reach of cells. Here the rows themselves are the queries: noise would put its own row, and little else,
- * nearest. */
+/* The reach of cells. Here the queries are rows themselves, since noise would put its own row, and little else, nearest;
+ * and then points between two rows, whose nearest lie at the far edges of cells, as they do where a policy closes the
+ * query's own neighbourhood. */
 static void tune_reach(measurement *job)
 {
     float floors[SAMPLE_QUERIES];
     float reach = LEAST_REACH;
     job->offset = 0.0F;
-    set_floors(job, search_cells, MOST_REACH, floors);
-    while (reach < MOST_REACH && !suffices(job, search_cells, reach, floors))
-        reach += REACH_STEP;
+    for (int between = 0; between < 2; between++) {
+        job->between = between;
+        set_floors(job, search_cells, MOST_REACH, floors);
+        while (reach < MOST_REACH && !suffices(job, search_cells, reach, floors, between ? far_goal : near_goal))
+            reach += REACH_STEP;
+    }
     job->reader.view->cells->reach = reach + REACH_STEP; /* the sample may be a kind one */
+    job->between = false;
     count_reached(job);
     job->offset = OFFSET;
 }
