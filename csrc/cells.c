@@ -105,7 +105,7 @@ typedef struct assignment {
     float *gaps;           /* [count] squared distance to it */
     uint32_t *first_of;    /* [cells + 1] */
     uint32_t *listed;      /* [count] what is assigned, cell after cell */
-    float *means;          /* [threads * (stride + dim)] */
+    float *means;          /* [threads * stride] */
     uint32_t threads;
 } assignment;
 
