@@ -27,6 +27,8 @@
 #define FEWEST_MOVED 1024
 #define MOVED_SHARE 64 /* one row in so many may be in `moved`, or in the tail, before the catalog is made anew */
 #define COUNT_ROUNDS 64
+#define RECENT_BITS 11
+#define RECENT_CLASSES (1U << RECENT_BITS)
 
 uint32_t carag_catalog_slack(uint32_t rows)
 {
@@ -121,25 +123,37 @@ static void count_rows(carag_catalog *catalog, uint32_t class, uint32_t more)
     atomic_store_explicit(&catalog->live[class], live + more, memory_order_relaxed);
 }
 
+static size_t recent_slot(uint32_t word, carag_terms terms)
+{
+    return ((word ^ (terms.entity << 7) ^ (terms.public_at << 3)) * UINT32_C(0x9E3779B1)) >> (32 - RECENT_BITS);
+}
+
+static bool is_class(const carag_catalog *catalog, uint32_t class, uint32_t word, carag_terms terms)
+{
+    return class != CARAG_NONE && atomic_load_explicit(&catalog->words[class], memory_order_relaxed) == word &&
+           memcmp(&terms, &catalog->terms[class], sizeof terms) == 0;
+}
+
 /* Find the class of every row, in row order; false when there are more classes than room. Deleted rows have none. */
 static bool classify(carag_catalog *catalog, const _Atomic(uint32_t) *words, const carag_terms *terms, uint32_t rows)
 {
-    uint32_t last = CARAG_NONE; /* neighbours are mostly of one class */
+    uint32_t recent[RECENT_CLASSES]; /* where a class was seen last, by a hash that costs next to nothing */
+    memset(recent, 0xFF, sizeof recent); /* CARAG_NONE everywhere */
     for (uint32_t row = 0; row < rows; row++) {
         const uint32_t word = atomic_load_explicit(&words[row], memory_order_relaxed);
         catalog->classes[row] = CARAG_NONE;
         if (carag_word_is_deleted(word))
             continue;
-        if (row == 0 || last == CARAG_NONE || memcmp(&terms[row], &catalog->terms[last], sizeof *terms) != 0 ||
-            atomic_load_explicit(&catalog->words[last], memory_order_relaxed) != word) {
-            last = carag_catalog_find(catalog, word, terms[row]);
-            if (last == CARAG_NONE)
-                last = carag_catalog_add(catalog, word, terms[row]);
-            if (last == CARAG_NONE)
+        uint32_t *class = &recent[recent_slot(word, terms[row])];
+        if (!is_class(catalog, *class, word, terms[row])) {
+            *class = carag_catalog_find(catalog, word, terms[row]);
+            if (*class == CARAG_NONE)
+                *class = carag_catalog_add(catalog, word, terms[row]);
+            if (*class == CARAG_NONE)
                 return false;
         }
-        catalog->classes[row] = last;
-        count_rows(catalog, last, 1);
+        catalog->classes[row] = *class;
+        count_rows(catalog, *class, 1);
     }
     return true;
 }
