@@ -353,6 +353,7 @@ carag_status carag_refresh_catalog(carag_index *index, uint32_t classes);
 bool carag_is_direct(uint64_t admissible, size_t most);
 void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const carag_near *uppers, size_t count,
                   size_t most, carag_effort *effort);
+void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t most, carag_effort *effort);
 size_t carag_sketch_room(size_t most);
 typedef enum carag_order { CARAG_BY_CLASSES, CARAG_BY_CELLS, CARAG_BY_PROBE } carag_order;
 carag_order carag_scan_order(const carag_view *view, const carag_selection *selection);

@@ -347,9 +347,6 @@ bool carag_search_graph(const carag_reader *reader, const carag_selection *selec
     carag_visited_clear(&scratch->crossed);
     if (!within_budget)
         return false;
-    const size_t kept = scratch->found.count;
-    for (size_t i = 0; i < kept; i++)
-        scratch->kept[i] = (carag_near){INFINITY, scratch->found.items[i].node};
-    carag_rerank(reader, scratch, scratch->kept, kept, most, effort);
+    carag_rerank_found(reader, scratch, most, effort);
     return true;
 }

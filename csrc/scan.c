@@ -58,6 +58,15 @@ void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const cara
     }
 }
 
+/* Score what scratch->found holds over kept vectors, and leave the `most` best of it there. */
+void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t most, carag_effort *effort)
+{
+    const size_t count = scratch->found.count;
+    for (size_t i = 0; i < count; i++)
+        scratch->kept[i] = (carag_near){INFINITY, scratch->found.items[i].node};
+    carag_rerank(reader, scratch, scratch->kept, count, most, effort);
+}
+
 /* The k-th best lower bound: a bounded heap of them, in which row numbers only break ties. */
 static void raise_floor(carag_heap *lowers, size_t most, carag_near lower)
 {

@@ -257,8 +257,5 @@ void carag_scan_sketch(const carag_reader *reader, const carag_selection *select
         job.test_terms = false; /* the walk has tested them */
         scan_by_classes(&job);
     }
-    const size_t kept = scratch->found.count;
-    for (size_t i = 0; i < kept; i++)
-        scratch->kept[i] = (carag_near){INFINITY, scratch->found.items[i].node};
-    carag_rerank(reader, scratch, scratch->kept, kept, most, effort);
+    carag_rerank_found(reader, scratch, most, effort);
 }
