@@ -132,12 +132,24 @@ static void copy_rows(const carag_index *index, carag_view *to, const carag_view
     to->costs = from->costs;
 }
 
-static size_t upper_slots(const carag_params *params, uint32_t first, uint32_t total)
+/* How many upper slots rows first .. end - 1 take. */
+size_t carag_upper_slots(const carag_params *params, uint32_t first, uint32_t end)
 {
     size_t slots = 0;
-    for (uint32_t row = first; row < total; row++)
+    for (uint32_t row = first; row < end; row++)
         slots += carag_level_of(params->seed, row, params->M);
     return slots;
+}
+
+/* Draw the levels of rows first .. end - 1, and number their upper slots from graph->upper_count on, which stays. */
+void carag_draw_levels(const carag_params *params, carag_graph *graph, uint32_t first, uint32_t end)
+{
+    uint32_t slots = graph->upper_count;
+    for (uint32_t row = first; row < end; row++) {
+        graph->levels[row] = carag_level_of(params->seed, row, params->M);
+        graph->upper_first[row] = slots;
+        slots += graph->levels[row];
+    }
 }
 
 /* The view that the batch goes into: the present one where that has room and nothing is made anew. */
@@ -145,7 +157,7 @@ static carag_status prepare_view(addition *job)
 {
     carag_index *index = job->index;
     carag_view *present = atomic_load(&index->view);
-    const size_t slots = present->graph.upper_count + upper_slots(&index->params, job->first, job->total);
+    const size_t slots = present->graph.upper_count + carag_upper_slots(&index->params, job->first, job->total);
     if (slots > CARAG_MAX_ROWS)
         return CARAG_FULL;
     job->builds = job->rows->count >= job->first && job->rows->count >= FEWEST_TO_BUILD;
@@ -280,18 +292,6 @@ static void write_rows(void *context, size_t item, uint32_t worker)
     }
 }
 
-static void draw_levels(addition *job)
-{
-    const carag_params *params = &job->index->params;
-    carag_graph *graph = &job->view->graph;
-    uint32_t slots = graph->upper_count;
-    for (uint32_t row = job->first; row < job->total; row++) {
-        graph->levels[row] = carag_level_of(params->seed, row, params->M);
-        graph->upper_first[row] = slots;
-        slots += graph->levels[row];
-    }
-}
-
 static carag_status link_rows(addition *job)
 {
     const carag_params *params = &job->index->params;
@@ -319,7 +319,7 @@ static carag_status fill(addition *job)
     carag_view *view = job->view;
     const size_t tasks = (job->rows->count + ROWS_A_TASK - 1) / ROWS_A_TASK;
     carag_parallel(job->rows->threads, tasks, write_rows, job);
-    draw_levels(job);
+    carag_draw_levels(&index->params, &view->graph, job->first, job->total);
     carag_status status = carag_bits_encode(index, view, job->first, job->total, job->rows->threads);
     if (status == CARAG_OK && job->is_new) {
         view->catalog = carag_catalog_new(view->words, view->terms, job->total, view->capacity, 0, 0);

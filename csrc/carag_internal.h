@@ -343,6 +343,10 @@ bool carag_cells_are_sound(const carag_cells *cells);
 carag_status carag_refresh_cells(carag_index *index, uint32_t threads);
 float carag_cells_rank(const carag_cells *cells, carag_scratch *scratch);
 
+/* add.c */
+size_t carag_upper_slots(const carag_params *params, uint32_t first, uint32_t end);
+void carag_draw_levels(const carag_params *params, carag_graph *graph, uint32_t first, uint32_t end);
+
 /* change.c */
 void carag_relabel_begin(carag_index *index);
 void carag_relabel_end(carag_index *index);

@@ -65,37 +65,22 @@ static void copy_block(void *context, size_t item, uint32_t worker)
     }
 }
 
-static uint32_t upper_slots(const carag_params *params, uint32_t rows)
-{
-    uint32_t slots = 0; /* no more than the present view has, so no overflow */
-    for (uint32_t row = 0; row < rows; row++)
-        slots += carag_level_of(params->seed, row, params->M);
-    return slots;
-}
-
-static void draw_levels(const carag_params *params, carag_graph *graph, uint32_t rows)
-{
-    for (uint32_t row = 0; row < rows; row++) {
-        graph->levels[row] = carag_level_of(params->seed, row, params->M);
-        graph->upper_first[row] = graph->upper_count;
-        graph->upper_count += graph->levels[row];
-    }
-}
-
 /* ---------------------------------------------------------------- what is made anew */
 
 static carag_status build_view(consolidation *job)
 {
     carag_index *index = job->index;
     const carag_params *params = &index->params;
-    carag_view *view = carag_view_new(index, job->rows, upper_slots(params, job->rows));
+    const uint32_t slots = (uint32_t)carag_upper_slots(params, 0, job->rows); /* no more than the present view has */
+    carag_view *view = carag_view_new(index, job->rows, slots);
     job->view = view;
     if (!view)
         return CARAG_NO_MEMORY;
     atomic_init(&view->rows, job->rows);
     view->costs = job->from->costs;
     carag_parallel(job->threads, (job->rows + ROWS_A_TASK - 1) / ROWS_A_TASK, copy_block, job);
-    draw_levels(params, &view->graph, job->rows);
+    carag_draw_levels(params, &view->graph, 0, job->rows);
+    view->graph.upper_count = slots;
     view->catalog = carag_catalog_new(view->words, view->terms, job->rows, view->capacity, 0, 0);
     if (!view->catalog)
         return CARAG_NO_MEMORY;
