@@ -41,6 +41,7 @@
 
 #define CARAG_NONE UINT32_MAX
 #define CARAG_MAX_ROWS (UINT32_MAX - 64)
+#define CARAG_MAX_SLACK 16.0F
 #define CARAG_WIDEST_BEAM 16 /* a filtered search widens its beam to at most so many times ef */
 #define CARAG_SPARE_CLASSES 64 /* that may be made while a call is under way */
 #define CARAG_CLOSED_PREDICATE "every pair must test the five control bits; entities must ascend"
@@ -109,14 +110,15 @@ typedef struct carag_cells {
 } carag_cells;
 
 #define CARAG_SAMPLE_K 10    /* neighbours wanted where costs are measured */
-#define CARAG_REACHED_FOLD 8 /* many neighbours are so many times few */
+#define CARAG_MANY_FOLD 8    /* many neighbours are so many times few */
 #define CARAG_PROMISING 4    /* times what a sketch has room for: what survives of its first block */
 
-/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (costs.c). The first three
- * depend on the rows alone and are kept in the file. */
+/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (costs.c). What is not a time depends
+ * on the rows alone; all but `survivors` is kept in the file. */
 typedef struct carag_costs {
     uint32_t ef;           /* of a graph search that reaches the target recall */
-    uint32_t distances[2]; /* that a graph search at ef, and at 2 ef, computes; 0: not counted */
+    float slack;           /* likewise; 0: not tuned */
+    uint32_t distances[2]; /* that a graph search computes for few neighbours, and for many; 0: not counted */
     uint32_t sketched[2];  /* rows of a sample, and how many of them survived a sketch; 0: not counted */
     uint32_t reached[2];   /* rows that a scan by cells looks at for few neighbours, and for many */
     uint32_t scored;       /* rows that survive it, for few; 0: none of the three was counted */
@@ -127,8 +129,7 @@ typedef struct carag_costs {
     double code_in_order;  /* a row by its eight-bit code, neighbours following each other */
     double code;           /* likewise, rows at random */
     double vector;         /* a row by what is kept of its vector, at random */
-    double graph;          /* a graph search, and what each unit of ef adds */
-    double graph_per_ef;
+    double beyond;         /* what a scan by cells takes, in units of what its parts do: a number, not a time */
     double graph_distance; /* a distance of a graph search, all included */
 } carag_costs;
 
@@ -365,8 +366,18 @@ void carag_scan_exact(const carag_reader *reader, const carag_selection *selecti
                       carag_effort *effort);
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                        size_t most, carag_effort *effort);
+/* How far a graph search may go. */
+typedef struct carag_limits {
+    size_t ef;         /* width of its pool, where everything is admissible */
+    float slack;       /* times the squared distance of the last row wanted; INFINITY: until the pool is spent */
+    uint64_t budget;   /* distances */
+    double least_rate; /* of rows near the query that are admissible */
+} carag_limits;
+
+double carag_plan_cells(const carag_reader *reader, const carag_selection *selection, size_t wanted);
+carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget);
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                        size_t most, size_t ef, uint64_t budget, double least_rate, carag_effort *effort);
+                        size_t most, const carag_limits *limits, carag_effort *effort);
 
 /* hnsw_build.c, hnsw_insert.c */
 carag_status carag_hnsw_build(carag_graph *graph, const carag_codes *codes, const int64_t *keys, uint32_t rows,

@@ -22,13 +22,21 @@
 #define QUERIES_MAPPED 2
 #define BUDGET_MAPPED 128
 #define WINDOW_MAPPED ((size_t)8 << 20) /* bytes in which rows are drawn: more than a core's own cache, few pages */
+#define USUALLY_BEYOND 1.6
 #define SAMPLE_QUERIES 192
 #define LEAST_REACH 0.2F
 #define MOST_REACH 1.0F
 #define REACH_STEP 0.025F
+#define LEAST_SLACK 0.9F
+#define MOST_SLACK 2.0F
+#define SLACK_STEP 0.025F
 #define OFFSET 1.0F      /* length of the noise added to a row that serves as a query of the graph */
+#define USUAL_OFFSET 0.5F
 #define SKETCH_ROWS 8192 /* enough to see how many rows survive a sketch */
 #define SKETCH_QUERIES 16
+#define COUNTED_QUERIES 64
+
+#define HEADROOM 2 /* a pool twice as wide as most queries need costs little where searches stop by distance */
 
 static const uint32_t ladder[] = {32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024};
 #define RUNGS (sizeof ladder / sizeof *ladder)
@@ -66,6 +74,7 @@ typedef struct measurement {
     uint32_t window; /* rows out of order are drawn from so many; 0: from all */
     uint64_t budget; /* distances of a graph search that is timed */
     uint32_t touched;
+    bool is_mapped;
 } measurement;
 
 static uint32_t draw_row(measurement *job)
@@ -244,7 +253,7 @@ static void count_reached(measurement *job)
             carag_effort effort = {0};
             draw_query(job);
             carag_scan_sketch(&job->reader, &job->everything, job->scratch,
-                              many ? CARAG_REACHED_FOLD * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &effort);
+                              many ? CARAG_MANY_FOLD * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &effort);
             reached += effort.estimates;
             scored += many ? 0 : effort.distance_computations;
         }
@@ -264,29 +273,37 @@ static void set_survivors(measurement *job)
     costs->survivors = counts[1] / ((double)carag_sketch_room(CARAG_SAMPLE_K) * folds);
 }
 
-/* Distances that a graph search computes at ef and at 2 ef, on the mean: what of its cost does not depend on the
- * machine, so that whoever opens the file need only time a distance. */
-static void count_distances(measurement *job, uint32_t out_distances[2])
+static void walk_graph(measurement *job, size_t most, const carag_limits *limits, carag_effort *effort)
 {
-    const size_t ef = job->costs->ef < job->reader.rows ? job->costs->ef : job->reader.rows;
-    for (size_t width = 0; width < 2; width++) {
+    carag_search_graph(&job->reader, &job->everything, job->scratch, most, limits, effort);
+}
+
+/* Distances that a graph search computes, on the mean, for few neighbours and for many: what of its cost does not
+ * depend on the machine, so that whoever opens the file need only time a distance. */
+static void count_distances(measurement *job)
+{
+    const carag_limits limits = carag_limits_of(job->costs, UINT64_MAX);
+    job->offset = USUAL_OFFSET;
+    for (int many = 0; many < 2; many++) {
         uint64_t total = 0;
         job->draws = 0;
-        for (int q = 0; q < GRAPH_QUERIES; q++) {
+        for (int q = 0; q < COUNTED_QUERIES; q++) {
             carag_effort effort = {0};
             draw_query(job);
-            carag_search_graph(&job->reader, &job->everything, job->scratch, CARAG_SAMPLE_K, ef << width, UINT64_MAX,
-                               0.0, &effort);
+            walk_graph(job, many ? CARAG_MANY_FOLD * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &limits, &effort);
             total += effort.distance_computations;
         }
-        out_distances[width] = (uint32_t)((total + GRAPH_QUERIES - 1) / GRAPH_QUERIES);
+        job->costs->distances[many] = (uint32_t)((total + COUNTED_QUERIES - 1) / COUNTED_QUERIES);
     }
+    job->offset = OFFSET;
 }
 
 /* Nanoseconds a distance of a graph search takes, all included; least of the repeats. */
-static double measure_distance(measurement *job)
+static void measure_graph(measurement *job)
 {
-    const size_t ef = job->costs->ef < job->reader.rows ? job->costs->ef : job->reader.rows;
+    const carag_limits limits = carag_limits_of(job->costs, job->budget);
+    if (job->costs->distances[0] == 0)
+        count_distances(job);
     double best = 0.0;
     for (int repeat = 0; repeat < job->repeats; repeat++) {
         double spent = 0.0;
@@ -295,36 +312,51 @@ static double measure_distance(measurement *job)
             carag_effort effort = {0};
             draw_query(job);
             const double begin = now();
-            carag_search_graph(&job->reader, &job->everything, job->scratch, CARAG_SAMPLE_K, ef, job->budget, 0.0,
-                               &effort);
+            walk_graph(job, CARAG_SAMPLE_K, &limits, &effort);
             spent += now() - begin;
             distances += effort.distance_computations;
         }
         best = least(best, spent / (double)(distances ? distances : 1));
     }
-    return best;
+    job->costs->graph_distance = best;
 }
 
-static void measure_graph(measurement *job)
+/* What a scan by cells takes beyond its parts. Of a mapped file it would read too many pages: there, what is usual. */
+static void measure_cells(measurement *job)
 {
-    carag_costs *costs = job->costs;
-    uint32_t distances[2] = {costs->distances[0], costs->distances[1]};
-    if (distances[0] == 0)
-        count_distances(job, distances);
-    const double ef = job->costs->ef < job->reader.rows ? job->costs->ef : job->reader.rows;
-    costs->graph_distance = measure_distance(job);
-    costs->graph_per_ef = fmax(((double)distances[1] - distances[0]) * costs->graph_distance / ef, 1.0);
-    costs->graph = fmax(distances[0] * costs->graph_distance - costs->graph_per_ef * ef, 0.0);
+    job->costs->beyond = USUALLY_BEYOND;
+    if (!job->reader.view->cells || job->is_mapped)
+        return;
+    job->costs->beyond = 1.0;
+    const double parts = carag_plan_cells(&job->reader, &job->everything, CARAG_SAMPLE_K);
+    double spent = 0.0;
+    job->offset = USUAL_OFFSET;
+    for (int q = 0; q < COUNTED_QUERIES; q++) { /* each another, so that none finds its rows in the cache */
+        carag_effort effort = {0};
+        draw_query(job);
+        const double begin = now();
+        carag_scan_sketch(&job->reader, &job->everything, job->scratch, CARAG_SAMPLE_K, &effort);
+        spent += now() - begin;
+    }
+    job->offset = OFFSET;
+    job->costs->beyond = fmax(spent / COUNTED_QUERIES / parts, 1.0);
 }
 
 /* A search of everything under a setting that is being tuned. */
 typedef void (*tuned_search)(measurement *job, float setting);
 
-static void search_graph(measurement *job, float ef)
+static void search_to_width(measurement *job, float ef)
 {
     carag_effort effort = {0};
-    carag_search_graph(&job->reader, &job->everything, job->scratch, CARAG_SAMPLE_K, (size_t)ef, UINT64_MAX, 0.0,
-                       &effort);
+    walk_graph(job, CARAG_SAMPLE_K, &(carag_limits){.ef = (size_t)ef, .slack = INFINITY, .budget = UINT64_MAX}, &effort);
+}
+
+static void search_to_distance(measurement *job, float slack)
+{
+    carag_effort effort = {0};
+    job->costs->slack = slack;
+    const carag_limits limits = carag_limits_of(job->costs, UINT64_MAX);
+    walk_graph(job, CARAG_SAMPLE_K, &limits, &effort);
 }
 
 static void search_exactly(measurement *job, float setting)
@@ -371,15 +403,20 @@ static void set_floors(measurement *job, tuned_search search, float setting, flo
     }
 }
 
-/* The width of the graph's pool. */
-static void tune_width(measurement *job)
+/* The width of the graph's pool, and when to stop before it is spent. */
+static void tune_graph(measurement *job)
 {
     float floors[SAMPLE_QUERIES];
     size_t rung = 0;
+    float slack = LEAST_SLACK;
     set_floors(job, search_exactly, 0.0F, floors);
-    while (rung + 1 < RUNGS && !suffices(job, search_graph, (float)ladder[rung], floors, near_goal))
+    while (rung + 1 < RUNGS && !suffices(job, search_to_width, (float)ladder[rung], floors, near_goal))
         rung++;
-    job->costs->ef = ladder[rung];
+    job->costs->ef = HEADROOM * ladder[rung];
+    set_floors(job, search_to_width, (float)job->costs->ef, floors); /* the widest pool may fall short of the goal */
+    while (slack < MOST_SLACK && !suffices(job, search_to_distance, slack, floors, near_goal))
+        slack += SLACK_STEP;
+    job->costs->slack = slack + SLACK_STEP; /* the sample may be a kind one */
 }
 
 /* The reach of cells. Here the queries are rows themselves, since noise would put its own row, and little else, nearest;
@@ -404,10 +441,10 @@ static void tune_reach(measurement *job)
 
 static void tune(measurement *job)
 {
-    tune_width(job);
+    tune_graph(job);
     if (job->reader.view->cells)
         tune_reach(job);
-    count_distances(job, job->costs->distances);
+    count_distances(job);
     count_survivors(job, job->costs->sketched);
 }
 
@@ -421,8 +458,8 @@ void carag_costs_measure(carag_index *index, carag_view *view, bool tunes)
     if (job.reader.rows < CARAG_BLOCK)
         return;
     const uint32_t classes = atomic_load(&view->catalog->count);
-    const carag_room room = {.pool = (size_t)ladder[RUNGS - 1] * 2,
-                             .found = carag_sketch_room(CARAG_REACHED_FOLD * CARAG_SAMPLE_K) + CARAG_BLOCK,
+    const carag_room room = {.pool = (size_t)ladder[RUNGS - 1] * HEADROOM,
+                             .found = carag_sketch_room(CARAG_MANY_FOLD * CARAG_SAMPLE_K) + CARAG_BLOCK,
                              .classes = classes,
                              .cells = view->cells ? view->cells->count : 0};
     job.scratch = carag_scratch_take(index, view, &room);
@@ -435,16 +472,17 @@ void carag_costs_measure(carag_index *index, carag_view *view, bool tunes)
     job.everything.room = classes;
     job.everything.admissible = job.everything.labelled = job.reader.rows;
     job.everything.is_exact = true;
-    const bool is_mapped = index->mapping != NULL && !tunes;
+    job.is_mapped = index->mapping != NULL && !tunes;
     const size_t row_bytes = index->vector_bytes ? index->vector_bytes : view->codes.stride;
     const size_t window = WINDOW_MAPPED / row_bytes;
-    job.repeats = is_mapped ? REPEATS_MAPPED : REPEATS;
-    job.queries = is_mapped ? QUERIES_MAPPED : GRAPH_QUERIES;
-    job.window = is_mapped && window < job.reader.rows ? (uint32_t)window : 0;
-    job.sample_rows = is_mapped ? SAMPLE_ROWS_MAPPED : SAMPLE_ROWS;
-    job.budget = is_mapped ? BUDGET_MAPPED : UINT64_MAX;
+    job.repeats = job.is_mapped ? REPEATS_MAPPED : REPEATS;
+    job.queries = job.is_mapped ? QUERIES_MAPPED : GRAPH_QUERIES;
+    job.window = job.is_mapped && window < job.reader.rows ? (uint32_t)window : 0;
+    job.sample_rows = job.is_mapped ? SAMPLE_ROWS_MAPPED : SAMPLE_ROWS;
+    job.budget = job.is_mapped ? BUDGET_MAPPED : UINT64_MAX;
     const carag_costs before = view->costs;
     view->costs = (carag_costs){.ef = before.ef,
+                                .slack = before.slack,
                                 .distances = {before.distances[0], before.distances[1]},
                                 .sketched = {before.sketched[0], before.sketched[1]},
                                 .reached = {before.reached[0], before.reached[1]},
@@ -454,5 +492,6 @@ void carag_costs_measure(carag_index *index, carag_view *view, bool tunes)
     measure_kernels(&job);
     set_survivors(&job);
     measure_graph(&job);
+    measure_cells(&job);
     carag_scratch_give(index, job.scratch);
 }

@@ -186,6 +186,7 @@ static void fill_header(const carag_index *index, const carag_view *view, const 
         .entry_point = entry,
         .max_level = entry == CARAG_NONE ? 0 : view->graph.levels[entry],
         .ef = view->costs.ef,
+        .slack = view->costs.slack,
         .distances = {view->costs.distances[0], view->costs.distances[1]},
         .sketched = {view->costs.sketched[0], view->costs.sketched[1]},
         .centred = view->bits.centred,

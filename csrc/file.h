@@ -68,7 +68,8 @@ typedef struct carag_header {
     uint32_t reached[2];
     uint32_t scored;
     carag_section sections[SECTIONS];
-    uint8_t zeros[28];
+    float slack;
+    uint8_t zeros[24];
     uint32_t crc; /* of everything before */
 } carag_header;
 

@@ -14,10 +14,13 @@
  *      PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
  *      only, because the first hops, far from the query, then fix the pool for the rest of the search.
  *   3. Two hops. Once p is below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible rows are
- *      scored and kept, ef of them; a row that fails is a bridge: its own links are looked through instead, until a
+ *      scored and kept, part of ef of them; a row that fails is a bridge: its own links are looked through instead, until a
  *      hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row that fails and
  *      is not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
- *   4. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
+ *   4. Stop by distance (Al-Jazzazi et al. 2025, "Distance Adaptive Beam Search"). Once there are enough admissible rows,
+ *      nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy query ends
+ *      early, and a wide pool costs only the queries that need it. The slack is tuned with the width (costs.c).
+ *   5. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
  *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up
  *      early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
  *
@@ -35,6 +38,7 @@
 #define PRIOR_TESTS 64
 #define ENTRY_ROWS 8
 #define TWO_HOP_RATE 0.3
+#define CROSSING_PART 2    /* a hop that crosses sees so much more that this part of ef is enough */
 #define TESTS_A_DISTANCE 8 /* what a word test costs, for the budget */
 
 /* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links nobody looked at, what is no row
@@ -74,6 +78,8 @@ typedef struct graph_search {
     size_t count;   /* rows in the pool */
     size_t next;    /* every row of the pool before this one was expanded */
     size_t room;    /* for admissible rows */
+    float slack;
+    float stop;     /* nothing scored below it is kept: point 4 of the essay */
     uint64_t tests; /* words tested, and how many passed, the prior included */
     uint64_t passed;
     bool crosses;   /* point 3 of the essay is in force */
@@ -150,8 +156,8 @@ static size_t pool_position(const graph_search *search, carag_near near)
 
 static bool pool_accepts(const graph_search *search, carag_near near)
 {
-    return search->count < search->width ||
-           is_ahead(near, search->scratch->pool[search->count - 1]);
+    return near.similarity >= search->stop &&
+           (search->count < search->width || is_ahead(near, search->scratch->pool[search->count - 1]));
 }
 
 /* Requires pool_accepts. */
@@ -212,6 +218,15 @@ static void adapt_width(graph_search *search)
         search->effort->ef = search->width;
 }
 
+/* Point 4 of the essay. Scores are of the query's code, whose unit is its scale. */
+static void adapt_stop(graph_search *search)
+{
+    const carag_heap *found = &search->scratch->found;
+    const float scale = search->scratch->query.scale;
+    if (found->count == search->room && isfinite(search->slack))
+        search->stop = (1.0F - search->slack * (1.0F - scale * found->items[0].similarity)) / scale;
+}
+
 /* Let one scored row into the pool and, if its word passes, the results. */
 static void admit(graph_search *search, carag_near near)
 {
@@ -223,8 +238,10 @@ static void admit(graph_search *search, carag_near near)
     search->tests++;
     if (search->crosses || passes(search, near.node)) {
         search->passed++;
-        if (in_found)
+        if (in_found) {
             carag_heap_keep(found, search->room, near);
+            adapt_stop(search);
+        }
     }
     if (in_pool)
         pool_insert(search, near);
@@ -243,8 +260,8 @@ static void begin_crossing(graph_search *search)
             scratch->pool[kept] = scratch->pool[i];
             scratch->expanded[kept++] = scratch->expanded[i];
         }
-    search->count = kept < search->ef ? kept : search->ef;
-    search->width = search->ef;
+    search->width = search->ef / CROSSING_PART + 1;
+    search->count = kept < search->width ? kept : search->width;
     search->next = 0;
 }
 
@@ -287,15 +304,16 @@ static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_ro
 }
 
 /* Algorithm 5 for a selection that is not empty. Leaves up to `most` admissible rows in scratch->found, a heap; returns
- * false when `budget` distances were not enough, or when fewer than `least_rate` of the rows near the query pass: what
- * was found is then void. Requires a non-empty index, and room for carag_sketch_room(most) found rows and
- * ef * CARAG_WIDEST_BEAM, or all rows, in the pool. */
+ * false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: what was found is
+ * then void. Requires a non-empty index, and room for carag_sketch_room(most) found rows and ef * CARAG_WIDEST_BEAM, or
+ * all rows, in the pool. */
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                        size_t most, size_t ef, uint64_t budget, double least_rate, carag_effort *effort)
+                        size_t most, const carag_limits *limits, carag_effort *effort)
 {
     const carag_graph *graph = &reader->view->graph;
     graph_search search = {.reader = reader, .selection = selection, .kernel = carag_kernel_get(), .scratch = scratch,
-                           .effort = effort, .ef = ef, .room = carag_sketch_room(most)};
+                           .effort = effort, .ef = limits->ef, .room = carag_sketch_room(most), .slack = limits->slack,
+                           .stop = -INFINITY};
     carag_near nearest = {0.0F, atomic_load_explicit(&graph->entry_point, memory_order_acquire)};
     score_rows(&search, &nearest.node, 1);
     nearest.similarity = scratch->scores[0];
@@ -327,10 +345,10 @@ bool carag_search_graph(const carag_reader *reader, const carag_selection *selec
         }
         while (search.next < search.count && scratch->expanded[search.next])
             search.next++;
-        if (search.next >= search.count)
+        if (search.next >= search.count || scratch->pool[search.next].similarity < search.stop)
             break;
-        if (effort->distance_computations + effort->tests / TESTS_A_DISTANCE >= budget ||
-            (search.tests > 4 * PRIOR_TESTS && (double)search.passed < least_rate * (double)search.tests)) {
+        if (effort->distance_computations + effort->tests / TESTS_A_DISTANCE >= limits->budget ||
+            (search.tests > 4 * PRIOR_TESTS && (double)search.passed < limits->least_rate * (double)search.tests)) {
             within_budget = false;
             break;
         }

@@ -72,16 +72,18 @@ carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, 
         return carag_corrupt(out_fault, "header", "the file ends too early");
     const size_t table_size = format->section_count * sizeof(carag_section);
     const size_t table_end = format->table + table_size;
+    const size_t slack_size = format->version < 3 ? 0 : sizeof header->slack;
     uint32_t crc;
     memcpy((unsigned char *)header + common, bytes + common, format->table - common);
     memcpy(header->sections, bytes + format->table, table_size);
+    memcpy(&header->slack, bytes + table_end, slack_size);
     memcpy(&crc, bytes + format->header_size - sizeof crc, sizeof crc);
     if (crc != carag_crc(&job->tables, 0, bytes, format->header_size - sizeof crc))
         return carag_corrupt(out_fault, "header", "the checksum does not match");
     if (header->section_count != format->section_count ||
         (format->version < 3 &&
          !carag_are_zero(&header->cells, offsetof(carag_header, reach) - offsetof(carag_header, cells))) ||
-        !carag_are_zero(bytes + table_end, format->header_size - sizeof crc - table_end))
+        !carag_are_zero(bytes + table_end + slack_size, format->header_size - sizeof crc - slack_size - table_end))
         return carag_corrupt(out_fault, "header", "the section count is wrong, or a reserved byte is not zero");
     header->crc = crc;
     job->format = format;
@@ -107,7 +109,7 @@ carag_status carag_verify_layout(const carag_reading *job, const carag_index *in
         return carag_corrupt(out_fault, "header", "the entry point is not a row");
     if (header->ef < 1 || header->ef > CARAG_MAX_EF || header->centred > header->rows ||
         header->classes > header->live || header->max_level > CARAG_MAX_LEVEL || header->listed > header->rows ||
-        (header->cells == 0) != (header->listed == 0))
+        (header->cells == 0) != (header->listed == 0) || !(header->slack >= 0.0F && header->slack <= CARAG_MAX_SLACK))
         return carag_corrupt(out_fault, "header", "a number is out of its range");
     if (!carag_lay_out(index, job->format, header, expected, &end))
         return carag_corrupt(out_fault, "header", "sections larger than any file");
@@ -310,6 +312,7 @@ static carag_status adopt(const carag_reading *job, carag_index *index, carag_vi
         return status;
     }
     view->costs = (carag_costs){.ef = header->ef,
+                                .slack = header->slack,
                                 .distances = {header->distances[0], header->distances[1]},
                                 .sketched = {header->sketched[0], header->sketched[1]},
                                 .reached = {header->reached[0], header->reached[1]},
@@ -323,7 +326,7 @@ static carag_status adopt(const carag_reading *job, carag_index *index, carag_vi
         if (status != CARAG_OK)
             return status;
     }
-    carag_costs_measure(index, view, header->version < 3 && !index->mapping);
+    carag_costs_measure(index, view, header->slack <= 0.0F && !index->mapping);
     return CARAG_OK;
 }
 

@@ -8,7 +8,8 @@
  *      scan    admissible one-bit codes, the survivors by code, those wanted and some more by vector; of the first
  *              block a few survive, then so many a factor of e as was seen on a sample. By cells: the cells ranked, and
  *              of the admissible codes the part that sampled queries had to read
- *      graph   a line through the two measured widths, at ef / share admissible
+ *      graph   the measured distances for few neighbours; among a share of the rows, a power of 1 / share of them, so that
+ *              many neighbours cost what was measured for many
  *
  * and the smallest wins; ties go to the exact plan, and the graph must be cheaper by far (GRAPH_MARGIN). The graph is
  * not considered when the pool would have to widen more than it may: its recall would fall short, and a scan of so few
@@ -18,14 +19,19 @@
 
 #include <math.h>
 
-#define GRAPH_MARGIN 0.4 /* of a scan's cost: a scan finds its rows wherever a query falls, a graph not always */
+#define GRAPH_MARGIN 0.75 /* of a scan's cost: a scan finds its rows wherever a query falls, a graph not always */
 #define KEPT 2.5         /* times the rows wanted: what an exact search scores by vector, on every set of bench/ann */
 #define FILTER_COST 1.15 /* a filtered graph search beside an unfiltered one of the same width */
 
-static double exact_cost(const carag_costs *costs, double admissible, double most)
+/* Rows are read class by class: the smaller the classes, the farther apart their rows lie. */
+static double exact_cost(const carag_reader *reader, const carag_selection *selection, double most)
 {
+    const carag_costs *costs = &reader->view->costs;
+    const double admissible = (double)selection->admissible;
+    const double dense = fmin(admissible / ((double)selection->count * reader->rows), 1.0);
+    const double code = costs->code + dense * (costs->code_in_order - costs->code);
     const double direct = admissible * costs->vector;
-    const double coarse = admissible * costs->code_in_order + KEPT * most * costs->vector;
+    const double coarse = admissible * code + KEPT * most * costs->vector;
     return carag_is_direct((uint64_t)admissible, (size_t)most) ? direct : coarse;
 }
 
@@ -38,22 +44,34 @@ static double scan_cost(const carag_costs *costs, double admissible, double most
 }
 
 /* Among a share of the rows, the `most` nearest lie as far away as most / share of all of them would. */
-static double cells_cost(const carag_costs *costs, const carag_cells *cells, double admissible, double labelled,
-                         double rows, double most)
+double carag_plan_cells(const carag_reader *reader, const carag_selection *selection, size_t wanted)
 {
+    const carag_costs *costs = &reader->view->costs;
+    const double most = (double)wanted;
+    const double rows = reader->rows;
+    const double admissible = (double)selection->admissible;
+    const double labelled = (double)selection->labelled;
     const double room = (double)carag_sketch_room((size_t)most);
-    const double folds = log(fmax(most * rows / admissible / CARAG_SAMPLE_K, 1.0)) / log(CARAG_REACHED_FOLD);
+    const double folds = log(fmax(most * rows / admissible / CARAG_SAMPLE_K, 1.0)) / log(CARAG_MANY_FOLD);
     const double few = costs->reached[0];
     const double reached = fmin(few + folds * ((double)costs->reached[1] - few), rows);
     const double survivors = fmin(admissible, costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K));
-    return costs->sketch + cells->count * costs->code_in_order + reached * costs->word +
-           reached * labelled / rows * costs->bits + survivors * costs->code + room * costs->vector;
+    return costs->beyond * (costs->sketch + reader->view->cells->count * costs->code_in_order + reached * costs->word +
+                            reached * labelled / rows * costs->bits + survivors * costs->code + room * costs->vector);
 }
 
-static double graph_cost(const carag_costs *costs, double admissible, double rows, double ef)
+static double graph_cost(const carag_costs *costs, double admissible, double rows, double most, double wider)
 {
     const double filter = admissible < rows ? FILTER_COST : 1.0;
-    return filter * (costs->graph + costs->graph_per_ef * ef * rows / admissible);
+    const double growth = log((double)costs->distances[1] / costs->distances[0]) / log(CARAG_MANY_FOLD);
+    const double neighbours = fmax(most * rows / admissible / CARAG_SAMPLE_K, 1.0);
+    return filter * wider * costs->graph_distance * costs->distances[0] * pow(neighbours, growth);
+}
+
+/* How a graph search goes where nobody says otherwise. */
+carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget)
+{
+    return (carag_limits){.ef = costs->ef, .slack = costs->slack > 0.0F ? costs->slack : INFINITY, .budget = budget};
 }
 
 carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t most, size_t ef,
@@ -65,17 +83,17 @@ carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *
     const uint64_t admissible = selection->admissible;
     const double wanted = (double)admissible;
     carag_plan best = CARAG_PLAN_EXACT;
-    out_nanoseconds[CARAG_PLAN_EXACT] = exact_cost(costs, wanted, (double)most);
+    out_nanoseconds[CARAG_PLAN_EXACT] = exact_cost(reader, selection, (double)most);
     if (carag_is_direct(admissible, carag_sketch_room(most)))
         return best;
     out_nanoseconds[CARAG_PLAN_SCAN] =
         carag_scan_order(view, selection) == CARAG_BY_CELLS
-            ? cells_cost(costs, view->cells, wanted, (double)selection->labelled, rows, (double)most)
+            ? carag_plan_cells(reader, selection, most)
             : scan_cost(costs, wanted, (double)most);
     if (out_nanoseconds[CARAG_PLAN_SCAN] < out_nanoseconds[best])
         best = CARAG_PLAN_SCAN;
-    if (admissible * CARAG_WIDEST_BEAM >= rows && costs->graph_per_ef > 0.0) {
-        out_nanoseconds[CARAG_PLAN_GRAPH] = graph_cost(costs, wanted, rows, (double)ef);
+    if (admissible * CARAG_WIDEST_BEAM >= rows && costs->graph_distance > 0.0) {
+        out_nanoseconds[CARAG_PLAN_GRAPH] = graph_cost(costs, wanted, rows, (double)most, (double)ef / costs->ef);
         if (out_nanoseconds[CARAG_PLAN_GRAPH] < GRAPH_MARGIN * out_nanoseconds[best])
             best = CARAG_PLAN_GRAPH;
     }

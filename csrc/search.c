@@ -88,8 +88,12 @@ static size_t run_graph(const search_call *call, carag_scratch *scratch, size_t 
     const uint64_t cost = is_chosen ? carag_plan_budget(call->reader.view, call->out->nanoseconds)
                                     : call->selection.admissible;
     const double share = (double)call->selection.admissible / (double)call->reader.rows;
-    if (!carag_search_graph(&call->reader, &call->selection, scratch, call->most, call->ef,
-                            may_fall_back ? cost : UINT64_MAX, is_chosen ? LEAST_SHARE * share : 0.0, effort)) {
+    carag_limits limits = carag_limits_of(&call->reader.view->costs, may_fall_back ? cost : UINT64_MAX);
+    limits.ef = call->ef;
+    limits.least_rate = is_chosen ? LEAST_SHARE * share : 0.0;
+    if (call->params->ef_search) /* who names a width wants it spent */
+        limits.slack = INFINITY;
+    if (!carag_search_graph(&call->reader, &call->selection, scratch, call->most, &limits, effort)) {
         *out_why = CARAG_WHY_BUDGET;
         return 0;
     }

@@ -38,16 +38,20 @@ class Carag(Engine):
     plan : Plan
     dtype : str
         How rows are stored: ``float32``, ``float16`` or ``int8``.
+    alone : bool
+        Whether a graph search keeps what it found, where it would fall back to a scan.
     """
 
     is_peer = False
 
-    def __init__(self, plan: Plan, *, dtype: str = "float32") -> None:
+    def __init__(self, plan: Plan, *, dtype: str = "float32", alone: bool = False) -> None:
         self.name = "carag" if plan is Plan.AUTO else f"carag-{plan.value}"
+        self.name += "-alone" if alone else ""
         self.name += "" if dtype == "float32" else f"[{dtype}]"
         self.bits = PLAN_BITS.get(plan.value, 8)
-        self.efforts = _EFS if plan is Plan.GRAPH else (DEFAULT,)
-        self._plan, self._dtype = plan, dtype
+        self.efforts = _EFS if plan is Plan.GRAPH and not alone else (DEFAULT,)
+        self._dtype = dtype
+        self._options: dict[str, Any] = {"plan": plan} | ({"fallback": False} if alone else {})
         self._last: SearchResult | None = None
 
     def build(self, rows: Rows, store: Store) -> Build:
@@ -60,10 +64,10 @@ class Carag(Engine):
         """Make the policy that a session holds."""
         mask = Mask(request.required, request.forbidden)
         if request.as_of is None:
-            return self._plain, Policy(mask), {"plan": self._plan}
+            return self._plain, Policy(mask), self._options
         denied: list[int] = [] if request.denied is None else request.denied.tolist()
         policy = Policy(mask, **_needed({"deny_entities": denied}, Policy))
-        return self._session, policy, {"plan": self._plan, "as_of": request.as_of}
+        return self._session, policy, self._options | {"as_of": request.as_of}
 
     def search(self, query: NDArray[np.float32], k: int, policy: Any, effort: int) -> NDArray[np.int64]:
         """Search through the public interface; one query takes one thread."""
@@ -94,8 +98,9 @@ class Carag(Engine):
 
 
 def all_plans(*, dtype: str = "float32") -> list[Engine]:
-    """Make an engine of every plan the core has, ``auto`` first."""
-    return [Carag(plan, dtype=dtype) for plan in sorted(Plan, key=lambda plan: plan is not Plan.AUTO)]
+    """Make an engine of every plan the core has, ``auto`` first, and of the graph without its fallback."""
+    plans = sorted(Plan, key=lambda plan: plan is not Plan.AUTO)
+    return [*(Carag(plan, dtype=dtype) for plan in plans), Carag(Plan.GRAPH, dtype=dtype, alone=True)]
 
 
 def new_index(rows: Rows, dtype: str, *, sessions: bool, threads: int | None = None) -> tuple[Index, float]:

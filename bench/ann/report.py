@@ -221,7 +221,11 @@ def _plans(cells: list[CellResult]) -> str:
 
     def line(cell: CellResult) -> list[str]:
         single = {name: cell.of(name)[0] for name in names if cell.of(name)}
-        right = [row.qps for row in single.values() if row.recall >= GOAL_RECALL]
+        right = [
+            row.qps
+            for row in single.values()
+            if row.recall >= GOAL_RECALL and not row.engine.endswith("-alone")
+        ]
         behind = max(right) / cell.auto.qps if right else None
         native = cell.reached("hnswlib-native", GOAL_RECALL) if cell.of("hnswlib-native") else None
         graph = single.get(f"{CARAG}-graph")
