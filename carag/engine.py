@@ -19,8 +19,8 @@ from carag.corpus import CorpusStore
 from carag.errors import CorruptFile, InvalidArgument, Refused
 from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.ingest import Ingestor, IngestReport, no_progress
-from carag.policy import PolicyTable, Session, bit_names, infer, reasons
-from carag.recorder import Recorder, Request, microseconds
+from carag.policy import PolicyTable, Session, bit_names, infer, known_at_microseconds, reasons
+from carag.recorder import Recorder, Request
 from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Engine:
         table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
         with ExitStack() as resources:
             # The log's lock is the store's: one writer, and a store without a writable log stays shut.
-            log = resources.enter_context(AuditLog.open(home, clock=lambda: microseconds(now())))
+            log = resources.enter_context(AuditLog.open(home, clock=lambda: known_at_microseconds(now())))
             store = resources.enter_context(CorpusStore.open(database, create=create))
             ingestor = Ingestor(store, _choose(embedder, store), home / "index.carag")
             resources.callback(ingestor.close)

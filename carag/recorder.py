@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from carag.audit import Access, IndexState, Ingest, Outcome, Passage, PolicyApplied, SessionSource
 from carag.errors import AuditUnavailable, CaragError
-from carag.policy import as_of_minutes, from_minutes
+from carag.policy import as_of_minutes, known_at_microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -24,15 +24,7 @@ if TYPE_CHECKING:
     from carag.policy import Decision, PolicyTable, Session
     from carag.retrieval import Evidence
 
-__all__ = ["Recorder", "Request", "microseconds"]
-
-_EPOCH: Final = from_minutes(0)
-
-
-def microseconds(moment: datetime) -> int:
-    """Convert an aware datetime to whole microseconds since 1970 UTC."""
-    passed = moment - _EPOCH
-    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+__all__ = ["Recorder", "Request"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +91,8 @@ class Recorder:
         masks = () if decision is None else decision.policy.masks
         event = Access(
             kind=request.kind,
-            started=microseconds(request.started),
-            ended=microseconds(self._clock()),
+            started=known_at_microseconds(request.started),
+            ended=known_at_microseconds(self._clock()),
             role=session.role if session.role in self._table.roles else None,
             purpose=session.purpose if session.purpose in self._table.purposes else None,
             source=SessionSource(session.source.value),
@@ -159,8 +151,8 @@ class Recorder:
     ) -> Receipt:
         """Record that what can be found has changed."""
         event = Ingest(
-            started=microseconds(started),
-            ended=microseconds(self._clock()),
+            started=known_at_microseconds(started),
+            ended=known_at_microseconds(self._clock()),
             documents=report.added + report.changed,
             chunks=report.chunks,
             quarantined=report.set_aside,

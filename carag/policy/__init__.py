@@ -7,7 +7,7 @@ from carag.policy.inference import Decision, infer
 from carag.policy.mask import Mask, Policy
 from carag.policy.session import Session, SessionSource
 from carag.policy.table import Cell, PolicyTable
-from carag.policy.time import EASTERN, NEVER, as_of_minutes, from_minutes
+from carag.policy.time import EASTERN, NEVER, as_of_minutes, from_minutes, known_at_microseconds
 from carag.policy.vocabulary import (
     CONTROL,
     POLICY_BITS,
@@ -48,6 +48,7 @@ __all__ = [
     "bits_of",
     "from_minutes",
     "infer",
+    "known_at_microseconds",
     "meaning",
     "policy_word",
     "reasons",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from carag.errors import Refused
-from carag.policy.time import as_of_minutes
+from carag.policy.time import as_of_minutes, known_at_microseconds
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,6 +27,8 @@ class Decision:
     policy: Policy
     as_of: int
     """Minutes since 1970-01-01T00:00Z."""
+    known_at: int | None
+    """Microseconds since 1970-01-01T00:00Z; None: all that is known now."""
     may_know_existence: bool
     table_sha256: str
 
@@ -71,6 +73,11 @@ def infer(session: Session, table: PolicyTable, *, now: datetime) -> Decision:
         purpose=cell.purpose,
         policy=cell.policy,
         as_of=min(as_of_minutes(session.as_of or now), as_of_minutes(now)),
+        known_at=_past(session.known_at, now),
         may_know_existence=cell.may_know_existence,
         table_sha256=table.sha256,
     )
+
+
+def _past(known_at: datetime | None, now: datetime) -> int | None:
+    return None if known_at is None or known_at >= now else known_at_microseconds(known_at)

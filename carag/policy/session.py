@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from carag.errors import InvalidArgument
-from carag.policy.time import as_of_minutes
+from carag.policy.time import as_of_minutes, known_at_microseconds
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -40,11 +40,14 @@ class Session:
     as_of : datetime or date, optional
         What was public then. An aware datetime, or a date meaning the end of that day in US Eastern time;
         the moment of the question if absent, or if that is earlier.
+    known_at : datetime, optional
+        What the store had been told by then, so that a past question can be asked again: aware; the moment of the
+        question if absent, or if that is earlier.
 
     Raises
     ------
     InvalidArgument
-        If role, purpose or subject is no text, or ``as_of`` has no time zone.
+        If role, purpose or subject is no text, or a time has no time zone.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class Session:
     purpose: str
     subject: str | None = None
     as_of: datetime | date | None = None
+    known_at: datetime | None = None
     source: SessionSource = field(init=False, default=SessionSource.ASSERTED)
 
     def __post_init__(self) -> None:
@@ -67,3 +71,5 @@ class Session:
             raise InvalidArgument(f"session subject is {self.subject!r}; want text or None")
         if self.as_of is not None:
             as_of_minutes(self.as_of)
+        if self.known_at is not None:
+            known_at_microseconds(self.known_at)

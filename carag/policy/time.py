@@ -1,6 +1,7 @@
-"""The one clock reading of a policy: an as-of instant as whole minutes since 1970-01-01T00:00Z.
+"""The two clock readings of a policy: what was public as of an instant, and what was known at one.
 
-A minute is EDGAR's practical grain, and 32 bits of minutes reach the year 10136.
+As-of is whole minutes since 1970-01-01T00:00Z: a minute is EDGAR's practical grain, and 32 bits of minutes reach
+the year 10136. Known-at is microseconds, as in the audit record: two changes of a store may lie in one minute.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from carag.errors import InvalidArgument
 
-__all__ = ["EASTERN", "NEVER", "as_of_minutes", "from_minutes"]
+__all__ = ["EASTERN", "NEVER", "as_of_minutes", "from_minutes", "known_at_microseconds"]
 
 EASTERN: Final = ZoneInfo("America/New_York")
 """EDGAR's clock: acceptance times are Eastern, and a filing day ends at midnight Eastern."""
@@ -72,3 +73,24 @@ def from_minutes(minutes: int) -> datetime:
     '1970-01-02T04:59:00+00:00'
     """
     return _EPOCH + timedelta(minutes=minutes)
+
+
+def known_at_microseconds(value: datetime) -> int:
+    """Convert an instant to whole microseconds since the epoch.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is no aware datetime, or before 1970.
+
+    Examples
+    --------
+    >>> known_at_microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise InvalidArgument(f"known_at is {value!r}; want an aware datetime")
+    microseconds = (value - _EPOCH) // timedelta(microseconds=1)
+    if microseconds < 0:
+        raise InvalidArgument(f"known_at {value.isoformat()} is before 1970; nothing was known then")
+    return microseconds
