@@ -401,7 +401,8 @@ class Index:
         plan : Plan or str
             ``"exact"``, ``"certified"``, ``"scan"``, ``"graph"``, or ``"auto"``, the cheapest.
         ef_search : int, optional
-            Beam width of the graph search, raised to ``k`` when smaller; by default what the index was tuned to.
+            Beam width of the graph search, raised to ``k`` when smaller, and spent whole. By default what the index
+            was tuned to; a search then stops where only rows too far away are left.
         as_of : datetime, date or int, optional
             Rows are open from their ``public_at`` on until their ``expires_at``. An aware datetime; a date,
             meaning the end of that day, US Eastern; or minutes since the epoch. By default the beginning of

@@ -262,6 +262,17 @@ def test_plain_graph_search_keeps_to_its_ef(build):
         assert ([wanted], [False]) == (found.stats.ef.tolist(), found.stats.fallbacks.tolist())
 
 
+def test_a_graph_search_stops_by_distance_unless_a_width_is_asked_for(banded):
+    """Left alone it looks at far fewer rows than a beam of its own width, and hardly misses one for it."""
+    index, queries = banded
+    exact = index.search(queries, 10, Mask(), plan="exact")
+    stopped = index.search(queries, 10, Mask(), plan="graph", fallback=False)
+    width = int(stopped.stats.ef.max())
+    spent = index.search(queries, 10, Mask(), plan="graph", ef_search=width, fallback=False)
+    assert stopped.stats.distance_computations.mean() < 0.7 * spent.stats.distance_computations.mean()
+    assert (stopped.similarities >= exact.similarities[:, -1:]).mean() >= 0.99
+
+
 def test_a_tight_policy_widens_the_beam():
     """With one row in four admissible the beam grows about fourfold, and never beyond sixteenfold."""
     rng = np.random.default_rng(7)
