@@ -128,6 +128,7 @@ typedef struct carag_costs {
     double survivors;      /* of a sketch, a factor of e in rows, in units of its room: a number, not a time */
     double code_in_order;  /* a row by its eight-bit code, neighbours following each other */
     double code;           /* likewise, rows at random */
+    double exact_row;      /* a row of an exact search, class by class */
     double vector;         /* a row by what is kept of its vector, at random */
     double beyond;         /* what a scan by cells takes, in units of what its parts do: a number, not a time */
     double graph_distance; /* a distance of a graph search, all included */

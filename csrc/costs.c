@@ -321,6 +321,24 @@ static void measure_graph(measurement *job)
     job->costs->graph_distance = best;
 }
 
+/* How far apart the rows of a class lie, and so what each costs, a whole search knows best. A mapped file is not read
+ * whole: there, as if they lay at random. */
+static void measure_exact(measurement *job)
+{
+    job->costs->exact_row = job->costs->code;
+    if (job->is_mapped)
+        return;
+    double best = 0.0;
+    for (int repeat = 0; repeat < job->repeats; repeat++) {
+        carag_effort effort = {0};
+        draw_query(job);
+        const double begin = now();
+        carag_scan_exact(&job->reader, &job->everything, job->scratch, CARAG_SAMPLE_K, &effort);
+        best = least(best, now() - begin);
+    }
+    job->costs->exact_row = best / job->reader.rows;
+}
+
 /* What a scan by cells takes beyond its parts. Of a mapped file it would read too many pages: there, what is usual. */
 static void measure_cells(measurement *job)
 {
@@ -416,7 +434,7 @@ static void tune_graph(measurement *job)
     set_floors(job, search_to_width, (float)job->costs->ef, floors); /* the widest pool may fall short of the goal */
     while (slack < MOST_SLACK && !suffices(job, search_to_distance, slack, floors, near_goal))
         slack += SLACK_STEP;
-    job->costs->slack = slack + SLACK_STEP; /* the sample may be a kind one */
+    job->costs->slack = slack + 2 * SLACK_STEP; /* the sample may be a kind one, and policies are unkind */
 }
 
 /* The reach of cells. Here the queries are rows themselves, since noise would put its own row, and little else, nearest;
@@ -491,6 +509,7 @@ void carag_costs_measure(carag_index *index, carag_view *view, bool tunes)
         tune(&job);
     measure_kernels(&job);
     set_survivors(&job);
+    measure_exact(&job);
     measure_graph(&job);
     measure_cells(&job);
     carag_scratch_give(index, job.scratch);

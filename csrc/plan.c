@@ -23,15 +23,10 @@
 #define KEPT 2.5         /* times the rows wanted: what an exact search scores by vector, on every set of bench/ann */
 #define FILTER_COST 1.15 /* a filtered graph search beside an unfiltered one of the same width */
 
-/* Rows are read class by class: the smaller the classes, the farther apart their rows lie. */
-static double exact_cost(const carag_reader *reader, const carag_selection *selection, double most)
+static double exact_cost(const carag_costs *costs, double admissible, double most)
 {
-    const carag_costs *costs = &reader->view->costs;
-    const double admissible = (double)selection->admissible;
-    const double dense = fmin(admissible / ((double)selection->count * reader->rows), 1.0);
-    const double code = costs->code + dense * (costs->code_in_order - costs->code);
     const double direct = admissible * costs->vector;
-    const double coarse = admissible * code + KEPT * most * costs->vector;
+    const double coarse = admissible * costs->exact_row + KEPT * most * costs->vector;
     return carag_is_direct((uint64_t)admissible, (size_t)most) ? direct : coarse;
 }
 
@@ -83,7 +78,7 @@ carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *
     const uint64_t admissible = selection->admissible;
     const double wanted = (double)admissible;
     carag_plan best = CARAG_PLAN_EXACT;
-    out_nanoseconds[CARAG_PLAN_EXACT] = exact_cost(reader, selection, (double)most);
+    out_nanoseconds[CARAG_PLAN_EXACT] = exact_cost(costs, wanted, (double)most);
     if (carag_is_direct(admissible, carag_sketch_room(most)))
         return best;
     out_nanoseconds[CARAG_PLAN_SCAN] =
