@@ -113,8 +113,8 @@ typedef struct carag_cells {
 #define CARAG_MANY_FOLD 8    /* many neighbours are so many times few */
 #define CARAG_PROMISING 4    /* times what a sketch has room for: what survives of its first block */
 
-/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (costs.c). What is not a time depends
- * on the rows alone; all but `survivors` is kept in the file. */
+/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (costs.c). Those above
+ * `sketch` depend on the rows alone and are kept in the file. */
 typedef struct carag_costs {
     uint32_t ef;           /* of a graph search that reaches the target recall */
     float slack;           /* likewise; 0: not tuned */

@@ -4,7 +4,7 @@
  * order and out of order, by its vector; what a query costs to sketch; and whole graph searches at two widths.
  *
  * Besides, at a build: the width of the pool at which the graph finds what it should, and hardly a query falls short,
- * for queries like the rows (rows moved off themselves); and the reach of cells, likewise. They depend on rows and seed
+ * for queries like the rows (rows moved off themselves); how far it goes before it stops; and the reach of cells. They depend on rows and seed
  * alone, and are kept in the file.
  */
 #include "carag_internal.h"
@@ -22,7 +22,7 @@
 #define QUERIES_MAPPED 2
 #define BUDGET_MAPPED 128
 #define WINDOW_MAPPED ((size_t)8 << 20) /* bytes in which rows are drawn: more than a core's own cache, few pages */
-#define USUALLY_BEYOND 1.6
+#define USUALLY_BEYOND 1.6 /* on the sets of bench/ann 1 to 2 */
 #define SAMPLE_QUERIES 192
 #define LEAST_REACH 0.2F
 #define MOST_REACH 1.0F
@@ -31,7 +31,7 @@
 #define MOST_SLACK 2.0F
 #define SLACK_STEP 0.025F
 #define OFFSET 1.0F      /* length of the noise added to a row that serves as a query of the graph */
-#define USUAL_OFFSET 0.5F
+#define USUAL_OFFSET 0.5F /* and to one whose cost is to be typical */
 #define SKETCH_ROWS 8192 /* enough to see how many rows survive a sketch */
 #define SKETCH_QUERIES 16
 #define COUNTED_QUERIES 64
