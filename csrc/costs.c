@@ -1,11 +1,12 @@
 /* costs.c - what a plan is made of, measured on this index and this machine; and what is tuned when an index is built.
  *
  * In a few milliseconds, when an index is built or loaded: a row by its one-bit code, by its eight-bit code in row
- * order and out of order, by its vector; what a query costs to sketch; and whole graph searches at two widths.
+ * order and out of order, by its vector; what a query costs to sketch; and whole searches, exact, by cells and of the
+ * graph.
  *
  * Besides, at a build: the width of the pool at which the graph finds what it should, and hardly a query falls short,
- * for queries like the rows (rows moved off themselves); how far it goes before it stops; and the reach of cells. They depend on rows and seed
- * alone, and are kept in the file.
+ * for queries like the rows (rows moved off themselves); how far it goes before it stops; and the reach of cells. They
+ * depend on rows and seed alone, and are kept in the file.
  */
 #include "carag_internal.h"
 
