@@ -13,13 +13,13 @@
  *      (tests passed over tests made), started from the exact share of admissible rows with the weight of
  *      PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
  *      only, because the first hops, far from the query, then fix the pool for the rest of the search.
- *   3. Two hops. Once p is below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible rows are
- *      scored and kept, part of ef of them; a row that fails is a bridge: its own links are looked through instead, until a
- *      hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row that fails and
- *      is not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
- *   4. Stop by distance (Al-Jazzazi et al. 2025, "Distance Adaptive Beam Search"). Once there are enough admissible rows,
- *      nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy query ends
- *      early, and a wide pool costs only the queries that need it. The slack is tuned with the width (costs.c).
+ *   3. Two hops. Once p is surely below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible
+ *      rows are scored and kept, part of ef of them; a row that fails is a bridge: its own links are looked through
+ *      instead, until a hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row
+ *      that fails and is not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
+ *   4. Stop by distance (Al-Jazzazi et al. 2025, "Distance Adaptive Beam Search"). Once there are enough admissible
+ *      rows, nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy query
+ *      ends early, and a wide pool costs only the queries that need it. The slack is tuned with the width (costs.c).
  *   5. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
  *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up
  *      early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
@@ -38,6 +38,7 @@
 #define PRIOR_TESTS 64
 #define ENTRY_ROWS 8
 #define TWO_HOP_RATE 0.3
+#define SURE_TESTS 512     /* before that, the prior may hide that a policy is open near the query */
 #define CROSSING_PART 2    /* a hop that crosses sees so much more that this part of ef is enough */
 #define TESTS_A_DISTANCE 8 /* what a word test costs, for the budget */
 
@@ -304,9 +305,9 @@ static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_ro
 }
 
 /* Algorithm 5 for a selection that is not empty. Leaves up to `most` admissible rows in scratch->found, a heap; returns
- * false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: what was found is
- * then void. Requires a non-empty index, and room for carag_sketch_room(most) found rows and ef * CARAG_WIDEST_BEAM, or
- * all rows, in the pool. */
+ * false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: what was found
+ * is then void. Requires a non-empty index, and room for carag_sketch_room(most) found rows and ef * CARAG_WIDEST_BEAM,
+ * or all rows, in the pool. */
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                         size_t most, const carag_limits *limits, carag_effort *effort)
 {
@@ -340,7 +341,8 @@ bool carag_search_graph(const carag_reader *reader, const carag_selection *selec
     for (;;) {
         if (!search.crosses) {
             adapt_width(&search);
-            if ((double)search.passed < TWO_HOP_RATE * (double)search.tests && scratch->found.count > 0)
+            if (search.tests >= SURE_TESTS && (double)search.passed < TWO_HOP_RATE * (double)search.tests &&
+                scratch->found.count > 0)
                 begin_crossing(&search);
         }
         while (search.next < search.count && scratch->expanded[search.next])
