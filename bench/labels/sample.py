@@ -8,6 +8,7 @@ judged from it is committed as facts in ``audited.csv``.
 from __future__ import annotations
 
 import argparse
+import csv
 import gzip
 import hashlib
 import json
@@ -87,9 +88,24 @@ _PAY: Final = r"(?i)salary|compensation|appointed|director since|severance|equit
 _EU: Final = ("2M", "G7", "H9", "I0", "J3", "L2", "L6", "N4", "P7", "R9", "S1", "U3", "V7", "C4", "C9", "Q8")
 _CANADA: Final = ("A0", "A1", "A2", "A5", "A6", "A8", "A9", "Z4")
 _ELSEWHERE: Final = ("K3", "F4", "L3", "E9", "D0", "M0", "V8", "U0", "K7", "C3", "D5", "O5", "1T", "Y9", "D8")
-_OFFERS: Final = ("424B2", "424B4", "424B5", "S-1", "S-1/A", "S-3", "S-3ASR", "S-3/A", "F-3", "F-3/A", "POS AM")
+_OFFERS: Final = (
+    "424B2",
+    "424B4",
+    "424B5",
+    "S-1",
+    "S-1/A",
+    "S-3",
+    "S-3ASR",
+    "S-3/A",
+    "F-3",
+    "F-3/A",
+    "POS AM",
+)
 _NON_RELIANCE: Final = (1001426, 1173313)
-"""Filers of which the data hold an 8-K with item 4.02."""
+"""Filers of which the data hold the text of an 8-K with item 4.02."""
+_WITHDRAWN: Final = {1001426: ("2005-08-03", "2006-08-16"), 1173313: ("2025-04-15",)}
+"""When they filed it; the index names no other filings of theirs."""
+_LEAVING: Final = ("25", "25-NSE", "15-12B", "15-12G", "15-15D", "REVOKED")
 
 STRATA: Final = (
     Stratum("mixed 8-K, exhibits", 16, 2, _both(_mixed(), lambda r: bool(r.get("documents"))), exhibits=True),
@@ -113,7 +129,9 @@ STRATA: Final = (
     Stratum("annual amendment, pay", 6, 6, _form("10-K/A"), words=_PAY),
     Stratum("annual amendment, anything", 5, 5, _form("10-K/A")),
     Stratum("annual, amended later", 12, 1, lambda r: r["form"] in _ANNUAL and bool(r["amended_by"])),
-    Stratum("annual, early", 10, 1, lambda r: r["form"] in _ANNUAL and (r.get("accession_year") or 9999) < 2001),
+    Stratum(
+        "annual, early", 10, 1, lambda r: r["form"] in _ANNUAL and (r.get("accession_year") or 9999) < 2001
+    ),
     Stratum("annual, exhibits", 8, 1, _form(*_ANNUAL), exhibits=True),
     Stratum("annual, recent", 10, 1, _both(_form("10-K"), _since(2015))),
     Stratum("annual, pay", 5, 1, _form(*_ANNUAL), words=r"(?i)base salary|executive compensation"),
@@ -133,13 +151,23 @@ STRATA: Final = (
     Stratum("United Kingdom", 4, 1, _place("X0")),
     Stratum("Canada", 5, 1, _place(*_CANADA)),
     Stratum("elsewhere", 6, 1, _place(*_ELSEWHERE)),
-    Stratum("other forms", 5, 1, _form("SEC STAFF LETTER", "SEC STAFF ACTION", "D", "497K", "ATS-N", "N-CEN")),
+    Stratum(
+        "other forms", 5, 1, _form("SEC STAFF LETTER", "SEC STAFF ACTION", "D", "497K", "ATS-N", "N-CEN")
+    ),
+    Stratum("before a non-reliance report", 16, 1, lambda r: bool(r["non_reliance_follows"])),
+    Stratum("late report", 10, 1, lambda r: r["form"] in _ANNUAL and bool(r["late_notice"])),
+    Stratum("filer that left", 8, 1, lambda r: bool(r["left"])),
+    Stratum("holdings, again", 6, 3, _form("SC 13G/A", "13F-HR")),
+    Stratum("foreign offering", 4, 1, _form("F-3", "F-3/A")),
+    Stratum("United Kingdom, again", 6, 1, _place("X0")),
+    Stratum("Canada, again", 6, 1, _place(*_CANADA)),
 )
 
 
 def draw(shared: Path) -> Iterator[dict[str, Any]]:
     """Draw every stratum, without repeating a passage."""
     rows = {row["id"]: row for row in _rows(shared)}
+    _note_what_followed(rows, shared)
     filings = {
         outcome.filing.source_id: outcome.filing
         for outcome in read_filings(shared / "edgar")
@@ -188,6 +216,31 @@ def _passages(filing: Filing, stratum: Stratum, rng: random.Random) -> list[dict
     ]
     rng.shuffle(found)
     return found
+
+
+def _note_what_followed(rows: dict[str, Row], shared: Path) -> None:
+    """Add to each row, from EDGAR's own index of its filer, what may have changed its standing."""
+    index: dict[int, list[dict[str, str]]] = {}
+    with gzip.open(shared / "edgar" / "edgar_index.tsv.gz", "rt", encoding="utf-8") as lines:
+        for entry in csv.DictReader(lines, delimiter="\t"):
+            index.setdefault(int(entry["cik"]), []).append(entry)
+    notices = {(row["cik"], row["period"]) for row in rows.values() if (row["form"] or "").startswith("NT ")}
+    for row in rows.values():
+        others = index.get(row["cik"] or 0, [])
+        filed = row["filed"] or row["period"] or ""
+        withdrawn = [other["filed"] for other in others if "4.02" in other["items"]]
+        withdrawn += [date for date in _WITHDRAWN.get(row["cik"] or 0, ()) if date not in withdrawn]
+        reports = row["form"] in ("10-K", "10-Q") or "2.02" in _items(row)
+        row["non_reliance_follows"] = (
+            bool(filed)
+            and reports
+            and any(filed < date and int(date[:4]) - int(filed[:4]) <= 2 for date in withdrawn)
+        )
+        row["late_notice"] = bool(row["period"]) and (
+            (row["cik"], row["period"]) in notices
+            or any(o["form"].startswith("NT 10") and o["period"] == row["period"] for o in others)
+        )
+        row["left"] = bool(others) and max(others, key=lambda o: o["filed"])["form"] in _LEAVING
 
 
 def _rows(shared: Path) -> Iterator[Row]:
