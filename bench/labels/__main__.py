@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.labels.audit_report import report
 from bench.labels.compare import compare, label_audited
+from bench.labels.second_reading import read_explanations
 from bench.labels.table import read_table
 from carag.policy import PolicyTable
 
@@ -32,7 +33,7 @@ def main() -> int:
         return 64
     labelled = label_audited(read_table(arguments.table), Path(shared) / "edgar")
     table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
-    written = report(compare(labelled, table.cells), labelled)
+    written = report(compare(labelled, table.cells), labelled, read_explanations(_HERE / "explained.csv"))
     print(written)
     arguments.out.write_text(written, encoding="utf-8")
     return 1 if labelled.lost else 0

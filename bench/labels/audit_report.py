@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from bench.labels.bounds import clopper_pearson
 from bench.labels.compare import ENOUGH
+from bench.labels.second_reading import UNREAD, explain
 from carag.corpus import LABELLER_VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bench.labels.compare import BitCount, Comparison, Labelled
+    from bench.labels.second_reading import Explanation
 
 __all__ = ["report"]
 
@@ -31,8 +36,8 @@ the filings labelled; the rule had no chance. These are inside the misses and th
 """
 
 
-def report(result: Comparison, labelled: Labelled) -> str:
-    """Write the tables."""
+def report(result: Comparison, labelled: Labelled, known: Sequence[Explanation]) -> str:
+    """Write the tables; `known` explains disagreements."""
     lost = ", ".join(f"{one.accession} {one.start}-{one.end}" for one in labelled.lost)
     parts = [
         _HEAD.format(
@@ -49,8 +54,11 @@ def report(result: Comparison, labelled: Labelled) -> str:
         "## Cells of the role and purpose table\n",
         "Masks alone: under-blocking is shown by our word and hidden by the audited one, over-blocking the reverse.\n",
         _cells(result),
+        "\nIn quarantine, whatever the cell: "
+        + (", ".join(f"{count} {code}" for code, count in labelled.quarantined.items()) or "none")
+        + ".",
         "\n## Every disagreement\n",
-        _errors(result),
+        _errors(result, known),
     ]
     return "\n".join(parts) + "\n"
 
@@ -97,15 +105,25 @@ def _cells(result: Comparison) -> str:
     return "\n".join(rows)
 
 
-def _errors(result: Comparison) -> str:
-    if not result.errors:
-        return "None."
-    rows = ["| bit | ours | audited | passage | reader's reason |", "|---|---|---|---|---|"]
-    for bit, one, cause_read in sorted(
-        result.errors, key=lambda error: (error[0], error[1].accession, error[1].start)
-    ):
+def _errors(result: Comparison, known: Sequence[Explanation]) -> str:
+    found = [
+        (bit, one, explain(bit, one, known) if cause_read else UNREAD)
+        for bit, one, cause_read in sorted(
+            result.errors, key=lambda error: (error[0], error[1].accession, error[1].place, error[1].start)
+        )
+    ]
+    faults = Counter(why.fault if why else "unexplained" for _, _, why in found)
+    rows = [
+        f"{len(found)}, on second reading: "
+        + (", ".join(f"{count} {fault}" for fault, count in faults.most_common()) or "none")
+        + ". *Rule*: wrong, or coarser than the definition. *Data*: the source does not hold what the rule reads.\n",
+        "| bit | ours | audited | passage | reader's reason | fault | why |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for bit, one, why in found:
         ours, audited = ("clear", "true") if bit in one.true else ("set", "false")
-        reason = one.reason if cause_read else f"cause not read; {one.reason}"
         where = f"{one.accession} {one.document}@{one.place} {one.start}-{one.end}"
-        rows.append(f"| {bit.name} | {ours} | {audited} | {where} | {reason.replace('|', '/')} |")
+        fault, text = (why.fault, why.text) if why else ("**unexplained**", "")
+        reason = one.reason.replace("|", "/")
+        rows.append(f"| {bit.name} | {ours} | {audited} | {where} | {reason} | {fault} | {text} |")
     return "\n".join(rows)

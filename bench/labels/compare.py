@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,8 @@ class Labelled:
     """Passages whose filing, document or text is no longer what was judged."""
     accessions: frozenset[str]
     """Every filing that was read: what is not among them cannot have caused a bit."""
+    quarantined: Mapping[str, int]
+    """Passages in quarantine, by the code of their filing."""
 
 
 @dataclass(slots=True)
@@ -103,6 +106,7 @@ def label_audited(audited: Iterable[Audited], data: Path) -> Labelled:
         wanted.setdefault(one.accession, []).append(one)
     words: dict[Audited, int] = {}
     lost: list[Audited] = []
+    quarantined: Counter[str] = Counter()
     facts = []
     for outcome in read_filings(data):
         if (filing := outcome.filing) is None:
@@ -117,12 +121,15 @@ def label_audited(audited: Iterable[Audited], data: Path) -> Labelled:
             # Where a passage stands in its document narrows its word, where the rules ask for it.
             where = {"start": start} if "start" in _CHUNK_WORD else {}
             words[one] = chunk_word(said, filing, filing.documents[place], text, **where)
+            if said.quarantine is not None:
+                quarantined[said.quarantine.code.name] += 1
     lost += [one for left in wanted.values() for one in left]
     states = state_bits(facts)
     return Labelled(
         words={one: word | states[one.accession].bits for one, word in words.items()},
         lost=tuple(lost),
         accessions=frozenset(states),
+        quarantined=dict(quarantined.most_common()),
     )
 
 
