@@ -17,7 +17,14 @@ from carag.corpus.items import ITEM_NUMBERS, item_number
 if TYPE_CHECKING:
     from carag.corpus.filing import Filing
 
-__all__ = ["COVER_CHARACTERS", "items_in_text", "latest_date", "reporting_person_types", "with_cover_facts"]
+__all__ = [
+    "COVER_CHARACTERS",
+    "date_stated",
+    "items_in_text",
+    "latest_date",
+    "reporting_person_types",
+    "with_cover_facts",
+]
 
 COVER_CHARACTERS: Final = 5000
 
@@ -84,6 +91,23 @@ def latest_date(text: str) -> date | None:
         if (_BEFORE.search(before) or _AFTER.match(after) or dateline) and (day := _as_date(match)):
             found.append(day)
     return max(found, default=None)
+
+
+def date_stated(text: str) -> date | None:
+    """Read a text that is a date and nothing else, as cover pages write one; None where it is none.
+
+    Examples
+    --------
+    >>> date_stated("June 30, 2023"), date_stated("2023-06-30"), date_stated("December 31")
+    (datetime.date(2023, 6, 30), datetime.date(2023, 6, 30), None)
+    """
+    text = " ".join(text.split())
+    if match := _DATE.fullmatch(text):
+        return _as_date(match)
+    try:
+        return date.fromisoformat(text) if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) else None
+    except ValueError:
+        return None
 
 
 def items_in_text(text: str) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""Labels measured against the filings themselves."""
