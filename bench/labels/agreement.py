@@ -1,4 +1,4 @@
-"""Where two derivations of the filing facts can be compared, how often they agree: ``python -m bench.labels.agreement``.
+"""How often two derivations of the filing facts agree: ``python -m bench.labels.agreement``.
 
 Reads the directory named by ``CARAG_SHARED_DATA``; prints counts for every pair of sources and writes each
 contradiction and each difference without consequence to ``disagreements.csv``: facts, no filing text.
