@@ -80,7 +80,7 @@ def load_row(line: str) -> dict[str, Any]:
     """
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptFile(f"the line is no JSON ({error}); want one JSON object a line") from error
     if not isinstance(row, dict):
         raise CorruptFile(f"the line is a JSON {type(row).__name__}; want one JSON object a line")

@@ -7,6 +7,7 @@ ambiguous in either reading states nothing.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from carag.corpus.agreement import Place, StatedFacts
@@ -78,7 +79,7 @@ def _form(types: list[str], flags: list[str]) -> str:
 
 def _business(states: list[str], countries: list[str]) -> tuple[Place, ...]:
     """Take countries by ISO; a state or province only where no country puts it outside the United States."""
-    places = [Place(country.upper(), iso_jurisdiction(country), iso=True) for country in countries]
+    places = [place for country in countries for place in _country(country)]
     if all(place.jurisdiction is PolicyBit.J_US for place in places):
         codes = [code for code in map(state_or_province, states) if code]
         places = [Place(code, edgar_jurisdiction(code)) for code in codes] or places
@@ -93,7 +94,14 @@ def _incorporation(stated: str) -> tuple[Place, ...]:
         return (Place(stated.upper(), edgar_jurisdiction(stated)),)
     if code := state_or_province(stated):
         return (Place(code, edgar_jurisdiction(code)),)
-    return (Place(stated.upper(), iso_jurisdiction(stated), iso=True),)
+    return _country(stated)
+
+
+def _country(stated: str) -> tuple[Place, ...]:
+    """Read an ISO code or an English name; a name in no table may be spelt otherwise, and states nothing."""
+    place = Place(stated.upper(), iso_jurisdiction(stated), iso=True)
+    unknown = place.jurisdiction is PolicyBit.J_OTHER and not re.fullmatch("[A-Z]{2}", place.code)
+    return () if unknown else (place,)
 
 
 def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:

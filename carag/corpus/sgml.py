@@ -118,8 +118,7 @@ def parse_header(text: str) -> Filing:
         accession_year=accession_year(accession),
         private_to_public="PRIVATE TO PUBLIC" in present,
         released=_date(header.first("PUBLIC REL DATE")),
-        # A blank line is an item all the same: until 2004 the header has no words for item 12.
-        items=_distinct(item_number(item, filed) for item in header.listed("ITEM INFORMATION")),
+        items=_items(header, filed),
         business_codes=_business_codes(parties),
         incorporation_codes=_distinct(
             code for party in parties if (code := party.code("STATE OF INCORPORATION"))
@@ -183,9 +182,9 @@ class _Header:
     def first(self, name: str) -> str:
         return next(iter(self.every(name)), "")
 
-    def listed(self, name: str) -> list[str]:
-        """Return every value, a blank one as an empty string."""
-        return [" ".join(value.split()) for key, value in self.fields if key == name]
+    def blank(self, name: str) -> list[str]:
+        """Return an empty string for every time a field is listed without a value."""
+        return ["" for key, value in self.fields if key == name and not value.strip()]
 
     def line(self, name: str) -> str:
         """Return the first line alone: a wrapped copy leaves the next label's first word behind it."""
@@ -214,6 +213,12 @@ def _scan(text: str) -> _Header:
             if header.parties:
                 header.parties[-1].fields.append((section, name, value))
     return header
+
+
+def _items(header: _Header, filed: date | None) -> tuple[str, ...]:
+    """Read the items; each blank line is one too: until 2004 the header has no words for item 12."""
+    numbers = _distinct(item_number(item, filed) for item in header.every("ITEM INFORMATION"))
+    return (*numbers, *header.blank("ITEM INFORMATION"))
 
 
 def _business_codes(parties: list[_Party]) -> tuple[str, ...]:
