@@ -57,7 +57,7 @@ class StatedFacts:
     party_roles: tuple[str, ...] = ()
     file_numbers: tuple[str, ...] = ()
     complete: bool = True
-    """False where the source was cut: its lists may go on."""
+    """False where the source was cut and its lists may go on."""
     current_state: frozenset[str] = frozenset()
     """Fields that describe the company as of the crawl, not as of the filing."""
 
@@ -184,8 +184,8 @@ _DATED: Final = frozenset({FormFamily.ANNUAL, FormFamily.INTERIM, FormFamily.LAT
 
 
 def _period(first: StatedFacts, second: StatedFacts) -> tuple[Verdict, str]:
-    form = renamed_form(first.form or second.form).removesuffix("/A")
-    if form and not form_families(form) & _DATED:
+    forms = [renamed_form(form).removesuffix("/A") for form in (first.form, second.form) if form]
+    if forms and not any(form_families(form) & _DATED for form in forms):
         return Verdict.DIFFER, "no bit rests on the period of this form"
     return Verdict.DISAGREE, "AMENDED, SUPERSEDED, NOT_LATEST and LATE rest on it"
 

@@ -60,7 +60,6 @@ def facts_of_cover(dei: Mapping[str, Iterable[str]]) -> StatedFacts:
             place for value in every("EntityIncorporationStateCountryCode") for place in _incorporation(value)
         ),
         file_numbers=_distinct(every("EntityFileNumber")),
-        complete=False,  # a cover may name the first registrant alone
     )
 
 
