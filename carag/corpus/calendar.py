@@ -13,10 +13,16 @@ from typing import Final
 
 from carag.policy import EASTERN
 
-__all__ = ["end_of_year", "federal_holidays", "is_business_day", "next_session"]
+__all__ = ["disseminated", "end_of_year", "federal_holidays", "is_business_day", "next_session"]
 
 _SESSION: Final = time(9, 30)
 """Regular trading begins: by then a filing dated the day before is out, whatever its hour."""
+_OPENS: Final = time(6)
+"""EDGAR disseminates from 06:00 Eastern on business days (17 CFR 232.12(c))."""
+_SAME_DAY: Final = time(17, 30)
+"""What is sent later is filed the next business day (17 CFR 232.13(a)(2))."""
+_SAME_DAY_LATE: Final = time(22)
+"""The same for the forms of 17 CFR 232.13(a)(3) and (4); EDGAR closes then."""
 _DAY: Final = timedelta(days=1)
 _SATURDAY, _SUNDAY = 5, 6
 _MONDAY, _THURSDAY = 0, 3
@@ -31,10 +37,49 @@ def next_session(day: date) -> datetime:
     >>> next_session(date(2024, 7, 3)).isoformat()
     '2024-07-05T09:30:00-04:00'
     """
+    return datetime.combine(_next_business_day(day), _SESSION, tzinfo=EASTERN)
+
+
+def _next_business_day(day: date) -> date:
     day += _DAY
     while not is_business_day(day):
         day += _DAY
-    return datetime.combine(day, _SESSION, tzinfo=EASTERN)
+    return day
+
+
+def disseminated(accepted: datetime, filed: date | None = None, *, until_ten: bool = False) -> datetime:
+    """Return when EDGAR made public what it accepted at a moment: then, or as it opened later.
+
+    A filing sent after 17:30 Eastern is disseminated at 06:00 of the next business day, and dated so. One
+    dated the day of a later acceptance was either sent before 17:30, or had its date adjusted (Rule 13(b));
+    nothing tells the two apart, so it too counts from the next opening.
+
+    Parameters
+    ----------
+    accepted : datetime
+        Aware; the day is the Eastern one.
+    filed : date or None
+        ``FILED AS OF DATE``: nothing is public before EDGAR opens on it.
+    until_ten : bool
+        For a form that may be sent until 22:00 and is disseminated the same day.
+
+    Examples
+    --------
+    >>> from datetime import datetime
+    >>> evening = datetime(2024, 7, 3, 18, 8, tzinfo=EASTERN)
+    >>> disseminated(evening).isoformat()
+    '2024-07-05T06:00:00-04:00'
+    >>> disseminated(evening, until_ten=True).isoformat()
+    '2024-07-03T18:08:00-04:00'
+    """
+    local = accepted.astimezone(EASTERN)
+    day = local.date()
+    late = local.time() > (_SAME_DAY_LATE if until_ten else _SAME_DAY)
+    if late or not is_business_day(day):
+        day = _next_business_day(day)
+    if filed is not None and filed > day:
+        day = filed
+    return max(local, datetime.combine(day, _OPENS, tzinfo=EASTERN))
 
 
 def end_of_year(year: int) -> datetime:

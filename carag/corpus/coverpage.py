@@ -17,7 +17,14 @@ from carag.corpus.items import ITEM_NUMBERS, item_number
 if TYPE_CHECKING:
     from carag.corpus.filing import Filing
 
-__all__ = ["COVER_CHARACTERS", "items_in_text", "latest_date", "reporting_person_types", "with_cover_facts"]
+__all__ = [
+    "COVER_CHARACTERS",
+    "date_stated",
+    "items_in_text",
+    "latest_date",
+    "reporting_person_types",
+    "with_cover_facts",
+]
 
 COVER_CHARACTERS: Final = 5000
 
@@ -48,9 +55,12 @@ _PERSON_COVER: Final = re.compile(
 def with_cover_facts(filing: Filing) -> Filing:
     """Fill in what the header left out and the documents state: 8-K items, types of reporting person."""
     families = form_families(filing.base_form)
-    if FormFamily.CURRENT in families and not filing.items and filing.documents:
+    if FormFamily.CURRENT in families and not (filing.items and all(filing.items)) and filing.documents:
         stated = items_in_text(filing.documents[0].text)
-        items = tuple(dict.fromkeys(item_number(item, filing.filed) for item in stated))
+        readable = filter(None, (*filing.items, *(item_number(item, filing.filed) for item in stated)))
+        items = tuple(dict.fromkeys(readable))
+        if len(items) < len(filing.items):
+            items = (*items, "")  # the headings do not make up for all that the header left blank
         return replace(filing, items=items, provenance={**filing.provenance, "items": "headings in the text"})
     if FormFamily.OWNERSHIP in families:
         codes = (code for document in filing.documents for code in reporting_person_types(document.text))
@@ -84,6 +94,26 @@ def latest_date(text: str) -> date | None:
         if (_BEFORE.search(before) or _AFTER.match(after) or dateline) and (day := _as_date(match)):
             found.append(day)
     return max(found, default=None)
+
+
+def date_stated(text: str) -> date | None:
+    """Read a text that is a date and nothing else, as cover pages write one; None where it is none.
+
+    ``3/4/2023`` is two dates, and so none.
+
+    Examples
+    --------
+    >>> date_stated("June 30, 2023"), date_stated("2023-06-30"), date_stated("December 31")
+    (datetime.date(2023, 6, 30), datetime.date(2023, 6, 30), None)
+    """
+    text = " ".join(text.split())
+    match = _DATE.fullmatch(text)
+    if match and match["name"]:
+        return _as_date(match)
+    try:
+        return date.fromisoformat(text) if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) else None
+    except ValueError:
+        return None
 
 
 def items_in_text(text: str) -> tuple[str, ...]:

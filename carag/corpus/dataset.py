@@ -1,27 +1,24 @@
 """Filings as rows of a JSON Lines dataset: one filing with its text and EDGAR metadata a row.
 
-On ``accepted``: EDGAR's submissions JSON labels acceptance times ``Z``, and they are not always UTC. Of 661
-accessions whose SGML header and JSON row could be compared, 583 were UTC and 78 the header's Eastern time with
-a ``Z`` behind it. No field tells them apart, so a ``Z`` is read as Eastern, the later of the two readings.
-Midnight, UTC or Eastern, is a date without a time and gives no acceptance.
+Of the readings an acceptance time allows, the latest counts: a ``Z`` is read as Eastern.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, date, datetime
+from datetime import date  # noqa: TC003 - pydantic reads the annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from carag.corpus.acceptance import acceptance_readings
 from carag.corpus.coverpage import with_cover_facts
 from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.items import item_number
 from carag.corpus.markup import DeiFact, xml_text
-from carag.corpus.sgml import accession_year, eastern
+from carag.corpus.sgml import accession_year
 from carag.errors import CorruptFile
-from carag.policy import EASTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +80,7 @@ def load_row(line: str) -> dict[str, Any]:
     """
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptFile(f"the line is no JSON ({error}); want one JSON object a line") from error
     if not isinstance(row, dict):
         raise CorruptFile(f"the line is a JSON {type(row).__name__}; want one JSON object a line")
@@ -136,7 +133,7 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
         ciks=() if given.cik is None else (given.cik,),
         filed=given.filed,
         period=given.period,
-        accepted=_accepted(given.accepted or ""),
+        accepted=next(iter(acceptance_readings(given.accepted or "")), None),
         accession_year=accession_year(given.accession or "") or given.accession_year,
         private_to_public=bool(given.private_to_public),
         released=given.released,
@@ -157,23 +154,6 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
         provenance=_provenance(given),
     )
     return with_cover_facts(filing)
-
-
-def _accepted(stated: str) -> datetime | None:
-    """Read an acceptance time: a stated offset is believed, ``Z`` is not."""
-    moment = eastern(re.sub(r"\D", "", stated)[:14])
-    if moment is None:
-        return None
-    if re.search(r"[+-]\d\d:\d\d$", stated):
-        try:
-            return datetime.fromisoformat(stated).astimezone(EASTERN)
-        except ValueError:
-            return None
-    as_utc = moment.replace(tzinfo=UTC)
-    clocks = {
-        (reading.hour, reading.minute, reading.second) for reading in (as_utc, as_utc.astimezone(EASTERN))
-    }
-    return None if stated.endswith("Z") and (0, 0, 0) in clocks else moment
 
 
 def _documents(row: _Row) -> tuple[FilingDocument, ...]:

@@ -277,4 +277,7 @@ def _since(filing: Filing, label: Label) -> int:
     year = filing.accession_year
     new_year = date(year, 1, 1) if year is not None and year in _YEARS else None
     day = next((day for day in (filing.filed, filing.period, new_year) if day and day.year in _YEARS), None)
-    return as_of_minutes(datetime.combine(day, time(), tzinfo=EASTERN)) if day else 0
+    if day is None:
+        return 0
+    # A period after its filing is an impossible date; it cannot make the interval run backwards.
+    return min(as_of_minutes(datetime.combine(day, time(), tzinfo=EASTERN)), label.public_at)

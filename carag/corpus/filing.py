@@ -7,13 +7,30 @@ and ``provenance`` says where each stated fact comes from.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date, datetime
 
-__all__ = ["Filing", "FilingDocument"]
+__all__ = ["Disagreement", "Filing", "FilingDocument"]
+
+
+class Disagreement(NamedTuple):
+    """Two sources that contradict each other on a fact a label rests on."""
+
+    field: str
+    first_source: str
+    first: str
+    second_source: str
+    second: str
+    reason: str
+    """What rests on the fact."""
+
+    @property
+    def text(self) -> str:
+        """Both values, for a person."""
+        return f"{self.field}: {self.first_source} states {self.first}, {self.second_source} states {self.second}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +73,8 @@ class Filing:
     released: date | None = None
     """``PUBLIC-REL-DATE``: when a confidential submission or staff letter became public."""
     items: tuple[str, ...] = ()
-    """8-K item numbers of today's form, such as ``2.02``; what could not be read as one stands verbatim."""
+    """8-K item numbers of today's form, such as ``2.02``; what could not be read as one stands verbatim. An empty
+    string is an item the header lists without saying which."""
     business_codes: tuple[str, ...] = ()
     """EDGAR state and country codes of the business addresses, one a filer where stated. A filer that states
     neither this nor an incorporation code contributes an empty string."""
@@ -80,6 +98,9 @@ class Filing:
     shell_company: bool | None = None
     """``dei:EntityShellCompany``."""
     documents: tuple[FilingDocument, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
+    """Where the SGML header, the submissions row and the XBRL cover contradict each other; any closes the
+    filing."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Field name to the source of its value."""
 

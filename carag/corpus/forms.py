@@ -7,12 +7,13 @@ be in several (``F-1`` is an offering and foreign).
 from __future__ import annotations
 
 import re
+from datetime import date
 from enum import Enum, auto
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["FormFamily", "form_families", "periodic_family"]
+__all__ = ["FormFamily", "accepted_until_ten", "form_families", "periodic_family", "renamed_form"]
 
 
 class FormFamily(Enum):
@@ -125,3 +126,45 @@ def periodic_family(base_form: str) -> str:
     if FormFamily.INTERIM in families:
         return "10-Q"
     return base_form if base_form in {"20-F", "40-F"} else "10-K"
+
+
+def renamed_form(form: str) -> str:
+    """Return a form under one name where EDGAR has had two, in capitals.
+
+    Schedule 13D and 13G became XML forms with names written out, mandatory since 18 December 2024.
+
+    Examples
+    --------
+    >>> renamed_form("SCHEDULE 13D/A"), renamed_form("sc 13d/a"), renamed_form("10-K")
+    ('SC 13D/A', 'SC 13D/A', '10-K')
+    """
+    return re.sub(r"^SCHEDULE (?=13[DG]\b|14|TO\b)", "SC ", " ".join(form.upper().split()))
+
+
+_UNTIL_TEN: Final = (
+    (re.compile(r"[345]"), date(2003, 6, 30)),  # Release 33-8230: reports under section 16
+    (re.compile(r"[A-Z0-9-]+MEF|POS 462B"), date(1995, 6, 7)),  # Rule 462(b)
+    (re.compile(r"SC 14N.*"), date(2010, 11, 15)),
+    (re.compile(r"144"), date(2023, 3, 20)),  # Release 33-11159
+    (re.compile(r"SC 13[DG]"), date(2024, 2, 5)),  # Release 33-11253
+)
+
+
+def accepted_until_ten(base_form: str, day: date) -> bool:
+    """Whether a form sent by 22:00 Eastern is filed, and disseminated, the same day (17 CFR 232.13(a)(3), (4)).
+
+    Parameters
+    ----------
+    base_form : str
+        Without its ``/A``.
+    day : date
+        The rule was widened form by form.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> accepted_until_ten("4", date(2024, 5, 2)), accepted_until_ten("10-K", date(2024, 5, 2))
+    (True, False)
+    """
+    form = renamed_form(base_form)
+    return any(pattern.fullmatch(form) and day >= since for pattern, since in _UNTIL_TEN)

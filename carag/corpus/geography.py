@@ -11,7 +11,7 @@ from typing import Final
 
 from carag.policy import PolicyBit
 
-__all__ = ["edgar_jurisdiction", "iso_jurisdiction"]
+__all__ = ["edgar_jurisdiction", "iso_jurisdiction", "state_or_province"]
 
 _EDGAR_US: Final = {
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS",
@@ -91,3 +91,41 @@ def iso_jurisdiction(country: str) -> PolicyBit:
     ('J_EU', 'J_EU')
     """
     return _BY_ISO.get(" ".join(country.upper().split()), PolicyBit.J_OTHER)
+
+
+_STATES: Final = {
+    "ALABAMA": "AL", "ALASKA": "AK", "ARIZONA": "AZ", "ARKANSAS": "AR", "CALIFORNIA": "CA", "COLORADO": "CO",
+    "CONNECTICUT": "CT", "DELAWARE": "DE", "DISTRICT OF COLUMBIA": "DC", "FLORIDA": "FL", "GEORGIA": "GA",
+    "HAWAII": "HI", "IDAHO": "ID", "ILLINOIS": "IL", "INDIANA": "IN", "IOWA": "IA", "KANSAS": "KS",
+    "KENTUCKY": "KY", "LOUISIANA": "LA", "MAINE": "ME", "MARYLAND": "MD", "MASSACHUSETTS": "MA",
+    "MICHIGAN": "MI", "MINNESOTA": "MN", "MISSISSIPPI": "MS", "MISSOURI": "MO", "MONTANA": "MT",
+    "NEBRASKA": "NE", "NEVADA": "NV", "NEW HAMPSHIRE": "NH", "NEW JERSEY": "NJ", "NEW MEXICO": "NM",
+    "NEW YORK": "NY", "NORTH CAROLINA": "NC", "NORTH DAKOTA": "ND", "OHIO": "OH", "OKLAHOMA": "OK",
+    "OREGON": "OR", "PENNSYLVANIA": "PA", "RHODE ISLAND": "RI", "SOUTH CAROLINA": "SC", "SOUTH DAKOTA": "SD",
+    "TENNESSEE": "TN", "TEXAS": "TX", "UTAH": "UT", "VERMONT": "VT", "VIRGINIA": "VA", "WASHINGTON": "WA",
+    "WEST VIRGINIA": "WV", "WISCONSIN": "WI", "WYOMING": "WY", "PUERTO RICO": "PR", "GUAM": "GU",
+}  # fmt: skip
+_PROVINCES: Final = {
+    "ALBERTA": "A0", "AB": "A0", "BRITISH COLUMBIA": "A1", "BC": "A1", "MANITOBA": "A2", "MB": "A2",
+    "NEW BRUNSWICK": "A3", "NB": "A3", "NEWFOUNDLAND AND LABRADOR": "A4", "NL": "A4", "NOVA SCOTIA": "A5",
+    "NS": "A5", "ONTARIO": "A6", "ON": "A6", "PRINCE EDWARD ISLAND": "A7", "PE": "A7", "QUEBEC": "A8",
+    "QC": "A8", "SASKATCHEWAN": "A9", "SK": "A9", "YUKON": "B0", "YT": "B0",
+}  # fmt: skip
+
+
+def state_or_province(stated: str) -> str:
+    """Return EDGAR's code of a state or province given as ``dei:EntityAddressStateOrProvince`` gives it.
+
+    That is a name or a postal code of the United States or Canada, whose provinces EDGAR codes otherwise.
+    Empty where it is neither.
+
+    Examples
+    --------
+    >>> state_or_province("California"), state_or_province("NY"), state_or_province("ON")
+    ('CA', 'NY', 'A6')
+    >>> state_or_province("Bavaria")
+    ''
+    """
+    text = " ".join(stated.upper().replace(".", "").split()).strip(" ,")
+    known = _STATES.get(text) or _PROVINCES.get(text)
+    return known or (text if text in _EDGAR_US and len(text) == 2 else "")

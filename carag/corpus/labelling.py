@@ -52,6 +52,7 @@ class QuarantineCode(StrEnum):
     PRIVATE_RELEASE_UNKNOWN = "PRIVATE_RELEASE_UNKNOWN"
     NO_TIME = "NO_TIME"
     NO_TEXT = "NO_TEXT"
+    FACTS_DISAGREE = "FACTS_DISAGREE"
 
 
 class Quarantine(NamedTuple):
@@ -309,6 +310,9 @@ _RULES: Final = (
 def _quarantine(filing: Filing, source: PublicAtSource) -> Quarantine | None:
     """Say why a filing cannot be shown to anyone, most telling reason first."""
     families = form_families(filing.base_form)
+    if filing.disagreements:
+        texts = "; ".join(one.text for one in filing.disagreements)
+        return Quarantine(QuarantineCode.FACTS_DISAGREE, texts)
     if not filing.base_form:
         return Quarantine(QuarantineCode.NO_FORM, "no CONFORMED SUBMISSION TYPE is stated")
     if not families:

@@ -1,5 +1,8 @@
 """When a filing became public, as far as its own facts can prove.
 
+Of 2,865 real headers with an acceptance time, 238 were accepted after 17:30 Eastern: 231 are dated the next
+business day, and of the seven others one is a Form 4, five came within three minutes and one within the hour.
+
 Each source is the latest moment the fact allows, so a session in the past never sees a filing too early;
 and which source it was is kept.
 """
@@ -11,9 +14,9 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from carag.corpus.calendar import end_of_year, next_session
+from carag.corpus.calendar import disseminated, end_of_year, next_session
 from carag.corpus.coverpage import latest_date
-from carag.corpus.forms import FormFamily, form_families
+from carag.corpus.forms import FormFamily, accepted_until_ten, form_families
 from carag.policy import EASTERN, NEVER, as_of_minutes
 
 if TYPE_CHECKING:
@@ -29,7 +32,10 @@ class PublicAtSource(StrEnum):
     """The fact a ``public_at`` rests on, the strongest first."""
 
     ACCEPTANCE = "acceptance"
-    """``<ACCEPTANCE-DATETIME>``."""
+    """``<ACCEPTANCE-DATETIME>``, where EDGAR disseminated at once."""
+    DISSEMINATION = "dissemination"
+    """EDGAR's opening on the business day after ``<ACCEPTANCE-DATETIME>``, or on a later ``FILED AS OF DATE``: what is
+    sent after 17:30 Eastern is disseminated then (17 CFR 232.13(a)(2))."""
     RELEASE = "release"
     """The session after ``PUBLIC-REL-DATE``, for what was accepted in private."""
     FILING_DATE = "filing date"
@@ -72,7 +78,9 @@ def public_time(filing: Filing) -> PublicTime:
     if filing.accepted is not None and filing.accepted.year in _YEARS:
         accepted = filing.accepted
         aware = accepted if accepted.utcoffset() is not None else accepted.replace(tzinfo=EASTERN)
-        return _at(aware, PublicAtSource.ACCEPTANCE)
+        until_ten = accepted_until_ten(filing.base_form, aware.astimezone(EASTERN).date())
+        public = disseminated(aware, _usable(filing.filed), until_ten=until_ten)
+        return _at(public, PublicAtSource.ACCEPTANCE if public == aware else PublicAtSource.DISSEMINATION)
     if filed := _usable(filing.filed):
         return _at(next_session(filed), PublicAtSource.FILING_DATE)
     if filing.accession_year is not None and filing.accession_year in _YEARS:

@@ -1,7 +1,7 @@
 """Files in: which of them hold filings, and one outcome for each filing, skipped file and broken place.
 
 Nothing is passed over in silence, and nothing stops the reading: what cannot be read is an outcome with its
-place and reason. One filing is in memory at a time.
+place and reason. One filing is in memory at a time, and the headers that lie beside a directory's rows.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
+from carag.corpus.beside import HeadersBeside, is_headers_file
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
 from carag.corpus.submission import is_submission, parse_submission
 from carag.errors import CorruptFile, InvalidArgument
@@ -72,7 +73,8 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
     ----------
     path : Path
         EDGAR full submissions (``.txt``, ``.sgml``, ``.nc``), JSON Lines with a filing a row (``.jsonl``,
-        ``.ndjson``), each also with ``.gz``; or a directory.
+        ``.ndjson``), each also with ``.gz``; or a directory. Headers in ``headers*.jsonl`` beside rows are
+        compared with them; see :mod:`carag.corpus.beside`.
 
     Yields
     ------
@@ -86,9 +88,12 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
     """
     root = path if path.is_dir() else path.parent
     before = 0
+    folder, headers = None, HeadersBeside()
     for file in _files(path):
         size = file.stat().st_size
-        for outcome in _read_file(file, file.relative_to(root).as_posix()):
+        if file.parent != folder and _is_rows(file):
+            folder, headers = file.parent, HeadersBeside.load(file.parent)
+        for outcome in _read_file(file, file.relative_to(root).as_posix(), headers):
             yield replace(outcome, bytes_read=before + outcome.bytes_read)
         before += size
 
@@ -102,17 +107,27 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in found if file.is_file())
 
 
-def _read_file(file: Path, where: str) -> Iterator[ReadOutcome]:
+def _kind(file: Path) -> str:
+    return Path(file.name.lower().removesuffix(".gz")).suffix
+
+
+def _is_rows(file: Path) -> bool:
+    return _kind(file) in _ROWS
+
+
+def _read_file(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadOutcome]:
     name = file.name.lower()
-    kind = Path(name.removesuffix(".gz")).suffix
+    kind = _kind(file)
     stem = name.split(".")[0]
     never = next(
         (why for start, why in _NEVER_DOCUMENTS.items() if stem == start or stem.startswith(f"{start}_")), ""
     )
-    if never:
+    if is_headers_file(file):
+        yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=headers.account(file.name))
+    elif never:
         yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=never)
     elif kind in _ROWS:
-        yield from _read_rows(file, where)
+        yield from _read_rows(file, where, headers)
     elif kind in _SUBMISSIONS:
         yield _read_submission(file, where)
     else:
@@ -121,14 +136,14 @@ def _read_file(file: Path, where: str) -> Iterator[ReadOutcome]:
         yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=reason)
 
 
-def _read_rows(file: Path, where: str) -> Iterator[ReadOutcome]:
+def _read_rows(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadOutcome]:
     number = 0
     try:
         with file.open("rb") as raw, _unpacked(file, raw) as stream:
             for number, line in enumerate(stream, start=1):
                 if not line.strip():
                     continue
-                outcome = _read_row(line, f"{where}:{number}", raw.tell())
+                outcome = _read_row(line, f"{where}:{number}", raw.tell(), headers)
                 if number == 1 and outcome.kind is ReadKind.SKIPPED:
                     yield replace(
                         outcome, where=where, reason=f"holds no filings: its first row is {outcome.reason}"
@@ -144,12 +159,13 @@ def _read_rows(file: Path, where: str) -> Iterator[ReadOutcome]:
         )
 
 
-def _read_row(line: bytes, where: str, position: int) -> ReadOutcome:
+def _read_row(line: bytes, where: str, position: int, headers: HeadersBeside) -> ReadOutcome:
     try:
         row = load_row(line.decode("utf-8"))
         if why := why_no_filing(row):
             return ReadOutcome(ReadKind.SKIPPED, where, position, reason=why)
-        return ReadOutcome(ReadKind.FILING, where, position, filing=filing_of_row(row))
+        filing = headers.compare_and_unite(filing_of_row(row), row)
+        return ReadOutcome(ReadKind.FILING, where, position, filing=filing)
     except (CorruptFile, UnicodeDecodeError) as error:
         return ReadOutcome(ReadKind.BROKEN, where, position, reason=str(error))
 

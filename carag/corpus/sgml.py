@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from carag.corpus.acceptance import eastern
 from carag.corpus.filing import Filing
 from carag.corpus.items import item_number
 from carag.corpus.publication import accepted_in_private
 from carag.errors import CorruptFile
-from carag.policy import EASTERN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["accession_year", "eastern", "parse_header"]
+__all__ = ["accession_year", "parse_header", "party_ciks"]
 
 _T = TypeVar("_T")
 
@@ -82,15 +82,6 @@ def accession_year(accession_number: str) -> int | None:
     return 1900 + year if year >= 93 else 2000 + year  # EDGAR's first accession numbers are of 1993
 
 
-def eastern(digits: str) -> datetime | None:
-    """Read ``YYYYMMDDHHMMSS`` as EDGAR means it: US Eastern. Of an hour that occurs twice, the second."""
-    try:
-        moment = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=EASTERN, fold=1)
-    except ValueError:
-        return None
-    return moment if 1970 < moment.year < 9000 else None
-
-
 def parse_header(text: str) -> Filing:
     """Read a header, complete or cut off, into a filing without documents.
 
@@ -127,7 +118,7 @@ def parse_header(text: str) -> Filing:
         accession_year=accession_year(accession),
         private_to_public="PRIVATE TO PUBLIC" in present,
         released=_date(header.first("PUBLIC REL DATE")),
-        items=_distinct(item_number(item, filed) for item in header.every("ITEM INFORMATION")),
+        items=_items(header, filed),
         business_codes=_business_codes(parties),
         incorporation_codes=_distinct(
             code for party in parties if (code := party.code("STATE OF INCORPORATION"))
@@ -143,6 +134,12 @@ def parse_header(text: str) -> Filing:
             filing = replace(filing, released=written)
             provenance["released"] = "date of the header's first line"
     return replace(filing, provenance=provenance)
+
+
+def party_ciks(text: str) -> tuple[int, ...]:
+    """Return the CIKs of every party of a header, ``FILED BY`` among them."""
+    header = _scan(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _distinct(int(cik) for party in header.parties for cik in party.ciks)
 
 
 @dataclass(slots=True)
@@ -185,6 +182,10 @@ class _Header:
     def first(self, name: str) -> str:
         return next(iter(self.every(name)), "")
 
+    def blank(self, name: str) -> list[str]:
+        """Return an empty string for every time a field is listed without a value."""
+        return ["" for key, value in self.fields if key == name and not value.strip()]
+
     def line(self, name: str) -> str:
         """Return the first line alone: a wrapped copy leaves the next label's first word behind it."""
         values = (value.strip() for key, value in self.fields if key == name)
@@ -212,6 +213,12 @@ def _scan(text: str) -> _Header:
             if header.parties:
                 header.parties[-1].fields.append((section, name, value))
     return header
+
+
+def _items(header: _Header, filed: date | None) -> tuple[str, ...]:
+    """Read the items; each blank line is one too: until 2004 the header has no words for item 12."""
+    numbers = _distinct(item_number(item, filed) for item in header.every("ITEM INFORMATION"))
+    return (*numbers, *header.blank("ITEM INFORMATION"))
 
 
 def _business_codes(parties: list[_Party]) -> tuple[str, ...]:

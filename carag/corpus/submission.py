@@ -11,8 +11,11 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from carag.corpus.agreement import compare
 from carag.corpus.coverpage import with_cover_facts
+from carag.corpus.dei import facts_of_cover
 from carag.corpus.filing import Filing, FilingDocument
+from carag.corpus.header_facts import stated_by_header
 from carag.corpus.markup import DeiFact, html_text, is_html, xml_text
 from carag.corpus.sgml import parse_header
 from carag.errors import CorruptFile
@@ -59,11 +62,23 @@ def parse_submission(text: str) -> Filing:
     outside = text[:header_end] + "".join(gap for gap, _ in blocks)
     if len(_START.findall(outside)) > 1:
         raise CorruptFile("the file holds several submissions; want one a file")
-    filing = parse_header(text[:header_end])
+    header = text[:header_end]
+    filing = parse_header(header)
     read = [_read_document(block) for _, block in blocks]
     documents = tuple(document for document, _ in read)
     facts = [fact for _, found in read for fact in found]
-    return with_cover_facts(_with_dei_facts(replace(filing, documents=documents), facts))
+    cover = facts_of_cover(_values(read[0][1] if read else ()))
+    contradictions = compare(stated_by_header(filing, header), cover).disagreements
+    filing = replace(filing, documents=documents, disagreements=contradictions)
+    return with_cover_facts(_with_dei_facts(filing, facts))
+
+
+def _values(facts: tuple[DeiFact, ...]) -> dict[str, list[str]]:
+    """Gather the facts of a cover page by name, a truth in its own word."""
+    values: dict[str, list[str]] = defaultdict(list)
+    for fact in facts:
+        values[fact.name].append(fact.text if fact.truth is None else str(fact.truth).lower())
+    return values
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.calendar import end_of_year, federal_holidays, is_business_day, next_session
+from carag.corpus.calendar import disseminated, end_of_year, federal_holidays, is_business_day, next_session
+from carag.policy import EASTERN
 
 DAYS = st.dates(date(1990, 1, 1), date(2060, 12, 31))
 
@@ -64,3 +65,34 @@ def test_daylight_saving_is_eastern() -> None:
     assert next_session(date(2024, 3, 8)).utcoffset() == timedelta(hours=-4)
     assert next_session(date(2024, 3, 7)).utcoffset() == timedelta(hours=-5)
     assert end_of_year(2024).isoformat() == "2024-12-31T23:59:00-05:00"
+
+
+MOMENTS = st.datetimes(datetime(1993, 1, 1), datetime(2060, 1, 1)).map(  # noqa: DTZ001 - the zone follows
+    lambda moment: moment.replace(tzinfo=EASTERN)
+)
+
+
+@given(MOMENTS, st.none() | DAYS, st.booleans())
+def test_nothing_is_disseminated_early_or_while_edgar_is_closed(
+    accepted: datetime, filed: date | None, until_ten: bool
+) -> None:
+    """Never before acceptance, never before the filing date; a later moment is an opening at 06:00."""
+    public = disseminated(accepted, filed, until_ten=until_ten)
+    assert public >= accepted
+    assert filed is None or public.date() >= filed
+    if public == accepted:
+        assert is_business_day(public.date())
+        assert time(6) <= public.time() <= (time(22) if until_ten else time(17, 30))
+    else:
+        assert public.time() == time(6)
+        assert is_business_day(public.date()) or public.date() == filed
+
+
+@given(MOMENTS, MOMENTS, st.none() | DAYS)
+def test_dissemination_keeps_the_order_of_acceptance(
+    one: datetime, other: datetime, filed: date | None
+) -> None:
+    """Of two filings dated alike, the one accepted later is never public earlier."""
+    first, last = sorted((one, other))
+    assert disseminated(first, filed) <= disseminated(last, filed)
+    assert disseminated(first, filed, until_ten=True) <= disseminated(first, filed)

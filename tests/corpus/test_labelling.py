@@ -225,11 +225,39 @@ def test_example_6_an_earnings_release() -> None:
     assert "auditor/assure" not in admits(0x0802_00C1)
 
 
-def test_acceptance_decides_not_the_filing_date() -> None:
-    """T2: accepted in the evening, dated the next day."""
-    said = label(submission("10-Q", filed="20260430", accepted="20260429210200"))
-    assert said.public_at == as_of_minutes(datetime(2026, 4, 29, 21, 2, tzinfo=EASTERN))
-    assert said.public_at_source is PublicAtSource.ACCEPTANCE
+@pytest.mark.parametrize(
+    ("form", "filed", "accepted", "public", "source"),
+    [
+        # accepted during the day, dated the same: public at once
+        ("10-Q", "20260429", "20260429173000", (2026, 4, 29, 17, 30), "acceptance"),
+        # accepted in the evening, dated the next business day: neither 21:02 nor midnight
+        ("10-Q", "20260430", "20260429210200", (2026, 4, 30, 6, 0), "dissemination"),
+        ("8-K", "20240705", "20240703180821", (2024, 7, 5, 6, 0), "dissemination"),
+        ("10-K", "20230227", "20230224173001", (2023, 2, 27, 6, 0), "dissemination"),
+        # dated the same day all the same: sent before 17:30, or a date adjusted; nothing tells which
+        ("10-K", "20230227", "20230227173056", (2023, 2, 28, 6, 0), "dissemination"),
+        # forms that may be sent until 22:00
+        ("4", "20230623", "20230623194409", (2023, 6, 23, 19, 44), "acceptance"),
+        ("S-1MEF", "20230623", "20230623220000", (2023, 6, 23, 22, 0), "acceptance"),
+        ("4", "20230626", "20230623220001", (2023, 6, 26, 6, 0), "dissemination"),
+        ("SCHEDULE 13D/A", "20241219", "20241219210000", (2024, 12, 19, 21, 0), "acceptance"),
+        ("SC 13D", "20230623", "20230623194409", (2023, 6, 26, 6, 0), "dissemination"),  # not yet in 2023
+        # a filing dated days after its acceptance is not public before that day
+        ("10-K", "20240315", "20240311120000", (2024, 3, 15, 6, 0), "dissemination"),
+        # dated before its acceptance (a date adjusted back): acceptance still counts
+        ("10-K", "20240308", "20240311120000", (2024, 3, 11, 12, 0), "acceptance"),
+        # EDGAR is closed at night and at the weekend
+        ("10-K", "20240311", "20240311033000", (2024, 3, 11, 6, 0), "dissemination"),
+        ("4", "20240311", "20240309120000", (2024, 3, 11, 6, 0), "dissemination"),
+    ],
+)
+def test_a_filing_is_public_when_edgar_disseminates_it(
+    form: str, filed: str, accepted: str, public: tuple[int, ...], source: str
+) -> None:
+    """T2: acceptance decides, not the filing date; after 17:30 Eastern the next opening does (Rule 13(a)(2))."""
+    said = label(submission(form, filed=filed, accepted=accepted))
+    assert said.public_at == as_of_minutes(datetime(*public, tzinfo=EASTERN))  # type: ignore[misc]
+    assert said.public_at_source == source
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,172 @@
+"""How often two derivations of the filing facts agree: ``python -m bench.labels.agreement``.
+
+Reads the directory named by ``CARAG_SHARED_DATA``; prints counts for every pair of sources and writes each
+contradiction and each difference without consequence to ``disagreements.csv``: facts, no filing text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import os
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.corpus.agreement import Compared, StatedFacts, Verdict, compare
+from carag.corpus.dei import facts_of_cover
+from carag.corpus.header_facts import facts_of_header
+from carag.corpus.submissions import (
+    facts_copied_from_header,
+    facts_of_company,
+    facts_of_row,
+    facts_of_submissions_row,
+)
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+COLUMNS: Final = ("accession", "pair", "field", "header_value", "row_value", "verdict", "reason")
+SECOND_OPINIONS: Final = ("header / submissions row", "header / data row", "header / XBRL cover")
+"""Pairs of which each side was read from another source; the others check a reader, or the crawl."""
+_SHOWN: Final = (
+    Verdict.AGREE, Verdict.ONLY_FIRST, Verdict.ONLY_SECOND, Verdict.DIFFER, Verdict.DISAGREE,
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the comparisons found."""
+
+    counts: Counter[tuple[str, str, Verdict]] = field(default_factory=Counter)
+    """By pair, field and verdict."""
+    accessions: dict[str, set[str]] = field(default_factory=dict)
+    """By pair, those with at least one field both sources state."""
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    misfiled: list[tuple[str, str]] = field(default_factory=list)
+    """The accession a header is kept under, and the one it states."""
+
+    def add(self, pair: str, accession: str, first: StatedFacts, second: StatedFacts) -> None:
+        """Compare two sources of a filing."""
+        agreement = compare(first, second)
+        if not any(one.field != "accession_number" and _both(one) for one in agreement.fields):
+            return
+        self.accessions.setdefault(pair, set()).add(accession)
+        for one in agreement.fields:
+            self.counts[pair, one.field, one.verdict] += 1
+            if one.verdict in {Verdict.DIFFER, Verdict.DISAGREE}:
+                self.rows.append(
+                    (accession, pair, one.field, one.first, one.second, one.verdict.name, one.reason)
+                )
+
+    @property
+    def second_opinions(self) -> set[str]:
+        """The accessions whose header has a second opinion."""
+        return set().union(*(self.accessions.get(pair, set()) for pair in SECOND_OPINIONS))
+
+
+def _both(one: Compared) -> bool:
+    return one.verdict in {Verdict.AGREE, Verdict.DIFFER, Verdict.DISAGREE}
+
+
+def find(edgar: Path) -> Findings:
+    """Compare everything in a directory of EDGAR data sets."""
+    findings = Findings()
+    headers: dict[str, StatedFacts] = {}
+    for row in _lines(edgar / "headers.jsonl.gz"):
+        facts = facts_of_header(row["header"])
+        headers[facts.accession_number] = facts
+        if facts.accession_number != row["accession"]:
+            findings.misfiled.append((row["accession"], facts.accession_number))
+    submissions = {facts.accession_number: facts for facts in map(facts_of_submissions_row, _index(edgar))}
+    companies = {}
+    for row in _lines(edgar / "companies.jsonl.gz"):
+        company = facts_of_company(row)
+        companies.update(dict.fromkeys(company.ciks, company))
+    for accession, header in headers.items():
+        if accession in submissions:
+            findings.add("header / submissions row", accession, header, submissions[accession])
+        for cik in header.ciks[:1]:
+            if cik in companies:
+                findings.add("header / company today", accession, header, companies[cik])
+    for file in sorted((*edgar.glob("filings-*.jsonl.gz"), edgar / "filings_meta_only.jsonl.gz")):
+        for row in _lines(file):
+            _row(findings, row, headers, submissions)
+    return findings
+
+
+def _row(
+    findings: Findings,
+    row: dict[str, Any],
+    headers: dict[str, StatedFacts],
+    submissions: dict[str, StatedFacts],
+) -> None:
+    accession = row.get("accession") or ""
+    copied = facts_copied_from_header(row)
+    cover = facts_of_cover({name: [value] for name, value in (row.get("dei") or {}).items()})
+    header = headers.get(accession)
+    if header is not None:
+        findings.add("header / data row", accession, header, facts_of_row(row))
+        findings.add("header / XBRL cover", accession, header, cover)
+        findings.add("header / the same header, read by another", accession, header, copied)
+        return
+    if accession in submissions:
+        findings.add("header as read by another / submissions row", accession, copied, submissions[accession])
+    findings.add("header as read by another / XBRL cover", accession, copied, cover)
+    if not copied.form:
+        findings.add("data row / XBRL cover, no header", accession, facts_of_row(row), cover)
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def _index(edgar: Path) -> Iterator[dict[str, str]]:
+    with gzip.open(edgar / "edgar_index.tsv.gz", "rt", encoding="utf-8") as lines:
+        yield from csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def report(findings: Findings) -> str:
+    """Write the counts as tables."""
+    lines = [
+        f"Accessions whose header has a second opinion: {len(findings.second_opinions)}",
+        *(f"Misfiled: {kept} holds the header of {stated}" for kept, stated in findings.misfiled),
+    ]
+    for pair, accessions in findings.accessions.items():
+        lines += ["", f"{pair}: {len(accessions)} accessions"]
+        lines.append(f"  {'':18}" + "".join(f"{verdict.name.lower():>13}" for verdict in _SHOWN))
+        fields = dict.fromkeys(name for of, name, _ in findings.counts if of == pair)
+        for name in fields:
+            counts = [findings.counts[pair, name, verdict] for verdict in _SHOWN]
+            if sum(counts):
+                lines.append(f"  {name:18}" + "".join(f"{count:13,}" for count in counts))
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the counts and write the rows."""
+    parser = argparse.ArgumentParser(prog="python -m bench.labels.agreement", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("disagreements.csv"))
+    out: Path = parser.parse_args(arguments).out
+    shared = os.environ.get("CARAG_SHARED_DATA", "")
+    edgar = Path(shared, "edgar")
+    if not shared or not edgar.is_dir():
+        raise InvalidArgument(f"CARAG_SHARED_DATA is {shared!r}; want a directory that holds edgar/")
+    findings = find(edgar)
+    print(report(findings))
+    with out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(sorted(findings.rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
