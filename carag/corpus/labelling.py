@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from carag.corpus.fields import fields_of
+from carag.corpus.fields import Mark, fields_of
 from carag.corpus.passages import dropped_bits
 from carag.corpus.publication import PublicAtSource, public_time
 from carag.corpus.rules import QUARANTINES, RULES, QuarantineCode, certified
@@ -64,8 +64,14 @@ class Label:
     quarantine: Quarantine | None = None
 
 
-def label(filing: Filing) -> Label:
+def label(filing: Filing, *, facts_only: bool = False) -> Label:
     """Label a filing. Never raises: what is missing closes or quarantines.
+
+    Parameters
+    ----------
+    filing : Filing
+    facts_only : bool
+        Whether the source is a header or a row of metadata, whose lack of text is no fault.
 
     Examples
     --------
@@ -80,6 +86,8 @@ def label(filing: Filing) -> Label:
     ('0x8000021', 'filing date', ['J_US', 'FS_AUDITED'])
     """
     fields = fields_of(filing)
+    if facts_only:
+        fields = fields._replace(marks=fields.marks | Mark.HAS_TEXT)
     applied = [rule for rule in RULES if rule.test(fields)]
     bits = sum(rule.bit.flag for rule in applied)
     time = public_time(filing)
