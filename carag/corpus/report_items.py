@@ -60,7 +60,8 @@ _SIGNATURE: Final = re.compile(
 _COVER: Final = re.compile(
     r"exact\s+name\s+of\s+registrant|commission\s+file|form\s+8-k|current\s+report", re.IGNORECASE
 )
-_INCORPORATED: Final = re.compile(r"[^.]{0,400}incorporat(?:[^.]|\.\d){0,200}", re.IGNORECASE)
+_INCORPORATED: Final = re.compile(r"incorporat(?:[^.]|\.\d){0,200}", re.IGNORECASE)
+_SENTENCE_END: Final = re.compile(r"\.\s")
 _MENTIONED: Final = re.compile(
     rf"items?\s+({_NUMBER}(?:\s*(?:,|and|&)\s*(?:items?\s+)?{_NUMBER})*)", re.IGNORECASE
 )
@@ -167,8 +168,9 @@ def _owners(headed: list[frozenset[str]], bodies: list[str]) -> list[frozenset[s
         carried = owners[-1] if len(body) < _LONGEST_TITLE and not _SAYS.search(body) else _NONE
     incorporated: dict[str, frozenset[str]] = {}
     for items, body in zip(owners, bodies, strict=True):
-        for sentence in _INCORPORATED.findall(body):
-            for mention in _MENTIONED.findall(sentence):
+        for match in _INCORPORATED.finditer(body):
+            before = _SENTENCE_END.split(body[max(0, match.start() - 400) : match.start()])[-1]
+            for mention in _MENTIONED.findall(before + match[0]):
                 for number in re.findall(_NUMBER, mention):
                     incorporated[number] = incorporated.get(number, _NONE) | (items - {_EXHIBITS})
     whole = any(_WHOLE_REPORT.search(body) for body in bodies)
