@@ -232,6 +232,61 @@ def verify(
     return {Verdict.VERIFIED: Exit.OK, Verdict.FAILED: Exit.TAMPERED}.get(checked.verdict, Exit.CANNOT_TELL)
 
 
+policy_app = typer.Typer(help="What the policy is, and what it says of filings.", no_args_is_help=True)
+app.add_typer(policy_app, name="policy")
+
+
+@policy_app.command("label")
+def policy_label(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", help="Filings, SGML headers or submissions rows: a file or a directory."
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a filing and line.")] = False,
+) -> int:
+    """Say which bits the rules give each filing, from which EDGAR field, without storing anything.
+
+    State bits are those the filings under PATH cause in each other. Exit code 65 if something could not be read.
+
+    [dim]carag policy label data/corpus --json[/dim]
+    """
+    from carag.policy_label import UNREADABLE, labelled
+
+    broken = False
+    for said in labelled(path):
+        if "skipped" in said:
+            _err.print(f"{said['where']}: skipped: {said['skipped']}", markup=False, highlight=False)
+            continue
+        aside = said["quarantined"]
+        broken |= aside is not None and aside["code"] == UNREADABLE
+        if as_json:
+            sys.stdout.write(json.dumps(said, ensure_ascii=False) + "\n")
+            continue
+        bits = " ".join(said["bits"]) + (f"  quarantined: {aside['code']}: {aside['text']}" if aside else "")
+        sys.stdout.write(f"{said['accession'] or said['where']}  {said['word']:#010x}  {bits}\n")
+    return Exit.BAD_INPUT if broken else Exit.OK
+
+
+@policy_app.command("bits")
+def policy_bits(
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the page here.")] = None,
+) -> int:
+    """Print the page that documents all 27 bits, from the rules themselves, as Markdown.
+
+    [dim]carag policy bits --out carag/policy/BITS.md[/dim]
+    """
+    from carag.policy_label import bit_page, shipped_table
+
+    page = bit_page(shipped_table())
+    if out is None:
+        sys.stdout.write(page)
+    else:
+        out.write_text(page, encoding="utf-8")
+    return Exit.OK
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
     sys.exit(_run(arguments))

@@ -332,7 +332,7 @@ def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:
             start=piece.start,
             end=piece.end,
             text=piece.text,
-            word=chunk_word(labelled, filing, document, piece.text),
+            word=chunk_word(labelled, filing, document, piece.text, piece.start),
             public_at=labelled.public_at,
         )
         for document in filing.documents

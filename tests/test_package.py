@@ -29,7 +29,8 @@ MAY_IMPORT = {
     "recorder": {"ingest", "retrieval", "policy", "audit"},
     "engine": {"answers", "recorder", "ingest", "generation", "retrieval", "corpus", "policy", "audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
-    "cli": {"engine", "answers", "generation", "retrieval", "policy", "audit", "evaluation"},
+    "policy_label": {"corpus", "policy"},
+    "cli": {"engine", "answers", "generation", "retrieval", "policy", "audit", "evaluation", "policy_label"},
 }
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 

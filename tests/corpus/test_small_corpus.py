@@ -127,7 +127,7 @@ def passages(filings: dict[str, Filing]) -> list[Passage]:
             accession,
             document.sequence,
             piece.text,
-            chunk_word(labels[accession], filing, document, piece.text) | state[accession].bits,
+            chunk_word(labels[accession], filing, document, piece.text, piece.start) | state[accession].bits,
         )
         for accession, filing in filings.items()
         for document in filing.documents

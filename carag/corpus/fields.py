@@ -1,0 +1,251 @@
+"""A filing's parsed fields as a few integers: what the rules of the policy word read.
+
+One filing is a :class:`Fields` of plain integers, a corpus a :class:`Fields` of columns, and the rules are written
+in operators that mean the same of both. So there is one statement of each rule, read one filing or a million at a
+time. Sets (of form families, items, locations) are bitsets; dates are ordinals, 0 where none is stated.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import IntFlag, auto
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from carag.corpus.forms import FormFamily, form_families, periodic_family
+from carag.corpus.geography import edgar_jurisdiction, iso_jurisdiction
+from carag.corpus.items import ITEM_NUMBERS
+from carag.corpus.publication import PublicAtSource, public_time
+from carag.policy import PolicyBit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from carag.corpus.filing import Filing
+
+__all__ = [
+    "AMENDMENT",
+    "UNREADABLE",
+    "Column",
+    "Exhibit",
+    "Fields",
+    "Mark",
+    "columns_of",
+    "family_mask",
+    "fields_of",
+    "form_traits",
+    "item_mask",
+    "places",
+]
+
+Column: TypeAlias = Any
+"""An ``int``, or an int64 array with a filing an element; a test of one is a ``bool`` or a Boolean array."""
+
+
+class Fields(NamedTuple):
+    """The fields, of one filing or of many."""
+
+    traits: Column
+    """``CONFORMED SUBMISSION TYPE``: families of the form (:func:`form_traits`), and whether it amends."""
+    items: Column
+    """``ITEM INFORMATION``: a bit a number of Form 8-K, in ascending order, and ``UNREADABLE``."""
+    places: Column
+    """Jurisdictions of business addresses, ``dei:EntityAddressCountry`` and foreign ``STATE OF
+    INCORPORATION``, as the policy word has them (:func:`places`)."""
+    exhibits: Column
+    """Which telling exhibits the document list names (:class:`Exhibit`)."""
+    marks: Column
+    """Everything else that is true or false of the filing (:class:`Mark`)."""
+    filed: Column
+    """``FILED AS OF DATE``."""
+    accepted: Column
+    """Day of ``<ACCEPTANCE-DATETIME>``, US Eastern."""
+    released: Column
+    """``PUBLIC-REL-DATE``."""
+    period: Column
+    """``CONFORMED PERIOD OF REPORT``."""
+    year: Column
+    """Year of the accession number, 0 where there is none."""
+
+
+class Exhibit(IntFlag):
+    """Exhibits that say what else a submission carries."""
+
+    EX_13 = auto()
+    EX_27 = auto()
+    EX_32 = auto()
+
+
+class Mark(IntFlag):
+    """Single facts."""
+
+    PRIVATE_TO_PUBLIC = auto()
+    """``<PRIVATE-TO-PUBLIC>``."""
+    REPORTING_OWNER = auto()
+    """A ``REPORTING-OWNER`` block."""
+    INDIVIDUAL = auto()
+    """``typeOfReportingPerson`` IN."""
+    MAY_BE_NASDAQ = auto()
+    """``dei:SecurityExchangeName`` names Nasdaq, or no exchange is stated."""
+    EMERGING_GROWTH = auto()
+    """``dei:EntityEmergingGrowthCompany``; where that is not stated, the filer category."""
+    SHELL = auto()
+    """SIC 6770, or ``dei:EntityShellCompany``."""
+    HAS_TEXT = auto()
+    """Some document has text."""
+    COVER_DATED = auto()
+    """The cover page states a usable date; looked for only where no other date is usable."""
+    DISAGREES = auto()
+    """Two sources of the filing's facts contradict each other (:mod:`carag.corpus.agreement`)."""
+
+
+# --- sets as masks ----------------------------------------------------------------------------------------
+
+_FAMILIES: Final = {family: 1 << place for place, family in enumerate(FormFamily)}
+_ITEMS: Final = {number: 1 << place for place, number in enumerate(sorted(ITEM_NUMBERS))}
+
+UNREADABLE: Final = 1 << len(_ITEMS)
+"""No item is stated, or one that Form 8-K does not have."""
+AMENDMENT: Final = 1 << len(_FAMILIES)
+FORM_10K: Final = AMENDMENT << 1
+"""Form 10-K or one of its variants."""
+FORM_20F: Final = AMENDMENT << 2
+
+
+def family_mask(*families: FormFamily) -> int:
+    """Return the bits of families in :attr:`Fields.traits`."""
+    return sum(_FAMILIES[family] for family in set(families))
+
+
+@lru_cache(maxsize=4096)
+def form_traits(form: str, *, amends: bool = False) -> int:
+    """Return the traits of a form given without its ``/A``; 0 of a form EDGAR does not know.
+
+    Examples
+    --------
+    >>> form_traits("F-1") == family_mask(FormFamily.OFFERING, FormFamily.FOREIGN)
+    True
+    """
+    families = form_families(form)
+    traits = family_mask(*families)
+    if FormFamily.ANNUAL in families:
+        traits |= FORM_10K if periodic_family(form) == "10-K" else 0
+        traits |= FORM_20F if form == "20-F" else 0
+    return traits | AMENDMENT if amends else traits
+
+
+@lru_cache(maxsize=4096)
+def item_mask(*numbers: str) -> int:
+    """Return the bits of 8-K items in :attr:`Fields.items`; of none, or of what is no item, ``UNREADABLE``.
+
+    Examples
+    --------
+    >>> item_mask("2.02", "99.1") == item_mask("2.02") | UNREADABLE
+    True
+    """
+    unreadable = not numbers or not ITEM_NUMBERS.issuperset(numbers)
+    mask = sum(_ITEMS[number] for number in set(numbers) & ITEM_NUMBERS)
+    return mask | UNREADABLE if unreadable else mask
+
+
+@lru_cache(maxsize=65536)
+def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries: tuple[str, ...]) -> int:
+    """Unite registrants' BUSINESS ADDRESS STATE, STATE OF INCORPORATION and dei:EntityAddressCountry.
+
+    A state of incorporation in the United States says nothing of where the business is (Delaware), so it
+    sets no bit; one elsewhere does (GDPR Art. 3: establishment). Nothing stated is *elsewhere*: closed.
+
+    Examples
+    --------
+    >>> from carag.policy import bit_names
+    >>> bit_names(places(("CA",), ("L2",), ()))
+    ('J_US', 'J_EU')
+    """
+    at = {edgar_jurisdiction(code) for code in business}
+    at |= {iso_jurisdiction(country) for country in countries}
+    at |= {edgar_jurisdiction(code) for code in incorporation} - {PolicyBit.J_US}
+    return sum(bit.flag for bit in at or {PolicyBit.J_OTHER})
+
+
+@lru_cache(maxsize=4096)
+def _exhibit(document_type: str) -> int:
+    stem = document_type.upper().replace("(", ".").split(".")[0]
+    return {"EX-13": Exhibit.EX_13, "EX-27": Exhibit.EX_27, "EX-32": Exhibit.EX_32}.get(stem, 0)
+
+
+# --- a filing to its fields -------------------------------------------------------------------------------
+
+FIRST_DAY: Final = date(1970, 1, 1).toordinal()
+LAST_DAY: Final = date(8999, 12, 31).toordinal()
+"""Of a date outside, nothing can be computed; it tells no time."""
+_NASDAQ: Final = "nasdaq"
+
+
+def fields_of(filing: Filing) -> Fields:
+    """Reduce a filing to its fields."""
+    traits = form_traits(filing.base_form, amends=filing.is_amendment)
+    exhibits = 0
+    for document in filing.documents:
+        exhibits |= _exhibit(document.type)
+    accepted = filing.accepted
+    dates = (
+        _ordinal(filing.filed),
+        _ordinal(accepted.date() if accepted is not None else None),
+        _ordinal(filing.released),
+        _ordinal(filing.period),
+    )
+    marks, year = _marks(filing), filing.accession_year or 0
+    if not year and not any(FIRST_DAY <= day <= LAST_DAY for day in dates):
+        marks |= Mark.COVER_DATED if public_time(filing).source is PublicAtSource.COVER_PAGE else 0
+    return Fields(
+        traits,
+        item_mask(*filing.items),
+        places(filing.business_codes, filing.incorporation_codes, filing.address_countries),
+        exhibits,
+        marks,
+        *dates,
+        year,
+    )
+
+
+def columns_of(filings: Iterable[Filing]) -> Fields:
+    """Reduce filings to columns, one a field, in the order given.
+
+    Examples
+    --------
+    >>> from carag.corpus.filing import Filing
+    >>> columns_of([Filing(accession_number="a", form="6-K"), Filing(accession_number="b", form="S-1")]).year
+    array([0, 0])
+    """
+    rows = np.array([fields_of(filing) for filing in filings], dtype=np.int64).reshape(
+        -1, len(Fields._fields)
+    )
+    return Fields(*np.ascontiguousarray(rows.T))
+
+
+def _marks(filing: Filing) -> int:
+    marks = 0  # a plain int: flags are slow to unite
+    if filing.private_to_public:
+        marks |= Mark.PRIVATE_TO_PUBLIC
+    if "REPORTING-OWNER" in filing.party_roles:
+        marks |= Mark.REPORTING_OWNER
+    if "IN" in filing.reporting_person_types:
+        marks |= Mark.INDIVIDUAL
+    if not filing.exchanges or any(_NASDAQ in name.lower() for name in filing.exchanges):
+        marks |= Mark.MAY_BE_NASDAQ
+    growing = filing.emerging_growth
+    if growing or (growing is None and "emerging growth" in filing.filer_category.lower()):
+        marks |= Mark.EMERGING_GROWTH
+    if "6770" in filing.sics or filing.shell_company is True:
+        marks |= Mark.SHELL
+    if any(document.text and not document.text.isspace() for document in filing.documents):
+        marks |= Mark.HAS_TEXT
+    if filing.disagreements:
+        marks |= Mark.DISAGREES
+    return int(marks)
+
+
+def _ordinal(day: date | None) -> int:
+    return day.toordinal() if day is not None else 0

@@ -1,0 +1,181 @@
+"""What can be labelled without being searchable: headers and submissions rows, beside whole filings.
+
+Ingest skips a header without its filing; labelling needs no more than that. So this reads what
+:func:`~carag.corpus.readers.read_filings` reads, and three kinds of metadata besides: rows with an SGML ``header``,
+rows without ``text``, and EDGAR's own submissions rows, whatever their spelling.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zlib
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+
+from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
+from carag.corpus.readers import ReadKind, read_filings
+from carag.corpus.sgml import parse_header
+from carag.errors import CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from carag.corpus.filing import Filing
+
+__all__ = ["LabelInput", "label_inputs"]
+
+_ROWS: Final = {".jsonl", ".ndjson"}
+_TABLES: Final = {".tsv"}
+_JSON: Final = {".json"}
+_ERRORS: Final = (CorruptFile, OSError, EOFError, zlib.error, UnicodeDecodeError)
+
+# EDGAR's submissions JSON, under the names the rows of a dataset use.
+_SPELLINGS: Final = {
+    "accessionNumber": "accession",
+    "filingDate": "filed",
+    "reportDate": "period",
+    "acceptanceDateTime": "accepted",
+    "fileNumber": "file_number",
+    "stateOfIncorporation": "state_of_inc",
+    "category": "filer_category",
+}
+
+
+class LabelInput(NamedTuple):
+    """One thing to label, or why there is none."""
+
+    where: str
+    filing: Filing | None = None
+    facts_only: bool = False
+    """The source states facts and holds no text, so its lack is no fault."""
+    problem: str = ""
+    """Meant as a filing, and unreadable."""
+    skipped: str = ""
+    """Readable, and no filing."""
+    accession: str = ""
+    """Of what is broken, where it can still be told."""
+
+
+def label_inputs(path: Path) -> Iterator[LabelInput]:
+    """Read everything under a path that can be labelled, in the order of names.
+
+    Raises
+    ------
+    InvalidArgument
+        If the path does not exist.
+    """
+    if not path.exists():
+        raise InvalidArgument(f"{path} does not exist; want a file or directory of filings, headers or rows")
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    for file in files:
+        kind = Path(file.name.lower().removesuffix(".gz")).suffix
+        read = {
+            **dict.fromkeys(_ROWS, _rows),
+            **dict.fromkeys(_TABLES, _table),
+            **dict.fromkeys(_JSON, _json),
+        }
+        where = file.relative_to(path).as_posix() if path.is_dir() else file.name
+        try:
+            yield from read.get(kind, _submission)(file, where)
+        except _ERRORS as error:
+            yield LabelInput(where, problem=f"unreadable from here on: {error}")
+
+
+def _submission(file: Path, where: str) -> Iterator[LabelInput]:
+    for outcome in read_filings(file):
+        if outcome.filing is not None:
+            yield LabelInput(where, outcome.filing, facts_only=not outcome.filing.documents)
+        elif outcome.kind is ReadKind.SKIPPED:
+            yield LabelInput(where, skipped=outcome.reason)
+        else:
+            yield LabelInput(where, problem=outcome.reason)
+
+
+def _rows(file: Path, where: str) -> Iterator[LabelInput]:
+    with _opened(file) as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _row_of_line(line, f"{where}:{number}")
+
+
+def _row_of_line(line: bytes, where: str) -> LabelInput:
+    try:
+        row = load_row(line.decode("utf-8"))
+    except (CorruptFile, UnicodeDecodeError) as error:
+        return LabelInput(where, problem=str(error))
+    return _input(row, where)
+
+
+def _table(file: Path, where: str) -> Iterator[LabelInput]:
+    with _opened(file) as raw:
+        lines = (line.decode("utf-8") for line in raw)
+        for number, row in enumerate(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
+            yield _input({name: value or None for name, value in row.items() if name}, f"{where}:{number}")
+
+
+def _json(file: Path, where: str) -> Iterator[LabelInput]:
+    """Read one row, a list of rows, or a filer's submissions with its columns of filings."""
+    with _opened(file) as raw:
+        content = raw.read()
+    try:
+        value = json.loads(content)
+    except ValueError as error:
+        raise CorruptFile(f"no JSON ({error})") from error
+    rows = _columns(value) if isinstance(value, dict) and "filings" in value else value
+    for number, row in enumerate(rows if isinstance(rows, list) else [rows], start=1):
+        if not isinstance(row, dict):
+            yield LabelInput(
+                f"{where}:{number}", problem=f"a JSON {type(row).__name__}; want an object a filing"
+            )
+        else:
+            yield _input(row, f"{where}:{number}")
+
+
+def _columns(filer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Turn a submissions file's columns into rows; addresses are the filer's of today (and said to be so)."""
+    try:
+        recent = filer["filings"]["recent"]
+        count = len(recent["accessionNumber"])
+        of_filer = {
+            "cik": int(filer["cik"]),
+            "company": filer.get("name"),
+            "sic": filer.get("sic") or None,
+            "business_state": filer.get("addresses", {}).get("business", {}).get("stateOrCountry"),
+            "state_of_inc": filer.get("stateOfIncorporation") or None,
+            "exchanges": [name for name in filer.get("exchanges") or () if name],
+            "filer_category": filer.get("category"),
+        }
+        return [{**of_filer, **{name: recent[name][at] for name in recent}} for at in range(count)]
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise CorruptFile(
+            f"no submissions of a filer ({error!r}); want EDGAR's CIK##########.json"
+        ) from error
+
+
+def _input(row: Mapping[str, Any], where: str) -> LabelInput:
+    stated = str(row.get("accession") or row.get("accessionNumber") or row.get("id") or "")
+    try:
+        if "header" in row and "text" not in row:
+            return LabelInput(where, parse_header(str(row["header"])), facts_only=True)
+        if "text" in row or "question" in row:
+            if why := why_no_filing(row):
+                return LabelInput(where, skipped=why)
+            return LabelInput(where, filing_of_row(row))
+        facts = {_SPELLINGS.get(name, name): value for name, value in row.items()}
+        if not {"form", "accession"} & facts.keys():
+            return LabelInput(where, skipped="neither form nor accession: no filing's row")
+        for name in ("filed", "period", "accepted"):
+            facts[name] = facts.get(name) or None
+        if isinstance(facts.get("items"), str):
+            facts["items"] = [item.strip() for item in facts["items"].split(",") if item.strip()]
+        return LabelInput(
+            where, filing_of_row({"form": None, **facts, "text": "", "documents": None}), facts_only=True
+        )
+    except CorruptFile as error:
+        return LabelInput(where, problem=str(error), accession=stated)
+
+
+def _opened(file: Path) -> IO[bytes]:
+    return gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb")  # type: ignore[return-value]

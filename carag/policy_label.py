@@ -1,0 +1,112 @@
+"""``carag policy label`` and ``carag policy bits``: what the rules say of filings, and what they are.
+
+Labels everything under a path as ingest would, without a store: whole filings, SGML headers, submissions rows. State
+bits (amended, superseded, ...) are those that the filings under the path cause in each other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.corpus import FilingFacts, chunk, chunk_word, label, state_bits
+from carag.corpus.bit_page import bit_page
+from carag.corpus.label_inputs import LabelInput, label_inputs
+from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, bit_names, from_minutes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from carag.corpus import Filing, Label, StateBits
+
+__all__ = ["bit_page", "labelled", "shipped_table"]
+
+UNREADABLE: Final = "UNREADABLE"
+"""Quarantine code of what was meant as a filing and cannot be read as one."""
+
+
+def labelled(path: Path) -> Iterator[dict[str, Any]]:
+    """Label everything under a path.
+
+    Yields
+    ------
+    dict
+        ``accession``, ``where``, ``form``, ``word``, ``bits``, ``quarantined`` (None, or code and text), ``causes``,
+        ``public_at`` (None where unknown), ``public_at_source``; and ``chunks`` (document, start, end, word, bits) of
+        every passage where not all have the filing's word. What is no filing gives ``where`` and ``skipped`` alone.
+
+    Raises
+    ------
+    InvalidArgument
+        If the path does not exist.
+    """
+    facts = [
+        FilingFacts.of(given.filing, label(given.filing, facts_only=given.facts_only))
+        for given in label_inputs(path)
+        if given.filing is not None
+    ]
+    states = state_bits(facts)
+    for given in label_inputs(path):
+        yield _described(given, states)
+
+
+def shipped_table() -> PolicyTable:
+    """Return the role x purpose table that ships with the package."""
+    from importlib.resources import files
+
+    return PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
+
+
+def _described(given: LabelInput, states: Mapping[str, StateBits]) -> dict[str, Any]:
+    if given.skipped:
+        return {"where": given.where, "skipped": given.skipped}
+    if given.filing is None:
+        return {
+            "accession": given.accession or None,
+            "where": given.where,
+            "form": None,
+            "word": VERSION_WORD | QUARANTINE,
+            "bits": [],
+            "quarantined": {"code": UNREADABLE, "text": given.problem},
+            "causes": [],
+            "public_at": None,
+            "public_at_source": "unknown",
+            "chunks": [],
+        }
+    filing, said = given.filing, label(given.filing, facts_only=given.facts_only)
+    state = states[filing.accession_number]
+    causes: list[dict[str, str]] = [
+        {"bit": cause.bit, "field": cause.field, "rule": cause.rule} for cause in said.causes
+    ]
+    causes += [{"bit": cause.bit, "accession": cause.accession_number} for cause in state.causes]
+    return {
+        "accession": filing.accession_number or None,
+        "where": given.where,
+        "form": filing.form,
+        "word": said.word | state.bits,
+        "bits": list(bit_names(said.word | state.bits)),
+        "quarantined": (
+            {"code": said.quarantine.code.value, "text": said.quarantine.text} if said.quarantine else None
+        ),
+        "causes": causes,
+        "public_at": None if said.public_at == NEVER else from_minutes(said.public_at).isoformat(),
+        "public_at_source": said.public_at_source.value,
+        "chunks": _chunks(filing, said, state.bits),
+    }
+
+
+def _chunks(filing: Filing, said: Label, state: int) -> list[dict[str, Any]]:
+    found = []
+    for document in filing.documents:
+        for piece in chunk(document.text):
+            word = chunk_word(said, filing, document, piece.text, piece.start) | state
+            found.append(
+                {
+                    "document": document.type,
+                    "start": piece.start,
+                    "end": piece.end,
+                    "word": word,
+                    "bits": list(bit_names(word)),
+                }
+            )
+    return found if any(one["word"] != said.word | state for one in found) else []
