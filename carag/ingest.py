@@ -18,6 +18,7 @@ from carag.audit import StateTree
 from carag.corpus import (
     CHUNKER_VERSION,
     LABELLER_VERSION,
+    MAX_CIK,
     Filing,
     FilingFacts,
     Label,
@@ -168,9 +169,9 @@ class Ingestor:
                 whether = "skipped" if outcome.kind is ReadKind.SKIPPED else "broken"
                 report.problems.append(f"{outcome.where}: {whether}: {outcome.reason}")
                 continue
-            unfit = [cik for cik in outcome.filing.ciks if not 0 <= cik <= MAX_ENTITY]
+            unfit = [cik for cik in outcome.filing.ciks if not 0 <= cik < MAX_CIK]
             if unfit:
-                report.problems.append(f"{outcome.where}: broken: CIK {unfit[0]}; want 0 to {MAX_ENTITY}")
+                report.problems.append(f"{outcome.where}: broken: CIK {unfit[0]}; want ten digits at most")
                 continue
             labelled = label(outcome.filing)
             filing = _describe(outcome.filing, labelled)
@@ -328,6 +329,12 @@ def _describe(filing: Filing, labelled: Label) -> StoredFiling:
     )
 
 
+def _entity(filing: Filing) -> int:
+    """Return the first CIK; none where it is greater than an entity can be, which EDGAR's are not by far."""
+    first = next(iter(filing.ciks), NO_ENTITY)
+    return first if first <= MAX_ENTITY else NO_ENTITY
+
+
 def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:
     return [
         StoredChunk(
@@ -337,7 +344,7 @@ def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:
             text=piece.text,
             word=chunk_word(labelled, filing, document, piece.text),
             public_at=labelled.public_at,
-            entity=filing.ciks[0] if filing.ciks else NO_ENTITY,
+            entity=_entity(filing),
         )
         for document in filing.documents
         for piece in chunk(document.text)

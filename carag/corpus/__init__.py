@@ -8,11 +8,12 @@ from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.labelling import LABELLER_VERSION, Cause, Label, QuarantineCode, chunk_word, label
 from carag.corpus.readers import ReadKind, ReadOutcome, read_filings, total_bytes
 from carag.corpus.store import CorpusStore
-from carag.corpus.stored import Counts, StoredChunk, StoredFiling, content_hash
+from carag.corpus.stored import MAX_CIK, Counts, StoredChunk, StoredFiling, content_hash
 
 __all__ = [
     "CHUNKER_VERSION",
     "LABELLER_VERSION",
+    "MAX_CIK",
     "Cause",
     "Chunk",
     "CorpusStore",

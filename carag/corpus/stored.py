@@ -148,6 +148,8 @@ def canonical_json(value: object, what: str) -> str:
 
 _VERSIONED: Final = re.compile(r"\.v\d+$")
 _UINT32: Final = 1 << 32
+MAX_CIK: Final = 10**10
+"""Above every CENTRAL INDEX KEY, which has ten digits."""
 
 
 def check_filing(filing: StoredFiling) -> None:
@@ -162,8 +164,8 @@ def check_filing(filing: StoredFiling) -> None:
             f"accession number {number!r} is empty or ends like a version; chunk ids would not be unique"
         )
     for cik in filing.ciks:
-        if not 0 <= check_integer(cik, f"cik of filing {number!r}") < _UINT32:
-            raise InvalidArgument(f"filing {number!r} has cik {cik}; want 0 <= cik < 2**32")
+        if not 0 <= check_integer(cik, f"cik of filing {number!r}") < MAX_CIK:
+            raise InvalidArgument(f"filing {number!r} has cik {cik}; want ten digits at most")
 
 
 def check_chunk(chunk: StoredChunk) -> None:
