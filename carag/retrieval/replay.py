@@ -68,7 +68,8 @@ class PastIndex:
             yield self._index
 
     def _start(self) -> None:
-        self._index = Index(self._dim, M=2, ef_construction=1)  # the least graph: no search walks it
+        # No search walks the graph, so a small one will do; the smallest takes the tuning of its width too long.
+        self._index = Index(self._dim, M=8, ef_construction=20)
         self._known = -1
         self._deleted = 0
 
