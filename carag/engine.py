@@ -74,7 +74,7 @@ class Engine:
         self._clock = clock
         self._resources = resources
         self._recorder = Recorder(log, table, clock)
-        self._retriever = Retriever(ingestor.embedder, ingestor.index, store)
+        self._retriever = Retriever(ingestor.embedder, ingestor.index, store, lambda: ingestor.known_at)
 
     @classmethod
     def open(
@@ -129,7 +129,9 @@ class Engine:
         with ExitStack() as resources:
             # The log's lock is the store's: one writer, and a store without a writable log stays shut.
             log = resources.enter_context(AuditLog.open(home, clock=lambda: known_at_microseconds(now())))
-            store = resources.enter_context(CorpusStore.open(database, create=create))
+            store = resources.enter_context(
+                CorpusStore.open(database, create=create, clock=lambda: known_at_microseconds(now()))
+            )
             ingestor = Ingestor(store, _choose(embedder, store), home / "index.carag")
             resources.callback(ingestor.close)
             gate = gate or ConfidenceGate(threshold_for(ingestor.embedder.name))
@@ -210,7 +212,7 @@ class Engine:
             why=why,
             models=self._models,
             evidence=evidence,
-            snapshot=self._ingestor.snapshot,
+            snapshot=self._snapshot(decision),
             answer=handed_out,
             cited={citation.chunk_id for citation in citations},
         )
@@ -253,7 +255,7 @@ class Engine:
             why=why,
             models=Models(embed=self._ingestor.embedder.name),
             evidence=evidence,
-            snapshot=self._ingestor.snapshot,
+            snapshot=self._snapshot(decision),
         )
         return Retrieval(outcome, why, receipt, passages=evidence.passages, withheld=evidence.withheld)
 
@@ -271,7 +273,7 @@ class Engine:
             receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
             return Explanation(Outcome.REFUSE, decision.code, receipt, text=str(decision))
         with self._recorder.failures(request, decision):
-            chunk = self._find(request.text)
+            chunk = self._find(request.text, decision)
             causes = () if chunk is None else self._causes(chunk)
         hidden = (
             () if chunk is None else reasons(chunk.word, chunk.public_at, decision.policy, decision.as_of)
@@ -337,17 +339,22 @@ class Engine:
             )
             self._store.meta_set("recorded_snapshot", snapshot.hex())
 
-    def _find(self, chunk_id: str) -> StoredChunk | None:
+    def _snapshot(self, decision: Decision) -> bytes:
+        known_at = decision.known_at
+        return self._ingestor.snapshot if known_at is None else self._ingestor.snapshot_at(known_at)
+
+    def _find(self, chunk_id: str, decision: Decision) -> StoredChunk | None:
         try:
-            return self._store.chunk(chunk_id)
+            return self._store.chunk(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
         except InvalidArgument:  # no such chunk: for explain that is an answer
             return None
 
     def _causes(self, chunk: StoredChunk) -> tuple[str, ...]:
-        """How the chunk's filing earned the bits that this chunk has."""
-        filing = self._store.filing(chunk.accession_number)
+        """How the chunk's filing earned the bits that this chunk has, and which filings set the others."""
+        filing = self._store.filing(chunk.accession_number, version=chunk.version)
         held = bit_names(chunk.word)
-        return tuple(f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
+        own = (f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
+        return (*own, *(f"{bit}: set by {accession_number}" for bit, accession_number in chunk.causes))
 
     def _decide(self, request: Request) -> Decision | Refused:
         try:

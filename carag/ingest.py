@@ -1,7 +1,8 @@
-"""Filings in: read, label, chunk, embed, store; then events, index and snapshot brought up to the store.
+"""Filings in: read, label, chunk, embed, store; then index and snapshot brought up to the store.
 
-The store is the truth and the index a copy of it. Each filing is one transaction, so a kill at any point
-loses nothing that was stored; the next run skips what is unchanged, by content hash, and goes on.
+The store is the truth and the index a copy of it. Each filing is one transaction, and what it says of earlier
+filings is part of that transaction; so a kill at any point loses nothing that was stored, and leaves no replaced
+filing open. The next run skips what is unchanged, by content hash, and goes on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from carag.audit import StateTree
 from carag.corpus import (
     CHUNKER_VERSION,
     LABELLER_VERSION,
+    MAX_CIK,
     Filing,
     FilingFacts,
     Label,
@@ -28,31 +30,33 @@ from carag.corpus import (
     content_hash,
     label,
     read_filings,
-    state_bits,
+    state_history,
     total_bytes,
 )
 from carag.errors import CorruptFile
 from carag.index import Index
-from carag.policy import TOMBSTONE, bits_of
-from carag.retrieval import headed
+from carag.policy.mask import MAX_ENTITY, NO_ENTITY
+from carag.retrieval import add_labels, headed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from carag.corpus import CorpusStore
+    from carag.corpus import CorpusStore, StateSpan
     from carag.retrieval import Embedder
 
 __all__ = ["IngestReport", "Ingestor", "Progress", "no_progress"]
 
 _logger = logging.getLogger(__name__)
 
-_STATE_BITS: Final = bits_of(["AMENDED", "SUPERSEDED", "NON_RELIANCE", "NOT_LATEST", "LATE", "DELISTED"])
-"""What later filings say of earlier ones."""
 _EMBED_BATCH: Final = 2048
 _INDEX_BATCH: Final = 4096
 _HEADER_SIZE: Final = 768  # csrc/FORMAT.md
 _SAVE_EVERY: Final = 1 << 16
 """Rows between two saves of a growing index: what a kill during a long build may cost."""
+_SAVE_SHARE: Final = 16
+"""A change of less than one row in so many is saved when the index is closed: writing the file costs as much as
+all of its rows, and a kill in the meantime only as much as the change, which the store still has."""
 
 
 class Progress(Protocol):
@@ -78,7 +82,7 @@ class IngestReport:
     set_aside: int = 0
     """Filings this run stored in quarantine."""
     relabelled: int = 0
-    """Chunks whose state bits later filings changed."""
+    """Chunks whose labels other filings changed."""
     problems: list[str] = field(default_factory=list)
     """What could not be read, with place and reason."""
     quarantined: dict[str, int] = field(default_factory=dict)
@@ -116,32 +120,47 @@ class Ingestor:
         self.embedder = embedder
         self._store = store
         self._path = index_path
+        self.known_at = -1
+        """Of the store's knowledge, what the index reflects: microseconds since 1970, -1 for nothing."""
+        self._unsaved = 0
+        self._past = -2, b""
         self.index = self._load()
         self.refresh(no_progress)
 
     @property
     def snapshot(self) -> bytes:
-        """Root hash over (chunk id, text hash, word) of every chunk, sorted by id."""
+        """Root hash over every open label: chunk id, text hash, word and window, by chunk id and time."""
         return bytes.fromhex(self._store.meta_get("snapshot") or "")
+
+    def snapshot_at(self, known_at: int) -> bytes:
+        """Return the same for what was known at an instant in microseconds."""
+        known = self._store.known(known_at)
+        if known == self.known_at:
+            return self.snapshot
+        if self._past[0] != known:
+            self._past = known, self._root(known)
+        return self._past[1]
 
     def run(self, path: Path, *, progress: Progress) -> IngestReport:
         """Store what is new or changed under ``path``, and bring everything derived from it up to date."""
         report = IngestReport()
         self._store_filings(path, report, progress)
-        report.relabelled = self.refresh(progress)
+        self.refresh(progress)
         counts = self._store.counts()
         report.quarantined = dict(counts.quarantined)
         report.total_filings, report.total_chunks = counts.filings, counts.chunks
         return report
 
     def close(self) -> None:
-        """Free the index."""
+        """Save what is not, and free the index."""
+        if self._unsaved:
+            self._save()
         self.index.close()
 
     # --- filings to rows ---
 
     def _store_filings(self, path: Path, report: IngestReport, progress: Progress) -> None:
-        batch = _Batch(self._store, self.embedder)
+        batch = _Batch(self._store, self.embedder, report)
         total = total_bytes(path)
         seen: dict[str, str] = {}
         for outcome in read_filings(path):
@@ -149,6 +168,10 @@ class Ingestor:
             if outcome.filing is None:
                 whether = "skipped" if outcome.kind is ReadKind.SKIPPED else "broken"
                 report.problems.append(f"{outcome.where}: {whether}: {outcome.reason}")
+                continue
+            unfit = [cik for cik in outcome.filing.ciks if not 0 <= cik < MAX_CIK]
+            if unfit:
+                report.problems.append(f"{outcome.where}: broken: CIK {unfit[0]}; want ten digits at most")
                 continue
             labelled = label(outcome.filing)
             filing = _describe(outcome.filing, labelled)
@@ -171,42 +194,25 @@ class Ingestor:
             batch.add(filing, chunks)
         batch.flush()
 
-    def _apply_events(self) -> int:
-        """Set the state bits that other filings cause (amended, superseded, ...) on every chunk they concern."""
-        facts = [FilingFacts.from_json(fields) for _, fields in self._store.facts()]
-        states = state_bits(facts)
-        changes: list[tuple[int, int]] = []
-        for fact in facts:
-            state = states.get(fact.accession_number)
-            keys, words, _ = self._store.filing_labels(fact.accession_number)
-            wanted = (words & ~np.uint32(_STATE_BITS)) | np.uint32(state.bits if state else 0)
-            moved = wanted != words
-            changes.extend(zip(keys[moved].tolist(), wanted[moved].tolist(), strict=True))
-        return self._store.relabel(changes) if changes else 0
-
     # --- rows to index ---
 
-    def refresh(self, progress: Progress) -> int:
-        """Bring state bits, snapshot and index up to the store; return how many chunks were relabelled.
-
-        Also when opened: a run killed before its events were applied must not leave a replaced filing open.
-        """
-        relabelled = 0
-        if self._store.meta_get("events_epoch") != str(self._store.epoch):
-            relabelled = self._apply_events()
-            self._store.meta_set("events_epoch", str(self._store.epoch))
-        epoch = str(self._store.epoch)
-        if self._store.meta_get("snapshot_epoch") != epoch:
-            tree = StateTree()
-            for chunk_id, text_sha256, word in self._store.snapshot_rows():
-                tree.append(chunk_id, text_sha256, word)
-            self._store.meta_update({"snapshot": tree.root().hex(), "snapshot_epoch": epoch})
-        if self._store.meta_get("index_epoch") != epoch or not self._path.exists():
-            self._follow_labels()
-            self._add_rows(progress)
+    def refresh(self, progress: Progress) -> None:
+        """Bring index and snapshot up to the store; also when opened, after a run that was killed."""
+        known = self._store.known()
+        if self._store.meta_get("snapshot_known") != str(known):
+            notes = {"snapshot": self._root(None).hex(), "snapshot_known": str(known)}
+            self._store.meta_update(notes)
+        if self.known_at != known:
+            self._follow(progress)
+            self.known_at = known
+        if self._unsaved * _SAVE_SHARE > len(self.index) or not self._path.exists():
             self._save()
-            self._store.meta_set("index_epoch", epoch)
-        return relabelled
+
+    def _root(self, known_at: int | None) -> bytes:
+        tree = StateTree()
+        for chunk_id, text_sha256, word, since, until in self._store.snapshot_rows(known_at=known_at):
+            tree.append(chunk_id, text_sha256, word, since, until)
+        return tree.root()
 
     def _load(self) -> Index:
         """Load the index file if it is the one this store saved last; any other starts anew, from the store."""
@@ -216,47 +222,38 @@ class Ingestor:
             _logger.warning("%s is not the file this store saved last; building the index anew", self._path)
             return self._new_index()
         try:
-            return Index.load(self._path)
+            index = Index.load(self._path)
         except CorruptFile as error:
             raise CorruptFile(f"{error}; delete {self._path}, and the next opening builds it anew") from error
+        self.known_at = int(self._store.meta_get("index_known") or -1)
+        return index
 
     def _new_index(self) -> Index:
-        self._store.meta_set("index_epoch", "none")
+        self.known_at = -1
         return Index(self.embedder.dim)
 
     def _save(self) -> None:
         self.index.save(self._path)
-        self._store.meta_set("index_header", _header_hash(self._path))
+        header = _header_hash(self._path)
+        self._store.meta_update({"index_header": header, "index_known": str(self.known_at)})
+        self._unsaved = 0
 
-    def _follow_labels(self) -> None:
-        """Delete and relabel rows the index already has."""
-        keys, words, _ = self._store.labels()
-        present = np.isin(keys, self.index.keys())
-        keys, words = keys[present], words[present]
-        gone = (words & np.uint32(TOMBSTONE)) != 0
-        self.index.delete(keys[gone])
-        keys, words = keys[~gone], words[~gone]
-        moved = self.index.words(keys) != words
-        self.index.relabel(keys[moved], words[moved], allow_quarantine=True)
+    def _follow(self, progress: Progress) -> None:
+        """Delete the rows of labels closed since, and add those opened since, in order of their keys.
 
-    def _add_rows(self, progress: Progress) -> None:
-        """Add the rows the index has not, in key order, so that the same store gives the same graph."""
+        Labels are added in the order in which the store gave them their keys, so every open label below the
+        last key is in the index already; and the same store gives the same graph.
+        """
+        closed = [key for key in self._store.closed_labels(after=self.known_at).tolist() if key in self.index]
         known = self.index.keys()
-        last = int(known.max()) if known.size else -1
-        keys, words, public_at = self._store.labels(after_key=last)
-        done = 0
-        for batch, vectors in self._store.vectors(after_key=last, batch=_INDEX_BATCH):
-            rows = slice(done, done + len(batch))
-            live = (words[rows] & np.uint32(TOMBSTONE)) == 0
-            self.index.add(
-                vectors[live],
-                words[rows][live],
-                batch[live],
-                public_at=public_at[rows][live],
-                allow_quarantine=True,
-            )
-            done += len(batch)
-            progress("index", done, len(keys), f"{done} of {len(keys)} rows")
+        self.index.delete(closed)
+        opened = self._store.open_labels(after=int(known.max()) if known.size else -1)
+        self._unsaved += len(closed)
+        for start in range(0, len(opened), _INDEX_BATCH):
+            add_labels(self.index, self._store, opened[start : start + _INDEX_BATCH])
+            done = min(start + _INDEX_BATCH, len(opened))
+            self._unsaved += done - start
+            progress("index", done, len(opened), f"{done} of {len(opened)} rows")
             if done % _SAVE_EVERY < _INDEX_BATCH and done >= _SAVE_EVERY:
                 self._save()
 
@@ -264,9 +261,10 @@ class Ingestor:
 class _Batch:
     """Filings waiting to be embedded together."""
 
-    def __init__(self, store: CorpusStore, embedder: Embedder) -> None:
+    def __init__(self, store: CorpusStore, embedder: Embedder, report: IngestReport) -> None:
         self._store = store
         self._embedder = embedder
+        self._report = report
         self._waiting: list[tuple[StoredFiling, list[StoredChunk]]] = []
         self._size = 0
 
@@ -287,10 +285,15 @@ class _Batch:
         )
         done = 0
         for filing, chunks in self._waiting:
-            self._store.put(filing, chunks, vectors[done : done + len(chunks)])
+            own = vectors[done : done + len(chunks)]
+            self._report.relabelled += self._store.put(filing, chunks, own, judge=_judge).relabelled
             done += len(chunks)
         self._waiting.clear()
         self._size = 0
+
+
+def _judge(facts: Iterable[Mapping[str, Any]]) -> Mapping[str, Sequence[StateSpan]]:
+    return state_history(FilingFacts.from_json(fields) for fields in facts)
 
 
 def _header_hash(path: Path) -> str:
@@ -322,7 +325,14 @@ def _describe(filing: Filing, labelled: Label) -> StoredFiling:
         causes={"bits": [[cause.bit, cause.field, cause.rule] for cause in labelled.causes]},
         public_at_source=labelled.public_at_source.value,
         quarantine=labelled.quarantine,
+        ciks=filing.ciks,
     )
+
+
+def _entity(filing: Filing) -> int:
+    """Return the first CIK; none where it is greater than an entity can be, which EDGAR's are not by far."""
+    first = next(iter(filing.ciks), NO_ENTITY)
+    return first if first <= MAX_ENTITY else NO_ENTITY
 
 
 def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:
@@ -334,6 +344,7 @@ def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:
             text=piece.text,
             word=chunk_word(labelled, filing, document, piece.text, piece.start),
             public_at=labelled.public_at,
+            entity=_entity(filing),
         )
         for document in filing.documents
         for piece in chunk(document.text)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
+import carag.ingest as ingest_module
 from carag.corpus import CorpusStore
+from carag.corpus._history import LabelChange
 from carag.ingest import Ingestor, no_progress
-from carag.policy import TOMBSTONE, Mask, Policy, PolicyBit
+from carag.policy import NEVER, TOMBSTONE, Mask, Policy, PolicyBit
 from carag.retrieval import embedder_by_name
 
 if TYPE_CHECKING:
@@ -35,16 +37,25 @@ def ingest(ingestor: Ingestor, path: Path) -> None:
 
 
 def agree(ingestor: Ingestor) -> None:
-    """Assert that the index has exactly the store's live rows, with the store's words and no other graph fault."""
-    keys, words, _ = ingestor._store.labels()
-    live = (words & np.uint32(TOMBSTONE)) == 0
-    assert sorted(ingestor.index.keys().tolist()) == keys[live].tolist()
-    assert words[live].tolist() == ingestor.index.words(keys[live]).tolist()
-    ingestor.index.check()
+    """Assert that the index has exactly the store's open labels, with their words and windows, and no graph fault."""
+    index, keys = ingestor.index, ingestor._store.open_labels()
+    labels = ingestor._store.labels(keys)
+    assert keys.tolist() == index.keys().tolist()
+    for column, held in (
+        (labels.words, index.words(keys)),
+        (labels.public_at, index.public_at(keys)),
+        (labels.expires_at, index.expires_at(keys)),
+        (labels.entities, index.entities(keys)),
+    ):
+        assert column.tolist() == held.tolist()
+    assert ingestor.known_at == ingestor._store.known()
+    assert index.check() == ()
 
 
 def words_of(ingestor: Ingestor, accession: str) -> list[int]:
-    return ingestor._store.filing_labels(accession)[1].tolist()
+    """Words that hold at the end of time."""
+    labels = ingestor._store.labels(ingestor._store.filing_labels(accession))
+    return labels.words[labels.expires_at == NEVER].tolist()
 
 
 def test_order_and_portions_do_not_matter(ingestor: Ingestor, small_corpus: Path, tmp_path: Path) -> None:
@@ -79,6 +90,7 @@ def test_a_changed_filing_replaces_its_rows_and_keeps_its_past(
     shutil.copy(small_corpus / file.name, file)
     ingest(ingestor, file)
     before = ingestor._store.chunks(ingestor.index.keys())
+    known = ingestor.known_at
     file.write_text(file.read_text().replace("fiscal", "financial"))
     ingest(ingestor, file)
     assert not set(ingestor.index.keys()) & {chunk.key for chunk in before}
@@ -86,6 +98,7 @@ def test_a_changed_filing_replaces_its_rows_and_keeps_its_past(
         past = ingestor._store.chunk(chunk.chunk_id)
         assert past.text == chunk.text
         assert past.word & TOMBSTONE
+        assert ingestor._store.chunk(chunk.chunk_id, known_at=known) == chunk
 
 
 def test_an_accession_number_read_twice_counts_once_and_is_reported(
@@ -113,24 +126,86 @@ def test_the_same_store_gives_the_same_index_bytes(
     rebuilt.close()
 
 
-def test_events_left_undone_by_a_kill_are_applied_when_opened(
+def test_a_kill_between_store_and_index_leaves_no_replaced_filing_open(
     ingestor: Ingestor, small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A replaced filing is not open in the meantime."""
+    """What an amendment says of its predecessor is stored with it, and the index follows when opened."""
     ingest(ingestor, small_corpus / f"{ORIGINAL}.txt")
     with monkeypatch.context() as killed:
-        killed.setattr(Ingestor, "_apply_events", _killed)
+        killed.setattr(Ingestor, "refresh", _killed)
         with pytest.raises(KeyboardInterrupt):
             ingestor.run(small_corpus / f"{AMENDED}.txt", progress=no_progress)
-    assert not any(word & SUPERSEDED for word in words_of(ingestor, ORIGINAL))
+    assert all(word & SUPERSEDED for word in words_of(ingestor, ORIGINAL))
     reopened = Ingestor(ingestor._store, ingestor.embedder, tmp_path / "index.carag")
-    assert all(word & SUPERSEDED for word in words_of(reopened, ORIGINAL))
     agree(reopened)
     reopened.close()
 
 
-def _killed(_: Ingestor) -> int:
+@pytest.mark.parametrize("step", ["__init__", "retire", "apply", "_relabel", "_close", "_open"])
+def test_a_kill_inside_the_transaction_stores_nothing_of_it(
+    ingestor: Ingestor, small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Neither the amendment without its relabelling, nor the other way round; and the next run makes it good."""
+    ingest(ingestor, small_corpus / f"{ORIGINAL}.txt")
+    file = tmp_path / f"{ORIGINAL}.txt"
+    file.write_text((small_corpus / file.name).read_text().replace("fiscal", "financial"))
+    path = file if step == "retire" else small_corpus / f"{AMENDED}.txt"
+    before = contents(ingestor)
+    with monkeypatch.context() as killed:
+        killed.setattr(LabelChange, step, _killed)
+        with pytest.raises(KeyboardInterrupt):
+            ingestor.run(path, progress=no_progress)
+    assert before == contents(ingestor)
+    ingest(ingestor, path)
+    assert before != contents(ingestor)
+
+
+def contents(ingestor: Ingestor) -> list[str]:
+    connection = sqlite3.connect(ingestor._store.path)
+    try:
+        return [line for line in connection.iterdump() if "INTO meta" not in line]
+    finally:
+        connection.close()
+
+
+def _killed(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_an_amendment_touches_only_its_rows(ingestor: Ingestor, small_corpus: Path, tmp_path: Path) -> None:
+    """Of a whole corpus, one label closed and two opened for each passage of the predecessor, and its own opened."""
+    corpus = shutil.copytree(small_corpus, tmp_path / "corpus")
+    (corpus / f"{AMENDED}.txt").unlink()
+    ingest(ingestor, corpus)
+    before = set(ingestor.index.keys().tolist())
+    replaced = ingestor._store.filing_labels(ORIGINAL).tolist()
+    passages = len(words_of(ingestor, ORIGINAL))
+    report = ingestor.run(small_corpus / f"{AMENDED}.txt", progress=no_progress)
+    agree(ingestor)
+    after = set(ingestor.index.keys().tolist())
+    touched = {number for number in before if number not in after}
+    assert touched <= set(replaced)
+    assert len(touched) == passages == report.relabelled
+    assert len(after - before) == 2 * passages + report.chunks
+
+
+def test_a_session_of_a_day_before_the_amendment_sees_the_original(
+    ingestor: Ingestor, small_corpus: Path
+) -> None:
+    """The day before it is open, and hidden from the minute of the amendment on; for any day one label holds."""
+    buy_side = Policy(Mask(0, 0x194000))
+    for accession in (ORIGINAL, AMENDED):
+        ingest(ingestor, small_corpus / f"{accession}.txt")
+    store = ingestor._store
+    own = store.labels(store.filing_labels(AMENDED))
+    published = int(own.public_at[0])
+    passages = len(words_of(ingestor, ORIGINAL))
+    assert ingestor.index.count(buy_side, as_of=published - 1) == passages
+    assert ingestor.index.count(buy_side, as_of=published) == len(own.keys)
+    chunk = store.chunk(f"{ORIGINAL}:00000")
+    assert ("SUPERSEDED", AMENDED) in chunk.causes
+    earlier = store.chunk(f"{ORIGINAL}:00000", as_of=published - 1)
+    assert (earlier.causes, earlier.expires_at, chunk.public_at) == ((), published, published)
 
 
 def test_an_index_file_of_another_moment_is_not_believed(
@@ -141,10 +216,27 @@ def test_an_index_file_of_another_moment_is_not_believed(
     ingest(ingestor, small_corpus / f"{ORIGINAL}.txt")
     backup = path.read_bytes()
     ingest(ingestor, small_corpus / f"{AMENDED}.txt")
-    current = path.read_bytes()
     path.write_bytes(backup)
     reopened = Ingestor(ingestor._store, ingestor.embedder, path)
     agree(reopened)
     assert "anew" in caplog.text
-    assert current == path.read_bytes()
     reopened.close()
+    other = Ingestor(ingestor._store, ingestor.embedder, tmp_path / "other.carag")
+    assert path.read_bytes() == (tmp_path / "other.carag").read_bytes()
+    other.close()
+
+
+def test_a_small_change_waits_for_the_closing_and_a_kill_costs_only_that(
+    ingestor: Ingestor, small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store has it at once; the index file follows, whether it was closed or killed."""
+    monkeypatch.setattr(ingest_module, "_SAVE_SHARE", 0)
+    path = tmp_path / "index.carag"
+    ingest(ingestor, small_corpus / f"{ORIGINAL}.txt")
+    saved = path.read_bytes()
+    ingest(ingestor, small_corpus / f"{AMENDED}.txt")
+    assert saved == path.read_bytes()
+    killed = Ingestor(ingestor._store, ingestor.embedder, path)
+    agree(killed)
+    killed.close()
+    assert saved != path.read_bytes()

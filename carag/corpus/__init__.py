@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from carag.corpus.chunking import CHUNKER_VERSION, Chunk, chunk
-from carag.corpus.events import FilingFacts, StateBits, state_bits
+from carag.corpus.events import FilingFacts, StateBits, StateSpan, state_bits, state_history
 from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.labelling import LABELLER_VERSION, Cause, Label, QuarantineCode, chunk_word, label
 from carag.corpus.readers import ReadKind, ReadOutcome, read_filings, total_bytes
 from carag.corpus.store import CorpusStore
-from carag.corpus.stored import Counts, StoredChunk, StoredFiling, content_hash
+from carag.corpus.stored import MAX_CIK, Counts, StoredChunk, StoredFiling, content_hash
 
 __all__ = [
     "CHUNKER_VERSION",
     "LABELLER_VERSION",
+    "MAX_CIK",
     "Cause",
     "Chunk",
     "CorpusStore",
@@ -25,6 +26,7 @@ __all__ = [
     "ReadKind",
     "ReadOutcome",
     "StateBits",
+    "StateSpan",
     "StoredChunk",
     "StoredFiling",
     "chunk",
@@ -33,5 +35,6 @@ __all__ = [
     "label",
     "read_filings",
     "state_bits",
+    "state_history",
     "total_bytes",
 ]

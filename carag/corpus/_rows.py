@@ -20,38 +20,36 @@ if TYPE_CHECKING:
 
 SELECT_FILING: Final = """
     SELECT accession_number, version, form, company, filed, content_hash, facts, causes, public_at_source,
-           quarantine_code, quarantine_text
+           quarantine_code, quarantine_text,
+           (SELECT json_group_array(cik) FROM filing_ciks WHERE filing_ciks.filing = filings.filing)
     FROM filings"""
 INSERT_FILING: Final = """
     INSERT INTO filings (accession_number, version, form, company, filed, content_hash, facts, causes,
-                         public_at_source, quarantine_code, quarantine_text)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+                         public_at_source, quarantine_code, quarantine_text, history)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
 SELECT_CHUNK: Final = """
-    SELECT key, chunk_id, accession_number, document, start_offset, end_offset, text, word, public_at,
-           text_sha256
-    FROM chunks JOIN labels USING (key) JOIN filings USING (filing)"""
+    SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
+           valid_from, valid_to, labels.entity, labels.causes, text_sha256, known_to
+    FROM labels JOIN chunks USING (key) JOIN filings USING (filing)"""
 INSERT_CHUNK: Final = """
-    INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, text_sha256, text)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+    INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, word, public_at,
+                        expires_at, entity, text_sha256, text)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
-def supersede(sql: sqlite3.Connection, accession_number: str) -> int:
-    """Close the filing's current version, if there is one, and return the number of the next."""
+def supersede(sql: sqlite3.Connection, accession_number: str) -> tuple[int | None, int]:
+    """End the filing's current version, if there is one; return its row and the number of the next."""
     row = sql.execute(
         "SELECT filing, version FROM current_filings WHERE accession_number = ?", (accession_number,)
     ).fetchone()
     if row is None:
-        return 1
+        return None, 1
     filing, version = row
     sql.execute("UPDATE filings SET superseded_by_version = ? WHERE filing = ?", (version + 1, filing))
-    sql.execute(
-        "UPDATE labels SET word = word | ? WHERE key IN (SELECT key FROM chunks WHERE filing = ?)",
-        (TOMBSTONE, filing),
-    )
-    return int(version) + 1
+    return int(filing), int(version) + 1
 
 
-def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -> int | None:
+def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -> int:
     """Add a version and return its row number."""
     values = (
         filing.accession_number,
@@ -65,26 +63,26 @@ def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -
         filing.public_at_source,
         *(filing.quarantine or (None, None)),
     )
-    return sql.execute(INSERT_FILING, values).lastrowid
+    row = sql.execute(f"{INSERT_FILING} RETURNING filing", values).fetchone()[0]
+    ciks = ((as_int(cik), row) for cik in dict.fromkeys(filing.ciks))
+    sql.executemany("INSERT INTO filing_ciks (cik, filing) VALUES (?, ?)", ciks)
+    return int(row)
 
 
 def insert_chunks(
-    sql: sqlite3.Connection, filing: int | None, chunks: Sequence[StoredChunk], *, ids: Iterable[str]
+    sql: sqlite3.Connection, filing: int, chunks: Sequence[StoredChunk], *, ids: Iterable[str]
 ) -> range:
-    """Add passages with their labels under the next free keys, and return those."""
+    """Add passages under the next free keys, and return those."""
     first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
     keys = range(first, first + len(chunks))
-    sql.executemany(
-        INSERT_CHUNK,
+    rows = (
         (
-            (key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), c.text_sha256, c.text)
-            for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
-        ),
+            *(key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), as_int(c.word)),
+            *(as_int(c.public_at), as_int(c.expires_at), as_int(c.entity), c.text_sha256, c.text),
+        )
+        for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
     )
-    sql.executemany(
-        "INSERT INTO labels (key, word, public_at) VALUES (?, ?, ?)",
-        ((key, as_int(c.word), as_int(c.public_at)) for key, c in zip(keys, chunks, strict=True)),
-    )
+    sql.executemany(INSERT_CHUNK, rows)
     return keys
 
 
@@ -117,9 +115,16 @@ def raise_epoch(sql: sqlite3.Connection) -> None:
     sql.execute("UPDATE meta SET value = CAST(value + 1 AS TEXT) WHERE name = 'epoch'")
 
 
+def latest(found: Sequence[tuple[Any, ...]], known_at: int) -> list[tuple[Any, ...]]:
+    """Of one passage's rows of :data:`SELECT_CHUNK`, take those open at an instant, or else the last that were."""
+    is_open = [row for row in found if row[-1] is None or row[-1] > known_at]
+    last = max((row[-1] for row in found), default=None) if not is_open else None
+    return is_open or [row for row in found if row[-1] == last]
+
+
 def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
     """Read a row of :data:`SELECT_FILING`."""
-    number, version, form, company, filed, digest, facts, causes, source, code, text = row
+    number, version, form, company, filed, digest, facts, causes, source, code, text, ciks = row
     try:
         return StoredFiling(
             accession_number=number,
@@ -132,6 +137,7 @@ def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
             causes=json.loads(causes),
             public_at_source=source,
             quarantine=None if code is None else (code, text),
+            ciks=tuple(json.loads(ciks)),
         )
     except ValueError as error:
         raise CorruptFile(
@@ -139,20 +145,34 @@ def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
         ) from error
 
 
-def stored_chunk(row: tuple[Any, ...], path: Path) -> StoredChunk:
-    """Read a row of :data:`SELECT_CHUNK`, and check that the text is the one that was stored."""
-    key, chunk_id, number, document, start, end, text, word, public_at, text_sha256 = row
-    chunk = StoredChunk(
-        key=key,
-        chunk_id=chunk_id,
-        accession_number=number,
-        document=document,
-        start=start,
-        end=end,
-        text=text,
-        word=word,
-        public_at=public_at,
-    )
+def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
+    """Read a row of :data:`SELECT_CHUNK`, and check that the text is the one that was stored.
+
+    If the label was closed by ``known_at``, or at all where that is None, the word carries the tombstone.
+    """
+    label, chunk_id, number, version, document, start, end, text, word, since, until, entity = row[:12]
+    causes, text_sha256, known_to = row[12:]
+    is_closed = known_to is not None and (known_at is None or known_to <= known_at)
+    try:
+        chunk = StoredChunk(
+            key=label,
+            chunk_id=chunk_id,
+            accession_number=number,
+            version=version,
+            document=document,
+            start=start,
+            end=end,
+            text=text,
+            word=word | TOMBSTONE if is_closed else word,
+            public_at=since,
+            expires_at=until,
+            entity=entity,
+            causes=tuple((bit, accession_number) for bit, accession_number in json.loads(causes)),
+        )
+    except ValueError as error:
+        raise CorruptFile(
+            f"{path}: a label of {chunk_id} was changed outside ({error}); restore a backup"
+        ) from error
     if chunk.text_sha256 != text_sha256:
         raise CorruptFile(f"{path}: the text of {chunk_id} was changed outside; restore a backup")
     return chunk

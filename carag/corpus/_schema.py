@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 APPLICATION_ID: Final = int.from_bytes(b"CRAG")
 """In the file's header, where ``file`` and SQLite look for it."""
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 PAGE_BYTES: Final = 16384
 """A vector or a passage takes about 1 KiB; of these a page of 4 KiB holds three and wastes the rest."""
@@ -44,6 +44,7 @@ TABLES: Final = (
         public_at_source TEXT NOT NULL,
         quarantine_code TEXT,               -- NULL where a label was established
         quarantine_text TEXT,
+        history TEXT NOT NULL,              -- JSON: the events its current labels are made of
         UNIQUE (accession_number, version)
     ) STRICT""",
     """
@@ -51,26 +52,59 @@ TABLES: Final = (
         WHERE superseded_by_version IS NULL""",
     """
     CREATE VIEW current_filings AS SELECT * FROM filings WHERE superseded_by_version IS NULL""",
+    # Which filings an event can concern; of superseded versions too.
+    """
+    CREATE TABLE filing_ciks (
+        cik INTEGER NOT NULL,
+        filing INTEGER NOT NULL REFERENCES filings,
+        PRIMARY KEY (cik, filing)
+    ) STRICT, WITHOUT ROWID""",
+    """
+    CREATE INDEX ciks_of_filing ON filing_ciks (filing)""",
     """
     CREATE TABLE chunks (
-        key INTEGER PRIMARY KEY,            -- the index's key
+        key INTEGER PRIMARY KEY,
         chunk_id TEXT NOT NULL UNIQUE,
         filing INTEGER NOT NULL REFERENCES filings,
         document TEXT NOT NULL,
         start_offset INTEGER NOT NULL,
         end_offset INTEGER NOT NULL,
+        -- The label by itself, before any event:
+        word INTEGER NOT NULL CHECK (word BETWEEN 0 AND 0xFFFFFFFF),
+        public_at INTEGER NOT NULL CHECK (public_at BETWEEN 0 AND 0xFFFFFFFF),
+        expires_at INTEGER NOT NULL CHECK (expires_at BETWEEN public_at AND 0xFFFFFFFF),
+        entity INTEGER NOT NULL CHECK (entity BETWEEN 0 AND 0xFFFFFFFF),
         text_sha256 BLOB NOT NULL,
         text TEXT NOT NULL
     ) STRICT""",
     """
     CREATE INDEX chunks_of_filing ON chunks (filing)""",
-    # Labels and vectors lie apart from the text, so that reading all of either reads nothing else.
+    # What was learnt when: one row a transaction that opened or closed labels, and the filing it came with.
+    """
+    CREATE TABLE changes (
+        known_at INTEGER PRIMARY KEY,       -- microseconds since 1970, strictly rising
+        filing INTEGER NOT NULL REFERENCES filings,
+        opened INTEGER NOT NULL,
+        closed INTEGER NOT NULL
+    ) STRICT""",
+    # Labels and vectors lie apart from the text, so that reading all of either reads nothing else: hence the
+    # entity once more.
     """
     CREATE TABLE labels (
-        key INTEGER PRIMARY KEY REFERENCES chunks,
+        label INTEGER PRIMARY KEY,          -- the index's key; never reused, for no row is ever deleted
+        key INTEGER NOT NULL REFERENCES chunks,
         word INTEGER NOT NULL CHECK (word BETWEEN 0 AND 0xFFFFFFFF),
-        public_at INTEGER NOT NULL CHECK (public_at BETWEEN 0 AND 0xFFFFFFFF)
+        valid_from INTEGER NOT NULL CHECK (valid_from BETWEEN 0 AND 0xFFFFFFFF),
+        valid_to INTEGER NOT NULL CHECK (valid_to BETWEEN valid_from AND 0xFFFFFFFF),
+        entity INTEGER NOT NULL CHECK (entity BETWEEN 0 AND 0xFFFFFFFF),
+        known_from INTEGER NOT NULL REFERENCES changes,
+        known_to INTEGER REFERENCES changes CHECK (known_to > known_from),
+        causes TEXT NOT NULL                -- JSON: [bit, accession number] of every state bit
     ) STRICT""",
+    """
+    CREATE INDEX labels_of_chunk ON labels (key)""",
+    """
+    CREATE INDEX closed_labels ON labels (known_to) WHERE known_to IS NOT NULL""",
     """
     CREATE TABLE vectors (
         key INTEGER PRIMARY KEY REFERENCES chunks,

@@ -1,8 +1,12 @@
-"""Bits 18-23: what later filings say of earlier ones, computed from the facts of all of them.
+"""Bits 18-23: what later filings say of earlier ones, from when on, computed from the facts of all of them.
 
-A pure function of a set of facts, whatever their order, in O(n log n). Each bit keeps the accession number
-that sets it, the earliest where several do. Times are intervals: a filing whose hour is unknown became public
-somewhere in ``[since, public_at]``, and a doubt about the order of two filings goes to the closed side.
+A pure function of a set of facts, whatever their order. A filing's history is a row of spans, from the minute it
+became public to the end of time; each names its bits and, a bit, the accession number that sets it, the earliest
+where several do. Times are intervals: a filing whose hour is unknown became public somewhere in
+``[since, public_at]``, and a doubt goes to the closed side: of the order of two filings, and of the minute from
+which an event hides (its earliest) or a restatement reopens (its latest).
+
+Every rule concerns filings that share a CIK, so a new filing can change the history of those alone.
 """
 
 from __future__ import annotations
@@ -11,12 +15,14 @@ from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from functools import reduce
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from carag.corpus.forms import FormFamily, form_families, periodic_family
 from carag.corpus.labelling import carries_certified_statements
 from carag.corpus.publication import PublicAtSource
-from carag.policy import EASTERN, PolicyBit, as_of_minutes
+from carag.policy import EASTERN, NEVER, PolicyBit, as_of_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
     from carag.corpus.filing import Filing
     from carag.corpus.labelling import Label
 
-__all__ = ["FilingFacts", "StateBits", "StateCause", "state_bits"]
+__all__ = ["FilingFacts", "StateBits", "StateCause", "StateSpan", "state_bits", "state_history"]
 
 _STATEMENTS: Final = PolicyBit.FS_AUDITED.flag | PolicyBit.FS_UNAUDITED.flag
 _NON_RELIANCE_DAYS: Final = 3 * 366
@@ -111,34 +117,96 @@ class StateBits(NamedTuple):
     causes: tuple[StateCause, ...]
 
 
+class StateSpan(NamedTuple):
+    """The state of one filing from a minute on, until the next span's."""
+
+    since: int
+    bits: int
+    causes: tuple[StateCause, ...] = ()
+
+
 def state_bits(facts: Iterable[FilingFacts]) -> dict[str, StateBits]:
-    """Compute the state bits of every filing from all of them.
+    """Compute the state bits of every filing from all of them, as they are after the last event.
 
     Parameters
     ----------
     facts : iterable of FilingFacts
-        In any order. Of filings with the same accession number, each adds its bits.
+        In any order, each accession number once.
 
     Returns
     -------
     dict
         Every accession number given, sorted, with its bits 18-23.
     """
+    return {
+        accession: StateBits(spans[-1].bits, spans[-1].causes)
+        for accession, spans in state_history(facts).items()
+    }
+
+
+def state_history(facts: Iterable[FilingFacts]) -> dict[str, tuple[StateSpan, ...]]:
+    """Compute from when to when every filing has which state bits.
+
+    Parameters
+    ----------
+    facts : iterable of FilingFacts
+        In any order, each accession number once.
+
+    Returns
+    -------
+    dict
+        Every accession number given, sorted, with its spans: ascending, at least one, the first since the
+        minute the filing is public.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> report = FilingFacts(
+    ...     accession_number="a", form="10-K", is_amendment=False, ciks=(1,), period=None, since=5, public_at=5
+    ... )
+    >>> gone = replace(report, accession_number="b", form="25", since=9, public_at=9)
+    >>> [(span.since, span.bits, span.causes) for span in state_history([report, gone])["a"]]
+    [(5, 0, ()), (9, 8388608, (StateCause(bit='DELISTED', accession_number='b'),))]
+    """
     filings = sorted(facts, key=lambda one: (one.public_at, one.accession_number))
-    found: dict[str, dict[PolicyBit, str]] = {one.accession_number: {} for one in filings}
-    state = _State(filings, found)
+    state = _State(filings)
     state.amended()
     state.non_reliance()
     state.not_latest()
     state.late()
     state.delisted()
     return {
-        accession: StateBits(
+        one.accession_number: _spans(one.public_at, state.found[one.accession_number])
+        for one in sorted(filings, key=lambda one: one.accession_number)
+    }
+
+
+class _Effect(NamedTuple):
+    """A bit that one filing sets for another, and when; in order of what is named as the cause."""
+
+    since: int
+    until: int
+    bit: PolicyBit
+    cause: str
+
+
+def _spans(public_at: int, effects: list[_Effect]) -> tuple[StateSpan, ...]:
+    """Lay effects one after another, from the minute the filing is public."""
+    edges = {minute for one in effects for minute in (one.since, one.until) if public_at < minute < NEVER}
+    spans: list[StateSpan] = []
+    for since in sorted({public_at, *edges}):
+        causes: dict[PolicyBit, str] = {}
+        for one in sorted(effects):
+            if one.since <= since < one.until or since == one.until == NEVER:
+                causes.setdefault(one.bit, one.cause)
+        span = StateSpan(
+            since,
             sum(bit.flag for bit in causes),
             tuple(StateCause(bit.name, causes[bit]) for bit in sorted(causes)),
         )
-        for accession, causes in sorted(found.items())
-    }
+        if not spans or spans[-1][1:] != span[1:]:
+            spans.append(span)
+    return tuple(spans)
 
 
 _Period = tuple[int, str, date]
@@ -147,18 +215,20 @@ _Period = tuple[int, str, date]
 class _State:
     """One pass a bit over filings sorted by publication."""
 
-    def __init__(self, filings: list[FilingFacts], found: dict[str, dict[PolicyBit, str]]) -> None:
+    def __init__(self, filings: list[FilingFacts]) -> None:
+        self.found: dict[str, list[_Effect]] = {one.accession_number: [] for one in filings}
         self._filings = filings
-        self._found = found
         self._by_period: dict[_Period, list[FilingFacts]] = defaultdict(list)
         for one in filings:
             for key in _periods(one):
                 self._by_period[key].append(one)
 
-    def _set(self, bit: PolicyBit, filing: FilingFacts, cause: FilingFacts) -> None:
-        """Keep the first cause; a filing is never its own."""
+    def _set(self, bit: PolicyBit, filing: FilingFacts, cause: FilingFacts, until: int = NEVER) -> None:
+        """Note an effect; a filing never has one on itself."""
         if filing.accession_number != cause.accession_number:
-            self._found[filing.accession_number].setdefault(bit, cause.accession_number)
+            self.found[filing.accession_number].append(
+                _Effect(cause.since, until, bit, cause.accession_number)
+            )
 
     def amended(self) -> None:
         """AMENDED: a later /A, same CIK, form and period (Rule 12b-15). SUPERSEDED: and it has EX-32.
@@ -174,12 +244,13 @@ class _State:
                     continue
                 place = {id(one): number for number, one in enumerate(causes)}
                 keys = [(one.public_at, one.accession_number) for one in causes]
+                first = list(accumulate(reversed(causes), _earlier))[::-1]  # of each cause and those after it
                 for one in group:
                     after = place.get(id(one), -1) + 1
                     if one.is_amendment and id(one) not in place:
                         after = bisect_right(keys, (one.public_at, one.accession_number))
                     if after < len(causes):
-                        self._set(bit, one, causes[after])
+                        self._set(bit, one, first[after])
 
     def non_reliance(self) -> None:
         """NON_RELIANCE: a later 8-K item 4.02 of the CIK, within three years of the period (SOX 304).
@@ -190,40 +261,31 @@ class _State:
         warnings: dict[int, list[FilingFacts]] = defaultdict(list)
         for one in self._filings:
             if FormFamily.CURRENT in form_families(one.form) and "4.02" in one.items:
-                for cik in one.ciks:
+                for cik in dict.fromkeys(one.ciks):
                     warnings[cik].append(one)
         times = {cik: [one.public_at for one in found] for cik, found in warnings.items()}
-        fixed = self._fixes()
         for one in self._filings:
             for cik in set(one.ciks) & warnings.keys() if one.statements else ():
-                key = (cik, _family(one.form), one.period)
-                place = bisect_right(times[cik], max(one.since, fixed.get(key, -1)))
-                if place < len(times[cik]) and _within_years(one, warnings[cik][place]):
-                    self._set(PolicyBit.NON_RELIANCE, one, warnings[cik][place])
-
-    def _fixes(self) -> dict[tuple[int, str, date | None], int]:
-        """Return the last minute by which an amendment has surely restated each period."""
-        return {
-            key: max(since)
-            for key, group in self._by_period.items()
-            if (since := [one.since for one in group if one.is_amendment and one.certified])
-        }
+                group = self._by_period.get((cik, _family(one.form), one.period), []) if one.period else []
+                fixes = [fix for fix in group if fix.is_amendment and fix.certified]
+                for warning in warnings[cik][bisect_right(times[cik], one.since) :]:
+                    if _within_years(one, warning):
+                        fixed = [fix.public_at for fix in fixes if fix.since >= warning.public_at]
+                        self._set(PolicyBit.NON_RELIANCE, one, warning, min(fixed, default=NEVER))
 
     def not_latest(self) -> None:
         """NOT_LATEST: the same CIK reports a later period on the same form (FINRA 2210(d))."""
         reports: dict[tuple[int, str], dict[date, FilingFacts]] = defaultdict(dict)
         for (cik, family, period), group in self._by_period.items():
             if periodic_family(family):
-                reports[cik, family][period] = group[0]
+                reports[cik, family][period] = reduce(_earlier, group)
         for (cik, family), by_period in reports.items():
-            periods = sorted(by_period)
             later: FilingFacts | None = None
-            for period in reversed(periods):
+            for period in sorted(by_period, reverse=True):
                 if later is not None:
                     for one in self._by_period[cik, family, period]:
                         self._set(PolicyBit.NOT_LATEST, one, later)
-                candidates = [cause for cause in (by_period[period], later) if cause is not None]
-                later = min(candidates, key=lambda cause: (cause.public_at, cause.accession_number))
+                later = by_period[period] if later is None else _earlier(by_period[period], later)
 
     def late(self) -> None:
         """LATE: an NT 10-K or NT 10-Q of the same CIK and period (Rule 12b-25)."""
@@ -233,7 +295,7 @@ class _State:
                     family.replace("NTN ", "NT ").removeprefix("NT ").replace("10K", "10-K")
                 )
                 for one in self._by_period.get((cik, report, period), ()):
-                    self._set(PolicyBit.LATE, one, group[0])
+                    self._set(PolicyBit.LATE, one, reduce(_earlier, group))
 
     def delisted(self) -> None:
         """DELISTED: a Form 25 or 15, or a revocation, of the CIK (Exchange Act s. 12(d), 12(g), 12(j)).
@@ -241,15 +303,21 @@ class _State:
         It concerns every document of the filer, the form itself and what is filed after it: a company that
         still reports may trade nowhere.
         """
-        first: dict[int, str] = {}
+        first: dict[int, FilingFacts] = {}
         for one in self._filings:
-            for cik in one.ciks:
-                if FormFamily.DELISTING in form_families(one.form):
-                    first.setdefault(cik, one.accession_number)
+            if FormFamily.DELISTING in form_families(one.form):
+                for cik in one.ciks:
+                    first[cik] = _earlier(first.get(cik, one), one)
         for one in self._filings:
-            for cik in one.ciks:
-                if cik in first:
-                    self._found[one.accession_number].setdefault(PolicyBit.DELISTED, first[cik])
+            for cause in {id(first[cik]): first[cik] for cik in one.ciks if cik in first}.values():
+                self.found[one.accession_number].append(
+                    _Effect(cause.since, NEVER, PolicyBit.DELISTED, cause.accession_number)
+                )
+
+
+def _earlier(one: FilingFacts, other: FilingFacts) -> FilingFacts:
+    """Return the one that can have become public first."""
+    return min(one, other, key=lambda filing: (filing.since, filing.public_at, filing.accession_number))
 
 
 def _family(form: str) -> str:

@@ -1,14 +1,14 @@
 """The corpus in one SQLite file: filings, passages, labels and vectors. The index derives from it.
 
-The store keeps what it is given; it judges no label and computes no vector. Rows are only ever added:
+The store keeps what it is given; it judges no label and computes no vector. Nothing is ever deleted:
 
 - A changed filing is a new *version* with new passages and new keys. The old version stays, so that an answer
-  which cited it can be replayed word for word; its labels get the tombstone, so no policy admits it again.
-  Versions side by side in the same tables are the simplest shape that gives both: one look-up by chunk id
-  serves old and new.
-- A key is never reused, because no row is ever deleted: the next key is the greatest plus one.
-- Every transaction that changes rows or labels raises the *epoch*. An index file that carries the store's
-  epoch is current; any other is behind.
+  which cited it can be replayed word for word; its labels are closed, so no policy admits it again.
+- A *label* says which word a passage has from which minute to which, and from when to when that was what the
+  store knew. News from one filing about another closes labels and opens others, in the transaction of that
+  filing; so what was the case on any day, as it was known on any other, is a question to these rows. A label's
+  key is the index's key, and never reused.
+- Every transaction that changes rows raises the *epoch*, and is known at a microsecond of its own.
 
 A write is one transaction, synced before it returns: after a kill there is all of a filing or none of it.
 """
@@ -18,17 +18,19 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from contextlib import contextmanager
-from itertools import chain, count, islice
-from operator import index as as_int
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
 from carag.corpus import _rows as rows
+from carag.corpus._history import LabelChange
 from carag.corpus._schema import connect, create_or_check, translating
 from carag.corpus.stored import (
+    Change,
     Counts,
     StoredChunk,
     StoredFiling,
@@ -37,22 +39,36 @@ from carag.corpus.stored import (
     check_integer,
     check_text,
     check_vectors,
-    check_word,
 )
 from carag.errors import CorruptFile, InvalidArgument
-from carag.policy import TOMBSTONE
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CorpusStore", "Counts", "Labels", "StoredChunk", "StoredFiling"]
+    from carag.corpus._history import Judge
 
-Labels: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]"
-"""Keys, words and public-at minutes, row by row."""
+__all__ = ["Change", "CorpusStore", "Counts", "Labels", "StoredChunk", "StoredFiling"]
+
+_EVER: Final = 2**63 - 1
+_KNOWN: Final = "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
+
+
+class Labels(NamedTuple):
+    """Labels as columns, row by row: what an index is made of."""
+
+    keys: NDArray[np.int64]
+    words: NDArray[np.uint32]
+    public_at: NDArray[np.uint32]
+    expires_at: NDArray[np.uint32]
+    entities: NDArray[np.uint32]
+
+
+def _system_clock() -> int:
+    return time.time_ns() // 1000
 
 
 class CorpusStore:
@@ -61,8 +77,11 @@ class CorpusStore:
     Safe to share between threads. Long reads run on a snapshot of their own, which no write disturbs.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, timeout: float) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, *, timeout: float, clock: Callable[[], int]
+    ) -> None:
         self.path = path
+        self._clock = clock
         self._connection: sqlite3.Connection | None = connection
         self._timeout = timeout
         self._lock = threading.RLock()
@@ -70,7 +89,14 @@ class CorpusStore:
     # --- opening and closing ---
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, create: bool = True, timeout: float = 5.0) -> Self:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        timeout: float = 5.0,
+        clock: Callable[[], int] = _system_clock,
+    ) -> Self:
         """Open a store, or make an empty one that only its owner can read.
 
         Parameters
@@ -80,6 +106,8 @@ class CorpusStore:
             Whether a missing file is made.
         timeout : float
             Seconds to wait for another writer's transaction.
+        clock : callable
+            Returns microseconds since 1970: when a transaction becomes known.
 
         Raises
         ------
@@ -102,7 +130,7 @@ class CorpusStore:
             except BaseException:
                 connection.close()
                 raise
-        return cls(path, connection, timeout=timeout)
+        return cls(path, connection, timeout=timeout, clock=clock)
 
     def close(self) -> None:
         """Let go of the file; a second close does nothing."""
@@ -125,22 +153,30 @@ class CorpusStore:
     # --- writing ---
 
     def put(
-        self, filing: StoredFiling, chunks: Sequence[StoredChunk], vectors: NDArray[np.float32]
-    ) -> NDArray[np.int64]:
+        self,
+        filing: StoredFiling,
+        chunks: Sequence[StoredChunk],
+        vectors: NDArray[np.float32],
+        *,
+        judge: Judge | None = None,
+    ) -> Change:
         """Store a filing with all its passages, superseding an earlier version of it.
 
         Parameters
         ----------
         filing : StoredFiling
         chunks : sequence of StoredChunk
-            In order over all documents; may be empty.
+            In order over all documents; may be empty. Their words are the filing's own, before any event.
         vectors : (n, dim) float32
             One a chunk. Every put of a store has the same dim.
+        judge : callable, optional
+            What filings say of one another: given the facts of the filing and of every filing that can bear on it,
+            returns the histories by accession number (:func:`~carag.corpus.events.state_history`). The labels
+            of all filings that share a CIK with this one follow it, in this transaction.
 
         Returns
         -------
-        (n,) int64
-            The passages' new keys.
+        Change
 
         Raises
         ------
@@ -155,68 +191,69 @@ class CorpusStore:
         check_vectors(vectors, len(chunks))
         with self._writing() as sql:
             rows.check_dim(sql, vectors)
-            version = rows.supersede(sql, filing.accession_number)
+            old, version = rows.supersede(sql, filing.accession_number)
             row = rows.insert_filing(sql, filing, version)
             keys = rows.insert_chunks(sql, row, chunks, ids=_chunk_ids(filing.accession_number, version))
             rows.insert_vectors(sql, keys, vectors)
+            change = LabelChange(sql, row, now=self._clock())
+            if old is not None:
+                change.retire(old)
+            change.apply(judge, old=old)
             rows.raise_epoch(sql)
-        return np.array(keys, np.int64)
-
-    def relabel(self, changes: Iterable[tuple[int, int]]) -> int:
-        """Give passages new words: all of them, or on any error none.
-
-        Parameters
-        ----------
-        changes : iterable of (key, word)
-
-        Returns
-        -------
-        int
-            How many words differed from the stored ones. If none did, the epoch stays.
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is unknown, a word carries no label, or a deleted passage would come back.
-        """
-        changed = 0
-        with self._writing() as sql:
-            for key, word in changes:
-                check_word(word, f"key {check_integer(key, 'key')}")
-                found = sql.execute("SELECT word FROM labels WHERE key = ?", (as_int(key),)).fetchone()
-                if found is None:
-                    raise InvalidArgument(f"no passage has key {key}; nothing was relabelled")
-                if found[0] & TOMBSTONE and not word & TOMBSTONE:
-                    raise InvalidArgument(f"key {key} is deleted and stays so; nothing was relabelled")
-                if found[0] != word:
-                    sql.execute("UPDATE labels SET word = ? WHERE key = ?", (as_int(word), as_int(key)))
-                    changed += 1
-            if changed:
-                rows.raise_epoch(sql)
-        return changed
+            own = sql.execute(
+                "SELECT label FROM labels WHERE key BETWEEN ? AND ? ORDER BY label",
+                (keys.start, keys.stop - 1),
+            )
+            labels = np.array([label for (label,) in own], np.int64)
+        return Change(change.known_at, labels, change.opened, change.closed, change.relabelled)
 
     # --- reading: passages and filings ---
 
-    def chunk(self, chunk_id: str) -> StoredChunk:
-        """Return the passage of a chunk id, of a superseded version too.
+    def chunk(self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None) -> StoredChunk:
+        """Return the passage of a chunk id, of a superseded version too, with one of its labels.
+
+        Parameters
+        ----------
+        chunk_id : str
+        as_of : int, optional
+            Minutes since 1970: the label that holds then, or the first if none does yet; the last if absent.
+        known_at : int, optional
+            Microseconds since 1970: as the store knew it then; as it knows now if absent. The word of a passage
+            that was superseded by then carries the tombstone.
 
         Raises
         ------
         InvalidArgument
-            If there is no such passage.
+            If there is no such passage, or there was none then.
         CorruptFile
             If the text is not the one that was stored.
         """
+        until = _EVER if known_at is None else known_at
         with self._reading() as sql:
-            row = sql.execute(f"{rows.SELECT_CHUNK} WHERE chunk_id = ?", (chunk_id,)).fetchone()
-        if row is None:
+            found = sql.execute(
+                f"{rows.SELECT_CHUNK} WHERE chunk_id = ? AND known_from <= ? ORDER BY valid_from",
+                (chunk_id, until),
+            ).fetchall()
+        labels = [rows.stored_chunk(row, self.path, known_at=known_at) for row in rows.latest(found, until)]
+        if not labels:
             raise InvalidArgument(
                 f"no passage {chunk_id!r} in {self.path}; want an id such as a citation shows"
             )
-        return rows.stored_chunk(row, self.path)
+        if as_of is None:
+            return labels[-1]
+        return next((one for one in reversed(labels) if one.public_at <= as_of), labels[0])
 
-    def chunks(self, keys: Sequence[int] | NDArray[np.int64]) -> list[StoredChunk]:
-        """Return the passages of some keys, in the order of the keys.
+    def chunks(
+        self, keys: Sequence[int] | NDArray[np.int64], *, known_at: int | None = None
+    ) -> list[StoredChunk]:
+        """Return the passages of some labels, in the order of the keys.
+
+        Parameters
+        ----------
+        keys : sequence of int
+        known_at : int, optional
+            Microseconds since 1970. The word of a label that was closed by then carries the tombstone; if absent,
+            that of any closed one.
 
         Raises
         ------
@@ -229,11 +266,11 @@ class CorpusStore:
         with self._reading() as sql:
             for key in keys:
                 row = sql.execute(
-                    f"{rows.SELECT_CHUNK} WHERE key = ?", (check_integer(key, "key"),)
+                    f"{rows.SELECT_CHUNK} WHERE label = ?", (check_integer(key, "key"),)
                 ).fetchone()
                 if row is None:
-                    raise InvalidArgument(f"no passage has key {key} in {self.path}; rebuild the index")
-                found.append(rows.stored_chunk(row, self.path))
+                    raise InvalidArgument(f"no label has key {key} in {self.path}; rebuild the index")
+                found.append(rows.stored_chunk(row, self.path, known_at=known_at))
         return found
 
     def filing(self, accession_number: str, *, version: int | None = None) -> StoredFiling:
@@ -283,50 +320,78 @@ class CorpusStore:
 
     # --- reading: what the index and the audit log are made of ---
 
-    def labels(self, after_key: int = -1) -> Labels:
-        """Return the labels of all passages above a key, by key; of superseded ones too."""
-        return self._labels(
-            "SELECT key, word, public_at FROM labels WHERE key > ? ORDER BY key", as_int(after_key)
+    def known(self, at: int | None = None) -> int:
+        """Return when the store last learnt anything, by an instant if one is given; -1 if it had not yet."""
+        with self._reading() as sql:
+            return int(
+                sql.execute(
+                    "SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?",
+                    (_EVER if at is None else at,),
+                ).fetchone()[0]
+            )
+
+    def open_labels(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
+        """Return the keys, ascending, of the labels above a key that are open, or were at an instant."""
+        if known_at is None:
+            return self._keys("SELECT label FROM labels WHERE label > ? AND known_to IS NULL", after)
+        return self._keys(
+            f"SELECT label FROM labels WHERE {_KNOWN} AND label > :after",  # noqa: S608
+            {"after": after, "u": known_at},
         )
 
-    def filing_labels(self, accession_number: str) -> Labels:
-        """Return the labels of one filing's current version, by key; none if it is not stored."""
-        return self._labels(
-            "SELECT key, word, public_at FROM labels JOIN chunks USING (key) "
-            "JOIN current_filings USING (filing) WHERE accession_number = ? ORDER BY key",
+    def closed_labels(self, *, after: int) -> NDArray[np.int64]:
+        """Return the keys, ascending, of the labels closed after an instant in microseconds."""
+        return self._keys("SELECT label FROM labels WHERE known_to > ?", after)
+
+    def filing_labels(self, accession_number: str) -> NDArray[np.int64]:
+        """Return the keys of the open labels of one filing's current version; none if it is not stored."""
+        return self._keys(
+            "SELECT label FROM labels JOIN chunks USING (key) JOIN current_filings USING (filing) "
+            "WHERE accession_number = ? AND known_to IS NULL",
             accession_number,
         )
 
-    def vectors(
-        self, after_key: int = -1, *, batch: int = 4096
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Stream ``(keys (m,), vectors (m, dim))`` of all passages above a key, by key, ``m <= batch``.
+    def labels(self, keys: ArrayLike) -> Labels:
+        """Return labels by their keys.
 
         Raises
         ------
+        InvalidArgument
+            If a key is unknown, or the keys do not ascend.
+        """
+        return self._rows(keys, "label, word, valid_from, valid_to, entity", "labels")[0]
+
+    def rows(self, keys: ArrayLike) -> tuple[Labels, NDArray[np.float32]]:
+        """Return labels by their keys, and the vectors ``(n, dim)`` of their passages.
+
+        Raises
+        ------
+        InvalidArgument
+            If a key is unknown, or the keys do not ascend.
         CorruptFile
             If the vectors are not all of one length.
         """
-        if batch < 1:
-            raise InvalidArgument(f"batch {batch}; want at least 1")
-        stream = self._snapshot(
-            "SELECT key, vector FROM vectors WHERE key > ? ORDER BY key", as_int(after_key)
+        labels, blobs = self._rows(
+            keys, "label, word, valid_from, valid_to, entity, vector", "labels JOIN vectors USING (key)"
         )
-        for first in stream:
-            part = [first, *islice(stream, batch - 1)]
-            sizes = {len(blob) for _, blob in part}
-            if len(sizes) != 1 or (size := sizes.pop()) % 4:
-                raise CorruptFile(f"{self.path}: vectors near key {first[0]} differ in length; ingest anew")
-            joined = np.frombuffer(b"".join(blob for _, blob in part), "<f4")
-            yield (
-                np.array([key for key, _ in part], np.int64),
-                joined.reshape(-1, size // 4).astype(np.float32),
+        sizes = {len(blob) for blob in blobs}
+        if len(sizes) > 1 or (size := sizes.pop() if sizes else 0) % 4:
+            raise CorruptFile(
+                f"{self.path}: vectors near label {labels.keys[0]} differ in length; ingest anew"
             )
+        vectors = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, max(size // 4, 1)).astype(np.float32)
+        return labels, vectors
 
-    def snapshot_rows(self) -> Iterator[tuple[str, bytes, int]]:
-        """Stream ``(chunk id, SHA-256 of the text, word)`` of all passages by chunk id, of superseded too."""
+    def snapshot_rows(self, *, known_at: int | None = None) -> Iterator[tuple[str, bytes, int, int, int]]:
+        """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to)`` of all open labels.
+
+        By chunk id and then by time. Given an instant in microseconds, of the labels that were open then.
+        """
+        was_open = "known_to IS NULL" if known_at is None else _KNOWN
         return self._snapshot(
-            "SELECT chunk_id, text_sha256, word FROM chunks JOIN labels USING (key) ORDER BY chunk_id"
+            "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to "  # noqa: S608 - constants
+            f"FROM chunks JOIN labels USING (key) WHERE {was_open} ORDER BY chunk_id, valid_from",
+            {} if known_at is None else {"u": known_at},
         )
 
     @property
@@ -389,7 +454,7 @@ class CorpusStore:
                 if sql.in_transaction:
                     sql.execute("ROLLBACK")
 
-    def _snapshot(self, query: str, *parameters: object) -> Iterator[Any]:
+    def _snapshot(self, query: str, parameters: Any = ()) -> Iterator[Any]:
         """Stream rows over a connection of their own."""
         with self._reading():
             connection = connect(self.path, timeout=self._timeout)
@@ -399,11 +464,25 @@ class CorpusStore:
         finally:
             connection.close()
 
-    def _labels(self, query: str, parameter: object) -> Labels:
+    def _keys(self, query: str, parameters: object) -> NDArray[np.int64]:
+        given = parameters if isinstance(parameters, dict) else (parameters,)
         with self._reading() as sql:
-            found = sql.execute(query, (parameter,))
-            table = np.fromiter(chain.from_iterable(found), np.int64).reshape(-1, 3)
-        return table[:, 0].copy(), table[:, 1].astype(np.uint32), table[:, 2].astype(np.uint32)
+            found = [label for (label,) in sql.execute(f"{query} ORDER BY label", given)]
+        return np.array(found, np.int64)
+
+    def _rows(self, keys: ArrayLike, columns: str, source: str) -> tuple[Labels, list[bytes]]:
+        wanted = np.asarray(keys, np.int64).ravel()
+        with self._reading() as sql:
+            found = sql.execute(
+                f"SELECT {columns} FROM {source} "  # noqa: S608 - constants of this file
+                "WHERE label IN (SELECT value FROM json_each(?)) ORDER BY label",
+                (json.dumps(wanted.tolist()),),
+            ).fetchall()
+        table = np.array([row[:5] for row in found], np.int64).reshape(-1, 5)
+        if not np.array_equal(table[:, 0], wanted):
+            raise InvalidArgument(f"labels are missing in {self.path}, or were asked for out of order")
+        words = (table[:, column].astype(np.uint32) for column in range(1, 5))
+        return Labels(wanted, *words), [row[5] for row in found if len(row) > 5]
 
 
 def _chunk_ids(accession_number: str, version: int) -> Iterator[str]:

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.policy import SCHEMA_VERSION
+from carag.policy import NEVER, SCHEMA_VERSION, TOMBSTONE
+from carag.policy.mask import NO_ENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Counts", "StoredChunk", "StoredFiling", "content_hash"]
+    from numpy.typing import NDArray
+
+__all__ = ["Change", "Counts", "StoredChunk", "StoredFiling", "content_hash"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,8 @@ class StoredFiling:
     """Where the passages' ``public_at`` comes from."""
     quarantine: tuple[str, str] | None = None
     """Stable code and explanation; None where a label was established."""
+    ciks: tuple[int, ...] = ()
+    """Whose filing it is: events concern filings that share one."""
     version: int = 0
     """1, 2, ... in order of arrival, given by the store."""
 
@@ -57,17 +62,40 @@ class StoredChunk:
     word: int
     """The policy word, version bits included."""
     public_at: int
-    """Minutes since the epoch."""
+    """Minutes since the epoch, from which this word holds."""
+    entity: int = NO_ENTITY
+    """The CIK the passage is about, 0 for none."""
+    expires_at: int = NEVER
+    """Minutes since the epoch, from which this word holds no more."""
     key: int = -1
-    """The index's key, given by the store; so are the chunk id and the accession number."""
+    """The label's key, which is the index's, given by the store; so is all that follows."""
     chunk_id: str = ""
     """``<accession number>:<ordinal>``; ``<accession number>.v2:<ordinal>`` in a second version."""
     accession_number: str = ""
+    version: int = 0
+    """Of the filing."""
+    causes: tuple[tuple[str, str], ...] = ()
+    """Of every state bit of the word, its name and the accession number that sets it."""
 
     @property
     def text_sha256(self) -> bytes:
         """SHA-256 of the text's UTF-8."""
         return hashlib.sha256(self.text.encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one transaction did to the labels."""
+
+    known_at: int
+    """Microseconds since 1970: when the store learnt of it."""
+    keys: NDArray[np.int64]
+    """Labels of the filing's own passages, by passage and then by time."""
+    opened: int
+    closed: int
+    """Labels opened and closed, those of other filings included."""
+    relabelled: int
+    """Passages of other filings whose labels changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +148,8 @@ def canonical_json(value: object, what: str) -> str:
 
 _VERSIONED: Final = re.compile(r"\.v\d+$")
 _UINT32: Final = 1 << 32
+MAX_CIK: Final = 10**10
+"""Above every CENTRAL INDEX KEY, which has ten digits."""
 
 
 def check_filing(filing: StoredFiling) -> None:
@@ -133,6 +163,9 @@ def check_filing(filing: StoredFiling) -> None:
         raise InvalidArgument(
             f"accession number {number!r} is empty or ends like a version; chunk ids would not be unique"
         )
+    for cik in filing.ciks:
+        if not 0 <= check_integer(cik, f"cik of filing {number!r}") < MAX_CIK:
+            raise InvalidArgument(f"filing {number!r} has cik {cik}; want ten digits at most")
 
 
 def check_chunk(chunk: StoredChunk) -> None:
@@ -145,8 +178,13 @@ def check_chunk(chunk: StoredChunk) -> None:
     if not chunk.text or chunk.start < 0 or chunk.end - chunk.start != len(chunk.text):
         raise InvalidArgument(f"{what} has {len(chunk.text)} characters; want end - start, and at least one")
     check_word(chunk.word, what)
-    if not 0 <= check_integer(chunk.public_at, f"public_at of {what}") < _UINT32:
-        raise InvalidArgument(f"{what} has public_at {chunk.public_at}; want minutes in 0 <= m < 2**32")
+    for name in ("public_at", "expires_at"):
+        if not 0 <= check_integer(minutes := getattr(chunk, name), f"{name} of {what}") < _UINT32:
+            raise InvalidArgument(f"{what} has {name} {minutes}; want minutes in 0 <= m < 2**32")
+    if chunk.expires_at < chunk.public_at:
+        raise InvalidArgument(f"{what} expires at {chunk.expires_at}, before it is public")
+    if not 0 <= check_integer(chunk.entity, f"entity of {what}") < _UINT32:
+        raise InvalidArgument(f"{what} has entity {chunk.entity}; want 0 <= entity < 2**32")
 
 
 def check_word(word: int, what: str) -> None:
@@ -156,6 +194,8 @@ def check_word(word: int, what: str) -> None:
             f"{what} has word {word:#x}, which is no label of vocabulary version {SCHEMA_VERSION}; "
             "label it, or set the quarantine bit on a labelled word"
         )
+    if word & TOMBSTONE:
+        raise InvalidArgument(f"{what} carries the tombstone; what is stored is never deleted")
 
 
 def check_vectors(vectors: object, count: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from carag.retrieval.embedders import DEFAULT_EMBEDDER, EMBEDDERS, Embedder, embedder_by_name, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.gate import ConfidenceGate, threshold_for
+from carag.retrieval.replay import PastIndex, add_labels
 from carag.retrieval.retriever import EXACT_LIMIT, Retriever
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "Evidence",
     "Hidden",
     "Passage",
+    "PastIndex",
     "Retriever",
     "Withheld",
+    "add_labels",
     "embedder_by_name",
     "headed",
     "threshold_for",

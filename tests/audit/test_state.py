@@ -12,7 +12,7 @@ from carag.errors import InvalidArgument
 
 CHUNKS = st.dictionaries(
     st.text("abc012:#-", min_size=1, max_size=12),
-    st.tuples(st.binary(min_size=32, max_size=32), st.integers(0, 2**32 - 1)),
+    st.tuples(st.binary(min_size=32, max_size=32), *[st.integers(0, 2**32 - 1)] * 3),
     min_size=1,
     max_size=20,
 )
@@ -35,23 +35,25 @@ def test_the_root_proves_each_chunk_and_its_word(chunks, data):
 
     index = data.draw(st.integers(0, len(leaves) - 1))
     chunk = sorted(chunks)[index]
-    text, word = chunks[chunk]
+    text, word, since, until = chunks[chunk]
     proof = inclusion_proof(node, index, len(leaves))
     assert verify_inclusion(
-        leaf_hash(state_leaf(chunk, text, word)), index, len(leaves), proof, state(chunks)
+        leaf_hash(state_leaf(chunk, text, word, since, until)), index, len(leaves), proof, state(chunks)
     )
-    other = leaf_hash(state_leaf(chunk, text, word ^ 1))
+    other = leaf_hash(state_leaf(chunk, text, word ^ 1, since, until))
     assert not verify_inclusion(other, index, len(leaves), proof, state(chunks))
 
 
 @given(CHUNKS)
 def test_any_change_moves_the_root(chunks):
-    """A word, a text, a chunk more or less: each is another state."""
-    chunk, (text, word) = next(iter(chunks.items()))
+    """A word, a minute, a text, a chunk more or less: each is another state."""
+    chunk, (text, word, since, until) = next(iter(chunks.items()))
     others = [
-        {**chunks, chunk: (text, word ^ 1 << 30)},
-        {**chunks, chunk: (bytes([text[0] ^ 1]) + text[1:], word)},
-        {**chunks, "zz": (text, word)},
+        {**chunks, chunk: (text, word ^ 1 << 30, since, until)},
+        {**chunks, chunk: (text, word, since ^ 1, until)},
+        {**chunks, chunk: (text, word, since, until ^ 1)},
+        {**chunks, chunk: (bytes([text[0] ^ 1]) + text[1:], word, since, until)},
+        {**chunks, "zz": (text, word, since, until)},
         {name: value for name, value in chunks.items() if name != chunk},
     ]
     assert state(chunks) not in [state(other) for other in others]

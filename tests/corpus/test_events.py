@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.events import FilingFacts, state_bits
+from carag.corpus.events import FilingFacts, state_bits, state_history
 from carag.corpus.forms import FormFamily, form_families, periodic_family
-from carag.policy import PolicyBit, as_of_minutes, bits_of
+from carag.policy import NEVER, PolicyBit, as_of_minutes, bit_names, bits_of
 
 DAY = 24 * 60
 
@@ -203,14 +204,15 @@ FILINGS = st.lists(
 )
 
 
-def oracle(filings: list[FilingFacts], one: FilingFacts) -> set[str]:
-    """The rules once more, pair by pair."""
+def oracle(filings: list[FilingFacts], one: FilingFacts, at: int = NEVER - 1) -> set[str]:
+    """The rules once more, pair by pair, as of a minute: what can have happened hides, what has surely, reopens."""
 
     def family(of: FilingFacts) -> str:
         return periodic_family(of.form) or of.form
 
     others = [of for of in filings if of is not one and set(of.ciks) & set(one.ciks)]
-    same = [of for of in others if of.period == one.period is not None and family(of) == family(one)]
+    happened = [of for of in others if of.since <= at]
+    same = [of for of in happened if of.period == one.period is not None and family(of) == family(one)]
     order = (one.public_at, one.accession_number)
     later = [
         of
@@ -228,17 +230,17 @@ def oracle(filings: list[FilingFacts], one: FilingFacts) -> set[str]:
         and of.period
         and family(of) == family(one)
         and of.period > one.period
-        for of in others
+        for of in happened
     ):
         bits.add("NOT_LATEST")
     if any(
         of.form == "NT 10-K" and family(one) == "10-K" and of.period == one.period is not None
-        for of in others
+        for of in happened
     ):
         bits.add("LATE")
-    if any(of.form == "25" for of in [*others, one]):
+    if any(of.form == "25" for of in [*happened, one] if of.since <= at):
         bits.add("DELISTED")
-    for warning in others:
+    for warning in happened:
         if (
             not one.statements
             or warning.form != "8-K"
@@ -252,7 +254,11 @@ def oracle(filings: list[FilingFacts], one: FilingFacts) -> set[str]:
         fixes = [
             of
             for of in [*same, one]
-            if of.is_amendment and of.certified and of.since >= warning.public_at and one.period
+            if of.is_amendment
+            and of.certified
+            and of.since >= warning.public_at
+            and of.public_at <= at
+            and one.period
         ]
         if any(not any(cik in of.ciks for of in fixes) for cik in shared):
             bits.add("NON_RELIANCE")
@@ -281,3 +287,107 @@ def test_only_state_bits_are_set_and_nothing_causes_itself(filings: list[FilingF
     for accession, state in state_bits(filings).items():
         assert state.bits & ~sum(PolicyBit(n).flag for n in range(18, 24)) == 0
         assert {cause.bit for cause in state.causes if cause.accession_number == accession} <= {"DELISTED"}
+
+
+# --- from when on ---
+
+
+def history(accession: str, *filings: FilingFacts) -> list[tuple[int, set[str], list[str]]]:
+    """Minute, bits and causes of each span."""
+    return [
+        (span.since, set(bit_names(span.bits)), [cause.accession_number for cause in span.causes])
+        for span in state_history(filings)[accession]
+    ]
+
+
+@given(FILINGS)
+def test_every_minute_has_the_bits_of_its_day(filings: list[FilingFacts]) -> None:
+    """Spans follow the rules applied pair by pair as of each minute at which anything can have happened."""
+    edges = {minute + step for one in filings for minute in (one.since, one.public_at) for step in (-1, 0, 1)}
+    for one in filings:
+        spans = state_history(filings)[one.accession_number]
+        for minute in sorted({one.public_at, NEVER - 1} | {edge for edge in edges if edge >= one.public_at}):
+            now = [span for span in spans if span.since <= minute][-1]
+            assert oracle(filings, one, minute) == set(bit_names(now.bits))
+
+
+@given(FILINGS)
+def test_spans_cover_all_time_once_and_end_as_state_bits_say(filings: list[FilingFacts]) -> None:
+    """They begin when the filing is public, ascend, and differ from one to the next; bits have their causes."""
+    states = state_bits(filings)
+    for one in filings:
+        spans = state_history(filings)[one.accession_number]
+        minutes = [span.since for span in spans]
+        assert minutes[0] == one.public_at
+        assert minutes == sorted(set(minutes))
+        assert all(before[1:] != after[1:] for before, after in pairwise(spans))
+        assert all(span.bits == bits_of(cause.bit for cause in span.causes) for span in spans)
+        assert spans[-1][1:] == states[one.accession_number]
+
+
+@given(FILINGS, st.integers(0, 11))
+def test_a_filing_concerns_only_those_that_share_a_cik(filings: list[FilingFacts], place: int) -> None:
+    """Without it the history of every other filing is the same: what makes relabelling local."""
+    if place < len(filings):
+        rest = [*filings[:place], *filings[place + 1 :]]
+        with_it, without = state_history(filings), state_history(rest)
+        for one in rest:
+            if not set(one.ciks) & set(filings[place].ciks):
+                assert with_it[one.accession_number] == without[one.accession_number]
+
+
+APRIL, MAY = as_of_minutes(date(2024, 4, 1)), as_of_minutes(date(2024, 5, 1))
+PUBLIC = ANNUAL.public_at
+
+
+def test_each_bit_holds_from_the_minute_of_its_cause() -> None:
+    """Constructed histories, one a bit: clear the minute before, set from the minute on."""
+    part_iii = facts("b", "10-K/A", APRIL, statements=False)
+    restated = facts("c", "10-K/A", MAY, certified=True)
+    assert history("a", ANNUAL, part_iii, restated) == [
+        (PUBLIC, set(), []),
+        (APRIL, {"AMENDED"}, ["b"]),
+        (MAY, {"AMENDED", "SUPERSEDED"}, ["b", "c"]),
+    ]
+    warning = facts("w", "8-K", APRIL, items=("4.02",), period=None)
+    later = facts("l", "10-K", APRIL, period=date(2024, 3, 31))
+    gone = facts("d", "15-12G", APRIL, period=None)
+    for event, bit in ((warning, "NON_RELIANCE"), (later, "NOT_LATEST"), (gone, "DELISTED")):
+        cause = event.accession_number
+        assert history("a", ANNUAL, event) == [(PUBLIC, set(), []), (APRIL, {bit}, [cause])]
+    notice = facts("n", "NT 10-K", PUBLIC - DAY)
+    assert history("a", ANNUAL, notice) == [(PUBLIC, {"LATE"}, ["n"])]
+    too_late = facts("n", "NT 10-K", APRIL)
+    assert history("a", ANNUAL, too_late) == [(PUBLIC, set(), []), (APRIL, {"LATE"}, ["n"])]
+
+
+def test_a_restatement_reopens_from_its_minute_on() -> None:
+    """Between warning and fix nothing is relied upon; afterwards the fix is, and the original is superseded."""
+    fix = facts("f", "10-K/A", MAY, certified=True)
+    warning = facts("w", "8-K", APRIL, items=("4.02",), period=None)
+    assert history("a", ANNUAL, warning, fix) == [
+        (PUBLIC, set(), []),
+        (APRIL, {"NON_RELIANCE"}, ["w"]),
+        (MAY, {"AMENDED", "SUPERSEDED"}, ["f", "f"]),
+    ]
+    assert history("f", ANNUAL, warning, fix) == [(MAY, set(), [])]
+
+
+def test_doubt_about_the_minute_is_closed() -> None:
+    """An event hides from its earliest minute; a restatement reopens at its latest."""
+    amendment = facts("b", "10-K/A", MAY, since=APRIL, statements=False)
+    assert history("a", ANNUAL, amendment) == [(PUBLIC, set(), []), (APRIL, {"AMENDED"}, ["b"])]
+    warning = facts("w", "8-K", PUBLIC + DAY, items=("4.02",), period=None)
+    fix = facts("f", "10-K/A", MAY, since=APRIL, certified=True)
+    assert history("a", ANNUAL, warning, fix) == [
+        (PUBLIC, set(), []),
+        (PUBLIC + DAY, {"NON_RELIANCE"}, ["w"]),
+        (APRIL, {"AMENDED", "SUPERSEDED", "NON_RELIANCE"}, ["f", "f", "w"]),
+        (MAY, {"AMENDED", "SUPERSEDED"}, ["f", "f"]),
+    ]
+
+
+def test_what_is_never_public_has_the_state_of_the_end() -> None:
+    """One span, which no session reaches."""
+    hidden = facts("a", "10-K", NEVER, since=PUBLIC)
+    assert history("a", hidden, facts("d", "25", APRIL)) == [(NEVER, {"DELISTED"}, ["d"])]

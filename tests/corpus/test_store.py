@@ -20,7 +20,7 @@ from carag.corpus._schema import PAGE_BYTES
 from carag.corpus.store import CorpusStore
 from carag.corpus.stored import StoredChunk, StoredFiling
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked
-from carag.policy import QUARANTINE, TOMBSTONE, VERSION_WORD, Mask
+from carag.policy import NEVER, QUARANTINE, TOMBSTONE, VERSION_WORD, Mask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ def some_vectors(count: int, dim: int = DIM) -> NDArray[np.float32]:
 
 
 def put(store: CorpusStore, filing: StoredFiling, *texts: str) -> list[int]:
-    keys = store.put(filing, some_chunks(*texts), some_vectors(len(texts)))
+    keys = store.put(filing, some_chunks(*texts), some_vectors(len(texts))).keys
     assert keys.dtype == np.int64
     return [int(key) for key in keys]
 
@@ -88,10 +88,10 @@ def test_a_filing_and_its_passages_come_back(store: CorpusStore) -> None:
     """Every field survives, and the store adds version, key, chunk id and accession number."""
     quarantined = a_filing(quarantine=("FORM_UNKNOWN", "form is empty"))
     chunks = some_chunks("Item 1.", "Item 2.")
-    keys = store.put(quarantined, chunks, some_vectors(2)).tolist()
+    keys = store.put(quarantined, chunks, some_vectors(2)).keys.tolist()
     number = quarantined.accession_number
     expected = [
-        replace(c, key=key, chunk_id=f"{number}:{n:05d}", accession_number=number)
+        replace(c, key=key, chunk_id=f"{number}:{n:05d}", accession_number=number, version=1)
         for n, (c, key) in enumerate(zip(chunks, keys, strict=True))
     ]
     assert replace(quarantined, version=1) == store.filing(number)
@@ -118,39 +118,40 @@ def test_passages_come_in_the_order_of_the_keys(store: CorpusStore) -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(st.integers(0, 7), min_size=1, max_size=6), st.integers(1, 9))
-def test_vectors_stream_back_whole(
-    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], batch: int
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=6), st.data())
+def test_rows_come_back_whole(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], data: st.DataObject
 ) -> None:
-    """Any batching yields every vector once, in key order, from any key on."""
+    """Any labels yield their own words, windows, entities and vectors, in key order."""
     with CorpusStore.open(tmp_path_factory.mktemp("vectors") / "corpus.db") as store:
-        given_vectors = some_vectors(sum(sizes))
+        vectors = some_vectors(sum(sizes))
         done = 0
         for n, size in enumerate(sizes):
-            part = given_vectors[done : done + size]
+            part = vectors[done : done + size]
             store.put(a_filing(f"filing {n}"), some_chunks(*"x" * size), part)
             done += size
-        for after in (-1, 2):
-            batches = list(store.vectors(after, batch=batch))
-            assert all(1 <= len(keys) <= batch for keys, _ in batches)
-            assert list(range(after + 1, done)) == [key for keys, _ in batches for key in keys]
-            stored = np.concatenate([np.empty((0, DIM), np.float32), *(vectors for _, vectors in batches)])
-            np.testing.assert_array_equal(given_vectors[after + 1 :], stored)
+        keys = sorted(data.draw(st.sets(st.integers(0, done - 1)) if done else st.just(set())))
+        labels, found = store.rows(keys)
+        assert keys == labels.keys.tolist() == store.labels(keys).keys.tolist()
+        if keys:
+            np.testing.assert_array_equal(vectors[keys], found)
+        for bad in ([done], [*keys, done], [1, 0][: done or 2]):
+            with pytest.raises(InvalidArgument, match="labels"):
+                store.rows(bad)
 
 
 def test_labels_come_as_arrays(store: CorpusStore) -> None:
-    """Keys, words and times of all passages, of those above a key, and of one filing."""
-    put(store, a_filing("one"), "a", "b")
+    """Keys, words, windows and entities; of all passages, of those above a key, and of one filing."""
+    chunks = [replace(some_chunks("a")[0], entity=7, expires_at=5000), some_chunks("b")[0]]
+    store.put(a_filing("one"), chunks, some_vectors(2))
     put(store, a_filing("two"), "c")
-    keys, words, public_at = store.labels()
-    assert ([0, 1, 2], [VERSION_WORD | 1] * 3, [1000, 1001, 1000]) == (
-        keys.tolist(),
-        words.tolist(),
-        public_at.tolist(),
-    )
-    assert ["int64", "uint32", "uint32"] == [str(column.dtype) for column in (keys, words, public_at)]
-    assert [2] == store.labels(after_key=1)[0].tolist() == store.filing_labels("two")[0].tolist()
-    assert [] == store.labels(after_key=2)[0].tolist() == store.filing_labels("three")[0].tolist()
+    labels = store.labels(store.open_labels())
+    assert ["int64", *["uint32"] * 4] == [str(column.dtype) for column in labels]
+    assert [[0, 1, 2], [VERSION_WORD | 1] * 3, [1000] * 3, [5000, NEVER, NEVER], [7, 0, 0]] == [
+        column.tolist() for column in labels
+    ]
+    assert [2] == store.open_labels(after=1).tolist() == store.filing_labels("two").tolist()
+    assert [] == store.open_labels(after=2).tolist() == store.filing_labels("three").tolist()
 
 
 def test_snapshot_rows_are_sorted_by_chunk_id(store: CorpusStore) -> None:
@@ -161,7 +162,7 @@ def test_snapshot_rows_are_sorted_by_chunk_id(store: CorpusStore) -> None:
         r[0] for r in store.snapshot_rows()
     ]
     assert [(c.text_sha256, c.word) for c in store.chunks([1, 2, 0])] == [
-        r[1:] for r in store.snapshot_rows()
+        r[1:3] for r in store.snapshot_rows()
     ]
 
 
@@ -186,7 +187,8 @@ def test_a_changed_filing_supersedes_and_keeps_the_old_text(store: CorpusStore) 
     assert (False, True) == tuple(ANYTHING.admits(c.word) for c in store.chunks([*old, *new]))
     assert ("Old", "New") == (store.filing("one", version=1).company, store.filing("one").company)
     assert "cd" * 32 == store.content_hash("one")
-    assert new == store.filing_labels("one")[0].tolist()
+    assert new == store.filing_labels("one").tolist()
+    assert new == store.open_labels().tolist()
     assert 1 == len(list(store.facts()))
 
 
@@ -217,38 +219,7 @@ def test_a_number_that_reads_like_a_version_is_refused(store: CorpusStore, numbe
         put(store, a_filing(number), "x")
 
 
-# --- relabelling and the epoch ---
-
-
-def test_relabel_changes_words_and_the_epoch(store: CorpusStore) -> None:
-    """Only words that differ count; with none the epoch stays."""
-    put(store, a_filing(), "a", "b")
-    assert 1 == store.relabel([(0, VERSION_WORD | 2), (1, VERSION_WORD | 1)])
-    assert [VERSION_WORD | 2, VERSION_WORD | 1] == store.labels()[1].tolist()
-    assert 2 == store.epoch
-    assert 0 == store.relabel([(0, VERSION_WORD | 2)])
-    assert 2 == store.epoch
-
-
-@pytest.mark.parametrize(
-    "bad", [(7, VERSION_WORD), (0, 1), (0, 2 << 27), (0, 1 << 32 | VERSION_WORD), (0, -1)]
-)
-def test_one_bad_change_undoes_them_all(store: CorpusStore, bad: tuple[int, int]) -> None:
-    """An unknown key or an unlabelled word leaves every label as it was."""
-    put(store, a_filing(), "a", "b")
-    before = contents(store.path)
-    with pytest.raises(InvalidArgument):
-        store.relabel([(1, VERSION_WORD | 2), bad])
-    assert before == contents(store.path)
-
-
-def test_a_deleted_passage_stays_deleted(store: CorpusStore) -> None:
-    """No relabelling brings a tombstone back; quarantine it may add."""
-    put(store, a_filing("one"), "old")
-    put(store, a_filing("one"), "new")
-    with pytest.raises(InvalidArgument, match="deleted"):
-        store.relabel([(0, VERSION_WORD | 1)])
-    assert 1 == store.relabel([(0, VERSION_WORD | TOMBSTONE | QUARANTINE)])
+# --- notes ---
 
 
 def test_notes_are_kept_and_leave_the_epoch_alone(store: CorpusStore) -> None:
@@ -284,6 +255,13 @@ GOOD = some_chunks("text")[0]
         (a_filing(), replace(GOOD, word=2 << 27), some_vectors(1)),
         (a_filing(), replace(GOOD, public_at=1 << 32), some_vectors(1)),
         (a_filing(), replace(GOOD, public_at=-1), some_vectors(1)),
+        (a_filing(), replace(GOOD, word=GOOD.word | TOMBSTONE), some_vectors(1)),
+        (a_filing(), replace(GOOD, expires_at=999), some_vectors(1)),
+        (a_filing(), replace(GOOD, expires_at=1 << 32), some_vectors(1)),
+        (a_filing(), replace(GOOD, entity=1 << 32), some_vectors(1)),
+        (a_filing(), replace(GOOD, entity=-1), some_vectors(1)),
+        (a_filing(ciks=(10**10,)), GOOD, some_vectors(1)),
+        (a_filing(ciks=("1",)), GOOD, some_vectors(1)),
         (a_filing(), replace(GOOD, end=GOOD.end + 1), some_vectors(1)),
         (a_filing(), replace(GOOD, text="", end=0), some_vectors(1)),
         (a_filing(), replace(GOOD, text="\udc00", end=1), some_vectors(1)),
@@ -331,7 +309,8 @@ def test_reading_what_is_not_there_is_refused(store: CorpusStore) -> None:
         lambda: store.chunks(["one:00000"]),  # type: ignore[list-item]
         lambda: store.filing("two"),
         lambda: store.filing("one", version=2),
-        lambda: next(store.vectors(batch=0)),
+        lambda: store.chunk("one:00000", known_at=0),
+        lambda: store.rows([1]),
     ):
         with pytest.raises(InvalidArgument):
             read()
@@ -357,8 +336,8 @@ def test_a_store_opens_again(tmp_path: Path) -> None:
     store.close()
     for read in (
         lambda: store.epoch,
-        store.labels,
-        lambda: next(store.vectors()),
+        store.open_labels,
+        lambda: store.rows([0]),
         lambda: put(store, a_filing()),
     ):
         with pytest.raises(InvalidArgument, match="closed"):
@@ -391,7 +370,7 @@ def test_no_other_file_is_taken_for_a_store(tmp_path: Path, content: bytes) -> N
     "change",
     [
         "PRAGMA application_id = 7",
-        "PRAGMA user_version = 2",
+        "PRAGMA user_version = 1",
         "CREATE TABLE extra (x)",
         "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END",
         "DROP VIEW current_filings",
@@ -418,6 +397,7 @@ def test_a_file_that_is_not_exactly_a_store_is_refused(tmp_path: Path, change: s
         "UPDATE chunks SET text = CAST(x'ff' AS TEXT)",
         "UPDATE filings SET facts = '{'",
         "UPDATE vectors SET vector = x'000000' WHERE key = 1",
+        "UPDATE labels SET causes = '['",
     ],
 )
 def test_a_change_behind_our_back_is_noticed(store: CorpusStore, change: str) -> None:
@@ -428,7 +408,7 @@ def test_a_change_behind_our_back_is_noticed(store: CorpusStore, change: str) ->
     connection.commit()
     connection.close()
     with pytest.raises(CorruptFile):
-        _ = store.chunks([0]), store.filing("one"), list(store.vectors())
+        _ = store.chunks([0]), store.filing("one"), store.rows([0, 1])
 
 
 def test_a_damaged_page_is_reported(tmp_path: Path) -> None:
@@ -460,7 +440,8 @@ def test_a_stream_is_not_disturbed_by_writes(store: CorpusStore) -> None:
     first = next(stream)
     put(store, a_filing("one"), "d")
     assert ["one:00000", "one:00001", "one:00002"] == [first[0], *(row[0] for row in stream)]
-    assert 4 == len(list(store.snapshot_rows()))
+    assert ["one.v2:00000"] == [row[0] for row in store.snapshot_rows()]
+    assert 3 == len(list(store.snapshot_rows(known_at=store.known() - 1)))
 
 
 def test_threads_may_share_a_store(store: CorpusStore) -> None:
@@ -469,8 +450,7 @@ def test_threads_may_share_a_store(store: CorpusStore) -> None:
     def work(n: int) -> None:
         for m in range(10):
             put(store, a_filing(f"{n}-{m}"), "a", "b")
-            store.labels()
-            list(store.vectors())
+            store.rows(store.open_labels())
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
     for thread in threads:
@@ -478,7 +458,7 @@ def test_threads_may_share_a_store(store: CorpusStore) -> None:
     for thread in threads:
         thread.join()
     assert (40, 80) == (store.counts().filings, store.counts().chunks)
-    assert list(range(80)) == store.labels()[0].tolist()
+    assert list(range(80)) == store.open_labels().tolist()
 
 
 WRITER = """
@@ -520,5 +500,6 @@ def test_a_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
         with CorpusStore.open(path, create=False) as store:
             assert store.epoch - 1 in (acknowledged, acknowledged + 1)
             assert store.content_hash(f"f{(store.epoch - 1) % 50}") == str(store.epoch - 1)
-            assert store.epoch * 20 == len(store.labels()[0]) == sum(len(keys) for keys, _ in store.vectors())
+            assert store.epoch * 20 == len(store.rows(np.arange(store.epoch * 20))[1])
+            assert len(store.open_labels()) == store.counts().chunks
             assert store.counts().chunks == 20 * min(store.epoch, 50)
