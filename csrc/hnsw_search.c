@@ -14,7 +14,7 @@
  *      PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
  *      only, because the first hops, far from the query, then fix the pool for the rest of the search.
  *   3. Two hops. Once p is surely below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible
- *      rows are scored and kept, part of ef of them; a row that fails is a bridge: its own links are looked through
+ *      rows are scored and kept, ef of them; a row that fails is a bridge: its own links are looked through
  *      instead, until a hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row
  *      that fails and is not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
  *   4. Stop by distance (Al-Jazzazi et al. 2025, "Distance Adaptive Beam Search"). Once there are enough admissible
@@ -39,7 +39,6 @@
 #define ENTRY_ROWS 8
 #define TWO_HOP_RATE 0.3
 #define SURE_TESTS 512     /* before that, the prior may hide that a policy is open near the query */
-#define CROSSING_PART 2    /* a hop that crosses sees so much more that this part of ef is enough */
 #define TESTS_A_DISTANCE 8 /* what a word test costs, for the budget */
 
 /* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links nobody looked at, what is no row
@@ -261,8 +260,8 @@ static void begin_crossing(graph_search *search)
             scratch->pool[kept] = scratch->pool[i];
             scratch->expanded[kept++] = scratch->expanded[i];
         }
-    search->width = search->ef / CROSSING_PART + 1;
-    search->count = kept < search->width ? kept : search->width;
+    search->width = search->ef;
+    search->count = kept < search->ef ? kept : search->ef;
     search->next = 0;
 }
 

@@ -90,7 +90,7 @@ static size_t run_graph(const search_call *call, carag_scratch *scratch, size_t 
     const double share = (double)call->selection.admissible / (double)call->reader.rows;
     carag_limits limits = carag_limits_of(&call->reader.view->costs, may_fall_back ? cost : UINT64_MAX);
     limits.ef = call->ef;
-    limits.least_rate = is_chosen ? LEAST_SHARE * share : 0.0;
+    limits.least_rate = may_fall_back ? LEAST_SHARE * share : 0.0;
     if (call->params->ef_search) /* who names a width wants it spent */
         limits.slack = INFINITY;
     if (!carag_search_graph(&call->reader, &call->selection, scratch, call->most, &limits, effort)) {
