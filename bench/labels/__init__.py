@@ -1,1 +1,1 @@
-"""Labels measured against the filings themselves."""
+"""Are the labels right? Judged against the filings themselves, not against the rules that made them."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LABELLER_VERSION", "Cause", "Label", "Quarantine", "QuarantineCode", "chunk_word", "label"]
 
-LABELLER_VERSION: Final = "edgar-1"
+LABELLER_VERSION: Final = "edgar-2"
 """Changes whenever the same filing may be labelled otherwise."""
 
 
