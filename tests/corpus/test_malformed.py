@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -258,6 +259,28 @@ def test_what_a_submission_lacks_quarantines_it(old: str, new: str, code: Quaran
     assert said.quarantine is not None
     assert said.quarantine.code is code
     assert said.quarantine.text
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "field"),
+    [
+        ("CONFORMED SUBMISSION TYPE:\t8-K", "8-K/A", "form"),
+        ("ACCESSION NUMBER:\t\t0009999999-24-000007", "0009999999-24-000008", "accession_number"),
+        ("FILED AS OF DATE:\t\t20240502", "20240506", "filed"),
+        ("CONFORMED PERIOD OF REPORT:\t20240501", "20240401", "period"),
+        ("<ACCEPTANCE-DATETIME>20240502163105", "20240502123105", "accepted"),
+    ],
+)
+def test_a_header_that_contradicts_itself_is_quarantined(line: str, other: str, field: str) -> None:
+    """A field stated twice, differently; twice the same is once."""
+    label_of, value = re.fullmatch(r"(.*[:>]\s*)(\S+)", line).groups()  # type: ignore[union-attr]
+    for second, wanted in [(value, []), (other, [field])]:
+        text = HEADER.replace(line, f"{line}\n{label_of}{second}") + DOCUMENT
+        filing = parse_submission(text)
+        assert [one.field for one in filing.disagreements] == wanted
+        said = label(filing).quarantine
+        assert (said is not None) is bool(wanted)
+        assert said is None or (value in said.text and other in said.text)
 
 
 def test_a_missing_country_is_elsewhere() -> None:
