@@ -106,7 +106,7 @@ def _row(
     headers: dict[str, StatedFacts],
     submissions: dict[str, StatedFacts],
 ) -> None:
-    accession = row.get("accession") or ""
+    accession = row.get("accession") or row.get("id") or ""
     copied = facts_copied_from_header(row)
     cover = facts_of_cover({name: [value] for name, value in (row.get("dei") or {}).items()})
     header = headers.get(accession)

@@ -84,7 +84,9 @@ class HeadersBeside:
             pairs += [(first, own), (first, copied), (first, cover)]
         else:
             pairs = [(copied, cover), (own, cover)]
-        disagreements = _distinct(one for pair in pairs for one in compare(*pair).disagreements)
+        within = [one for header in headers for one in header.filing.disagreements]
+        between = [one for pair in pairs for one in compare(*pair).disagreements]
+        disagreements = _distinct([*within, *between])
         united = with_header(filing, headers[0].filing) if headers else filing
         return replace(united, disagreements=disagreements) if disagreements else united
 

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from carag.corpus.acceptance import eastern
-from carag.corpus.filing import Filing
+from carag.corpus.filing import Disagreement, Filing
 from carag.corpus.items import item_number
 from carag.corpus.publication import accepted_in_private
 from carag.errors import CorruptFile
@@ -126,6 +126,7 @@ def parse_header(text: str) -> Filing:
         sics=_distinct(sic for party in parties if (sic := party.sic)),
         party_roles=_distinct(party.role.replace("REPORTING OWNER", "REPORTING-OWNER") for party in parties),
         file_numbers=_distinct(n for party in parties for n in party.all("SEC FILE NUMBER")),
+        disagreements=_contradictions(header),
     )
     provenance = {name: "SGML header" for name in _STATED if getattr(filing, name)}
     if filing.released is None and named and accepted_in_private(filing):
@@ -182,14 +183,17 @@ class _Header:
     def first(self, name: str) -> str:
         return next(iter(self.every(name)), "")
 
+    def stripped(self, name: str) -> list[str]:
+        """Return every value that is not blank, with its line breaks."""
+        return [value.strip() for key, value in self.fields if key == name and value.strip()]
+
     def blank(self, name: str) -> list[str]:
         """Return an empty string for every time a field is listed without a value."""
         return ["" for key, value in self.fields if key == name and not value.strip()]
 
     def line(self, name: str) -> str:
         """Return the first line alone: a wrapped copy leaves the next label's first word behind it."""
-        values = (value.strip() for key, value in self.fields if key == name)
-        return next((" ".join(value.split("\n")[0].split()) for value in values if value), "")
+        return next((" ".join(value.split("\n")[0].split()) for value in self.stripped(name)), "")
 
 
 def _scan(text: str) -> _Header:
@@ -213,6 +217,32 @@ def _scan(text: str) -> _Header:
             if header.parties:
                 header.parties[-1].fields.append((section, name, value))
     return header
+
+
+_ONCE: Final = (
+    ("accession_number", "ACCESSION NUMBER"),
+    ("form", "CONFORMED SUBMISSION TYPE"),
+    ("filed", "FILED AS OF DATE"),
+    ("accepted", "ACCEPTANCE DATETIME"),
+    ("period", "CONFORMED PERIOD OF REPORT"),
+    ("released", "PUBLIC REL DATE"),
+)
+
+
+def _contradictions(header: _Header) -> tuple[Disagreement, ...]:
+    """Return the fields a header states once that this one states twice, and differently.
+
+    Only before the first party: behind them, a fund's header lists the accession numbers of other filings.
+    """
+    head = _Header(header.fields[: len(header.fields) - sum(len(party.fields) for party in header.parties)])
+    found = []
+    for name, label in _ONCE:
+        first, *others = dict.fromkeys(value.split("\n")[0] for value in head.stripped(label)) or [""]
+        found += [
+            Disagreement(name, "SGML header", first, "the same header", other, "a header states it once")
+            for other in others
+        ]
+    return tuple(found)
 
 
 def _items(header: _Header, filed: date | None) -> tuple[str, ...]:

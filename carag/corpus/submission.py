@@ -69,7 +69,7 @@ def parse_submission(text: str) -> Filing:
     facts = [fact for _, found in read for fact in found]
     cover = facts_of_cover(_values(read[0][1] if read else ()))
     contradictions = compare(stated_by_header(filing, header), cover).disagreements
-    filing = replace(filing, documents=documents, disagreements=contradictions)
+    filing = replace(filing, documents=documents, disagreements=(*filing.disagreements, *contradictions))
     return with_cover_facts(_with_dei_facts(filing, facts))
 
 

@@ -150,6 +150,15 @@ def test_two_headers_of_one_filing_must_agree(tmp_path: Path) -> None:
     assert [one.field for one in filing.disagreements] == ["form"]
 
 
+def test_a_header_that_contradicts_itself_closes_its_row(tmp_path: Path) -> None:
+    """The row agrees with one of the two values, and cannot say which is right."""
+    twice = HEADER.replace("FILER:", "FILED AS OF DATE:\t\t20240506\n\nFILER:")
+    (filing,) = read(tmp_path, row(), headers=[(twice,)])
+    assert [(one.field, one.first, one.second) for one in filing.disagreements] == [
+        ("filed", "20240502", "20240506")
+    ]
+
+
 def test_a_header_counts_for_the_number_it_states(tmp_path: Path) -> None:
     """Kept under another filing's number, it is told, and does not touch that filing."""
     other = HEADER.replace("000007", "000008").replace("\t10-Q", "\tUPLOAD")
