@@ -45,7 +45,9 @@ _IMPERSONAL: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ITEM: Final = re.compile(
-    r"(?:part\s+(?P<part>i{1,3}|iv)\b|item\s+(?P<item>\d{1,2})[a-c]?(?![\d.]*\d))", re.IGNORECASE
+    r"(?:part\s+(?P<part>i{1,3}|iv)|items?\s+(?P<item>\d{1,2})[a-c]?)(?![\w.]*\w)"
+    r"(?=[\s\xa0]*(?:$|[.:|(–—-]|(?-i:[A-Z])))",  # a heading, and no reference in a sentence
+    re.IGNORECASE,
 )
 _PART_III: Final = range(10, 14)
 _SPEAKS_OF_A_PERSON: Final = re.compile(
@@ -94,14 +96,11 @@ def _by_item(text: str) -> Iterator[tuple[int, bool]]:
     """Yield where each part or item of an annual report begins, and whether it is one outside Part III."""
     for line in _LINE.finditer(text):
         stated = line[0].strip()
-        match = _ITEM.match(stated)
-        if match and len(stated) <= _LONGEST and stated[match.end() : match.end() + 2].strip()[:1] != ",":
-            in_part_iii = (
-                match["part"] == match["part"].upper() == "III"
-                if match["part"]
-                else (int(match["item"]) in _PART_III)
-            )
-            yield line.start(), not in_part_iii
+        match = _ITEM.match(stated) if len(stated) <= _LONGEST else None
+        if match and match["part"]:
+            yield line.start(), match["part"].upper() != "III"
+        elif match:
+            yield line.start(), int(match["item"]) not in _PART_III
         elif len(stated) <= _LONGEST and re.search(r"\bexecutive\s+officers\b", stated, re.IGNORECASE):
             yield line.start(), False  # item 10's list, which many give in Part I
 

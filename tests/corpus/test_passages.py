@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -291,6 +292,19 @@ def test_t6_a_part_iii_amendment_is_personal_by_item() -> None:
     assert chunk_word(said, filing, filing.documents[0], text[:30], 0) & PolicyBit.PD_COMP.flag
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["Part II of this report", "Item 14 of this report,", "Item 405 of Regulation S-K", "Item 1.01, which"],
+)
+def test_a_reference_inside_part_iii_ends_nothing(line: str) -> None:
+    """A sentence that wraps before "Item 14" or "Part II" leaves what follows personal; so does "part iii"."""
+    text = f"Item 11. Executive Compensation\nas told in\n{line}\nthe chair was granted shares."
+    at = text.index("the chair")
+    assert not is_impersonal(text, at, len(text), by_item=True)
+    text = "Item 9. Changes\npart iii\nthe chair was granted shares."
+    assert not is_impersonal(text, text.index("the chair"), len(text), by_item=True)
+
+
 def test_t5_both_names_of_a_schedule_earn_the_same() -> None:
     """SC 13D until December 2024, SCHEDULE 13D since; so its amendments."""
     words = {
@@ -298,6 +312,29 @@ def test_t5_both_names_of_a_schedule_earn_the_same() -> None:
         for form in ("SC 13D", "SCHEDULE 13D", "SCHEDULE 13D/A")
     }
     assert [bit_names(word) for word in words] == [("J_US", "OWNERSHIP")]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "Item 5.02 ",
+        "Item 5.02\n",
+        "incorporated ",
+        "Exhibit 99.1, ",
+        "item 1, ",
+        "SIGNATURE\n",
+        "Who votes?\n",
+    ],
+)
+def test_no_text_takes_long(unit: str) -> None:
+    """Adversarial repetition is read in linear time: 400 kB within seconds."""
+    text = COVER + RESULTS + unit * (400_000 // len(unit))
+    began = time.perf_counter()
+    item_spans(text, ("2.02", "5.02"), None)
+    exhibit_items(text, ("2.02",), None, "EX-99.1")
+    is_impersonal(text, 300_000, 300_100, by_item=False)
+    is_impersonal(text, 300_000, 300_100, by_item=True)
+    assert time.perf_counter() - began < 10
 
 
 # --- laws -------------------------------------------------------------------------------------------------
