@@ -200,6 +200,31 @@ def test_text_behind_the_signature_page_keeps_everything() -> None:
     assert set(bit_names(word & ITEM_BITS)) == {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
 
 
+def test_an_exhibit_in_the_same_text_as_the_report_keeps_everything() -> None:
+    """However near to the signature it begins."""
+    release = "Exhibit 99.1\nFiction Corp. welcomes a new colleague.\n"
+    filing = report(COVER, RESULTS, OTHER, SIGNED, release, items=("2.02", "8.01"))
+    assert kept(filing, "Fiction Corp.") == {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
+    assert kept(filing, SIGNED) == set()
+
+
+@pytest.mark.parametrize(
+    ("told", "personal"),
+    [
+        ("A release announcing Mr. Roe's appointment is attached.", True),
+        ("Jane Roe resigned as President.", True),
+        ("The election to its Board of Directors of Jane Roe was announced.", True),
+        ("The stockholders ratified the appointment of the accounting firm.", False),
+        ("A dividend was declared.", False),
+    ],
+)
+def test_what_tells_of_an_officer_stays_personal_under_any_item(told: str, personal: bool) -> None:
+    """5.02 reports a change, and 8.01 or 7.01 attaches its announcement."""
+    other = f"Item 8.01 Other Events.\n{told}\n\n"
+    filing = report(COVER, OFFICER, other, LIST, items=("5.02", "8.01", "9.01"))
+    assert ("PD_COMP" in kept(filing, other)) is personal
+
+
 def test_items_of_the_old_numbering() -> None:
     """Before August 2004: item 9 is Regulation FD, item 5 other events, item 12 results."""
     old = (
