@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.corpus.fields import FORM_10K, family_mask, form_traits
 from carag.corpus.forms import FormFamily
-from carag.corpus.person_sections import is_impersonal
+from carag.corpus.person_sections import is_impersonal, tells_of_an_officer
 from carag.corpus.report_items import exhibit_items, item_spans, items_between
 from carag.corpus.rules import FURNISHED_ITEMS, MATERIAL_ITEMS, OFFICER_ITEMS, RESULTS_ITEMS
 from carag.policy import PolicyBit
@@ -113,7 +113,9 @@ def _outside_items(filing: Filing, document: FilingDocument, text: str, start: i
         items = items_between(spans, start, start + len(text))
     if items is None:
         return 0
-    return sum(flag for flag, own in _BY_ITEM if own.isdisjoint(items))
+    dropped = sum(flag for flag, own in _BY_ITEM if own.isdisjoint(items))
+    # A release under 7.01 or 8.01 may announce what 5.02 reports.
+    return dropped & ~PolicyBit.PD_COMP.flag if tells_of_an_officer(text) else dropped
 
 
 def _is_exhibit(filing: Filing, document: FilingDocument) -> bool:

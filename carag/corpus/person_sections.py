@@ -1,8 +1,8 @@
-"""Where a proxy statement, or Part III of an annual report, speaks of named persons, and where it does not.
+"""Where a report speaks of named officers and directors, and where it does not.
 
-Both are personal unless a heading says otherwise. A passage is impersonal only on two grounds at once: it stands
-under a heading that is about something else (audit fees, how to vote), and it names nobody's pay, age or career
-itself. A heading of neither kind ends what the one before it promised.
+A proxy statement, and Part III of an annual report, are personal unless a heading says otherwise. A passage is
+impersonal only on two grounds at once: it stands under a heading that is about something else (audit fees, how to
+vote), and it names nobody's pay, age or career itself. A heading of neither kind ends what the one before it promised.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from carag.corpus.chunking import Boundary, boundaries
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["is_impersonal"]
+__all__ = ["is_impersonal", "tells_of_an_officer"]
 
 _PERSONAL: Final = re.compile(
     r"compensation|biograph|nominee|elect(?:ion|ing)?\s+(?:of\s+)?(?:\w+\s+){0,3}directors?|directors?\b|officers?\b"
@@ -45,7 +45,9 @@ _IMPERSONAL: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ITEM: Final = re.compile(
-    r"(?:part\s+(?P<part>i{1,3}|iv)\b|item\s+(?P<item>\d{1,2})[a-c]?(?![\d.]*\d))", re.IGNORECASE
+    r"(?:part\s+(?P<part>i{1,3}|iv)|items?\s+(?P<item>\d{1,2})[a-c]?)(?![\w.]*\w)"
+    r"(?=[\s\xa0]*(?:$|[.:|(–—-]|(?-i:[A-Z])))",  # a heading, and no reference in a sentence
+    re.IGNORECASE,
 )
 _PART_III: Final = range(10, 14)
 _SPEAKS_OF_A_PERSON: Final = re.compile(
@@ -56,6 +58,32 @@ _SPEAKS_OF_A_PERSON: Final = re.compile(
 )
 _SHORTEST, _LONGEST = 4, 140
 _LINE: Final = re.compile(r"[^\n]+")
+
+
+_PERSON: Final = r"\b(?:Mr|Ms|Mrs|Messrs|Dr)\.?\s+[A-Z]"
+_CAREER: Final = (
+    r"\b(?:appoint|resign|retire|depart|succe(?:ed|ssor)|severance|salar|bonus|employment"
+    r"|serv(?:e|es|ed)\s+as\b)"
+)
+_OFFICE: Final = (
+    r"(?:[Cc]hief\s+\w+\s+[Oo]fficer|[Pp]resident|[Dd]irector|[Cc]hair\w*|[Tt]reasurer|[Bb]oard)\b"
+)
+_CHANGE: Final = r"\b(?:appoint|resign|retire|depart|elect(?:ed|ion)\s+(?!of\s+[Dd]irectors\b))"
+_OFFICER_CHANGES: Final = re.compile(rf"{_CHANGE}[^.]{{0,100}}{_OFFICE}|{_OFFICE}[^.]{{0,100}}{_CHANGE}")
+
+
+def tells_of_an_officer(text: str) -> bool:
+    """Whether a passage, wherever it stands, tells of the appointment, departure or pay of somebody it names.
+
+    Examples
+    --------
+    >>> tells_of_an_officer("A release announcing Mr. Roe's appointment is attached.")
+    True
+    >>> tells_of_an_officer("The registrant entered into a loan agreement.")
+    False
+    """
+    named = re.search(_PERSON, text) and re.search(_CAREER, text, re.IGNORECASE)
+    return bool(named) or _OFFICER_CHANGES.search(text) is not None
 
 
 def is_impersonal(text: str, start: int, end: int, *, by_item: bool) -> bool:
@@ -94,14 +122,11 @@ def _by_item(text: str) -> Iterator[tuple[int, bool]]:
     """Yield where each part or item of an annual report begins, and whether it is one outside Part III."""
     for line in _LINE.finditer(text):
         stated = line[0].strip()
-        match = _ITEM.match(stated)
-        if match and len(stated) <= _LONGEST and stated[match.end() : match.end() + 2].strip()[:1] != ",":
-            in_part_iii = (
-                match["part"] == match["part"].upper() == "III"
-                if match["part"]
-                else (int(match["item"]) in _PART_III)
-            )
-            yield line.start(), not in_part_iii
+        match = _ITEM.match(stated) if len(stated) <= _LONGEST else None
+        if match and match["part"]:
+            yield line.start(), match["part"].upper() != "III"
+        elif match:
+            yield line.start(), int(match["item"]) not in _PART_III
         elif len(stated) <= _LONGEST and re.search(r"\bexecutive\s+officers\b", stated, re.IGNORECASE):
             yield line.start(), False  # item 10's list, which many give in Part I
 

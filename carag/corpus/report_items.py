@@ -35,9 +35,8 @@ _TELLING: Final = frozenset({*FURNISHED_ITEMS, *MATERIAL_ITEMS, *OFFICER_ITEMS})
 """Items that set a bit."""
 _EXHIBITS: Final = "9.01"
 _LONGEST_EXHIBIT_LIST: Final = 4000
-_SIGNATURE_PAGE: Final = 1500
-_LONGEST_TAIL: Final = 3000
-"""Text behind the signature that is still signatures and exhibit index; more may be the exhibits themselves."""
+_SIGNATURE_PAGE: Final = 700
+"""Text behind the signature that is still signatures; what follows may be an exhibit in the same text."""
 
 _NUMBER: Final = r"\d{1,2}(?:\.\d\d)?(?![\d.]*\d)"
 _HEADING: Final = re.compile(
@@ -55,6 +54,10 @@ _SAYS: Final = re.compile(
 _LONGEST_TITLE: Final = 250
 _SIGNATURE: Final = re.compile(
     r"^[^\w\n]*signatures?[^\w\n]*$|pursuant\s+to\s+the\s+requirements\s+of\s+the\s+securities\s+exchange\s+act",
+    re.IGNORECASE | re.MULTILINE,
+)
+_EXHIBIT_BEGINS: Final = re.compile(
+    r"^[^\w\n]*(?:(?:exhibit|ex)[\s-]*\d{1,3}[\w.()]*|(?:press|news)\s+release|for\s+immediate\s+release\b[^\n]*)[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _COVER: Final = re.compile(
@@ -119,8 +122,10 @@ def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[
             spans.append(Span(after + _LONGEST_EXHIBIT_LIST, None))
     if signed:
         spans.append(Span(end, _NONE))
-        if len(text) - end > _LONGEST_TAIL:
-            spans.append(Span(end + _SIGNATURE_PAGE, None))
+        begins = _EXHIBIT_BEGINS.search(text, end + len("signature"), end + _SIGNATURE_PAGE)
+        after = begins.start() if begins else end + _SIGNATURE_PAGE
+        if after < len(text):
+            spans.append(Span(after, None))
     return tuple(spans)
 
 

@@ -298,6 +298,7 @@ RULES: Final = (
         _pd_comp,
         also=f"{_ITEMS}; document list",
         passages=_BY_ITEM.format(items="item 5.02")
+        + ", and what tells elsewhere of a named officer's coming, going or pay"
         + "; of a proxy statement or Part III, all but sections headed as something else (audit fees, voting)"
         " that name nobody's pay, age or career",
         limits="pay told in Part III of a complete 10-K, in a registration statement or under 8-K item 5.07 is "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -199,6 +200,31 @@ def test_text_behind_the_signature_page_keeps_everything() -> None:
     assert set(bit_names(word & ITEM_BITS)) == {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
 
 
+def test_an_exhibit_in_the_same_text_as_the_report_keeps_everything() -> None:
+    """However near to the signature it begins."""
+    release = "Exhibit 99.1\nFiction Corp. welcomes a new colleague.\n"
+    filing = report(COVER, RESULTS, OTHER, SIGNED, release, items=("2.02", "8.01"))
+    assert kept(filing, "Fiction Corp.") == {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
+    assert kept(filing, SIGNED) == set()
+
+
+@pytest.mark.parametrize(
+    ("told", "personal"),
+    [
+        ("A release announcing Mr. Roe's appointment is attached.", True),
+        ("Jane Roe resigned as President.", True),
+        ("The election to its Board of Directors of Jane Roe was announced.", True),
+        ("The stockholders ratified the appointment of the accounting firm.", False),
+        ("A dividend was declared.", False),
+    ],
+)
+def test_what_tells_of_an_officer_stays_personal_under_any_item(told: str, personal: bool) -> None:
+    """5.02 reports a change, and 8.01 or 7.01 attaches its announcement."""
+    other = f"Item 8.01 Other Events.\n{told}\n\n"
+    filing = report(COVER, OFFICER, other, LIST, items=("5.02", "8.01", "9.01"))
+    assert ("PD_COMP" in kept(filing, other)) is personal
+
+
 def test_items_of_the_old_numbering() -> None:
     """Before August 2004: item 9 is Regulation FD, item 5 other events, item 12 results."""
     old = (
@@ -291,6 +317,19 @@ def test_t6_a_part_iii_amendment_is_personal_by_item() -> None:
     assert chunk_word(said, filing, filing.documents[0], text[:30], 0) & PolicyBit.PD_COMP.flag
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["Part II of this report", "Item 14 of this report,", "Item 405 of Regulation S-K", "Item 1.01, which"],
+)
+def test_a_reference_inside_part_iii_ends_nothing(line: str) -> None:
+    """A sentence that wraps before "Item 14" or "Part II" leaves what follows personal; so does "part iii"."""
+    text = f"Item 11. Executive Compensation\nas told in\n{line}\nthe chair was granted shares."
+    at = text.index("the chair")
+    assert not is_impersonal(text, at, len(text), by_item=True)
+    text = "Item 9. Changes\npart iii\nthe chair was granted shares."
+    assert not is_impersonal(text, text.index("the chair"), len(text), by_item=True)
+
+
 def test_t5_both_names_of_a_schedule_earn_the_same() -> None:
     """SC 13D until December 2024, SCHEDULE 13D since; so its amendments."""
     words = {
@@ -298,6 +337,29 @@ def test_t5_both_names_of_a_schedule_earn_the_same() -> None:
         for form in ("SC 13D", "SCHEDULE 13D", "SCHEDULE 13D/A")
     }
     assert [bit_names(word) for word in words] == [("J_US", "OWNERSHIP")]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "Item 5.02 ",
+        "Item 5.02\n",
+        "incorporated ",
+        "Exhibit 99.1, ",
+        "item 1, ",
+        "SIGNATURE\n",
+        "Who votes?\n",
+    ],
+)
+def test_no_text_takes_long(unit: str) -> None:
+    """Adversarial repetition is read in linear time: 400 kB within seconds."""
+    text = COVER + RESULTS + unit * (400_000 // len(unit))
+    began = time.perf_counter()
+    item_spans(text, ("2.02", "5.02"), None)
+    exhibit_items(text, ("2.02",), None, "EX-99.1")
+    is_impersonal(text, 300_000, 300_100, by_item=False)
+    is_impersonal(text, 300_000, 300_100, by_item=True)
+    assert time.perf_counter() - began < 10
 
 
 # --- laws -------------------------------------------------------------------------------------------------
