@@ -236,10 +236,12 @@ def _say(what: str) -> None:
     print(f"{datetime.now(UTC):%H:%M:%S} {what}", file=sys.stderr, flush=True)
 
 
-def read_edgar(directory: Path, *, filings: int | None, seed: int) -> tuple[list[str], list[str]]:
+def read_edgar(
+    directory: Path, *, filings: int | None, seed: int, pattern: str = "filings-*.jsonl.gz"
+) -> tuple[list[str], list[str]]:
     """Read rows in order of publication, and questions; of some companies only, if so many filings are enough."""
     lines: list[str] = []
-    for path in sorted(directory.glob("filings-*.jsonl.gz")):
+    for path in sorted(directory.glob(pattern)):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             lines += file
     if filings is not None:

@@ -123,6 +123,7 @@ class Ingestor:
         self.known_at = -1
         """Of the store's knowledge, what the index reflects: microseconds since 1970, -1 for nothing."""
         self._unsaved = 0
+        self._deleted = 0
         self._past = -2, b""
         self.index = self._load()
         self.refresh(no_progress)
@@ -205,6 +206,9 @@ class Ingestor:
         if self.known_at != known:
             self._follow(progress)
             self.known_at = known
+        if self._deleted > len(self.index):  # so that what deleted rows leave behind never outweighs the rest
+            self.index.consolidate()
+            self._deleted = 0
         if self._unsaved * _SAVE_SHARE > len(self.index) or not self._path.exists():
             self._save()
 
@@ -226,6 +230,7 @@ class Ingestor:
         except CorruptFile as error:
             raise CorruptFile(f"{error}; delete {self._path}, and the next opening builds it anew") from error
         self.known_at = int(self._store.meta_get("index_known") or -1)
+        self._deleted = int(self._store.meta_get("index_deleted") or 0)
         return index
 
     def _new_index(self) -> Index:
@@ -234,8 +239,13 @@ class Ingestor:
 
     def _save(self) -> None:
         self.index.save(self._path)
-        header = _header_hash(self._path)
-        self._store.meta_update({"index_header": header, "index_known": str(self.known_at)})
+        self._store.meta_update(
+            {
+                "index_header": _header_hash(self._path),
+                "index_known": str(self.known_at),
+                "index_deleted": str(self._deleted),
+            }
+        )
         self._unsaved = 0
 
     def _follow(self, progress: Progress) -> None:
@@ -249,6 +259,7 @@ class Ingestor:
         self.index.delete(closed)
         opened = self._store.open_labels(after=int(known.max()) if known.size else -1)
         self._unsaved += len(closed)
+        self._deleted += len(closed)
         for start in range(0, len(opened), _INDEX_BATCH):
             add_labels(self.index, self._store, opened[start : start + _INDEX_BATCH])
             done = min(start + _INDEX_BATCH, len(opened))
