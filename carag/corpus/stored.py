@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.policy import SCHEMA_VERSION
+from carag.policy import NEVER, NO_ENTITY, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,6 +57,10 @@ class StoredChunk:
     word: int
     """The policy word, version bits included."""
     public_at: int
+    """Minutes since the epoch."""
+    entity: int = NO_ENTITY
+    """Whom it is about: the filer's CIK, 0 where none is stated."""
+    expires_at: int = NEVER
     """Minutes since the epoch."""
     key: int = -1
     """The index's key, given by the store; so are the chunk id and the accession number."""
