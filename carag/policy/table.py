@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -49,12 +50,12 @@ class Cell(_Strict):
     """Whether the role has a right to look persons up by name."""
     masks: list[_Pair] = Field(min_length=1, max_length=MAX_MASKS)
 
-    @property
+    @cached_property
     def policy(self) -> Policy:
         """The masks as the native core takes them."""
         return Policy(*(pair.mask for pair in self.masks if pair.when is None))
 
-    @property
+    @cached_property
     def reopened(self) -> Policy | None:
         """The masks that admit besides, where the firm takes part in no offering of the company."""
         masks = [pair.mask for pair in self.masks if pair.when is not None]
