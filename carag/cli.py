@@ -1,4 +1,4 @@
-"""The command line: ingest, ask, explain, verify.
+"""The command line: ingest, ask, explain, verify, policy.
 
 Exit codes: 0 answered or verified · 1 a cryptographic check failed · 2 cannot tell · 3 declined · 4 refused ·
 64 usage · 65 bad input · 70 internal error or unwritable log.
@@ -21,6 +21,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from carag import policy_commands
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
 
 if TYPE_CHECKING:
@@ -230,6 +231,12 @@ def verify(
         if checked.undisclosed:
             _out.print(f"not disclosed by this receipt: {', '.join(checked.undisclosed)}", highlight=False)
     return {Verdict.VERIFIED: Exit.OK, Verdict.FAILED: Exit.TAMPERED}.get(checked.verdict, Exit.CANNOT_TELL)
+
+
+policy_app = typer.Typer(help="What the policy is, and what it says of filings.", no_args_is_help=True)
+app.add_typer(policy_app, name="policy")
+for _command in (policy_commands.show, policy_commands.lint, policy_commands.diff):
+    policy_app.command()(_command)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -17,7 +17,7 @@ from carag.errors import InvalidArgument
 from carag.policy.mask import MAX_MASKS, Mask, Policy
 from carag.policy.vocabulary import bits_of
 
-__all__ = ["Cell", "PolicyTable"]
+__all__ = ["Cell", "Pair", "PolicyTable"]
 
 
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
@@ -27,7 +27,9 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class _Pair(_Strict):
+class Pair(_Strict):
+    """One pair of a cell, by the names of its bits."""
+
     required: list[str] = []
     forbidden: list[str] = []
     when: Literal["not_participating"] | None = None
@@ -35,6 +37,7 @@ class _Pair(_Strict):
 
     @property
     def mask(self) -> Mask:
+        """The pair as bits."""
         return Mask(bits_of(self.required), bits_of(self.forbidden))
 
 
@@ -48,7 +51,7 @@ class Cell(_Strict):
     allow_list: Literal["none", "mandatory"] = "none"
     personal_data: bool = False
     """Whether the role has a right to look persons up by name."""
-    masks: list[_Pair] = Field(min_length=1, max_length=MAX_MASKS)
+    masks: list[Pair] = Field(min_length=1, max_length=MAX_MASKS)
 
     @cached_property
     def policy(self) -> Policy:
