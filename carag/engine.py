@@ -19,7 +19,7 @@ from carag.corpus import CorpusStore
 from carag.errors import CorruptFile, InvalidArgument, Refused
 from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.ingest import Ingestor, IngestReport, no_progress
-from carag.policy import PolicyTable, Session, bit_names, infer, known_at_microseconds
+from carag.policy import PolicyTable, Session, bit_names, explained, infer, known_at_microseconds
 from carag.policy import intents as intents_of
 from carag.recorder import Recorder, Request
 from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
@@ -297,7 +297,15 @@ class Engine:
         text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
         why = "HIDDEN" if hidden else "ADMISSIBLE"
         receipt = self._recorder.access(request, decision, outcome=Outcome.ANSWER, why=why, answer=text)
-        return Explanation(Outcome.ANSWER, why, receipt, text=text, reasons=hidden, causes=causes)
+        return Explanation(
+            Outcome.ANSWER,
+            why,
+            receipt,
+            text=text,
+            reasons=tuple(explained(reason, decision, chunk.entity) for reason in hidden),
+            causes=causes,
+            regulation=decision.regulation,
+        )
 
     def close(self) -> None:
         """Close store, index and log; harmless when repeated."""
@@ -356,10 +364,11 @@ class Engine:
             return None
 
     def _causes(self, chunk: StoredChunk) -> tuple[str, ...]:
-        """How the chunk's filing earned the bits that this chunk has."""
+        """How the chunk's filing earned the bits that this chunk has, and its time of publication."""
         filing = self._store.filing(chunk.accession_number)
         held = bit_names(chunk.word)
-        return tuple(f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
+        own = (f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
+        return (*own, f"public at: {filing.public_at_source}")
 
     def _decide(self, request: Request) -> Decision | Refused:
         asked = request.kind is not RecordKind.EXPLAIN and self._intents

@@ -9,6 +9,7 @@ from carag.policy.inference import infer
 from carag.policy.intents import Intent, intents, tighten
 from carag.policy.mask import MAX_ENTITY, NO_ENTITY, Mask, Policy
 from carag.policy.modulators import Basis, DealWindow, Ground, LawfulBasis, LegalBasis, WallCrossing
+from carag.policy.remedy import Explained, explained
 from carag.policy.session import Session, SessionSource
 from carag.policy.table import Cell, PolicyTable
 from carag.policy.time import EASTERN, NEVER, as_of_minutes, from_minutes, known_at_microseconds
@@ -43,6 +44,7 @@ __all__ = [
     "Cell",
     "DealWindow",
     "Decision",
+    "Explained",
     "Ground",
     "Intent",
     "LawfulBasis",
@@ -61,6 +63,7 @@ __all__ = [
     "as_of_minutes",
     "bit_names",
     "bits_of",
+    "explained",
     "from_minutes",
     "infer",
     "intents",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import reduce
+from functools import cache, lru_cache, reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING
 
@@ -110,9 +110,8 @@ def reasons(
     if not policy.admits_entity(entity):
         found.append(_DENIED if policy.allow_entities is None else _NOT_ALLOWED)
     if not any(mask.admits(word) for mask in policy.masks):
-        verdicts = [_against(word, mask) for mask in policy.masks] or [_NOTHING]
-        nearest = min(verdicts, key=len)
-        found.extend(nearest)
+        nearest = min(policy.masks, key=lambda mask: _distance(word, mask), default=None)
+        found.extend(_NOTHING if nearest is None else _against(word, nearest))
     return tuple(found)
 
 
@@ -182,20 +181,33 @@ _NOT_ALLOWED = Reason(Rule.ENTITY_NOT_ALLOWED, (), "about a company outside the 
 _NOTHING = (Reason(Rule.REQUIRED, (), "this policy admits nothing"),)
 
 
+def _distance(word: int, mask: Mask) -> int:
+    """How many reasons a mask has against a word: one for all it lacks, one for each bit it must not have."""
+    return bool(mask.required & ~word) + (mask.forbidden & word).bit_count()
+
+
 def _against(word: int, mask: Mask) -> tuple[Reason, ...]:
-    missing = tuple(bit for bit in PolicyBit if mask.required & ~word & bit.flag)
-    forbidden = tuple(_forbidden(bit) for bit in PolicyBit if mask.forbidden & word & bit.flag)
-    if not missing:
-        return forbidden
-    return (
-        Reason(Rule.REQUIRED, missing, f"is not among the required kind: {_kinds(missing)}"),
-        *forbidden,
-    )
+    missing = mask.required & ~word
+    forbidden = tuple(_forbidden(bit) for bit in _bits(mask.forbidden & word))
+    return (_lacking(missing), *forbidden) if missing else forbidden
 
 
+# A reason is asked for of passage after passage, and depends on a few bits alone.
+@cache
 def _forbidden(bit: PolicyBit) -> Reason:
     said = meaning(bit)
     return Reason(Rule.FORBIDDEN, (bit,), f"{said.document} ({said.regulation})")
+
+
+@lru_cache(maxsize=4096)
+def _lacking(missing: int) -> Reason:
+    bits = _bits(missing)
+    return Reason(Rule.REQUIRED, bits, f"is not among the required kind: {_kinds(bits)}")
+
+
+@lru_cache(maxsize=4096)
+def _bits(vector: int) -> tuple[PolicyBit, ...]:
+    return tuple(bit for bit in PolicyBit if vector & bit.flag)
 
 
 def _kinds(bits: tuple[PolicyBit, ...]) -> str:
