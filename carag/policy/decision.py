@@ -72,8 +72,9 @@ class Decision:
         """The searches whose results together are what is admissible; no passage is admissible in two.
 
         An index tests one instant a search. A cooling time is two of them: what is not material as of the session, and
-        what is material as of that much earlier. Publication is exact in both. A release that ends within the
-        cooling time is still open in the second; whoever searches drops those rows by :meth:`reasons`.
+        what is material as of that much earlier. Publication is exact in both. What ended within the cooling time is
+        still open in the second; whoever searches drops those rows by :meth:`reasons`. What began within it, a new
+        label of an old passage included, is not yet open there: news of news cools again.
 
         Examples
         --------

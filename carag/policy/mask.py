@@ -161,7 +161,12 @@ class Policy:
         >>> Policy(Mask(), deny_entities=[320193]).with_masks(Mask(0, 0x4000)).deny_entities
         (320193,)
         """
-        return Policy(*masks, allow_entities=self.allow_entities, deny_entities=self.deny_entities)
+        other = Policy(*masks)
+        # The lists are checked already, and may be of thousands.
+        object.__setattr__(other, "allow_entities", self.allow_entities)
+        object.__setattr__(other, "deny_entities", self.deny_entities)
+        object.__setattr__(other, "_same", _packed(masks, self.allow_entities, self.deny_entities))
+        return other
 
 
 def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
