@@ -171,7 +171,7 @@ def _reopened(
     if session.deals is None or cell.reopened is None:
         return None
     issuers = frozenset(window.entity for window in session.deals)
-    return _listing(_tightened(cell.reopened, session, intents), session, grounds, issuers | {NO_ENTITY})
+    return _listing(_tightened(cell.reopened, session, intents), session, grounds, issuers)
 
 
 def _past(known_at: datetime | None, now: datetime) -> int | None:

@@ -201,6 +201,23 @@ def test_material_news_cools_to_the_minute_for_advice_only() -> None:
             Session(role="buy_side", purpose="invest", cooling=bad)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("mask", "instants"),
+    [(Mask(), [100, 70]), (Mask(0, 0x20000), [100]), (Mask(0x20000), [70])],
+    ids=["either", "never material", "always material"],
+)
+def test_a_pair_is_searched_only_where_it_can_admit(mask: Mask, instants: list[int]) -> None:
+    """A pair that requires or forbids material news needs one search, not a contradiction."""
+    decision = Decision("r", "p", Policy(mask), 100, None, False, "", cooling=30)
+    assert [search.as_of for search in decision.searches] == instants
+
+
+def test_with_an_empty_deal_list_nobody_is_on_it() -> None:
+    """A firm that takes part in no offering takes part in none of an unstated company either."""
+    offering = policy_word(bits_of(["OFFERING", "EGC"]))
+    assert codes(decide("sell_side", "publish", deals=()), offering, entity=NO_ENTITY) == []
+
+
 def test_a_cooling_time_longer_than_history_is_no_negative_instant() -> None:
     """Nothing material can be old enough."""
     decision = decide("buy_side", "invest", cooling=timedelta(days=300), as_of=date(1970, 1, 2))

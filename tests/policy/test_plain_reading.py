@@ -175,8 +175,10 @@ def admits(said: dict[str, Any], row: tuple[int, set[str], int, int, int]) -> bo
     if denied and entity in denied | {0}:
         return False
     for pair in cell["masks"]:
-        if "when" in pair and (said["deals"] is None or entity in {0, *(who for who, *_ in said["deals"])}):
-            continue
+        if "when" in pair:
+            issuers = None if said["deals"] is None else {who for who, *_ in said["deals"]}
+            if issuers is None or (issuers and entity in issuers | {0}):
+                continue
         required, forbidden = bits(pair, said, cell)
         if required <= names and not forbidden & names:
             return True

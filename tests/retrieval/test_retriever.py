@@ -74,6 +74,9 @@ class Corpus:
     def chunks(self, keys: Any, **_: Any) -> list[StoredChunk]:
         return [self.rows[int(key)] for key in keys]
 
+    def chunk(self, chunk_id: str, **_: Any) -> StoredChunk:
+        return self.rows[int(chunk_id.split(":")[1])]
+
     def filing(self, number: str, **_: Any) -> Any:
         return SimpleNamespace(accession_number=number, form="10-K", company="A", filed="")
 
@@ -88,6 +91,10 @@ class Corpus:
             entities=np.array([row.entity for row in self.rows], dtype=np.uint32),
         )
         return index
+
+
+def retriever_over(corpus: Corpus) -> Retriever:
+    return Retriever(corpus, corpus.index(), corpus)  # type: ignore[arg-type]
 
 
 DEALS = (DealWindow(1, moment(0), moment(10)), DealWindow(2, moment(NOW - 5), moment(NOW + 5)))
@@ -116,7 +123,7 @@ SESSIONS = {
 def test_what_is_found_is_what_a_loop_finds(session: Session, ending: float) -> None:
     """The same passages in the same order, for every k, with the count of what is admissible."""
     corpus = Corpus(7, ending=ending)
-    retriever = Retriever(corpus, corpus.index(), corpus)  # type: ignore[arg-type]
+    retriever = retriever_over(corpus)
     decision = infer(session, TABLE, now=moment(NOW))
     admissible = [
         row
@@ -159,7 +166,7 @@ def test_sessions_differ_so_that_the_loop_proves_something() -> None:
 def test_a_store_that_would_not_admit_a_hit_stops_everything(changes: dict[str, int]) -> None:
     """Two statements of one rule: entity, window and word are all tested again."""
     corpus = Corpus(7)
-    retriever = Retriever(corpus, corpus.index(), corpus)  # type: ignore[arg-type]
+    retriever = retriever_over(corpus)
     decision = infer(SESSIONS["denied"], TABLE, now=moment(NOW))
     best = retriever.retrieve("a", decision, 1).passages[0]
     key = int(best.chunk_id.split(":")[1])
