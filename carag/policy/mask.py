@@ -117,8 +117,9 @@ class Policy:
     """
 
     masks: tuple[Mask, ...] = field(compare=False)
-    allow_entities: tuple[int, ...] | None = field(compare=False)
-    deny_entities: tuple[int, ...] = field(compare=False)
+    # No repr shows the lists: deal lists are inside information.
+    allow_entities: tuple[int, ...] | None = field(compare=False, repr=False)
+    deny_entities: tuple[int, ...] = field(compare=False, repr=False)
     _same: bytes = field(repr=False)
     """All three, packed: a list of thousands is compared at every search, which bytes do a hundred times faster."""
 

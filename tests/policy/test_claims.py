@@ -73,6 +73,10 @@ def test_every_term_arrives() -> None:
 def test_an_aware_time_is_a_time() -> None:
     """An instant and a day are both told apart from text."""
     assert session_of(as_of="2025-05-01T10:00:00-04:00").as_of == datetime(2025, 5, 1, 14, tzinfo=UTC)
+    (deal,) = (
+        session_of(deals=[{"entity": 7, "begins": "2025-06-01T00:00:00Z", "ends": "2025-06-11"}]).deals or ()
+    )
+    assert (deal.begins, deal.ends) == (datetime(2025, 6, 1, tzinfo=UTC), date(2025, 6, 11))
 
 
 @pytest.mark.parametrize(
@@ -82,6 +86,12 @@ def test_an_aware_time_is_a_time() -> None:
         {"restricted": [7.5]},
         {"restricted": ["7", "x"]},
         {"restricted": [0]},
+        {"restricted": [True]},
+        {"restricted": ["7"]},
+        {"deals": [{"entity": 7, "begins": 20250601, "ends": 20250611}]},
+        {"deals": [{"entity": 7, "begins": "2025-06-01T00:00:00", "ends": "2025-06-11"}]},
+        {"known_at": "2025-05-01"},
+        {"known_at": 1_700_000_000},
         {"restricted": 7},
         {"allow_entities": "all"},
         {"as_of": "yesterday"},
