@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from carag.audit import Outcome, Receipt
     from carag.generation import Citation
-    from carag.policy import Reason
+    from carag.policy import Explained, Reason
     from carag.retrieval import Passage, Withheld
 
 __all__ = ["Answer", "Explanation", "Retrieval"]
@@ -81,18 +81,21 @@ class Explanation:
     ----------
     outcome : Outcome
         ``DECLINE`` for a role that may not know of hidden passages, whether the chunk is hidden or does not exist.
-    reasons : tuple of Reason
-        What hides it; empty if admissible.
+    reasons : tuple of Explained
+        What hides it, under which regulation, and who could lift it; empty if admissible.
     causes : tuple of str
-        How the chunk came to its bits: bit, EDGAR field, rule.
+        How the chunk came to its bits: bit, EDGAR field, rule; and to its time of publication.
+    regulation : str
+        Behind the cell of role and purpose that was asked under.
     """
 
     outcome: Outcome
     why: str
     receipt: Receipt
     text: str = ""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Explained, ...] = ()
     causes: tuple[str, ...] = ()
+    regulation: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag explain --json`` prints."""
@@ -100,8 +103,9 @@ class Explanation:
             "outcome": self.outcome.value,
             "why": self.why,
             "text": self.text,
-            "reasons": [_reason_json(reason) for reason in self.reasons],
+            "reasons": [reason.to_json() for reason in self.reasons],
             "causes": list(self.causes),
+            "regulation": self.regulation,
             "record": self.receipt.seq,
         }
 

@@ -1,4 +1,4 @@
-"""The command line: ingest, ask, explain, verify.
+"""The command line: ingest, ask, explain, verify, policy.
 
 Exit codes: 0 answered or verified · 1 a cryptographic check failed · 2 cannot tell · 3 declined · 4 refused ·
 64 usage · 65 bad input · 70 internal error or unwritable log.
@@ -21,6 +21,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from carag import policy_commands
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
 
 if TYPE_CHECKING:
@@ -68,6 +69,14 @@ AsOf = Annotated[
 ]
 Subject = Annotated[
     str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
+]
+Entity = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--entity",
+        metavar="CIK",
+        help="Only passages about this company or person; can be given more than once.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -133,6 +142,7 @@ def ask(
     purpose: Purpose,
     as_of: AsOf = None,
     subject: Subject = None,
+    entity: Entity = None,
     generator: Annotated[
         str,
         typer.Option(
@@ -155,7 +165,7 @@ def ask(
     """
     from carag.engine import Engine
 
-    session = _session(role, purpose, as_of, subject)
+    session = _session(role, purpose, as_of, subject, entity)
     with Engine.open(store, create=False, generator=generator) as engine:
         answer = engine.ask(question, session)
     if receipt is not None:
@@ -174,18 +184,20 @@ def explain(
     role: Role,
     purpose: Purpose,
     as_of: AsOf = None,
+    entity: Entity = None,
     as_json: AsJson = False,
 ) -> int:
     """Say why a passage is admissible or hidden for a session.
 
-    A role that may not know of hidden passages gets the same answer for a hidden chunk as for one that does not
+    Which rule hides it, for which regulation, how its filing came to that, and who could lift it and how. A role that
+    may not know of hidden passages gets the same answer for a hidden chunk as for one that does not
     exist (exit code 3).
 
     [dim]carag explain 0000002488-23-000076:00003 --store store --role compliance --purpose surveil[/dim]
     """
     from carag.engine import Engine
 
-    session = _session(role, purpose, as_of, None)
+    session = _session(role, purpose, as_of, None, entity)
     with Engine.open(store, create=False) as engine:
         explanation = engine.explain(chunk, session)
     if as_json:
@@ -234,6 +246,8 @@ def verify(
 
 policy_app = typer.Typer(help="What the policy is, and what it says of filings.", no_args_is_help=True)
 app.add_typer(policy_app, name="policy")
+for _command in (policy_commands.show, policy_commands.lint, policy_commands.diff):
+    policy_app.command()(_command)
 
 
 @policy_app.command("label")
@@ -308,10 +322,13 @@ def _run(arguments: list[str] | None) -> int:
         return Exit.INTERNAL
 
 
-def _session(role: str, purpose: str, as_of: str | None, subject: str | None) -> Session:
+def _session(
+    role: str, purpose: str, as_of: str | None, subject: str | None, entities: list[int] | None
+) -> Session:
     from carag.policy import Session
 
-    return Session(role=role, purpose=purpose, subject=subject, as_of=_moment(as_of))
+    allowed = frozenset(entities) if entities else None
+    return Session(role=role, purpose=purpose, subject=subject, as_of=_moment(as_of), allow_entities=allowed)
 
 
 def _moment(text: str | None) -> datetime | date | None:
@@ -391,7 +408,10 @@ def _show_withheld(withheld: Withheld | None) -> None:
 
 def _show_explanation(explanation: Explanation) -> None:
     _out.print(explanation.text, markup=False, highlight=False)
-    for reason in explanation.reasons:
-        _out.print(f"  {reason.code}: {reason.text}", markup=False, highlight=False)
+    for one in explanation.reasons:
+        on = f" [{', '.join(one.basis)}]" if one.basis else ""
+        _out.print(f"  {one.reason.code}{on}: {one.reason.text}", markup=False, highlight=False)
+        _out.print(f"    rules: {one.regulation or 'none of regulation'}", markup=False, highlight=False)
+        _out.print(f"    lifted by: {one.lift}", markup=False, highlight=False)
     for cause in explanation.causes:
         _out.print(f"  {cause}", style="dim", markup=False, highlight=False)

@@ -19,7 +19,8 @@ from carag.corpus import CorpusStore
 from carag.errors import CorruptFile, InvalidArgument, Refused
 from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.ingest import Ingestor, IngestReport, no_progress
-from carag.policy import PolicyTable, Session, bit_names, infer, known_at_microseconds, reasons
+from carag.policy import PolicyTable, Session, bit_names, explained, infer, known_at_microseconds
+from carag.policy import intents as intents_of
 from carag.recorder import Recorder, Request
 from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
 
@@ -64,6 +65,7 @@ class Engine:
         guarded: GuardedGenerator,
         table: PolicyTable,
         clock: Callable[[], datetime],
+        intents: bool,
         resources: ExitStack,
     ) -> None:
         self._log = log
@@ -72,6 +74,7 @@ class Engine:
         self._guarded = guarded
         self._table = table
         self._clock = clock
+        self._intents = intents
         self._resources = resources
         self._recorder = Recorder(log, table, clock)
         self._retriever = Retriever(ingestor.embedder, ingestor.index, store, lambda: ingestor.known_at)
@@ -86,6 +89,7 @@ class Engine:
         generator: str | Generator = "extractive",
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
+        intents: bool = True,
     ) -> Self:
         """Open a store, or found one.
 
@@ -103,6 +107,9 @@ class Engine:
             Default: the embedder's calibrated threshold.
         clock : callable, optional
             Returns an aware datetime; the system clock if absent.
+        intents : bool
+            Whether the words of a question tighten the policy: "audited", "latest", "as amended", ... They never
+            widen it.
 
         Raises
         ------
@@ -144,6 +151,7 @@ class Engine:
                 guarded=GuardedGenerator(generator, gate),
                 table=table,
                 clock=now,
+                intents=intents,
                 resources=resources,
             )
             engine._settle(IngestReport(), now(), "INGEST_RESUMED")
@@ -276,7 +284,11 @@ class Engine:
             chunk = self._find(request.text, decision)
             causes = () if chunk is None else self._causes(chunk)
         hidden = (
-            () if chunk is None else reasons(chunk.word, chunk.public_at, decision.policy, decision.as_of)
+            ()
+            if chunk is None
+            else decision.reasons(
+                chunk.word, chunk.public_at, entity=chunk.entity, expires_at=chunk.expires_at
+            )
         )
         if chunk is None or (hidden and not decision.may_know_existence):
             # One wording for hidden and for absent: the difference is what this role may not learn.
@@ -287,7 +299,15 @@ class Engine:
         text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
         why = "HIDDEN" if hidden else "ADMISSIBLE"
         receipt = self._recorder.access(request, decision, outcome=Outcome.ANSWER, why=why, answer=text)
-        return Explanation(Outcome.ANSWER, why, receipt, text=text, reasons=hidden, causes=causes)
+        return Explanation(
+            Outcome.ANSWER,
+            why,
+            receipt,
+            text=text,
+            reasons=tuple(explained(reason, decision, chunk.entity) for reason in hidden),
+            causes=causes,
+            regulation=decision.regulation,
+        )
 
     def close(self) -> None:
         """Close store, index and log; harmless when repeated."""
@@ -350,15 +370,18 @@ class Engine:
             return None
 
     def _causes(self, chunk: StoredChunk) -> tuple[str, ...]:
-        """How the chunk's filing earned the bits that this chunk has, and which filings set the others."""
+        """How the chunk's filing earned the bits that this chunk has, which filings set the others, and its time."""
         filing = self._store.filing(chunk.accession_number, version=chunk.version)
         held = bit_names(chunk.word)
         own = (f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
-        return (*own, *(f"{bit}: set by {accession_number}" for bit, accession_number in chunk.causes))
+        state = (f"{bit}: set by {accession_number}" for bit, accession_number in chunk.causes)
+        return (*own, *state, f"public at: {filing.public_at_source}")
 
     def _decide(self, request: Request) -> Decision | Refused:
+        asked = request.kind is not RecordKind.EXPLAIN and self._intents
+        found = intents_of(request.text) if asked else ()
         try:
-            return infer(request.session, self._table, now=request.started)
+            return infer(request.session, self._table, now=request.started, intents=found)
         except Refused as refusal:
             return refusal
 

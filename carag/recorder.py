@@ -6,12 +6,23 @@ free text. Question, answer and subject go in as salted commitments.
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from carag.audit import Access, IndexState, Ingest, Outcome, Passage, PolicyApplied, SessionSource
+from carag.audit import (
+    Access,
+    EntityRule,
+    IndexState,
+    Ingest,
+    ListKind,
+    Outcome,
+    Passage,
+    PolicyApplied,
+    SessionSource,
+)
 from carag.errors import AuditUnavailable, CaragError
 from carag.policy import as_of_minutes, known_at_microseconds
 
@@ -21,7 +32,7 @@ if TYPE_CHECKING:
 
     from carag.audit import AuditLog, Models, Receipt, RecordKind
     from carag.ingest import IngestReport
-    from carag.policy import Decision, PolicyTable, Session
+    from carag.policy import Decision, Policy, PolicyTable, Session
     from carag.retrieval import Evidence
 
 __all__ = ["Recorder", "Request"]
@@ -88,7 +99,6 @@ class Recorder:
             If the record cannot be made durable.
         """
         session = request.session
-        masks = () if decision is None else decision.policy.masks
         event = Access(
             kind=request.kind,
             started=known_at_microseconds(request.started),
@@ -97,9 +107,10 @@ class Recorder:
             purpose=session.purpose if session.purpose in self._table.purposes else None,
             source=SessionSource(session.source.value),
             as_of=as_of_minutes(session.as_of or request.started) if decision is None else decision.as_of,
-            policy=PolicyApplied(self._table_hash, tuple((mask.required, mask.forbidden) for mask in masks)),
+            policy=_applied(self._table_hash, decision),
             index=None if evidence is None else IndexState(snapshot, evidence.admissible, evidence.plan),
             withheld=() if evidence is None else tuple(kind.code for kind in evidence.withheld.kinds),
+            intents=() if decision is None else tuple(intent.value for intent in decision.intents),
             outcome=outcome,
             why=why,
             **({} if models is None else {"models": models}),
@@ -107,7 +118,12 @@ class Recorder:
         passages = () if evidence is None else evidence.passages
         return self._log.append(
             event,
-            secrets={"query": request.text, "answer": answer, "subject": session.subject},
+            secrets={
+                "query": request.text,
+                "answer": answer,
+                "subject": session.subject,
+                "entities": None if decision is None else _lists(decision),
+            },
             passages=[
                 Passage(
                     chunk=passage.chunk_id,
@@ -163,6 +179,42 @@ class Recorder:
             why=why,
         )
         return self._log.append(event)
+
+
+def _applied(table: bytes, decision: Decision | None) -> PolicyApplied:
+    if decision is None:
+        return PolicyApplied(table)
+    more = decision.reopened
+    return PolicyApplied(
+        table,
+        _pairs(decision.policy),
+        entities=_rule(decision.policy),
+        reopened=() if more is None else _pairs(more),
+        reopened_entities=None if more is None else _rule(more),
+        cooling=decision.cooling,
+    )
+
+
+def _pairs(policy: Policy) -> tuple[tuple[int, int], ...]:
+    return tuple((mask.required, mask.forbidden) for mask in policy.masks)
+
+
+def _rule(policy: Policy) -> EntityRule | None:
+    if policy.allow_entities is not None:
+        return EntityRule(ListKind.ALLOW, len(policy.allow_entities))
+    return EntityRule(ListKind.DENY, len(policy.deny_entities)) if policy.deny_entities else None
+
+
+def _lists(decision: Decision) -> str | None:
+    """Write the lists in force as one canonical text, to be committed to; None where there is none."""
+    rules = [_rule(policy) for policy in decision.policies]
+    if not any(rules):
+        return None
+    lists = [
+        {} if rule is None else {rule.kind.value: policy.deny_entities or policy.allow_entities}
+        for rule, policy in zip(rules, decision.policies, strict=True)
+    ]
+    return json.dumps(lists, sort_keys=True, separators=(",", ":"))
 
 
 def _code_of(error: CaragError) -> str:

@@ -119,6 +119,31 @@ def test_json_is_one_object_on_standard_output(store: str, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out)["why"] == "UNKNOWN_ROLE"
 
 
+def test_an_access_request_needs_somebody(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a list of persons the cell opens; number 0 is nobody."""
+    ask = ["ask", QUESTION, "--store", store, "--role", "dpo", "--purpose", "dsar"]
+    assert _run(ask) == Exit.REFUSED
+    assert _run([*ask, "--entity", "1", "--entity", "320193"]) in {Exit.OK, Exit.DECLINED}
+    assert _run([*ask, "--entity", "320193"]) in {Exit.OK, Exit.DECLINED}
+    assert _run([*ask, "--entity", "0"]) == Exit.BAD_INPUT
+    assert _run([*ask, "--entity", "apple"]) == Exit.USAGE
+
+
+def test_explain_says_who_could_lift_it(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rule, regulation, cause and remedy: for a role that may know, and for no other."""
+    compliance = ["--store", store, "--role", "compliance", "--purpose", "surveil"]
+    capsys.readouterr()
+    _run(["ask", "board diversity matrix", *compliance, "--json"])
+    hidden = json.loads(capsys.readouterr().out)["withheld"]["hidden"][0]["chunk_id"]
+    assert _run(["explain", hidden, *compliance]) == Exit.OK
+    said = " ".join(capsys.readouterr().out.split())
+    assert "FORBIDDEN:PD_SPECIAL" in said
+    assert "lifted by: nobody but the person: on an access request" in said
+    assert "GDPR Art. 9" in said
+    assert _run(["explain", hidden, "--store", store, *ROLE]) == Exit.DECLINED
+    assert "PD_SPECIAL" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command", ["ingest", "ask", "explain", "verify"])
 def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command shows a whole line to try, and the README names it."""

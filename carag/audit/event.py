@@ -21,10 +21,13 @@ from carag.audit.canonical import Json, b64url, unb64url
 from carag.errors import InvalidArgument
 
 __all__ = [
+    "UNDISCLOSED",
     "Access",
+    "EntityRule",
     "Event",
     "IndexState",
     "Ingest",
+    "ListKind",
     "Models",
     "Outcome",
     "PolicyApplied",
@@ -38,6 +41,10 @@ _CONTROL: Final = 0xF800_0000
 _VERSION_WORD: Final = 1 << 27
 _POLICY_BITS: Final = (1 << 27) - 1
 _MAX_MASKS: Final = 8
+
+UNDISCLOSED: Final = frozenset({"entities"})
+"""Commitments whose values no receipt opens: lists of companies are inside information, and the asker holds the
+receipt. They stay in the log's private half, for whoever may audit them."""
 
 
 class RecordKind(StrEnum):
@@ -66,9 +73,45 @@ class SessionSource(StrEnum):
     VERIFIED = "verified"
 
 
+class ListKind(StrEnum):
+    """What being on a list means."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRule:
+    """That there was a list of entities: which kind, how long. Who is on it is committed to beside the event.
+
+    Not even their hash stands here: there are few enough companies to try them all.
+
+    Parameters
+    ----------
+    kind : ListKind
+    count : int
+    """
+
+    kind: ListKind
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", _fields.member(ListKind, self.kind))
+        _fields.integer("listed entities", self.count, 0)
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        return {"count": int(self.count), "kind": self.kind.value}
+
+    @classmethod
+    def from_json(cls, fields: Any) -> EntityRule:
+        """Read what :meth:`to_json` returns."""
+        return cls(fields["kind"], fields["count"])
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyApplied:
-    """The policy a request ran under.
+    """The policy a request ran under. What was not in force is not encoded, so that older records keep their bytes.
 
     Parameters
     ----------
@@ -76,34 +119,81 @@ class PolicyApplied:
         SHA-256 of the role and purpose table.
     masks : tuple of (required, forbidden)
         Up to eight pairs of 27-bit vectors; none admits nothing.
+    entities : EntityRule, optional
+        The list beside them.
+    reopened : tuple of (required, forbidden)
+        Pairs that admitted besides, under a list of their own.
+    reopened_entities : EntityRule, optional
+    cooling : int
+        Minutes that a report of a material event must have been public.
     """
 
     table: bytes
     masks: tuple[tuple[int, int], ...] = ()
+    entities: EntityRule | None = None
+    reopened: tuple[tuple[int, int], ...] = ()
+    reopened_entities: EntityRule | None = None
+    cooling: int = 0
 
     def __post_init__(self) -> None:
         _fields.digest("policy table hash", self.table)
-        if len(self.masks) > _MAX_MASKS:
-            raise InvalidArgument(f"a policy has at most {_MAX_MASKS} masks, got {len(self.masks)}")
-        for required, forbidden in self.masks:
-            _fields.integer("required bits", required, 0, _POLICY_BITS)
-            _fields.integer("forbidden bits", forbidden, 0, _POLICY_BITS)
-            if required & forbidden:
-                raise InvalidArgument(f"bits {required & forbidden:#x} are both required and forbidden")
+        for masks in (self.masks, self.reopened):
+            if len(masks) > _MAX_MASKS:
+                raise InvalidArgument(f"a policy has at most {_MAX_MASKS} masks, got {len(masks)}")
+            for required, forbidden in masks:
+                _fields.integer("required bits", required, 0, _POLICY_BITS)
+                _fields.integer("forbidden bits", forbidden, 0, _POLICY_BITS)
+                if required & forbidden:
+                    raise InvalidArgument(f"bits {required & forbidden:#x} are both required and forbidden")
+        if self.reopened_entities is not None and not self.reopened:
+            raise InvalidArgument(
+                "a list of reopened entities without a mask; want the masks it stands beside"
+            )
+        _fields.integer("cooling minutes", self.cooling, 0)
 
     def admits(self, word: int) -> bool:
         """Say whether any mask admits a word: the same test as in the search, stated independently."""
-        return any(word & (req | ban | _CONTROL) == req | _VERSION_WORD for req, ban in self.masks)
+        return any(
+            word & (req | ban | _CONTROL) == req | _VERSION_WORD for req, ban in (*self.masks, *self.reopened)
+        )
+
+    @property
+    def lists_entities(self) -> bool:
+        """Whether a commitment to lists belongs to this."""
+        return self.entities is not None or self.reopened_entities is not None
 
     def to_json(self) -> Json:
         """Return the form that is encoded."""
-        return {"masks": [[int(req), int(ban)] for req, ban in self.masks], "table": b64url(self.table)}
+        fields: dict[str, Json] = {"masks": _pairs(self.masks), "table": b64url(self.table)}
+        if self.entities is not None:
+            fields["entities"] = self.entities.to_json()
+        if self.reopened:
+            fields["reopened"] = _pairs(self.reopened)
+        if self.reopened_entities is not None:
+            fields["reopened_entities"] = self.reopened_entities.to_json()
+        if self.cooling:
+            fields["cooling"] = int(self.cooling)
+        return fields
 
     @classmethod
     def from_json(cls, fields: Any) -> PolicyApplied:
         """Read what :meth:`to_json` returns."""
-        masks = tuple((req, ban) for req, ban in fields["masks"])
-        return cls(unb64url(fields["table"], _fields.DIGEST_SIZE), masks)
+        rules = [
+            None if name not in fields else EntityRule.from_json(fields[name])
+            for name in ("entities", "reopened_entities")
+        ]
+        return cls(
+            table=unb64url(fields["table"], _fields.DIGEST_SIZE),
+            masks=tuple((req, ban) for req, ban in fields["masks"]),
+            entities=rules[0],
+            reopened=tuple((req, ban) for req, ban in fields.get("reopened", ())),
+            reopened_entities=rules[1],
+            cooling=fields.get("cooling", 0),
+        )
+
+
+def _pairs(masks: tuple[tuple[int, int], ...]) -> Json:
+    return [[int(req), int(ban)] for req, ban in masks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +277,8 @@ class Access:
     models : Models
     withheld : tuple of str
         Codes of the rules that withhold anything, derived from the policy alone.
+    intents : tuple of str
+        Codes of what the question or the session asked to tighten; not encoded where there are none.
     outcome : Outcome
     why : str
         A stable code.
@@ -205,9 +297,10 @@ class Access:
     why: str
     models: Models = Models()
     withheld: tuple[str, ...] = ()
+    intents: tuple[str, ...] = ()
 
     KINDS: ClassVar = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
-    COMMITS: ClassVar = ("answer", "query", "subject")
+    COMMITS: ClassVar = ("answer", "entities", "query", "subject")
 
     def __post_init__(self) -> None:
         if self.kind not in self.KINDS:
@@ -222,6 +315,8 @@ class Access:
                 _fields.code(name, getattr(self, name))
         for code in self.withheld:
             _fields.code("withheld code", code)
+        for code in self.intents:
+            _fields.code("intent", code)
         _fields.code("why", self.why)
 
     def to_json(self) -> dict[str, Json]:
@@ -239,6 +334,7 @@ class Access:
             "t1": int(self.ended),
             "why": self.why,
             "withheld": list(self.withheld),
+            **({"intents": list(self.intents)} if self.intents else {}),
         }
 
     @classmethod
@@ -257,6 +353,7 @@ class Access:
             index=None if index is None else IndexState.from_json(index),
             models=Models.from_json(fields["models"]),
             withheld=tuple(fields["withheld"]),
+            intents=tuple(fields.get("intents", ())),
             outcome=fields["outcome"],
             why=fields["why"],
         )

@@ -26,7 +26,7 @@ from carag.audit import merkle
 from carag.audit._home import LogHome
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import SALT_SIZE, Opening
-from carag.audit.event import Event, Recovery
+from carag.audit.event import UNDISCLOSED, Event, Recovery
 from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, peak_positions, stored_hash_index
 from carag.audit.note import Note, SigningKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
@@ -154,7 +154,8 @@ class AuditLog:
         ----------
         event : Access, Ingest or Recovery
         secrets : mapping of str to str, optional
-            Values to commit to: ``"subject"``, ``"query"``, ``"answer"``. ``None`` leaves one out.
+            Values to commit to: ``"subject"``, ``"query"``, ``"answer"``, and ``"entities"``, which no receipt
+            opens. ``None`` leaves one out.
         passages : sequence of Passage
             What is handed out, best first.
 
@@ -186,7 +187,7 @@ class AuditLog:
             self._frontier, self._checkpoint, self._last_commit = frontier, note, committed
         proof = InclusionProof(record.seq, path, note).to_text()
         texts = tuple((passage.chunk, passage.text) for passage in passages)
-        return Receipt(record.seq, body, proof, openings, texts)
+        return Receipt(record.seq, body, proof, _disclosed(openings), texts)
 
     def checkpoint(self) -> str:
         """Return the newest signed checkpoint. Keep it elsewhere and the log cannot be rolled back unseen."""
@@ -247,7 +248,7 @@ class AuditLog:
         named = [(hit.chunk, hit.text_hash) for hit in Record.parse(body).hits]
         if named != [(chunk, text_hash(text)) for chunk, text in passages]:
             raise InvalidArgument(f"record {seq} names {len(named)} passages; these are not their texts")
-        return Receipt(seq, body, proof, openings, tuple(passages))
+        return Receipt(seq, body, proof, _disclosed(openings), tuple(passages))
 
     def verify(self) -> Checkpoint:
         """Re-hash the whole log, from the records up, and return the checkpoint that covers it.
@@ -360,3 +361,7 @@ def _openings(values: Mapping[str, str | None]) -> dict[str, Opening]:
     return {
         name: Opening(token_bytes(SALT_SIZE), value) for name, value in values.items() if value is not None
     }
+
+
+def _disclosed(openings: Mapping[str, Opening]) -> dict[str, Opening]:
+    return {name: opening for name, opening in openings.items() if name not in UNDISCLOSED}

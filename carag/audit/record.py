@@ -138,7 +138,7 @@ class Record:
         Commit time in microseconds since 1970 UTC; never runs backwards within a log.
     event : Event
     commitments : mapping of str to bytes
-        Salted commitments to "subject", "query" and "answer", as far as there are any.
+        Salted commitments to "subject", "query", "answer" and "entities", as far as there are any.
     hits : tuple of Hit
         Best first, as handed out.
     """
@@ -261,6 +261,10 @@ class Record:
             yield "a rule is listed twice as withholding"
         if "query" not in self.commitments:
             yield "it commits to no question"
+        if event.policy.lists_entities != ("entities" in self.commitments):
+            yield "its policy lists entities and it does not commit to who they are, or the reverse"
+        if len(set(event.intents)) < len(event.intents):
+            yield "an intent is listed twice"
         searched = event.kind is not RecordKind.EXPLAIN  # an explanation looks one chunk up by its id
         if searched and len(self.hits) > (event.index.admissible if event.index else 0):
             yield "it has more hits than the index had admissible rows"

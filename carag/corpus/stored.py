@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.policy import NEVER, SCHEMA_VERSION, TOMBSTONE
-from carag.policy.mask import NO_ENTITY
+from carag.policy import NEVER, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from carag.policy.claims import TokenVerifier
+from carag.policy.decision import Decision, Search
 from carag.policy.explain import Reason, Rule, reasons, withheld_kinds
-from carag.policy.inference import Decision, infer
-from carag.policy.mask import Mask, Policy
+from carag.policy.inference import infer
+from carag.policy.intents import Intent, intents, tighten
+from carag.policy.mask import MAX_ENTITY, NO_ENTITY, Mask, Policy
+from carag.policy.modulators import Basis, DealWindow, Ground, LawfulBasis, LegalBasis, WallCrossing
+from carag.policy.remedy import Explained, explained
 from carag.policy.session import Session, SessionSource
 from carag.policy.table import Cell, PolicyTable
 from carag.policy.time import EASTERN, NEVER, as_of_minutes, from_minutes, known_at_microseconds
@@ -26,31 +31,46 @@ from carag.policy.vocabulary import (
 __all__ = [
     "CONTROL",
     "EASTERN",
+    "MAX_ENTITY",
     "NEVER",
+    "NO_ENTITY",
     "POLICY_BITS",
     "QUARANTINE",
     "SCHEMA_VERSION",
     "TOMBSTONE",
     "VERSION_WORD",
+    "Basis",
     "BitMeaning",
     "Cell",
+    "DealWindow",
     "Decision",
+    "Explained",
+    "Ground",
+    "Intent",
+    "LawfulBasis",
+    "LegalBasis",
     "Mask",
     "Policy",
     "PolicyBit",
     "PolicyTable",
     "Reason",
     "Rule",
+    "Search",
     "Session",
     "SessionSource",
+    "TokenVerifier",
+    "WallCrossing",
     "as_of_minutes",
     "bit_names",
     "bits_of",
+    "explained",
     "from_minutes",
     "infer",
+    "intents",
     "known_at_microseconds",
     "meaning",
     "policy_word",
     "reasons",
+    "tighten",
     "withheld_kinds",
 ]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import reduce
+from functools import cache, lru_cache, reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING
 
-from carag.errors import InvalidArgument
+from carag.policy.mask import NO_ENTITY
 from carag.policy.time import NEVER, from_minutes
 from carag.policy.vocabulary import QUARANTINE, TOMBSTONE, VERSION_WORD, PolicyBit, meaning
 
@@ -31,6 +31,10 @@ class Rule(StrEnum):
     UNLABELLED = "UNLABELLED"
     QUARANTINE = "QUARANTINE"
     NOT_YET_PUBLIC = "NOT_YET_PUBLIC"
+    EXPIRED = "EXPIRED"
+    COOLING = "COOLING"
+    ENTITY_DENIED = "ENTITY_DENIED"
+    ENTITY_NOT_ALLOWED = "ENTITY_NOT_ALLOWED"
     FORBIDDEN = "FORBIDDEN"
     REQUIRED = "REQUIRED"
     COMBINATION = "COMBINATION"
@@ -55,36 +59,42 @@ class Reason:
         return f"{self.rule.value}:{sum(bit.flag for bit in self.bits):#x}"
 
 
-def reasons(word: int, public_at: int, policy: Policy, as_of: int) -> tuple[Reason, ...]:
+def reasons(
+    word: int,
+    public_at: int,
+    policy: Policy,
+    as_of: int,
+    *,
+    entity: int = NO_ENTITY,
+    expires_at: int = NEVER,
+) -> tuple[Reason, ...]:
     """Explain one passage's verdict, minimally.
 
-    Control bits and time come first, because nothing else matters while they fail; of several masks the one
-    that comes closest to admitting is explained.
+    Control bits come first, because nothing else matters while they fail; then time, the entity, and the mask that
+    comes closest to admitting.
 
     Parameters
     ----------
     word : int
         The passage's policy word.
-    public_at, as_of : int
-        Minutes since the epoch.
+    public_at, as_of, expires_at : int
+        Minutes since the epoch; admissible where ``public_at <= as_of < expires_at``.
+    entity : int
+        Whom the passage is about.
 
     Returns
     -------
     tuple of Reason
         Empty exactly when the passage is admissible.
 
-    Raises
-    ------
-    InvalidArgument
-        If the policy has a list of entities: passages and records do not say yet about whom they are.
-
     Examples
     --------
     >>> from carag.policy.mask import Mask, Policy
     >>> [r.code for r in reasons(0x0830_0041, 0, Policy(Mask(0, 0x194000)), 0)]
     ['FORBIDDEN:NON_RELIANCE']
+    >>> [r.code for r in reasons(0x0800_0041, 0, Policy(Mask(), deny_entities=[7]), 0, entity=7)]
+    ['ENTITY_DENIED']
     """
-    _refuse_entities(policy)
     if word & TOMBSTONE:
         return (Reason(Rule.TOMBSTONE, (), "deleted"),)
     if word & _VERSION_FIELD != VERSION_WORD:
@@ -93,17 +103,28 @@ def reasons(word: int, public_at: int, policy: Policy, as_of: int) -> tuple[Reas
         return (Reason(Rule.QUARANTINE, (), "quarantined: the facts for a label are missing or disagree"),)
     found: list[Reason] = []
     if public_at > as_of:
-        when = "never" if public_at == NEVER else f"not before {from_minutes(public_at):%Y-%m-%d %H:%M} UTC"
+        when = "never" if public_at == NEVER else f"not before {_moment(public_at)}"
         found.append(Reason(Rule.NOT_YET_PUBLIC, (), f"not public as of the session: {when}"))
-    if not policy.admits(word):
-        verdicts = [_against(word, mask) for mask in policy.masks] or [_NOTHING]
-        nearest = min(verdicts, key=len)
-        found.extend(nearest)
+    elif as_of >= expires_at:
+        found.append(Reason(Rule.EXPIRED, (), f"released until {_moment(expires_at)} only"))
+    if not policy.admits_entity(entity):
+        found.append(_DENIED if policy.allow_entities is None else _NOT_ALLOWED)
+    if not any(mask.admits(word) for mask in policy.masks):
+        nearest = min(policy.masks, key=lambda mask: _distance(word, mask), default=None)
+        found.extend(_NOTHING if nearest is None else _against(word, nearest))
     return tuple(found)
 
 
-def withheld_kinds(policy: Policy) -> tuple[Reason, ...]:
-    """List the kinds of document a policy hides, from the policy alone.
+def withheld_kinds(*policies: Policy, cooling: int = 0) -> tuple[Reason, ...]:
+    """List the kinds of document that a policy, or several of which any admits, hides: from them alone.
+
+    Of a list of entities it says that there is one, never who is on it.
+
+    Parameters
+    ----------
+    *policies : Policy
+    cooling : int
+        Minutes for which reports of material events are held back.
 
     Examples
     --------
@@ -111,49 +132,82 @@ def withheld_kinds(policy: Policy) -> tuple[Reason, ...]:
     >>> [kind.code for kind in withheld_kinds(Policy(Mask(0, 0x4000)))]
     ['FORBIDDEN:PD_SPECIAL', 'NOT_YET_PUBLIC', 'QUARANTINE']
     """
-    _refuse_entities(policy)
-    if not policy.masks:
+    masks = [mask for policy in policies for mask in policy.masks]
+    if not masks:
         return _NOTHING
-    always = reduce(and_, (mask.forbidden for mask in policy.masks))
-    somewhere = reduce(or_, (mask.forbidden for mask in policy.masks)) & ~always
+    always = reduce(and_, (mask.forbidden for mask in masks))
+    somewhere = reduce(or_, (mask.forbidden for mask in masks)) & ~always
     kinds = [_forbidden(bit) for bit in PolicyBit if always & bit.flag]
     if somewhere:
         bits = tuple(bit for bit in PolicyBit if somewhere & bit.flag)
         kinds.append(Reason(Rule.COMBINATION, bits, f"certain combinations of: {_kinds(bits)}"))
-    if all(mask.required for mask in policy.masks):
-        required = reduce(or_, (mask.required for mask in policy.masks))
+    if all(mask.required for mask in masks):
+        required = reduce(or_, (mask.required for mask in masks))
         bits = tuple(bit for bit in PolicyBit if required & bit.flag)
         kinds.append(Reason(Rule.REQUIRED, bits, f"everything except: {_kinds(bits)}"))
+    if any(policy.allow_entities is not None for policy in policies):
+        kinds.append(Reason(Rule.ENTITY_NOT_ALLOWED, (), "companies outside the session's list"))
+    if any(policy.deny_entities for policy in policies):
+        kinds.append(Reason(Rule.ENTITY_DENIED, (), "companies on the session's restricted list"))
+    if cooling:
+        kinds.append(Reason(Rule.COOLING, (PolicyBit.MATERIAL,), _cooling(cooling)))
+    # A release that has ended is no kind of its own: it, too, is not public at that time.
     kinds.append(Reason(Rule.NOT_YET_PUBLIC, (), "documents not public at the session's as-of time"))
     kinds.append(Reason(Rule.QUARANTINE, (), "documents whose label could not be established"))
     return tuple(kinds)
 
 
-def _refuse_entities(policy: Policy) -> None:
-    """Refuse what would be left out: without its list, a reason or a record would state a looser policy."""
-    if policy.allow_entities is not None or policy.deny_entities:
-        raise InvalidArgument(
-            "the policy lists entities, which neither reasons nor records can state; search the index itself with it"
-        )
+def cooling_reason(cooling: int, public_at: int) -> Reason:
+    """Say that a material event is too fresh."""
+    text = f"{_cooling(cooling)}; this one since {_moment(public_at)}"
+    return Reason(Rule.COOLING, (PolicyBit.MATERIAL,), text)
 
 
+def _cooling(minutes: int) -> str:
+    return f"reports of material events public for less than {minutes} minutes"
+
+
+def _moment(minutes: int) -> str:
+    try:
+        return f"{from_minutes(minutes):%Y-%m-%d %H:%M} UTC"
+    except OverflowError:  # 32 bits of minutes reach further than Python's calendar
+        return "the year 10000"
+
+
+_DENIED = Reason(
+    Rule.ENTITY_DENIED, (), "about a company on the session's restricted list, or about none stated"
+)
+_NOT_ALLOWED = Reason(Rule.ENTITY_NOT_ALLOWED, (), "about a company outside the session's list")
 _NOTHING = (Reason(Rule.REQUIRED, (), "this policy admits nothing"),)
 
 
+def _distance(word: int, mask: Mask) -> int:
+    """How many reasons a mask has against a word: one for all it lacks, one for each bit it must not have."""
+    return bool(mask.required & ~word) + (mask.forbidden & word).bit_count()
+
+
 def _against(word: int, mask: Mask) -> tuple[Reason, ...]:
-    missing = tuple(bit for bit in PolicyBit if mask.required & ~word & bit.flag)
-    forbidden = tuple(_forbidden(bit) for bit in PolicyBit if mask.forbidden & word & bit.flag)
-    if not missing:
-        return forbidden
-    return (
-        Reason(Rule.REQUIRED, missing, f"is not among the required kind: {_kinds(missing)}"),
-        *forbidden,
-    )
+    missing = mask.required & ~word
+    forbidden = tuple(_forbidden(bit) for bit in _bits(mask.forbidden & word))
+    return (_lacking(missing), *forbidden) if missing else forbidden
 
 
+# A reason is asked for of passage after passage, and depends on a few bits alone.
+@cache
 def _forbidden(bit: PolicyBit) -> Reason:
     said = meaning(bit)
     return Reason(Rule.FORBIDDEN, (bit,), f"{said.document} ({said.regulation})")
+
+
+@lru_cache(maxsize=4096)
+def _lacking(missing: int) -> Reason:
+    bits = _bits(missing)
+    return Reason(Rule.REQUIRED, bits, f"is not among the required kind: {_kinds(bits)}")
+
+
+@lru_cache(maxsize=4096)
+def _bits(vector: int) -> tuple[PolicyBit, ...]:
+    return tuple(bit for bit in PolicyBit if vector & bit.flag)
 
 
 def _kinds(bits: tuple[PolicyBit, ...]) -> str:

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from carag.errors import Refused
+from carag.errors import InvalidArgument, PolicyConflict, Refused
+from carag.policy.decision import Decision
+from carag.policy.intents import Intent, add_bits, tighten
+from carag.policy.mask import MAX_MASKS, NO_ENTITY, Mask, Policy
+from carag.policy.modulators import ADVICE, Basis, Ground, whole_minutes
 from carag.policy.time import as_of_minutes, known_at_microseconds
+from carag.policy.vocabulary import PolicyBit, bits_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
-    from carag.policy.mask import Policy
     from carag.policy.session import Session
-    from carag.policy.table import PolicyTable
+    from carag.policy.table import Cell, PolicyTable
 
-__all__ = ["Decision", "infer"]
+__all__ = ["infer"]
 
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a session may use."""
-
-    role: str
-    purpose: str
-    policy: Policy
-    as_of: int
-    """Minutes since 1970-01-01T00:00Z."""
-    known_at: int | None
-    """Microseconds since 1970-01-01T00:00Z; None: all that is known now."""
-    may_know_existence: bool
-    table_sha256: str
+_PERSONAL: Final = bits_of(["PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"])
 
 
-def infer(session: Session, table: PolicyTable, *, now: datetime) -> Decision:
-    """Look up the session's cell.
+def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Iterable[Intent] = ()) -> Decision:
+    """Look up the session's cell and tighten it by what the session brings.
 
     Parameters
     ----------
@@ -42,12 +33,51 @@ def infer(session: Session, table: PolicyTable, *, now: datetime) -> Decision:
     table : PolicyTable
     now : datetime
         Aware. The decision's ``as_of`` is the earlier of the session's and this: nobody asks from the future.
+    intents : iterable of Intent
+        Found in the question, beside the session's own.
 
     Raises
     ------
     Refused
-        ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL`` or ``ALLOW_LIST_REQUIRED``.
+        ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``, ``NO_LEGAL_BASIS``,
+        ``CONFLICT`` or ``TOO_MANY_MASKS``.
     """
+    cell = _cell(session, table)
+    if cell.allow_list == "mandatory" and not session.allow_entities:
+        raise Refused(
+            "ALLOW_LIST_REQUIRED",
+            f"{cell.role}/{cell.purpose} needs an allow-list of persons or entities; give the session "
+            "allow_entities",
+        )
+    if session.legal_basis is not None and not session.legal_basis.covers(cell.purpose):
+        raise Refused(
+            "NO_LEGAL_BASIS",
+            f"the legal basis {session.legal_basis.basis.value} does not cover {cell.purpose}; ask the controller",
+        )
+    today = as_of_minutes(now)
+    as_of = min(as_of_minutes(session.as_of or now), today)
+    meant = set(session.intents) | set(intents)
+    if cell.personal_data:
+        meant -= {Intent.PERSON_NAMED}
+    applied = tuple(intent for intent in Intent if intent in meant)
+    grounds = _grounds(session, (today, as_of))
+    return Decision(
+        role=cell.role,
+        purpose=cell.purpose,
+        policy=_listing(_tightened(cell.policy, session, applied), session, grounds),
+        as_of=as_of,
+        known_at=_past(session.known_at, now),
+        may_know_existence=cell.may_know_existence,
+        table_sha256=table.sha256,
+        regulation=cell.regulation,
+        reopened=_reopened(cell, session, applied, grounds),
+        cooling=whole_minutes(session.cooling) if session.cooling and cell.purpose in ADVICE else 0,
+        grounds=grounds,
+        intents=applied,
+    )
+
+
+def _cell(session: Session, table: PolicyTable) -> Cell:
     if session.role not in table.roles:
         raise Refused("UNKNOWN_ROLE", f"unknown role {session.role!r}; want one of {', '.join(table.roles)}")
     if session.purpose not in table.purposes:
@@ -62,21 +92,86 @@ def infer(session: Session, table: PolicyTable, *, now: datetime) -> Decision:
             "NO_SUCH_CELL",
             f"{session.role} may not ask for {session.purpose}; this role may ask for {allowed}",
         )
-    if cell.allow_list == "mandatory":
-        raise Refused(
-            "ALLOW_LIST_REQUIRED",
-            f"{cell.role}/{cell.purpose} needs an allow-list of persons or entities; sessions cannot "
-            "carry one yet",
-        )
-    return Decision(
-        role=cell.role,
-        purpose=cell.purpose,
-        policy=cell.policy,
-        as_of=min(as_of_minutes(session.as_of or now), as_of_minutes(now)),
-        known_at=_past(session.known_at, now),
-        may_know_existence=cell.may_know_existence,
-        table_sha256=table.sha256,
+    return cell
+
+
+def _tightened(policy: Policy, session: Session, intents: tuple[Intent, ...]) -> Policy:
+    try:
+        policy = add_bits(policy, 0, sum(bit.flag for bit in session.residency))
+        for intent in intents:
+            policy = tighten(policy, intent)
+        return _without_transfer(policy) if session.eu_transfer_basis is False else policy
+    except PolicyConflict as conflict:
+        raise Refused("CONFLICT", f"the session contradicts its cell: {conflict}") from conflict
+    except InvalidArgument as error:
+        raise Refused("TOO_MANY_MASKS", f"the session splits its cell too far: {error}") from error
+
+
+def _without_transfer(policy: Policy) -> Policy:
+    """Close personal data of EU filers (GDPR Art. 44-46).
+
+    *Not (EU and personal)* is no conjunction, so each pair becomes two: not EU, or not personal. A pair that
+    requires one side keeps only the other; one that requires both would be left with none.
+    """
+    pairs = []
+    for mask in policy.masks:
+        halves = [half for half in (PolicyBit.J_EU.flag, _PERSONAL) if not mask.required & half]
+        if not halves:
+            raise PolicyConflict(
+                f"a pair requires {mask.required:#x}, personal data of EU filers; there is no transfer basis"
+            )
+        pairs += [Mask(mask.required, mask.forbidden | half) for half in halves]
+    if len(pairs) > MAX_MASKS:
+        raise InvalidArgument(f"{len(pairs)} masks without a transfer basis; want at most {MAX_MASKS}")
+    return policy.with_masks(*pairs)
+
+
+def _grounds(session: Session, moments: tuple[int, ...]) -> tuple[Ground, ...]:
+    """List whom the session may not read about.
+
+    A quiet period holds at the moment of asking and as of the session's: asking about the past is no way out of it.
+    """
+    purpose = session.purpose
+    crossed = {crossing.entity for crossing in session.wall_crossings}
+    lifted = {crossing.entity for crossing in session.wall_crossings if crossing.purpose == purpose}
+    quiet = {
+        window.entity
+        for window in (session.deals or ())
+        if purpose == "publish" and any(window.contains(moment) for moment in moments)
+    }
+    listed = (
+        (Basis.RESTRICTED_LIST, session.restricted - lifted),
+        (Basis.WATCH_LIST, session.watched - lifted),
+        (Basis.QUIET_PERIOD, quiet),
+        (Basis.WALL_CROSSED, crossed if purpose in ADVICE else set()),
     )
+    grounds = [Ground(basis, frozenset(entities)) for basis, entities in listed if entities]
+    if session.legal_basis is not None:
+        grounds += [ground for ground in session.legal_basis.denied(purpose) if ground.entities]
+    return tuple(grounds)
+
+
+def _listing(
+    policy: Policy, session: Session, grounds: tuple[Ground, ...], more: frozenset[int] = frozenset()
+) -> Policy:
+    """Give a policy its lists. Where somebody is denied, so are passages that do not say whom they are about."""
+    denied = more.union(*(ground.entities for ground in grounds))
+    lists = [allowed for allowed in (session.allow_entities, session.audit_clients) if allowed is not None]
+    return Policy(
+        *policy.masks,
+        allow_entities=frozenset.intersection(*lists) if lists else None,
+        deny_entities=denied | {NO_ENTITY} if denied else (),
+    )
+
+
+def _reopened(
+    cell: Cell, session: Session, intents: tuple[Intent, ...], grounds: tuple[Ground, ...]
+) -> Policy | None:
+    """Reopen what hangs on taking part in no offering: only with a deal list, and for nobody on it."""
+    if session.deals is None or cell.reopened is None:
+        return None
+    issuers = frozenset(window.entity for window in session.deals)
+    return _listing(_tightened(cell.reopened, session, intents), session, grounds, issuers)
 
 
 def _past(known_at: datetime | None, now: datetime) -> int | None:

@@ -8,6 +8,7 @@ in bits, which companies a session may or may not read about, is a set of number
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from operator import index
 from typing import TYPE_CHECKING, Final
@@ -116,8 +117,9 @@ class Policy:
     """
 
     masks: tuple[Mask, ...] = field(compare=False)
-    allow_entities: tuple[int, ...] | None = field(compare=False)
-    deny_entities: tuple[int, ...] = field(compare=False)
+    # No repr shows the lists: deal lists are inside information.
+    allow_entities: tuple[int, ...] | None = field(compare=False, repr=False)
+    deny_entities: tuple[int, ...] = field(compare=False, repr=False)
     _same: bytes = field(repr=False)
     """All three, packed: a list of thousands is compared at every search, which bytes do a hundred times faster."""
 
@@ -132,10 +134,10 @@ class Policy:
                 raise InvalidArgument(f"a policy is made of Mask objects; got {mask!r}")
         if len(masks) > MAX_MASKS:
             raise InvalidArgument(f"a policy holds at most {MAX_MASKS} masks; got {len(masks)}")
-        denied = _entities("deny_entities", deny_entities)
+        denied = entity_set("deny_entities", deny_entities)
         allowed = None
         if allow_entities is not None:
-            allowed = tuple(sorted(_entities("allow_entities", allow_entities) - denied))
+            allowed = tuple(sorted(entity_set("allow_entities", allow_entities) - denied))
             denied = frozenset()
         object.__setattr__(self, "masks", masks)
         object.__setattr__(self, "allow_entities", allowed)
@@ -144,11 +146,33 @@ class Policy:
 
     def admits(self, word: int, entity: int = NO_ENTITY) -> bool:
         """Test one row: admissible if any mask admits its word, and the rule about entities its entity."""
+        return self.admits_entity(entity) and any(mask.admits(word) for mask in self.masks)
+
+    def admits_entity(self, entity: int) -> bool:
+        """Test the entity alone."""
         if self.allow_entities is not None:
-            is_fitting = entity in self.allow_entities
-        else:
-            is_fitting = entity not in self.deny_entities
-        return is_fitting and any(mask.admits(word) for mask in self.masks)
+            return _is_listed(self.allow_entities, entity)
+        return not _is_listed(self.deny_entities, entity)
+
+    def with_masks(self, *masks: Mask) -> Policy:
+        """Return the same rule about entities under other masks.
+
+        Examples
+        --------
+        >>> Policy(Mask(), deny_entities=[320193]).with_masks(Mask(0, 0x4000)).deny_entities
+        (320193,)
+        """
+        other = Policy(*masks)
+        # The lists are checked already, and may be of thousands.
+        object.__setattr__(other, "allow_entities", self.allow_entities)
+        object.__setattr__(other, "deny_entities", self.deny_entities)
+        object.__setattr__(other, "_same", _packed(masks, self.allow_entities, self.deny_entities))
+        return other
+
+
+def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
+    at = bisect_left(ascending, entity)
+    return at < len(ascending) and ascending[at] == entity
 
 
 def _packed(masks: tuple[Mask, ...], allowed: tuple[int, ...] | None, denied: tuple[int, ...]) -> bytes:
@@ -160,7 +184,8 @@ def _packed(masks: tuple[Mask, ...], allowed: tuple[int, ...] | None, denied: tu
     )
 
 
-def _entities(name: str, numbers: Iterable[int]) -> frozenset[int]:
+def entity_set(name: str, numbers: Iterable[int]) -> frozenset[int]:
+    """Check numbers of entities."""
     if isinstance(numbers, (str, bytes)) or not hasattr(numbers, "__iter__"):
         raise InvalidArgument(f"{name} is {numbers!r}; want integers from 0 to {MAX_ENTITY}, such as CIKs")
     return frozenset(_entity(name, number) for number in numbers)

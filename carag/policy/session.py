@@ -1,16 +1,30 @@
-"""Who asks, for which purpose, and as of when."""
+"""Who asks, for which purpose, as of when, and what else bears on it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
-from carag.errors import InvalidArgument
+from carag.errors import InvalidArgument, Refused
+from carag.policy.claims import fields_of
+from carag.policy.intents import Intent
+from carag.policy.modulators import (
+    DealWindow,
+    LegalBasis,
+    WallCrossing,
+    entities,
+    residency_bits,
+    whole_minutes,
+)
 from carag.policy.time import as_of_minutes, known_at_microseconds
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
+    from collections.abc import Iterable
+    from datetime import date, datetime, timedelta
+
+    from carag.policy.claims import TokenVerifier
+    from carag.policy.vocabulary import PolicyBit
 
 __all__ = ["Session", "SessionSource"]
 
@@ -44,10 +58,31 @@ class Session:
         What the store had been told by then, so that a past question can be asked again: aware; the moment of the
         question if absent, or if that is earlier.
 
+    allow_entities : frozenset of int, optional
+        The only companies or persons (for EDGAR, CIKs) passages may be about.
+    restricted, watched : frozenset of int
+        The firm's lists: denied for every purpose but that of a wall-crossing.
+    deals : tuple of DealWindow, optional
+        All offerings the firm takes part in: denied for publishing inside their windows. None where no deal list is
+        known; only with one may a cell reopen what depends on taking part in no offering.
+    wall_crossings : tuple of WallCrossing
+    audit_clients : frozenset of int, optional
+        The only companies, for whoever is engaged by them.
+    residency : frozenset of PolicyBit
+        Jurisdictions whose documents may not be processed: J_* bits or their names.
+    eu_transfer_basis : bool, optional
+        Of a session in the EU: whether there is a basis for transfers (GDPR Art. 46). Without one, no personal data
+        of EU filers. None elsewhere.
+    legal_basis : LegalBasis, optional
+    cooling : timedelta, optional
+        How long material news must have been public before it is used to invest or publish.
+    intents : tuple of Intent
+        Set by the caller, beside those that the engine finds in a question.
+
     Raises
     ------
     InvalidArgument
-        If role, purpose or subject is no text, or a time has no time zone.
+        If a value is not of its kind, or a time has no time zone.
 
     Examples
     --------
@@ -61,6 +96,17 @@ class Session:
     subject: str | None = None
     as_of: datetime | date | None = None
     known_at: datetime | None = None
+    allow_entities: frozenset[int] | None = field(default=None, repr=False)
+    restricted: frozenset[int] = field(default=frozenset(), repr=False)
+    watched: frozenset[int] = field(default=frozenset(), repr=False)
+    deals: tuple[DealWindow, ...] | None = field(default=None, repr=False)
+    wall_crossings: tuple[WallCrossing, ...] = field(default=(), repr=False)
+    audit_clients: frozenset[int] | None = field(default=None, repr=False)
+    residency: frozenset[PolicyBit] = frozenset()
+    eu_transfer_basis: bool | None = None
+    legal_basis: LegalBasis | None = None
+    cooling: timedelta | None = None
+    intents: tuple[Intent, ...] = ()
     source: SessionSource = field(init=False, default=SessionSource.ASSERTED)
 
     def __post_init__(self) -> None:
@@ -73,3 +119,105 @@ class Session:
             as_of_minutes(self.as_of)
         if self.known_at is not None:
             known_at_microseconds(self.known_at)
+        for name in ("allow_entities", "audit_clients"):
+            if (numbers := getattr(self, name)) is not None:
+                self._set(name, entities(name, numbers))
+        for name in ("restricted", "watched"):
+            self._set(name, entities(name, getattr(self, name)))
+        if self.deals is not None:
+            self._set("deals", _all_of(DealWindow, "deals", self.deals))
+        self._set("wall_crossings", _all_of(WallCrossing, "wall_crossings", self.wall_crossings))
+        self._set("residency", residency_bits(self.residency))
+        if self.eu_transfer_basis is not None and not isinstance(self.eu_transfer_basis, bool):
+            raise InvalidArgument(
+                f"eu_transfer_basis is {self.eu_transfer_basis!r}; want True, False or None"
+            )
+        if self.legal_basis is not None and not isinstance(self.legal_basis, LegalBasis):
+            raise InvalidArgument(f"legal_basis is {self.legal_basis!r}; want a LegalBasis or None")
+        if self.cooling is not None:
+            whole_minutes(self.cooling)
+        self._set("intents", _known_intents(self.intents))
+
+    @classmethod
+    def from_token(cls, token: str, verifier: TokenVerifier) -> Self:
+        """Make a session from a signed token, and from nothing else.
+
+        Parameters
+        ----------
+        token : str
+        verifier : TokenVerifier
+            Checks signature, issuer, audience and times, such as :class:`carag.tokens.JwtVerifier`.
+
+        Raises
+        ------
+        Refused
+            With a code that starts with ``TOKEN_``.
+        """
+        try:
+            session = cls(**fields_of(verifier.verify(token)))
+        except InvalidArgument as error:
+            raise Refused("TOKEN_CLAIM_INVALID", f"the token grants no session: {error}") from error
+        object.__setattr__(session, "source", SessionSource.VERIFIED)
+        return session
+
+    def narrow(
+        self,
+        *,
+        as_of: datetime | date | None = None,
+        allow_entities: Iterable[int] | None = None,
+        restricted: Iterable[int] = (),
+        watched: Iterable[int] = (),
+        residency: Iterable[PolicyBit | str] = (),
+        cooling: timedelta | None = None,
+        intents: Iterable[Intent] = (),
+    ) -> Self:
+        """Return the session with less: the one way for a request to change what a token grants.
+
+        Role, purpose, subject, ``known_at``, deals, crossings and legal basis are not a request's to say.
+
+        Examples
+        --------
+        >>> granted = Session(role="dpo", purpose="dsar", allow_entities={7, 8})
+        >>> sorted(granted.narrow(allow_entities={8, 9}).allow_entities)
+        [8]
+        """
+        changes: dict[str, Any] = {
+            "restricted": self.restricted | entities("restricted", restricted),
+            "watched": self.watched | entities("watched", watched),
+            "residency": self.residency | residency_bits(residency),
+            "intents": (*self.intents, *intents),
+        }
+        if as_of is not None:
+            both = (as_of,) if self.as_of is None else (self.as_of, as_of)
+            changes["as_of"] = min(both, key=as_of_minutes)
+        if allow_entities is not None:
+            asked = entities("allow_entities", allow_entities)
+            changes["allow_entities"] = asked if self.allow_entities is None else asked & self.allow_entities
+        if cooling is not None:
+            changes["cooling"] = max(cooling, self.cooling or cooling)
+        narrowed = replace(self, **changes)
+        object.__setattr__(narrowed, "source", self.source)  # replace() makes an asserted one
+        return narrowed
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+def _all_of(kind: type, name: str, values: Iterable[object]) -> tuple[Any, ...]:
+    found = tuple(values) if hasattr(values, "__iter__") else (values,)
+    for value in found:
+        if not isinstance(value, kind):
+            raise InvalidArgument(f"{name} holds a {type(value).__name__}; want {kind.__name__} objects")
+    return found
+
+
+def _known_intents(values: Iterable[object]) -> tuple[Intent, ...]:
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InvalidArgument(f"intents is {values!r}; want a tuple of Intent")
+    found = set()
+    for value in values:
+        try:
+            found.add(Intent(value))  # type: ignore[arg-type] # or it raises
+        except ValueError:
+            raise InvalidArgument(f"intents holds {value!r}; want some of {', '.join(Intent)}") from None
+    return tuple(intent for intent in Intent if intent in found)

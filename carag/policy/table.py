@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from typing import Literal, Self
+from functools import cached_property
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -16,42 +17,87 @@ from carag.errors import InvalidArgument
 from carag.policy.mask import MAX_MASKS, Mask, Policy
 from carag.policy.vocabulary import bits_of
 
-__all__ = ["Cell", "PolicyTable"]
+__all__ = ["Cell", "Pair", "PolicyTable"]
+
+
+_Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class _Pair(_Strict):
+class Pair(_Strict):
+    """One pair of a cell, by the names of its bits."""
+
     required: list[str] = []
     forbidden: list[str] = []
+    when: Literal["not_participating"] | None = None
+    """Admits only where a deal list is known, and only companies that are not on it."""
+
+    @property
+    def mask(self) -> Mask:
+        """The pair as bits."""
+        return Mask(bits_of(self.required), bits_of(self.forbidden))
 
 
 class Cell(_Strict):
     """One role for one purpose."""
 
-    role: str = Field(pattern=r"^[a-z][a-z_]*$", max_length=64)
-    purpose: str = Field(pattern=r"^[a-z][a-z_]*$", max_length=64)
+    role: _Name
+    purpose: _Name
     regulation: str = Field(min_length=1)
     may_know_existence: bool
     allow_list: Literal["none", "mandatory"] = "none"
-    masks: list[_Pair] = Field(min_length=1, max_length=MAX_MASKS)
+    personal_data: bool = False
+    """Whether the role has a right to look persons up by name."""
+    masks: list[Pair] = Field(min_length=1, max_length=MAX_MASKS)
 
-    @property
+    @cached_property
     def policy(self) -> Policy:
         """The masks as the native core takes them."""
-        return Policy(*(Mask(bits_of(p.required), bits_of(p.forbidden)) for p in self.masks))
+        return Policy(*(pair.mask for pair in self.masks if pair.when is None))
+
+    @cached_property
+    def reopened(self) -> Policy | None:
+        """The masks that admit besides, where the firm takes part in no offering of the company."""
+        masks = [pair.mask for pair in self.masks if pair.when is not None]
+        return Policy(*masks) if masks else None
 
     @model_validator(mode="after")
     def _compile(self) -> Self:
-        _ = self.policy  # an unknown bit or a conflict refuses the table, not a later question
+        # An unknown bit or a conflict refuses the table, not a later question.
+        if not self.policy.masks:
+            raise ValueError(
+                f"{self.role}/{self.purpose} has conditional masks only; want one without `when`"
+            )
+        for more in () if self.reopened is None else self.reopened.masks:
+            for mask in self.policy.masks:
+                if not more.required & mask.forbidden and not more.forbidden & mask.required:
+                    raise ValueError(
+                        f"{self.role}/{self.purpose}: a mask with `when` overlaps one without; let it require what "
+                        "the other forbids, so that no passage is admitted twice"
+                    )
         return self
 
 
 class _Document(_Strict):
     schema_: Literal[1] = Field(alias="schema")
+    roles: list[_Name] = []
+    purposes: list[_Name] = []
     cell: list[Cell] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _declare(self) -> Self:
+        for kind, declared, used in (
+            ("role", self.roles, [cell.role for cell in self.cell]),
+            ("purpose", self.purposes, [cell.purpose for cell in self.cell]),
+        ):
+            if declared and (unknown := sorted(set(used) - set(declared))):
+                raise ValueError(
+                    f"{kind} {', '.join(unknown)} is not declared; want some of {', '.join(declared)}"
+                )
+        return self
 
 
 class PolicyTable:
@@ -63,13 +109,24 @@ class PolicyTable:
         In the order of the text.
     sha256 : str
         Hex digest of the text, as recorded in every audit record.
+    roles, purposes : tuple of str
+        As declared, or in the order of the cells.
     """
 
-    __slots__ = ("_by_key", "cells", "sha256")
+    __slots__ = ("_by_key", "cells", "purposes", "roles", "sha256")
 
-    def __init__(self, cells: tuple[Cell, ...], sha256: str) -> None:
+    def __init__(
+        self,
+        cells: tuple[Cell, ...],
+        sha256: str,
+        *,
+        roles: tuple[str, ...] = (),
+        purposes: tuple[str, ...] = (),
+    ) -> None:
         self.cells = cells
         self.sha256 = sha256
+        self.roles = roles or tuple(dict.fromkeys(cell.role for cell in cells))
+        self.purposes = purposes or tuple(dict.fromkeys(cell.purpose for cell in cells))
         self._by_key = {(cell.role, cell.purpose): cell for cell in cells}
         if len(self._by_key) != len(cells):
             keys = [f"{cell.role}/{cell.purpose}" for cell in cells]
@@ -89,17 +146,12 @@ class PolicyTable:
             document = _Document.model_validate(tomllib.loads(text))
         except (tomllib.TOMLDecodeError, ValidationError) as error:
             raise InvalidArgument(f"policy table is not valid: {error}") from error
-        return cls(tuple(document.cell), hashlib.sha256(text.encode()).hexdigest())
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        """Roles in table order."""
-        return tuple(dict.fromkeys(cell.role for cell in self.cells))
-
-    @property
-    def purposes(self) -> tuple[str, ...]:
-        """Purposes in table order."""
-        return tuple(dict.fromkeys(cell.purpose for cell in self.cells))
+        return cls(
+            tuple(document.cell),
+            hashlib.sha256(text.encode()).hexdigest(),
+            roles=tuple(document.roles),
+            purposes=tuple(document.purposes),
+        )
 
     def get(self, role: str, purpose: str) -> Cell | None:
         """Return the cell, or None: the caller refuses."""

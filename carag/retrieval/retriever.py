@@ -6,10 +6,12 @@ corpus's single truth, before any text is read: two independent statements of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import heapq
+import itertools
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import CorruptFile
-from carag.policy import NEVER, Mask, Policy, reasons, withheld_kinds
+from carag.policy import NEVER, Mask, Policy, Rule
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.replay import PastIndex
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from carag.corpus import CorpusStore, StoredChunk
     from carag.index import Index
-    from carag.policy import Decision
+    from carag.policy import Decision, Reason, Search
     from carag.retrieval.embedders import Embedder
 
 __all__ = ["EXACT_LIMIT", "Retriever"]
@@ -31,6 +33,17 @@ EXACT_LIMIT: Final = 1 << 28
 question runs the same plan on every machine; the record says which plan ran."""
 
 _ANYTHING: Final = Policy(Mask())
+
+
+class _Found(NamedTuple):
+    hits: list[tuple[float, StoredChunk]]
+    """Most similar first."""
+    plan: str
+    admissible: int
+
+
+def _reasons(chunk: StoredChunk, decision: Decision) -> tuple[Reason, ...]:
+    return decision.reasons(chunk.word, chunk.public_at, entity=chunk.entity, expires_at=chunk.expires_at)
 
 
 class Retriever:
@@ -67,39 +80,69 @@ class Retriever:
         """
         query = self._embedder.embed_query(question)
         known_at = self._known_at()
-        if decision.known_at is None:
-            return self._search(self._index, query, decision, k, known_at=known_at)
-        then = self._store.known(decision.known_at)
+        then = known_at if decision.known_at is None else self._store.known(decision.known_at)
         if then == known_at:
-            return self._search(self._index, query, decision, k, known_at=known_at)
+            return self._gather(self._index, query, decision, k, known_at=known_at)
         with self._past.at(then) as index:
-            return self._search(index, query, decision, k, known_at=then)
+            return self._gather(index, query, decision, k, known_at=then)
 
-    def _search(
+    def _gather(
         self, index: Index, query: NDArray[np.float32], decision: Decision, k: int, *, known_at: int
     ) -> Evidence:
-        admissible = index.count(decision.policy, as_of=decision.as_of)
-        is_exact = decision.known_at is not None or admissible * index.dim <= EXACT_LIMIT
-        plan = "certified" if is_exact else "auto"
-        found = index.search(query, k, decision.policy, plan=plan, as_of=decision.as_of)
-        count = int(found.counts[0])
-        chunks = self._store.chunks(found.keys[0, :count], known_at=known_at)
-        for chunk in chunks:
-            is_over = decision.as_of >= chunk.expires_at
-            if is_over or reasons(chunk.word, chunk.public_at, decision.policy, decision.as_of):
-                raise CorruptFile(
-                    f"index and store disagree on {chunk.chunk_id}: the index admitted it, the store does not; "
-                    "delete the index file, and the next opening rebuilds it from the store"
-                )
-        passages = tuple(
-            self._passage(chunk, float(similarity))
-            for chunk, similarity in zip(chunks, found.similarities[0, :count], strict=True)
+        found = [
+            self._search(index, query, search, decision, k, known_at=known_at) for search in decision.searches
+        ]
+        # Ties go to the smaller key, as within one search.
+        best = heapq.nsmallest(
+            k, itertools.chain(*(one.hits for one in found)), key=lambda hit: (-hit[0], hit[1].key)
         )
+        passages = tuple(self._passage(chunk, similarity) for similarity, chunk in best)
         hidden = (
             self._hidden(index, query, decision, k, known_at=known_at) if decision.may_know_existence else ()
         )
-        withheld = Withheld(withheld_kinds(decision.policy), hidden)
-        return Evidence(passages, withheld, found.stats.plans[0].value, found.stats.admissible)
+        plans = dict.fromkeys(one.plan for one in found)
+        return Evidence(
+            passages,
+            Withheld(decision.withheld, hidden),
+            "/".join(plans),
+            sum(one.admissible for one in found),
+        )
+
+    def _search(
+        self,
+        index: Index,
+        query: NDArray[np.float32],
+        search: Search,
+        decision: Decision,
+        k: int,
+        *,
+        known_at: int,
+    ) -> _Found:
+        """Search once; again for more where a label has ended since the instant that was searched."""
+        admissible = index.count(search.policy, as_of=search.as_of)
+        is_exact = decision.known_at is not None or admissible * index.dim <= EXACT_LIMIT
+        plan = "certified" if is_exact else "auto"
+        wanted = k
+        while True:
+            found = index.search(query, wanted, search.policy, plan=plan, as_of=search.as_of)
+            count = int(found.counts[0])
+            chunks = self._store.chunks(found.keys[0, :count], known_at=known_at)
+            hits, ended = [], 0
+            for chunk, similarity in zip(chunks, found.similarities[0, :count], strict=True):
+                why = _reasons(chunk, decision)
+                if not why:
+                    hits.append((float(similarity), chunk))
+                elif search.as_of < decision.as_of and [reason.rule for reason in why] == [Rule.EXPIRED]:
+                    ended += 1
+                else:
+                    raise CorruptFile(
+                        f"index and store disagree on {chunk.chunk_id}: the index admitted it, the store does not; "
+                        "delete the index file, and the next opening rebuilds it from the store"
+                    )
+            if len(hits) >= k or wanted >= admissible or not ended:
+                # Exact, but for labels that ended within the cooling time and are further off than what was found.
+                return _Found(hits[:k], found.stats.plans[0].value, admissible - ended)
+            wanted = min(wanted + max(k, 2 * ended), admissible)
 
     def _hidden(
         self, index: Index, query: NDArray[np.float32], decision: Decision, k: int, *, known_at: int
@@ -117,9 +160,7 @@ class Retriever:
             self._store.chunk(chunk.chunk_id, as_of=decision.as_of, known_at=then) for chunk in last
         ]
         return tuple(
-            Hidden(chunk.chunk_id, why)
-            for chunk in neighbours
-            if (why := reasons(chunk.word, chunk.public_at, decision.policy, decision.as_of))
+            Hidden(chunk.chunk_id, why) for chunk in neighbours if (why := _reasons(chunk, decision))
         )
 
     def _passage(self, chunk: StoredChunk, similarity: float) -> Passage:

@@ -13,9 +13,12 @@ from carag.audit import (
     AuditLog,
     Checkpoint,
     ConsistencyProof,
+    EntityRule,
     InclusionProof,
+    ListKind,
     Note,
     Passage,
+    PolicyApplied,
     RecordKind,
     Recovery,
     Verdict,
@@ -94,6 +97,22 @@ def test_every_kind_of_event_can_be_logged(tmp_path, build):
         assert verdicts == [Verdict.VERIFIED] * 5
         kinds = [log.record(seq).kind.value for seq in range(5)]
         assert kinds == ["query", "retrieve", "explain", "ingest", "recovery"]
+
+
+def test_no_receipt_opens_the_lists_it_was_decided_under(tmp_path, build):
+    """The asker holds the receipt, and a deal list is not the asker's to read; the log's private half keeps it."""
+    lists = '[{"deny":[0,320193]}]'
+    policy = PolicyApplied(b"T" * 32, ((0x20, 0x10000), (0x01, 0x10000)), EntityRule(ListKind.DENY, 2))
+    with build.open_log(tmp_path) as log:
+        secrets = {**build.SECRETS, "entities": lists}
+        first = log.append(build.access(policy=policy), secrets=secrets, passages=build.passages())
+        for receipt in (first, log.receipt(0, [(p.chunk, p.text) for p in build.passages()])):
+            checked = verify_receipt(receipt.to_bytes(), log.vkey)
+            assert (checked.verdict, checked.undisclosed) == (Verdict.VERIFIED, ("entities",))
+            assert b"[0,320193]" not in receipt.to_bytes()
+        opening = log._private.openings(0)["entities"]
+        assert opening.value == lists
+        assert opening.opens("entities", log.record(0).commitments["entities"])
 
 
 def test_proofs_hold_between_all_sizes(tmp_path, build):

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from carag.audit import (
     MAX_RECORD_BYTES,
     Access,
+    EntityRule,
     Hit,
     IndexState,
     Ingest,
+    ListKind,
     Models,
     Opening,
     Outcome,
@@ -38,6 +40,17 @@ MASKS = st.tuples(st.integers(0, 2**27 - 1), st.integers(0, 2**27 - 1)).map(lamb
 HITS = st.builds(
     Hit, LABELS, DIGESTS, st.integers(-1_000_000, 1_000_000), st.integers(0, 2**32 - 1), st.booleans()
 )
+RULES = st.none() | st.builds(EntityRule, st.sampled_from(ListKind), COUNTS)
+PAIRS = st.lists(MASKS, max_size=8).map(tuple)
+POLICIES = st.builds(
+    lambda more, rule, **rest: PolicyApplied(reopened=more, reopened_entities=rule if more else None, **rest),
+    more=PAIRS,
+    rule=RULES,
+    table=DIGESTS,
+    masks=PAIRS,
+    entities=RULES,
+    cooling=COUNTS,
+)
 ACCESSES = st.builds(
     Access,
     kind=st.sampled_from([RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN]),
@@ -47,10 +60,11 @@ ACCESSES = st.builds(
     purpose=st.none() | CODES,
     source=st.sampled_from(SessionSource),
     as_of=COUNTS,
-    policy=st.builds(PolicyApplied, DIGESTS, st.lists(MASKS, max_size=8).map(tuple)),
+    policy=POLICIES,
     index=st.none() | st.builds(IndexState, DIGESTS, COUNTS, CODES),
     models=st.builds(Models, st.none() | LABELS, st.none() | LABELS, st.none() | LABELS),
     withheld=st.lists(CODES, max_size=5).map(tuple),
+    intents=st.lists(CODES, max_size=3).map(tuple),
     outcome=st.sampled_from(Outcome),
     why=CODES,
 )
@@ -73,7 +87,7 @@ RECORDS = (
         Record,
         **ENVELOPE,
         event=ACCESSES,
-        commitments=st.dictionaries(st.sampled_from(["subject", "query", "answer"]), DIGESTS),
+        commitments=st.dictionaries(st.sampled_from(["subject", "query", "answer", "entities"]), DIGESTS),
         hits=st.lists(HITS, max_size=4).map(tuple),
     )
     | st.builds(
@@ -103,6 +117,40 @@ def test_the_layout_is_the_documented_one(build):
     assert sorted(fields) == sorted(f"{envelope} {asked}".split())
     assert sorted(fields["hits"][0]) == ["c", "p", "s", "t", "u"]
     assert fields["policy"]["masks"] == [[0x20, 0x10000], [0x01, 0x10000]]
+
+
+# A record as it was written before a policy could list entities.
+BEFORE = (
+    b'{"as_of":29395925,"commitments":{"answer":"-v5pS5vAcrMO74LnxNsoWxtbrm53EI_74hsKO4mFXj8","query":"JCxcZJI7hg1tl-F1'
+    b'vxLOj12usTQdnkaj-A0mJAmpOfs","subject":"cSL0AQYb1ZaE4Ijm8Hds-PVQakp6ZcwTkhMTPT0VGHc"},"hits":[{"c":"0000320193-23-'
+    b'000000#0","p":134217761,"s":750000,"t":"cyqQdxdt-JJJC3O71tkMavB0CiK6mgicH87PiO4cx90","u":1},{"c":"0000320193-23-00'
+    b'0001#1","p":134217761,"s":734375,"t":"FNtjqyi8UtWaS-05UwHdY-1gBFcOOF-wdTlMmbAzcuA","u":0}],"id":"aWlpaWlpaWlpaWlpaW'
+    b'lpaQ","index":{"admissible":417,"plan":"exact","snapshot":"U1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1M"},"kind":"q'
+    b'uery","log":"audit.example/test","models":{"embed":"minilm-l6-v2-int8","generate":"extractive","prompt":"bucket-pr'
+    b'ompt-1"},"outcome":"answer","policy":{"masks":[[32,65536],[1,65536]],"table":"VFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRU'
+    b'VFRUVFQ"},"purpose":"invest","role":"buy_side","seq":1,"source":"asserted","t0":1763755555123456,"t1":176375555634'
+    b'5678,"tc":1763755557000000,"v":1,"why":"OK","withheld":["CONF_TREAT","PD_SPECIAL"]}'
+)
+
+
+def test_a_record_from_before_lists_reads_back_with_the_same_bytes(build):
+    """What was not in force is not encoded: no proof of an older log breaks."""
+    assert Record.parse(BEFORE) == build.record()
+    assert build.record().to_bytes() == BEFORE
+
+
+def test_a_list_is_recorded_by_kind_and_length_alone(build):
+    """Who is on it is not in the record, not even as a bare hash that trying every company would open."""
+    rule = EntityRule(ListKind.DENY, 2)
+    policy = PolicyApplied(b"T" * 32, ((0, 0x4000),), rule, ((0x100, 0x4000),), rule, cooling=60)
+    lists = Opening(b"s" * 32, '[{"deny":[0,320193]}]').commitment("entities")
+    commitments = {**build.record().commitments, "entities": lists}
+    record = build.record(event=build.access(policy=policy, intents=("LATEST",)), commitments=commitments)
+    fields = canonical.decode(record.to_bytes())
+    assert fields["policy"]["entities"] == {"count": 2, "kind": "deny"}
+    assert (fields["policy"]["cooling"], fields["intents"]) == (60, ["LATEST"])
+    assert not list(record.contradictions())
+    assert Record.parse(record.to_bytes()) == record
 
 
 def test_nothing_in_clear(build):
@@ -213,6 +261,7 @@ def _without(record, name):
     return {"commitments": {key: value for key, value in record.commitments.items() if key != name}}
 
 
+LISTED = PolicyApplied(b"T" * 32, ((0x20, 0x10000), (0x01, 0x10000)), EntityRule(ListKind.ALLOW, 1))
 CONTRADICTIONS = {
     "a word without a required bit": lambda b, r: _word(r, 1 << 27),
     "a word with a forbidden bit": lambda b, r: _word(r, b.WORD | 0x10000),
@@ -244,6 +293,9 @@ CONTRADICTIONS = {
     "an answer without passages": lambda b, r: {"hits": ()},
     "an answer that is not committed to": lambda b, r: _without(r, "answer"),
     "no question": lambda b, r: _without(r, "query"),
+    "a list nobody committed to": lambda b, r: {"event": b.access(policy=LISTED)},
+    "a commitment to no list": lambda b, r: {"commitments": {**r.commitments, "entities": b"c" * 32}},
+    "an intent twice": lambda b, r: {"event": b.access(intents=("LATEST", "LATEST"))},
 }
 
 

@@ -36,8 +36,8 @@ def test_each_cell_has_the_specified_mask(cell: tuple[str, str], forbidden: int)
 
 
 @pytest.mark.parametrize("role", ["dpo", "counsel"])
-def test_dsar_cells_refuse_until_a_session_can_carry_an_allow_list(role: str) -> None:
-    """Their masks are reviewed data already; the cells stay shut."""
+def test_dsar_cells_refuse_a_session_without_an_allow_list(role: str) -> None:
+    """One person's data, never everybody's."""
     cell = TABLE.get(role, "dsar")
     assert cell is not None
     assert cell.policy == DSAR
@@ -135,6 +135,11 @@ CELL = '[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existenc
         ("schema = 1\n" + CELL, "masks"),
         ("schema = 1\n" + CELL + 'masks = [{}]\nallow_list = "maybe"', "allow_list"),
         ("schema = 1\n" + 2 * (CELL + "masks = [{}]\n"), "r/p"),
+        ("schema = 1\n" + CELL + 'masks = [{ when = "always" }]', "when"),
+        ("schema = 1\n" + CELL + 'masks = [{ when = "not_participating" }]', "conditional masks only"),
+        ("schema = 1\n" + CELL + 'masks = [{}, { when = "not_participating" }]', "overlaps"),
+        ('schema = 1\nroles = ["q"]\n' + CELL + "masks = [{}]", "role r is not declared"),
+        ('schema = 1\npurposes = ["q"]\n' + CELL + "masks = [{}]", "purpose p is not declared"),
         ("schema = 1\n[[cell", "end of document"),
         ("", "schema"),
     ],

@@ -204,3 +204,17 @@ def test_every_bit_has_a_meaning() -> None:
     """27 bits, each with the kind of document and the rules it serves."""
     assert list(range(27)) == [bit.value for bit in PolicyBit]
     assert all(meaning(bit).document and meaning(bit).regulation for bit in PolicyBit)
+
+
+@given(
+    st.lists(st.integers(1, 9), max_size=4),
+    st.none() | st.lists(st.integers(1, 9), max_size=4),
+    st.integers(0, 2**27 - 1),
+)
+def test_other_masks_keep_the_rule_about_entities(denied, allowed, forbidden):
+    """Equal to a policy made whole, in value and in hash."""
+    made = Policy(Mask(0, forbidden), allow_entities=allowed, deny_entities=denied)
+    changed = Policy(Mask(1, 2), allow_entities=allowed, deny_entities=denied).with_masks(Mask(0, forbidden))
+    assert made == changed
+    assert hash(made) == hash(changed)
+    assert [made.admits_entity(one) for one in range(11)] == [changed.admits_entity(one) for one in range(11)]

@@ -1,0 +1,154 @@
+"""A verified token's claims, as the fields of a session.
+
+Beside the registered claims a token names ``role`` and ``purpose``, and whatever modulates them stands in one
+object, ``carag``, whose keys are all known: a misspelt list must not be a list that is not there.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from carag.errors import InvalidArgument, Refused
+from carag.policy.modulators import DealWindow, LegalBasis, WallCrossing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["TokenVerifier", "fields_of"]
+
+_REQUIRED: Final = ("sub", "role", "purpose")
+
+
+class TokenVerifier(Protocol):
+    """Believes a token, or refuses."""
+
+    def verify(self, token: str) -> Mapping[str, Any]:
+        """Return the claims of a token whose signature, issuer, audience and times are good.
+
+        Raises
+        ------
+        Refused
+            With a code that starts with ``TOKEN_``.
+        """
+        ...
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Deal(_Strict):
+    entity: int
+    begins: str
+    ends: str
+
+
+class _Crossing(_Strict):
+    entity: int
+    purpose: str
+
+
+class _Legal(_Strict):
+    basis: str
+    purposes: list[str] = []
+    objections: list[int] = []
+    restrictions: list[int] = []
+
+
+class _Terms(_Strict):
+    as_of: str | None = None
+    known_at: str | None = None
+    allow_entities: list[int] | None = None
+    restricted: list[int] = []
+    watched: list[int] = []
+    deals: list[_Deal] | None = None
+    wall_crossings: list[_Crossing] = []
+    audit_clients: list[int] | None = None
+    residency: list[str] = []
+    eu_transfer_basis: bool | None = None
+    legal_basis: _Legal | None = None
+    cooling_minutes: int | None = Field(default=None, gt=0)
+    intents: list[str] = []
+
+
+def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a session's fields.
+
+    Raises
+    ------
+    Refused
+        ``TOKEN_CLAIM_MISSING`` or ``TOKEN_CLAIM_INVALID``.
+
+    Examples
+    --------
+    >>> fields_of({"sub": "ana", "role": "buy_side", "purpose": "invest"})["role"]
+    'buy_side'
+    """
+    if missing := [name for name in _REQUIRED if name not in claims]:
+        raise Refused(
+            "TOKEN_CLAIM_MISSING", f"the token has no {', '.join(missing)}; want {', '.join(_REQUIRED)}"
+        )
+    try:
+        terms = _Terms.model_validate(claims.get("carag", {}))
+    except ValidationError as error:
+        # Never the error's own text: it quotes the lists.
+        where = ", ".join(_places(error)) or "its top"
+        raise Refused(
+            "TOKEN_CLAIM_INVALID", f"the token's claim carag is not valid at {where}; see carag.policy.claims"
+        ) from None
+    legal = terms.legal_basis
+    fields = {
+        "role": claims["role"],
+        "purpose": claims["purpose"],
+        "subject": claims["sub"],
+        "as_of": None if terms.as_of is None else _moment(terms.as_of),
+        "known_at": None if terms.known_at is None else _moment(terms.known_at),
+        "allow_entities": terms.allow_entities,
+        "restricted": terms.restricted,
+        "watched": terms.watched,
+        "deals": terms.deals if terms.deals is None else [_deal(one) for one in terms.deals],
+        "wall_crossings": [WallCrossing(one.entity, one.purpose) for one in terms.wall_crossings],
+        "audit_clients": terms.audit_clients,
+        "residency": terms.residency,
+        "eu_transfer_basis": terms.eu_transfer_basis,
+        "legal_basis": None if legal is None else _legal(legal),
+        "cooling": None if terms.cooling_minutes is None else timedelta(minutes=terms.cooling_minutes),
+        "intents": terms.intents,
+    }
+    if not isinstance(fields["subject"], str) or not fields["subject"]:
+        raise InvalidArgument("sub is no text")
+    return fields
+
+
+def _deal(one: _Deal) -> DealWindow:
+    return DealWindow(one.entity, _moment(one.begins), _moment(one.ends))
+
+
+def _legal(one: _Legal) -> LegalBasis:
+    return LegalBasis(
+        one.basis,  # type: ignore[arg-type] # checked there
+        frozenset(one.purposes),
+        frozenset(one.objections),
+        frozenset(one.restrictions),
+    )
+
+
+def _moment(text: str) -> datetime | date:
+    """Read a date, or a time with its zone; whoever takes it checks the zone."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgument(f"{text!r} is neither a date nor a time in ISO 8601") from None
+
+
+def _places(error: ValidationError) -> list[str]:
+    return sorted(
+        {".".join(str(part) for part in one["loc"] if not isinstance(part, int)) for one in error.errors()}
+    )

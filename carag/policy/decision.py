@@ -1,0 +1,134 @@
+"""What a session may use, and how that is asked of an index that knows one policy and one instant a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from carag.policy.explain import Rule, cooling_reason, reasons, withheld_kinds
+from carag.policy.mask import NO_ENTITY, Mask, Policy
+from carag.policy.time import NEVER
+from carag.policy.vocabulary import PolicyBit
+
+if TYPE_CHECKING:
+    from carag.policy.explain import Reason
+    from carag.policy.intents import Intent
+    from carag.policy.modulators import Basis, Ground
+
+__all__ = ["Decision", "Search"]
+
+_MATERIAL: Final = PolicyBit.MATERIAL.flag
+_CONTROL_RULES: Final = frozenset({Rule.TOMBSTONE, Rule.UNLABELLED, Rule.QUARANTINE})
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One policy at one instant, as the index takes them."""
+
+    policy: Policy
+    as_of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a session may use.
+
+    Attributes
+    ----------
+    policy : Policy
+    reopened : Policy or None
+        Pairs admitted besides, for all but the companies of the firm's deals. It requires what ``policy`` forbids, so
+        that no passage is admitted twice.
+    cooling : int
+        Minutes that a report of a material event must have been public.
+    grounds : tuple of Ground
+        Why entities are denied.
+    intents : tuple of Intent
+        What tightened the table's masks.
+    """
+
+    role: str
+    purpose: str
+    policy: Policy
+    as_of: int
+    """Minutes since 1970-01-01T00:00Z."""
+    known_at: int | None
+    """Microseconds since 1970-01-01T00:00Z; None: all that is known now."""
+    may_know_existence: bool
+    table_sha256: str
+    regulation: str = ""
+    reopened: Policy | None = None
+    cooling: int = 0
+    grounds: tuple[Ground, ...] = field(default=(), repr=False)
+    intents: tuple[Intent, ...] = ()
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """Of which any admits."""
+        return (self.policy,) if self.reopened is None else (self.policy, self.reopened)
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        """The searches whose results together are what is admissible; no passage is admissible in two.
+
+        An index tests one instant a search. A cooling time is two of them: what is not material as of the session, and
+        what is material as of that much earlier. Publication is exact in both. What ended within the cooling time is
+        still open in the second; whoever searches drops those rows by :meth:`reasons`. What began within it, a new
+        label of an old passage included, is not yet open there: news of news cools again.
+
+        Examples
+        --------
+        >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
+        >>> [(hex(s.policy.masks[0].required), s.as_of) for s in cooled.searches]
+        [('0x0', 100), ('0x20000', 70)]
+        """
+        if not self.cooling:
+            return tuple(Search(policy, self.as_of) for policy in self.policies)
+        found = []
+        for policy in self.policies:
+            fresh = [
+                Mask(mask.required, mask.forbidden | _MATERIAL)
+                for mask in policy.masks
+                if not mask.required & _MATERIAL
+            ]
+            old = [
+                Mask(mask.required | _MATERIAL, mask.forbidden)
+                for mask in policy.masks
+                if not mask.forbidden & _MATERIAL
+            ]
+            if fresh:
+                found.append(Search(policy.with_masks(*fresh), self.as_of))
+            if old and self.as_of >= self.cooling:
+                found.append(Search(policy.with_masks(*old), self.as_of - self.cooling))
+        return tuple(found) or (Search(Policy(), self.as_of),)
+
+    def reasons(
+        self, word: int, public_at: int, *, entity: int = NO_ENTITY, expires_at: int = NEVER
+    ) -> tuple[Reason, ...]:
+        """Explain one passage's verdict, minimally; empty exactly when it is admissible.
+
+        Examples
+        --------
+        >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
+        >>> [reason.code for reason in cooled.reasons(0x0802_0000, 90)]
+        ['COOLING:MATERIAL']
+        """
+        verdicts = [
+            reasons(word, public_at, policy, self.as_of, entity=entity, expires_at=expires_at)
+            for policy in self.policies
+        ]
+        nearest = min(verdicts, key=len)
+        if any(reason.rule in _CONTROL_RULES for reason in nearest):
+            return nearest
+        if self.cooling and word & _MATERIAL and public_at <= self.as_of < public_at + self.cooling:
+            return (*nearest, cooling_reason(self.cooling, public_at))
+        return nearest
+
+    @property
+    def withheld(self) -> tuple[Reason, ...]:
+        """The kinds of document this hides, from the session and the table alone."""
+        return withheld_kinds(*self.policies, cooling=self.cooling)
+
+    def bases(self, entity: int) -> tuple[Basis, ...]:
+        """Say why an entity is denied; empty if it is on none of the session's lists."""
+        return tuple(ground.basis for ground in self.grounds if entity in ground.entities)

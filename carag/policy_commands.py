@@ -1,0 +1,165 @@
+"""``carag policy show``, ``lint`` and ``diff``: the table of roles and purposes, read, checked and compared."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.resources import files
+from pathlib import Path  # noqa: TC003 # Typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from carag.policy import Cell, Mask, PolicyTable
+
+__all__ = ["diff", "lint", "show"]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+_FOUND: Final = 65
+
+
+def show(
+    role: Annotated[str | None, typer.Argument(metavar="ROLE", help="All roles if left out.")] = None,
+    purpose: Annotated[
+        str | None, typer.Argument(metavar="PURPOSE", help="All its purposes if left out.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show what each role may use for which purpose, and the rules behind it.
+
+    [dim]carag policy show buy_side invest[/dim]
+    """
+    table = _shipped()
+    cells = [cell for cell in table.cells if role in (None, cell.role) and purpose in (None, cell.purpose)]
+    if not cells:
+        known = ", ".join(f"{cell.role}/{cell.purpose}" for cell in table.cells)
+        raise InvalidArgument(f"no cell {role}/{purpose or '*'}; want one of {known}")
+    if as_json:
+        _print({"sha256": table.sha256, "cells": [_cell(cell) for cell in cells]})
+        return 0
+    for cell in cells:
+        _say(f"{cell.role}/{cell.purpose}  ({cell.regulation})")
+        for pair in cell.masks:
+            when = f"  when {pair.when}" if pair.when else ""
+            _say(f"  {_hex(pair.mask)}{when}")
+            for verb, names in (("requires", pair.required), ("forbids", pair.forbidden)):
+                if names:
+                    _say(f"    {verb} {', '.join(names)}")
+        terms = {
+            "may know of hidden passages": cell.may_know_existence,
+            "may look persons up by name": cell.personal_data,
+            "needs an allow-list": cell.allow_list == "mandatory",
+        }
+        _say(f"  {'; '.join(name for name, holds in terms.items() if holds) or 'no further rights'}")
+    _say(f"table {table.sha256}")
+    return 0
+
+
+def lint(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A table in TOML; the one in force if left out.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Check a table: bits nobody looks at, roles without a cell, masks that admit nothing or nothing more.
+
+    Exit codes: 0 clean, 65 not a table or something found.
+
+    [dim]carag policy lint carag/policy/roles.toml[/dim]
+    """
+    from carag.policy.lint import lint as findings_of
+
+    table = _shipped() if path is None else _table(path)
+    findings = findings_of(table)
+    if as_json:
+        _print({"sha256": table.sha256, "findings": [finding.to_json() for finding in findings]})
+    else:
+        for finding in findings:
+            _say(f"{finding.code}  {finding.where}: {finding.text}")
+        _say(f"{len(table.cells)} cells, {len(findings)} findings")
+    return _FOUND if findings else 0
+
+
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="A table in TOML.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
+    as_json: AsJson = False,
+) -> int:
+    """Say what a change of the table does, cell by cell: whether it widens what may be used, or tightens it.
+
+    [dim]carag policy diff old.toml carag/policy/roles.toml[/dim]
+    """
+    from carag.policy.compare import Direction, compare
+
+    before, after = _table(old), _table(new)
+    changes = compare(before, after)
+    widens = any(change.direction in (Direction.WIDENS, Direction.BOTH) for change in changes)
+    if as_json:
+        _print(
+            {
+                "old": before.sha256,
+                "new": after.sha256,
+                "widens": widens,
+                "changes": [change.to_json() for change in changes],
+            }
+        )
+        return 0
+    for change in changes:
+        _say(f"{change.role}/{change.purpose}  {change.direction.value}")
+        for note in change.notes:
+            _say(f"  {note}")
+    if not changes:
+        _say("no cell differs")
+    elif widens:
+        _say("something may be used that might not be before")
+    return 0
+
+
+def _shipped() -> PolicyTable:
+    from carag.policy import PolicyTable
+
+    return PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+
+
+def _table(path: Path) -> PolicyTable:
+    from carag.policy import PolicyTable
+
+    try:
+        return PolicyTable.from_toml(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"cannot read {path}: {error}; name a table in TOML") from error
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "role": cell.role,
+        "purpose": cell.purpose,
+        "regulation": cell.regulation,
+        "masks": [
+            {
+                "required": pair.required,
+                "forbidden": pair.forbidden,
+                "when": pair.when,
+                "hex": _hex(pair.mask),
+            }
+            for pair in cell.masks
+        ],
+        "may_know_existence": cell.may_know_existence,
+        "personal_data": cell.personal_data,
+        "allow_list": cell.allow_list,
+    }
+
+
+def _hex(mask: Mask) -> str:
+    return f"({mask.required:#09x}, {mask.forbidden:#09x})"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _print(value: object) -> None:
+    _say(json.dumps(value, ensure_ascii=False, indent=2))

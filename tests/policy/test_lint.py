@@ -1,0 +1,123 @@
+"""The linter finds what a valid table should not have; comparing tables says exactly what a change lets through."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.policy import Mask, PolicyBit, PolicyTable
+from carag.policy.compare import Direction, compare, covers
+from carag.policy.lint import lint, users_of
+
+SHIPPED = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+
+
+def cell(masks: str, role: str = "r", purpose: str = "p", more: str = "") -> str:
+    return (
+        f'[[cell]]\nrole = "{role}"\npurpose = "{purpose}"\nregulation = "x"\nmay_know_existence = false\n'
+        f"{more}\nmasks = [{masks}]\n"
+    )
+
+
+def table(*cells: str, top: str = "") -> PolicyTable:
+    return PolicyTable.from_toml("schema = 1\n" + top + "\n" + "".join(cells))
+
+
+def codes(found: PolicyTable) -> list[tuple[str, str]]:
+    return [(one.code, one.where) for one in lint(found) if one.code != "UNREACHABLE_BIT"]
+
+
+def test_the_shipped_table_is_clean() -> None:
+    """Every bit has somebody who looks at it."""
+    assert lint(SHIPPED) == ()
+    assert all(users_of(bit, SHIPPED) for bit in PolicyBit)
+
+
+def test_a_bit_nobody_looks_at_is_found() -> None:
+    """Those of sessions and intents are looked at whatever the table says."""
+    unreachable = {one.where for one in lint(table(cell("{}"))) if one.code == "UNREACHABLE_BIT"}
+    assert {"OFFERING", "SHELL", "EGC", "CONF_TREAT"} <= unreachable
+    assert not {"J_EU", "MATERIAL", "FPI", "PD_COMP", "FS_AUDITED"} & unreachable
+    used = {
+        one.where for one in lint(table(cell('{ forbidden = ["SHELL"] }'))) if one.code == "UNREACHABLE_BIT"
+    }
+    assert unreachable - used == {"SHELL"}
+
+
+def test_a_role_or_purpose_without_a_cell_is_found() -> None:
+    """Declared, and refused whatever it asks."""
+    top = 'roles = ["r", "s"]\npurposes = ["p", "q"]'
+    assert codes(table(cell("{}"), top=top)) == [("UNUSED_ROLE", "s"), ("UNUSED_PURPOSE", "q")]
+
+
+ALL_PLACES = '"J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"'
+
+
+@pytest.mark.parametrize(
+    ("masks", "found"),
+    [
+        (f"{{ forbidden = [{ALL_PLACES}] }}", "ALWAYS_EMPTY"),
+        ('{ required = ["SUPERSEDED"], forbidden = ["AMENDED"] }', "ALWAYS_EMPTY"),
+        (f"{{ forbidden = [{ALL_PLACES}] }}, {{}}", "EMPTY_MASK"),
+        ("{}, {}", "SUPERFLUOUS_MASK"),
+        ('{ forbidden = ["EGC"] }, { forbidden = ["EGC", "SHELL"] }', "SUPERFLUOUS_MASK"),
+        ('{ required = ["EGC"] }, { forbidden = ["EGC"] }, { required = ["SHELL"] }', "SUPERFLUOUS_MASK"),
+        ('{ required = ["EGC"] }, { forbidden = ["EGC"] }', None),
+        ('{ forbidden = ["EGC"] }, { forbidden = ["SHELL"] }', None),
+        ('{ required = ["SUPERSEDED"] }', None),
+    ],
+)
+def test_masks_that_do_nothing_are_found_once(masks: str, found: str | None) -> None:
+    """Those that no labelled passage can meet, and those whose words the others admit already."""
+    assert codes(table(cell(masks))) == ([(found, "r/p")] if found else [])
+
+
+def test_a_conditional_mask_does_not_make_a_plain_one_superfluous() -> None:
+    """It admits only sometimes."""
+    masks = '{ forbidden = ["OFFERING"] }, { required = ["OFFERING"], when = "not_participating" }'
+    assert codes(table(cell(masks))) == []
+
+
+pairs = st.tuples(st.integers(0, 31), st.integers(0, 31)).map(lambda pair: Mask(pair[0] & ~pair[1], pair[1]))
+
+
+@given(st.lists(pairs, max_size=6), pairs)
+def test_covering_is_what_it_is_over_every_word(masks: list[Mask], part: Mask) -> None:
+    """Against all words of five bits, one by one."""
+    words = [1 << 27 | bits for bits in range(32)]
+    expected = all(any(mask.admits(word) for mask in masks) for word in words if part.admits(word))
+    assert covers(masks, part) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "direction"),
+    [
+        (cell("{}"), cell('{ forbidden = ["EGC"] }'), Direction.TIGHTENS),
+        (cell('{ forbidden = ["EGC"] }'), cell("{}"), Direction.WIDENS),
+        (cell('{ forbidden = ["EGC"] }'), cell('{ forbidden = ["SHELL"] }'), Direction.BOTH),
+        (cell("{}"), cell('{ required = ["EGC"] }, { forbidden = ["EGC"] }'), Direction.SAME),
+        (cell("{}"), cell("{}", more="personal_data = true"), Direction.WIDENS),
+        (cell("{}"), cell("{}", more='allow_list = "mandatory"'), Direction.TIGHTENS),
+        (cell("{}"), cell("{}").replace("= false", "= true"), Direction.WIDENS),
+        (
+            cell('{ forbidden = ["OFFERING"] }'),
+            cell('{ forbidden = ["OFFERING"] }, { required = ["OFFERING"], when = "not_participating" }'),
+            Direction.WIDENS,
+        ),
+        (cell("{}"), cell("{}") + cell("{}", "s"), Direction.WIDENS),
+        (cell("{}") + cell("{}", "s"), cell("{}"), Direction.TIGHTENS),
+    ],
+)
+def test_the_direction_of_a_change_is_exact(old: str, new: str, direction: Direction) -> None:
+    """Not of what is written: of what is let through."""
+    (change,) = compare(table(old), table(new))
+    assert change.direction is direction
+    assert change.notes
+
+
+def test_a_table_equals_itself() -> None:
+    """A comment changes the hash and no cell."""
+    assert compare(SHIPPED, SHIPPED) == ()

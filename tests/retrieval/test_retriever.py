@@ -1,0 +1,175 @@
+"""The retriever finds what a loop over every passage finds: for lists, reopened cells, cooling and ended releases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from carag.corpus import StoredChunk
+from carag.errors import CorruptFile
+from carag.index import Index
+from carag.policy import (
+    NEVER,
+    DealWindow,
+    Intent,
+    PolicyBit,
+    PolicyTable,
+    Session,
+    infer,
+    policy_word,
+)
+from carag.retrieval import Retriever
+
+TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NOW, ROWS, DIM = 1_000, 600, 16
+
+
+def moment(minutes: int) -> datetime:
+    return EPOCH + timedelta(minutes=minutes)
+
+
+class Corpus:
+    """A store and an embedder of random passages."""
+
+    name = "random"
+
+    def __init__(self, seed: int, *, ending: float = 0.0) -> None:
+        rng = np.random.default_rng(seed)
+        self.vectors = rng.standard_normal((ROWS, DIM)).astype(np.float32)
+        self.vectors /= np.linalg.norm(self.vectors, axis=1, keepdims=True)
+        bits = np.where(rng.random((ROWS, 27)) < 0.05, 1, 0) @ (1 << np.arange(27))
+        bits |= np.where(rng.random(ROWS) < 0.4, PolicyBit.MATERIAL.flag, 0)
+        bits |= np.where(rng.random(ROWS) < 0.2, PolicyBit.OFFERING.flag | PolicyBit.EGC.flag, 0)
+        ends = np.where(rng.random(ROWS) < ending, rng.integers(NOW // 2, 2 * NOW, ROWS), NEVER)
+        self.rows = [
+            StoredChunk(
+                document="10-K",
+                start=0,
+                end=1,
+                text="x",
+                word=int(policy_word(int(word))),
+                public_at=int(public_at),
+                entity=int(entity),
+                expires_at=int(max(end, public_at)),
+                key=key,
+                chunk_id=f"a:{key}",
+                accession_number="a",
+            )
+            for key, (word, public_at, entity, end) in enumerate(
+                zip(bits, rng.integers(0, NOW, ROWS), rng.integers(0, 5, ROWS), ends, strict=True)
+            )
+        ]
+
+    def embed_query(self, question: str) -> Any:
+        rng = np.random.default_rng(len(question))
+        return rng.standard_normal(DIM).astype(np.float32)
+
+    def chunks(self, keys: Any, **_: Any) -> list[StoredChunk]:
+        return [self.rows[int(key)] for key in keys]
+
+    def chunk(self, chunk_id: str, **_: Any) -> StoredChunk:
+        return self.rows[int(chunk_id.split(":")[1])]
+
+    def filing(self, number: str, **_: Any) -> Any:
+        return SimpleNamespace(accession_number=number, form="10-K", company="A", filed="")
+
+    def index(self) -> Index:
+        index = Index(DIM)
+        index.add(
+            self.vectors,
+            np.array([row.word for row in self.rows], dtype=np.uint32),
+            np.arange(ROWS),
+            public_at=np.array([row.public_at for row in self.rows], dtype=np.uint32),
+            expires_at=np.array([row.expires_at for row in self.rows], dtype=np.uint32),
+            entities=np.array([row.entity for row in self.rows], dtype=np.uint32),
+        )
+        return index
+
+
+def retriever_over(corpus: Corpus) -> Retriever:
+    return Retriever(corpus, corpus.index(), corpus)  # type: ignore[arg-type]
+
+
+DEALS = (DealWindow(1, moment(0), moment(10)), DealWindow(2, moment(NOW - 5), moment(NOW + 5)))
+SESSIONS = {
+    "plain": Session(role="buy_side", purpose="invest"),
+    "denied": Session(role="buy_side", purpose="invest", restricted={1, 2}),
+    "allowed": Session(role="auditor", purpose="assure", audit_clients={3}),
+    "nobody": Session(role="auditor", purpose="assure", audit_clients={3}, allow_entities={4}),
+    "cooled": Session(role="buy_side", purpose="invest", cooling=timedelta(minutes=NOW // 3)),
+    "cooled and denied": Session(
+        role="buy_side", purpose="invest", cooling=timedelta(minutes=NOW // 3), watched={4}
+    ),
+    "cooled for ever": Session(role="buy_side", purpose="invest", cooling=timedelta(minutes=2 * NOW)),
+    "reopened": Session(role="sell_side", purpose="publish", deals=DEALS),
+    "reopened and cooled": Session(
+        role="sell_side", purpose="publish", deals=DEALS, cooling=timedelta(minutes=NOW // 4), restricted={3}
+    ),
+    "eu": Session(role="buy_side", purpose="invest", eu_transfer_basis=False),
+    "latest": Session(role="public", purpose="public_qa", intents=(Intent.LATEST,)),
+    "one person": Session(role="dpo", purpose="dsar", allow_entities={2}),
+}
+
+
+@pytest.mark.parametrize("ending", [0.0, 0.6], ids=["open ends", "ending"])
+@pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
+def test_what_is_found_is_what_a_loop_finds(session: Session, ending: float) -> None:
+    """The same passages in the same order, for every k, with the count of what is admissible."""
+    corpus = Corpus(7, ending=ending)
+    retriever = retriever_over(corpus)
+    decision = infer(session, TABLE, now=moment(NOW))
+    admissible = [
+        row
+        for row in corpus.rows
+        if not decision.reasons(row.word, row.public_at, entity=row.entity, expires_at=row.expires_at)
+    ]
+    for question in ("a", "an other"):
+        similarity = corpus.vectors @ corpus.embed_query(question)
+        nearest = sorted(admissible, key=lambda row: -similarity[row.key])
+        for k in (1, 8, 60, ROWS):
+            found = retriever.retrieve(question, decision, k)
+            assert [one.chunk_id for one in found.passages] == [row.chunk_id for row in nearest[:k]]
+            if decision.cooling and ending:
+                assert found.admissible >= len(admissible)
+            else:
+                assert found.admissible == len(admissible)
+    kinds = {kind.rule.value for kind in found.withheld.kinds}
+    assert ("COOLING" in kinds) == bool(decision.cooling)
+    assert ("ENTITY_DENIED" in kinds) == any(policy.deny_entities for policy in decision.policies)
+
+
+def test_sessions_differ_so_that_the_loop_proves_something() -> None:
+    """Each but the last-listed empties and narrows otherwise."""
+    corpus = Corpus(7)
+    admissible = {
+        name: sum(
+            not decision.reasons(row.word, row.public_at, entity=row.entity, expires_at=row.expires_at)
+            for row in corpus.rows
+        )
+        for name, session in SESSIONS.items()
+        if (decision := infer(session, TABLE, now=moment(NOW)))
+    }
+    assert admissible["nobody"] == 0
+    assert 0 < admissible["cooled"] < admissible["plain"]
+    assert 0 < admissible["denied"] < admissible["plain"]
+    assert 0 < admissible["one person"] < admissible["allowed"] < admissible["plain"]
+
+
+@pytest.mark.parametrize("changes", [{"entity": 1}, {"expires_at": NOW}, {"public_at": NOW + 1}, {"word": 0}])
+def test_a_store_that_would_not_admit_a_hit_stops_everything(changes: dict[str, int]) -> None:
+    """Two statements of one rule: entity, window and word are all tested again."""
+    corpus = Corpus(7)
+    retriever = retriever_over(corpus)
+    decision = infer(SESSIONS["denied"], TABLE, now=moment(NOW))
+    best = retriever.retrieve("a", decision, 1).passages[0]
+    key = int(best.chunk_id.split(":")[1])
+    corpus.rows[key] = replace(corpus.rows[key], **changes)
+    with pytest.raises(CorruptFile, match="disagree"):
+        retriever.retrieve("a", decision, 1)
