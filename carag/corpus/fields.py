@@ -175,8 +175,9 @@ def _exhibit(document_type: str) -> int:
 
 # --- a filing to its fields -------------------------------------------------------------------------------
 
-FIRST_DAY: Final = date(1970, 1, 1).toordinal()
-LAST_DAY: Final = date(8999, 12, 31).toordinal()
+FIRST_YEAR, LAST_YEAR = 1970, 8999
+FIRST_DAY: Final = date(FIRST_YEAR, 1, 1).toordinal()
+LAST_DAY: Final = date(LAST_YEAR, 12, 31).toordinal()
 """Of a date outside, nothing can be computed; it tells no time."""
 _NASDAQ: Final = "nasdaq"
 
@@ -195,7 +196,10 @@ def fields_of(filing: Filing) -> Fields:
         _ordinal(filing.period),
     )
     marks, year = _marks(filing), filing.accession_year or 0
-    if not year and not any(FIRST_DAY <= day <= LAST_DAY for day in dates):
+    filed, accepted_on, _, period = dates
+    if not (FIRST_YEAR <= year <= LAST_YEAR) and not any(
+        FIRST_DAY <= day <= LAST_DAY for day in (filed, accepted_on, period)
+    ):
         marks |= Mark.COVER_DATED if public_time(filing).source is PublicAtSource.COVER_PAGE else 0
     return Fields(
         traits,
