@@ -1,22 +1,26 @@
 """How many filings a second one core labels: from columns of parsed fields, and from filings as the readers give them.
 
-::
+In CPU seconds, which are one core's whatever else the machine does::
 
     pytest bench/micro/test_labelling.py --benchmark-only -s -o testpaths=bench
 """
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pytest
 
 from carag.corpus import Filing, label, read_filings
 from carag.corpus.fields import Exhibit, Fields, Mark, columns_of, form_traits, item_mask, places
 from carag.corpus.rules import words
+
+pytestmark = pytest.mark.benchmark(timer=time.process_time)
 
 MILLION: Final = 1_000_000
 SOME: Final = 10_000

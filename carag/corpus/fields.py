@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from carag.corpus.filing import Filing
 from carag.corpus.forms import FormFamily, form_families, periodic_family
 from carag.corpus.geography import edgar_jurisdiction, iso_jurisdiction
 from carag.corpus.items import ITEM_NUMBERS
@@ -22,8 +23,6 @@ from carag.policy import PolicyBit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from carag.corpus.filing import Filing
 
 __all__ = [
     "AMENDMENT",
@@ -137,6 +136,12 @@ def form_traits(form: str, *, amends: bool = False) -> int:
 
 
 @lru_cache(maxsize=4096)
+def _traits(form: str) -> int:
+    stated = Filing(accession_number="", form=form)
+    return form_traits(stated.base_form, amends=stated.is_amendment)
+
+
+@lru_cache(maxsize=4096)
 def item_mask(*numbers: str) -> int:
     """Return the bits of 8-K items in :attr:`Fields.items`; of none, or of what is no item, ``UNREADABLE``.
 
@@ -172,20 +177,20 @@ def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries:
 @lru_cache(maxsize=4096)
 def _exhibit(document_type: str) -> int:
     stem = document_type.upper().replace("(", ".").split(".")[0]
-    return {"EX-13": Exhibit.EX_13, "EX-27": Exhibit.EX_27, "EX-32": Exhibit.EX_32}.get(stem, 0)
+    return int({"EX-13": Exhibit.EX_13, "EX-27": Exhibit.EX_27, "EX-32": Exhibit.EX_32}.get(stem, 0))
 
 
 # --- a filing to its fields -------------------------------------------------------------------------------
 
-FIRST_DAY: Final = date(1970, 1, 1).toordinal()
-LAST_DAY: Final = date(8999, 12, 31).toordinal()
+FIRST_YEAR, LAST_YEAR = 1970, 8999
+FIRST_DAY: Final = date(FIRST_YEAR, 1, 1).toordinal()
+LAST_DAY: Final = date(LAST_YEAR, 12, 31).toordinal()
 """Of a date outside, nothing can be computed; it tells no time."""
-_NASDAQ: Final = "nasdaq"
 
 
 def fields_of(filing: Filing) -> Fields:
     """Reduce a filing to its fields."""
-    traits = form_traits(filing.base_form, amends=filing.is_amendment)
+    traits = _traits(filing.form or "")
     exhibits = 0
     for document in filing.documents:
         exhibits |= _exhibit(document.type)
@@ -197,8 +202,11 @@ def fields_of(filing: Filing) -> Fields:
         _ordinal(filing.period),
     )
     marks, year = _marks(filing), filing.accession_year or 0
-    if not year and not any(FIRST_DAY <= day <= LAST_DAY for day in dates):
-        marks |= Mark.COVER_DATED if public_time(filing).source is PublicAtSource.COVER_PAGE else 0
+    filed, accepted_on, _, period = dates
+    if not (FIRST_YEAR <= year <= LAST_YEAR) and not any(
+        FIRST_DAY <= day <= LAST_DAY for day in (filed, accepted_on, period)
+    ):
+        marks |= _COVER_DATED if public_time(filing).source is PublicAtSource.COVER_PAGE else 0
     return Fields(
         traits,
         item_mask(*filing.items),
@@ -225,26 +233,45 @@ def columns_of(filings: Iterable[Filing]) -> Fields:
     return Fields(*np.ascontiguousarray(rows.T))
 
 
+# Plain integers: uniting flags takes longer than all the rest.
+_PRIVATE, _OWNER, _INDIVIDUAL, _MAY_BE_NASDAQ, _GROWING, _SHELL, _HAS_TEXT, _COVER_DATED, _DISAGREES = (
+    int(mark)
+    for mark in (
+        Mark.PRIVATE_TO_PUBLIC,
+        Mark.REPORTING_OWNER,
+        Mark.INDIVIDUAL,
+        Mark.MAY_BE_NASDAQ,
+        Mark.EMERGING_GROWTH,
+        Mark.SHELL,
+        Mark.HAS_TEXT,
+        Mark.COVER_DATED,
+        Mark.DISAGREES,
+    )
+)
+_JOBS_ACT: Final = date(2012, 4, 5)
+"""There was no emerging growth company before (Pub. L. 112-106); a filer category is of today, not of the filing."""
+
+
 def _marks(filing: Filing) -> int:
-    marks = 0  # a plain int: flags are slow to unite
-    if filing.private_to_public:
-        marks |= Mark.PRIVATE_TO_PUBLIC
+    marks = _PRIVATE if filing.private_to_public else 0
     if "REPORTING-OWNER" in filing.party_roles:
-        marks |= Mark.REPORTING_OWNER
+        marks |= _OWNER
     if "IN" in filing.reporting_person_types:
-        marks |= Mark.INDIVIDUAL
-    if not filing.exchanges or any(_NASDAQ in name.lower() for name in filing.exchanges):
-        marks |= Mark.MAY_BE_NASDAQ
+        marks |= _INDIVIDUAL
+    if not filing.exchanges or "nasdaq" in " ".join(filing.exchanges).lower():
+        marks |= _MAY_BE_NASDAQ
     growing = filing.emerging_growth
-    if growing or (growing is None and "emerging growth" in filing.filer_category.lower()):
-        marks |= Mark.EMERGING_GROWTH
+    may_grow = filing.filed is None or filing.filed >= _JOBS_ACT
+    if growing or (growing is None and may_grow and "emerging growth" in filing.filer_category.lower()):
+        marks |= _GROWING
     if "6770" in filing.sics or filing.shell_company is True:
-        marks |= Mark.SHELL
-    if any(document.text and not document.text.isspace() for document in filing.documents):
-        marks |= Mark.HAS_TEXT
+        marks |= _SHELL
     if filing.disagreements:
-        marks |= Mark.DISAGREES
-    return int(marks)
+        marks |= _DISAGREES
+    for document in filing.documents:
+        if document.text and not document.text.isspace():
+            return marks | _HAS_TEXT
+    return marks
 
 
 def _ordinal(day: date | None) -> int:

@@ -29,6 +29,8 @@ _BY_ITEM: Final = (
 )
 """Bits that an 8-K earns by its items."""
 _ITEM_BITS: Final = sum(flag for flag, _ in _BY_ITEM)
+_NO_ITEM: Final = frozenset({"9.01"})
+"""Cover, exhibit list and signatures tell of nothing."""
 _STATEMENTS: Final = PolicyBit.FS_AUDITED.flag | PolicyBit.FS_UNAUDITED.flag
 
 _CURRENT: Final = family_mask(FormFamily.CURRENT)
@@ -114,8 +116,9 @@ def _outside_items(filing: Filing, document: FilingDocument, text: str, start: i
     if items is None:
         return 0
     dropped = sum(flag for flag, own in _BY_ITEM if own.isdisjoint(items))
-    # A release under 7.01 or 8.01 may announce what 5.02 reports.
-    return dropped & ~PolicyBit.PD_COMP.flag if tells_of_an_officer(text) else dropped
+    if items <= _NO_ITEM or not tells_of_an_officer(text):
+        return dropped
+    return dropped & ~PolicyBit.PD_COMP.flag  # a release under 7.01 or 8.01 may announce what 5.02 reports
 
 
 def _is_exhibit(filing: Filing, document: FilingDocument) -> bool:

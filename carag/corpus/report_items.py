@@ -63,6 +63,7 @@ _EXHIBIT_BEGINS: Final = re.compile(
 _COVER: Final = re.compile(
     r"exact\s+name\s+of\s+registrant|commission\s+file|form\s+8-k|current\s+report", re.IGNORECASE
 )
+_NOTE: Final = re.compile(r"explanatory\s+note", re.IGNORECASE)
 _INCORPORATED: Final = re.compile(r"incorporat(?:[^.]|\.\d){0,200}", re.IGNORECASE)
 _SENTENCE_END: Final = re.compile(r"\.\s")
 _MENTIONED: Final = re.compile(
@@ -115,7 +116,7 @@ def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[
         for (_, after, _), until in zip(found, [*(at for at, _, _ in found[1:]), end], strict=True)
     ]
     owners = _owners([items for _, _, items in found], bodies)
-    spans = [Span(0, _NONE if _COVER.search(text, 0, found[0][0]) else None)] if found[0][0] > 0 else []
+    spans = _before_items(text, found[0][0])
     for (start, after, _), items, body in zip(found, owners, bodies, strict=True):
         spans.append(Span(start, items))
         if items == {_EXHIBITS} and len(body) > _LONGEST_EXHIBIT_LIST:
@@ -127,6 +128,16 @@ def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[
         if after < len(text):
             spans.append(Span(after, None))
     return tuple(spans)
+
+
+def _before_items(text: str, end: int) -> list[Span]:
+    """Divide what stands before the first item: the cover has none, a note after it may tell any of them."""
+    if end == 0:
+        return []
+    if not _COVER.search(text, 0, end):
+        return [Span(0, None)]
+    note = _NOTE.search(text, 0, end)
+    return [Span(0, _NONE), Span(note.start(), None)] if note else [Span(0, _NONE)]
 
 
 def items_between(spans: tuple[Span, ...], start: int, end: int) -> frozenset[str] | None:

@@ -18,9 +18,11 @@ import numpy as np
 from carag.corpus.fields import (
     AMENDMENT,
     FIRST_DAY,
+    FIRST_YEAR,
     FORM_10K,
     FORM_20F,
     LAST_DAY,
+    LAST_YEAR,
     UNREADABLE,
     Column,
     Exhibit,
@@ -400,7 +402,7 @@ def _usable(day: Column) -> Column:
 def _timeless(of: Fields) -> Column:
     """Test whether no field tells when the filing became public (:mod:`carag.corpus.publication`)."""
     private = _priv2pub(of)
-    year = (of.year >= date.fromordinal(FIRST_DAY).year) & (of.year <= date.fromordinal(LAST_DAY).year)
+    year = (of.year >= FIRST_YEAR) & (of.year <= LAST_YEAR)
     dated = _usable(of.accepted) | _usable(of.filed) | year | _usable(of.period) | _cover_dated(of)
     return (private & (_usable(of.released) ^ True)) | ((private ^ True) & (dated ^ True))
 

@@ -225,6 +225,14 @@ def test_what_tells_of_an_officer_stays_personal_under_any_item(told: str, perso
     assert ("PD_COMP" in kept(filing, other)) is personal
 
 
+def test_a_list_of_exhibits_tells_of_nobody() -> None:
+    """Nor do the signatures, though officers sign."""
+    listed = LIST + "10.1 Severance agreement with Ms. Doe\n\n"
+    signed = SIGNED + "Ms. Doe, who was appointed President\n"
+    filing = report(COVER, OFFICER, listed, signed, items=("5.02", "9.01"))
+    assert kept(filing, listed) == kept(filing, signed) == set()
+
+
 def test_items_of_the_old_numbering() -> None:
     """Before August 2004: item 9 is Regulation FD, item 5 other events, item 12 results."""
     old = (
@@ -352,14 +360,14 @@ def test_t5_both_names_of_a_schedule_earn_the_same() -> None:
     ],
 )
 def test_no_text_takes_long(unit: str) -> None:
-    """Adversarial repetition is read in linear time: 400 kB within seconds."""
-    text = COVER + RESULTS + unit * (400_000 // len(unit))
-    began = time.perf_counter()
+    """Adversarial repetition is read in linear time: 100 kB within seconds."""
+    text = COVER + RESULTS + unit * (100_000 // len(unit))
+    began = time.process_time()
     item_spans(text, ("2.02", "5.02"), None)
     exhibit_items(text, ("2.02",), None, "EX-99.1")
-    is_impersonal(text, 300_000, 300_100, by_item=False)
-    is_impersonal(text, 300_000, 300_100, by_item=True)
-    assert time.perf_counter() - began < 10
+    is_impersonal(text, 80_000, 80_100, by_item=False)
+    is_impersonal(text, 80_000, 80_100, by_item=True)
+    assert time.process_time() - began < 10
 
 
 # --- laws -------------------------------------------------------------------------------------------------
