@@ -88,7 +88,9 @@ def a_session(rng: random.Random) -> dict[str, Any]:
 def a_row(rng: random.Random) -> tuple[int, set[str], int, int, int]:
     """Draw a word, the names of its bits, whom it is about, and its window."""
     density = rng.choice([0.02, 0.1, 0.1, 0.3])
-    names = some(rng, density, list(PolicyBit.__members__)) | some(rng, 0.1, ["OFFERING", "EGC"])
+    names = some(rng, density, list(PolicyBit.__members__)) | (
+        {"OFFERING", "EGC"} if rng.random() < 0.15 else set()
+    )
     control = rng.choice([VERSION_WORD] * 12 + [0, VERSION_WORD | QUARANTINE, VERSION_WORD | TOMBSTONE])
     word = sum(1 << PolicyBit[name].value for name in names) | control
     ends = NEVER if rng.random() < 0.8 else rng.randint(0, NOW)
