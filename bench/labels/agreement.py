@@ -1,7 +1,8 @@
 """How often two derivations of the filing facts agree: ``python -m bench.labels.agreement``.
 
-Reads the directory named by ``CARAG_SHARED_DATA``; prints counts for every pair of sources and writes each
-contradiction and each difference without consequence to ``disagreements.csv``: facts, no filing text.
+Reads the directory named by ``CARAG_SHARED_DATA``; prints counts for every pair of sources, writes them to
+``AGREEMENT.md``, and each contradiction and each difference without consequence to ``disagreements.csv``: facts,
+no filing text.
 """
 
 from __future__ import annotations
@@ -139,7 +140,8 @@ def report(findings: Findings) -> str:
         f"Accessions whose header has a second opinion: {len(findings.second_opinions)}",
         *(f"Misfiled: {kept} holds the header of {stated}" for kept, stated in findings.misfiled),
     ]
-    for pair, accessions in findings.accessions.items():
+    for pair in dict.fromkeys((*SECOND_OPINIONS, *findings.accessions)):
+        accessions = findings.accessions.get(pair, set())
         lines += ["", f"{pair}: {len(accessions)} accessions"]
         lines.append(f"  {'':18}" + "".join(f"{verdict.name.lower():>13}" for verdict in _SHOWN))
         fields = dict.fromkeys(name for of, name, _ in findings.counts if of == pair)
@@ -150,18 +152,35 @@ def report(findings: Findings) -> str:
     return "\n".join(lines)
 
 
+_PAGE: Final = """# Two derivations of the filing facts
+
+Written by `python -m bench.labels.agreement`; every row that differs is in `disagreements.csv`.
+
+The first three pairs are second opinions: each side was read from another source by a reader of its own. *Company
+today* is EDGAR's current state of the filer: what it would get wrong as of the filing is why it is no evidence.
+*Read by another* compares two readers of the same header. *Differ* closes nothing: no bit rests on the difference,
+or one side is as of the crawl. *Disagree* quarantines.
+
+```
+{report}
+```
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the counts and write the rows."""
     parser = argparse.ArgumentParser(prog="python -m bench.labels.agreement", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("disagreements.csv"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="the directory to write to")
     out: Path = parser.parse_args(arguments).out
     shared = os.environ.get("CARAG_SHARED_DATA", "")
     edgar = Path(shared, "edgar")
     if not shared or not edgar.is_dir():
         raise InvalidArgument(f"CARAG_SHARED_DATA is {shared!r}; want a directory that holds edgar/")
     findings = find(edgar)
-    print(report(findings))
-    with out.open("w", encoding="utf-8", newline="") as file:
+    text = report(findings)
+    print(text)
+    (out / "AGREEMENT.md").write_text(_PAGE.format(report=text), encoding="utf-8")
+    with (out / "disagreements.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(sorted(findings.rows))

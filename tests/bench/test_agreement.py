@@ -51,8 +51,8 @@ def test_a_contradiction_becomes_a_row_of_facts(
     lines = "\n".join("\t".join(line) for line in (INDEX, values))
     (edgar / "edgar_index.tsv.gz").write_bytes(gzip.compress(f"{lines}\n".encode()))
     monkeypatch.setenv("CARAG_SHARED_DATA", str(tmp_path))
-    out = tmp_path / "out.csv"
-    assert main(["--out", str(out)]) == 0
+    assert main(["--out", str(tmp_path)]) == 0
+    out = tmp_path / "disagreements.csv"
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == COLUMNS
@@ -63,8 +63,9 @@ def test_a_contradiction_becomes_a_row_of_facts(
         ("header / company today", "business", "L2", "CA", "DIFFER"),
         ("header / submissions row", "filed", "2024-05-02", "2024-05-03", "DISAGREE"),
     ]
-    assert "SECRET" not in out.read_text()
     printed = capsys.readouterr().out
+    assert printed in (tmp_path / "AGREEMENT.md").read_text()
+    assert "SECRET" not in out.read_text() + printed
     assert "Accessions whose header has a second opinion: 1" in printed
     assert f"Misfiled: other holds the header of {NUMBER}" in printed
 
