@@ -409,6 +409,11 @@ def test_jurisdictions(facts: dict[str, Any], expected: set[str]) -> None:
             {"form": "10-Q", "filer_category": "Emerging growth company", "emerging_growth": False},
             {"FS_UNAUDITED"},
         ),
+        # T7: a category is of today; before the JOBS Act there was no such company
+        (
+            {"form": "10-Q", "filer_category": "Emerging growth company", "filed": date(2012, 4, 4)},
+            {"FS_UNAUDITED"},
+        ),
         ({"form": "10-Q", "sics": ("6770",)}, {"FS_UNAUDITED", "SHELL"}),
         ({"form": "10-Q", "shell_company": True}, {"FS_UNAUDITED", "SHELL"}),
     ],

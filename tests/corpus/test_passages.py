@@ -67,6 +67,14 @@ def kept(filing: Filing, text: str) -> set[str]:
     return set(bit_names(chunk_word(said, filing, document, text, start) & ITEM_BITS))
 
 
+def test_a_note_before_the_first_item_may_tell_any_of_them() -> None:
+    """An 8-K/A explains itself before it begins: that note keeps every bit, the cover above it none."""
+    note = "Explanatory Note\nWe dismissed our auditor, as reported before.\n\n"
+    filing = report(COVER, note, DEAL, OTHER, SIGNED, items=("1.01", "8.01"), form="8-K/A")
+    assert kept(filing, note) == {"MATERIAL"}
+    assert kept(filing, COVER) == set()
+
+
 def test_t8_a_mixed_report_is_labelled_by_item() -> None:
     """Results and slides are furnished, the officer is personal, the loan is material; neighbours do not matter."""
     parts = (COVER, DEAL, RESULTS, OFFICER, FAIR, OTHER, LIST, SIGNED)
