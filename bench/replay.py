@@ -266,10 +266,10 @@ def main() -> int:
     if not (shared := os.environ.get("CARAG_SHARED_DATA")):
         print("set CARAG_SHARED_DATA to the directory with edgar/", file=sys.stderr)
         return 64
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
     lines, questions = read_edgar(Path(shared, "edgar"), filings=arguments.filings, seed=arguments.seed)
     _say(f"{len(lines)} filings read")
     report = replay(lines, questions, queries=arguments.queries, seed=arguments.seed)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
     print(report)
     print(f"{'commit':16} {commit.stdout.strip()}")
     return 1 if report.differences else 0
