@@ -149,6 +149,11 @@ def test_a_list_is_recorded_by_kind_and_length_alone(build):
     fields = canonical.decode(record.to_bytes())
     assert fields["policy"]["entities"] == {"count": 2, "kind": "deny"}
     assert (fields["policy"]["cooling"], fields["intents"]) == (60, ["LATEST"])
+    keys = ["cooling", "entities", "masks", "reopened", "reopened_entities", "table"]
+    assert sorted(fields["policy"]) == keys
+    assert policy.admits(1 << 27 | 0x100)
+    assert not PolicyApplied(b"T" * 32, ((0, 0x100),)).admits(1 << 27 | 0x100)
+    assert PolicyApplied(b"T" * 32, ((0, 0x100),), reopened=((0x100, 0),)).admits(1 << 27 | 0x100)
     assert not list(record.contradictions())
     assert Record.parse(record.to_bytes()) == record
 

@@ -261,6 +261,35 @@ def test_a_request_only_narrows(
         assert not alone.reasons(word, public_at, entity=entity)
 
 
+def test_narrowing_meets_an_allow_list_joins_the_others_and_keeps_the_longer_wait() -> None:
+    """Term by term."""
+    granted = Session(
+        role="buy_side",
+        purpose="invest",
+        allow_entities={1, 2},
+        restricted={3},
+        watched={4},
+        residency={"J_EU"},
+        cooling=timedelta(hours=2),
+        as_of=date(2025, 1, 1),
+        intents=("LATEST",),
+    )
+    asked = granted.narrow(
+        allow_entities=[2, 9],
+        restricted=[5],
+        watched=[6],
+        residency=["J_UK"],
+        cooling=timedelta(hours=1),
+        as_of=date(2025, 6, 1),
+        intents=["AUDITED"],
+    )
+    assert (asked.allow_entities, asked.restricted, asked.watched) == ({2}, {3, 5}, {4, 6})
+    assert (asked.residency, asked.cooling) == ({PolicyBit.J_EU, PolicyBit.J_UK}, timedelta(hours=2))
+    assert (asked.as_of, asked.intents) == (date(2025, 1, 1), ("AUDITED", "LATEST"))
+    assert granted.narrow() == granted
+    assert granted.narrow(as_of=date(2024, 1, 1), cooling=timedelta(hours=3)).cooling == timedelta(hours=3)
+
+
 @pytest.mark.parametrize(
     "name", ["role", "purpose", "subject", "known_at", "deals", "wall_crossings", "legal_basis"]
 )

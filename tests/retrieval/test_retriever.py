@@ -17,7 +17,10 @@ from carag.index import Index
 from carag.policy import (
     NEVER,
     DealWindow,
+    Decision,
     Intent,
+    Mask,
+    Policy,
     PolicyBit,
     PolicyTable,
     Session,
@@ -143,6 +146,24 @@ def test_what_is_found_is_what_a_loop_finds(session: Session, ending: float) -> 
     kinds = {kind.rule.value for kind in found.withheld.kinds}
     assert ("COOLING" in kinds) == bool(decision.cooling)
     assert ("ENTITY_DENIED" in kinds) == any(policy.deny_entities for policy in decision.policies)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 8, 60, ROWS])
+def test_what_has_ended_makes_room_for_what_has_not(k: int) -> None:
+    """Where all that is admissible is material, nothing else fills the places of what ended while it cooled."""
+    corpus = Corpus(7, ending=0.95)
+    policy = Policy(Mask(required=PolicyBit.MATERIAL.flag))
+    decision = Decision("r", "p", policy, NOW, None, False, "", cooling=NOW // 2)
+    admissible = [
+        row
+        for row in corpus.rows
+        if not decision.reasons(row.word, row.public_at, entity=row.entity, expires_at=row.expires_at)
+    ]
+    assert len(admissible) > 8
+    similarity = corpus.vectors @ corpus.embed_query("a")
+    nearest = sorted(admissible, key=lambda row: -similarity[row.key])
+    found = retriever_over(corpus).retrieve("a", decision, k)
+    assert [one.chunk_id for one in found.passages] == [row.chunk_id for row in nearest[:k]]
 
 
 def test_sessions_differ_so_that_the_loop_proves_something() -> None:
