@@ -14,6 +14,7 @@ import zlib
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
+from carag.corpus.beside import HeadersBeside
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
 from carag.corpus.readers import ReadKind, read_filings
 from carag.corpus.sgml import parse_header
@@ -69,7 +70,12 @@ def label_inputs(path: Path) -> Iterator[LabelInput]:
     if not path.exists():
         raise InvalidArgument(f"{path} does not exist; want a file or directory of filings, headers or rows")
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    beside = HeadersBeside()
+    folder: Path | None = None
     for file in files:
+        if file.parent != folder:
+            folder = file.parent
+            beside = HeadersBeside.load(folder)
         kind = Path(file.name.lower().removesuffix(".gz")).suffix
         read = {
             **dict.fromkeys(_ROWS, _rows),
@@ -78,12 +84,12 @@ def label_inputs(path: Path) -> Iterator[LabelInput]:
         }
         where = file.relative_to(path).as_posix() if path.is_dir() else file.name
         try:
-            yield from read.get(kind, _submission)(file, where)
+            yield from read.get(kind, _submission)(file, where, beside)
         except _ERRORS as error:
             yield LabelInput(where, problem=f"unreadable from here on: {error}")
 
 
-def _submission(file: Path, where: str) -> Iterator[LabelInput]:
+def _submission(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:  # noqa: ARG001 - one signature
     for outcome in read_filings(file):
         if outcome.filing is not None:
             yield LabelInput(where, outcome.filing, facts_only=not outcome.filing.documents)
@@ -93,29 +99,31 @@ def _submission(file: Path, where: str) -> Iterator[LabelInput]:
             yield LabelInput(where, problem=outcome.reason)
 
 
-def _rows(file: Path, where: str) -> Iterator[LabelInput]:
+def _rows(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
     with _opened(file) as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
-                yield _row_of_line(line, f"{where}:{number}")
+                yield _row_of_line(line, f"{where}:{number}", beside)
 
 
-def _row_of_line(line: bytes, where: str) -> LabelInput:
+def _row_of_line(line: bytes, where: str, beside: HeadersBeside) -> LabelInput:
     try:
         row = load_row(line.decode("utf-8"))
     except (CorruptFile, UnicodeDecodeError) as error:
         return LabelInput(where, problem=str(error))
-    return _input(row, where)
+    return _input(row, where, beside)
 
 
-def _table(file: Path, where: str) -> Iterator[LabelInput]:
+def _table(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
     with _opened(file) as raw:
         lines = (line.decode("utf-8") for line in raw)
         for number, row in enumerate(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
-            yield _input({name: value or None for name, value in row.items() if name}, f"{where}:{number}")
+            yield _input(
+                {name: value or None for name, value in row.items() if name}, f"{where}:{number}", beside
+            )
 
 
-def _json(file: Path, where: str) -> Iterator[LabelInput]:
+def _json(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
     """Read one row, a list of rows, or a filer's submissions with its columns of filings."""
     with _opened(file) as raw:
         content = raw.read()
@@ -130,7 +138,7 @@ def _json(file: Path, where: str) -> Iterator[LabelInput]:
                 f"{where}:{number}", problem=f"a JSON {type(row).__name__}; want an object a filing"
             )
         else:
-            yield _input(row, f"{where}:{number}")
+            yield _input(row, f"{where}:{number}", beside)
 
 
 def _columns(filer: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -154,7 +162,7 @@ def _columns(filer: Mapping[str, Any]) -> list[dict[str, Any]]:
         ) from error
 
 
-def _input(row: Mapping[str, Any], where: str) -> LabelInput:
+def _input(row: Mapping[str, Any], where: str, beside: HeadersBeside) -> LabelInput:
     stated = str(row.get("accession") or row.get("accessionNumber") or row.get("id") or "")
     try:
         if "header" in row and "text" not in row:
@@ -162,7 +170,7 @@ def _input(row: Mapping[str, Any], where: str) -> LabelInput:
         if "text" in row or "question" in row:
             if why := why_no_filing(row):
                 return LabelInput(where, skipped=why)
-            return LabelInput(where, filing_of_row(row))
+            return LabelInput(where, beside.compare_and_unite(filing_of_row(row), row))
         facts = {_SPELLINGS.get(name, name): value for name, value in row.items()}
         if not {"form", "accession"} & facts.keys():
             return LabelInput(where, skipped="neither form nor accession: no filing's row")

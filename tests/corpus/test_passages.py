@@ -375,7 +375,7 @@ def test_no_text_takes_long(unit: str) -> None:
     exhibit_items(text, ("2.02",), None, "EX-99.1")
     is_impersonal(text, 80_000, 80_100, by_item=False)
     is_impersonal(text, 80_000, 80_100, by_item=True)
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 60  # a regular expression that backtracks takes hours
 
 
 # --- laws -------------------------------------------------------------------------------------------------
