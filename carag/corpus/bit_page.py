@@ -153,5 +153,5 @@ def _aside() -> Iterator[str]:
     yield ""
     yield "- `NO_FORM`: no CONFORMED SUBMISSION TYPE is stated"
     for rule in QUARANTINES:
-        yield f"- `{rule.code}`: {rule.text.format(form='the form')}"
+        yield f"- `{rule.code}`: {rule.text.format(form='the form', disagreements='two sources of its facts contradict each other')}"
     yield ""
