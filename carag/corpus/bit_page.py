@@ -152,6 +152,7 @@ def _aside() -> Iterator[str]:
     yield "code:"
     yield ""
     yield "- `NO_FORM`: no CONFORMED SUBMISSION TYPE is stated"
+    disagreements = "two sources of the filing's facts contradict each other"
     for rule in QUARANTINES:
-        yield f"- `{rule.code}`: {rule.text.format(form='the form', disagreements='two sources of its facts contradict each other')}"
+        yield f"- `{rule.code}`: {rule.text.format(form='the form', disagreements=disagreements)}"
     yield ""
