@@ -95,6 +95,7 @@ def _add_options(one: argparse.ArgumentParser) -> None:
         "--policy-inside", action="store_true", help="make the policy anew inside every timed call"
     )
     one.add_argument("--core", type=int, default=-1, help="processor to stay on; by default the last")
+    one.add_argument("--threads", type=_counts, default=(), help="of builds; by default one, and all")
     one.add_argument("--cache", type=Path, default=default_cache(), help="data, graphs, truth")
     one.add_argument("--out", type=Path, required=True, help="JSON lines; records are appended")
     one.add_argument("--fast", action="store_true", help="a smoke run of less than a minute")
@@ -114,6 +115,7 @@ def _measure(measure: Callable[..., None], options: argparse.Namespace) -> None:
         variants=options.variants,
         dtypes=options.dtypes,
         core=options.core,
+        threads=options.threads,
     )
     measure(scope, FAST if options.fast else settings, writer(options.out))
 
@@ -139,6 +141,10 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _shares(text: str) -> tuple[float, ...]:
     return tuple(float(share) for share in text.split(","))
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(int(count) for count in text.split(","))
 
 
 def _threads() -> str:

@@ -34,32 +34,34 @@ _QUERIES: Final = 500
 
 
 def measure_builds(
-    about: Field, near: NDArray[np.int64], *, rounds: int, dtypes: tuple[str, ...]
+    about: Field, near: NDArray[np.int64], *, rounds: int, dtypes: tuple[str, ...], threads: tuple[int, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Build with one thread and with all, `rounds` times each, engines taking turns.
+    """Build `rounds` times with each number of threads, engines taking turns.
 
     Parameters
     ----------
     near : (nq, at least 10) int64
         Each query's nearest rows.
+    threads : tuple of int
+        Empty: one, and all.
     """
     engines: dict[str, Callable[[Field, int], tuple[float, float, Any]]] = {
         **{f"carag[{dtype}]": _carag(dtype) for dtype in dtypes},
         "hnswlib": _hnswlib,
     }
-    for threads in sorted({1, os.cpu_count() or 1}):
+    for hands in threads or sorted({1, os.cpu_count() or 1}):
         seen: dict[str, list[float]] = {name: [] for name in engines}
         last: dict[str, tuple[float, float]] = {}
         for _ in range(rounds):
             for name, build in engines.items():
-                seconds, size, ask = build(about, threads)
+                seconds, size, ask = build(about, hands)
                 seen[name].append(seconds)
                 last[name] = size, _recall(about, near, ask)
         for name, times in seen.items():
             yield {
                 "set": about.name,
                 "engine": name,
-                "threads": threads,
+                "threads": hands,
                 "M": graph_degree(len(about.rows.words)),
                 "ef_construction": EF_CONSTRUCTION,
                 "seconds": round(float(np.median(times)), 2),

@@ -73,6 +73,8 @@ class Scope:
     dtypes: tuple[str, ...] = ("float32",)
     core: int = -1
     """Processor to stay on; -1 is the last one allowed."""
+    threads: tuple[int, ...] = ()
+    """Of builds. Empty: one, and all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +120,11 @@ def run_builds(scope: Scope, settings: Settings, write: Writer) -> None:
     for name in scope.sets:
         prepared = prepare(load(name, scope.cache), scope)
         for record in measure_builds(
-            prepared.about, prepared.near, rounds=settings.rounds, dtypes=scope.dtypes
+            prepared.about,
+            prepared.near,
+            rounds=settings.rounds,
+            dtypes=scope.dtypes,
+            threads=scope.threads,
         ):
             print(record, flush=True)
             write({"kind": "build", **record})
