@@ -210,6 +210,14 @@ def test_a_filing_that_changes_its_filer_lets_go_of_the_old_ones(store: CorpusSt
     assert not store.chunk("a:00000").word & PolicyBit.DELISTED.flag
 
 
+def test_what_one_filer_did_stays_when_the_other_brings_news(store: CorpusStore) -> None:
+    """A report of two filers: news of the one does not forget what was learnt of the other alone."""
+    put(store, facts("a", "10-K", 0, ciks=(1, 2)), passages=1)
+    put(store, facts("b", "25", 9, ciks=(2,)), passages=1)
+    put(store, facts("c", "10-K/A", 20, ciks=(1,)), passages=1)
+    assert (("AMENDED", "c"), ("DELISTED", "b")) == store.chunk("a:00000").causes
+
+
 def test_no_two_changes_are_known_at_one_instant(tmp_path: Path) -> None:
     """A clock that stands still or goes back does not turn history round."""
     with CorpusStore.open(tmp_path / "corpus.db", clock=ticking(100, 100, 7, 200)) as store:
