@@ -108,7 +108,11 @@ class Recorder:
             source=SessionSource(session.source.value),
             as_of=as_of_minutes(session.as_of or request.started) if decision is None else decision.as_of,
             policy=_applied(self._table_hash, decision),
-            index=None if evidence is None else IndexState(snapshot, evidence.admissible, evidence.plan),
+            index=(
+                None
+                if evidence is None
+                else IndexState(snapshot, evidence.admissible, evidence.plan, evidence.known_at)
+            ),
             withheld=() if evidence is None else tuple(kind.code for kind in evidence.withheld.kinds),
             intents=() if decision is None else tuple(intent.value for intent in decision.intents),
             outcome=outcome,

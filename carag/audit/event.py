@@ -208,21 +208,29 @@ class IndexState:
         Rows the policy admits.
     plan : str
         The plan that ran.
+    known_at : int or None
+        Up to which instant the index knew, in microseconds since 1970 UTC: asked again ``known_at`` it, the same
+        session gets the same passages. ``None`` in records that did not say.
     """
 
     snapshot: bytes
     admissible: int
     plan: str
+    known_at: int | None = None
 
     def __post_init__(self) -> None:
         _fields.digest("index snapshot", self.snapshot)
         _fields.integer("admissible rows", self.admissible, 0)
         _fields.code("plan", self.plan)
+        if self.known_at is not None:
+            _fields.integer("known_at", self.known_at, 0)
 
     def to_json(self) -> Json:
         """Return the form that is encoded."""
+        known = {} if self.known_at is None else {"known": int(self.known_at)}
         return {
             "admissible": int(self.admissible),
+            **known,
             "plan": self.plan,
             "snapshot": b64url(self.snapshot),
         }
@@ -230,7 +238,8 @@ class IndexState:
     @classmethod
     def from_json(cls, fields: Any) -> IndexState:
         """Read what :meth:`to_json` returns."""
-        return cls(unb64url(fields["snapshot"], _fields.DIGEST_SIZE), fields["admissible"], fields["plan"])
+        snapshot = unb64url(fields["snapshot"], _fields.DIGEST_SIZE)
+        return cls(snapshot, fields["admissible"], fields["plan"], fields.get("known"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,3 +69,5 @@ class Evidence:
     """The search plan that ran."""
     admissible: int
     """How many chunks the policy admits at the as-of time."""
+    known_at: int | None = None
+    """Up to which of the store's instants was searched, in microseconds since 1970 UTC."""

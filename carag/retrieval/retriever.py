@@ -106,6 +106,7 @@ class Retriever:
             Withheld(decision.withheld, hidden),
             "/".join(plans),
             sum(one.admissible for one in found),
+            known_at,
         )
 
     def _search(

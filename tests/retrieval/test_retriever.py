@@ -97,7 +97,7 @@ class Corpus:
 
 
 def retriever_over(corpus: Corpus) -> Retriever:
-    return Retriever(corpus, corpus.index(), corpus)  # type: ignore[arg-type]
+    return Retriever(corpus, corpus.index(), corpus, lambda: 0)  # type: ignore[arg-type]
 
 
 DEALS = (DealWindow(1, moment(0), moment(10)), DealWindow(2, moment(NOW - 5), moment(NOW + 5)))
