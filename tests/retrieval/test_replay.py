@@ -100,6 +100,22 @@ def test_what_was_asked_before_replays_after(tmp_path: Path, small_corpus: Path,
             assert answer == found(engine, question, Session(**asked, known_at=instant))
 
 
+def test_a_record_says_when_to_ask_again(tmp_path: Path, small_corpus: Path) -> None:
+    """The instant in a record, and nothing else, brings its passages back."""
+    clock = Clock()
+    session: dict[str, Any] = {"role": "buy_side", "purpose": "invest", "as_of": date(2026, 1, 1)}
+    first, *rest = portions(small_corpus, tmp_path, 2, 5)
+    with Engine.open(tmp_path / "store", embedder="wordllama", clock=clock) as engine:
+        engine.ingest(first)
+        receipt = engine.retrieve(QUESTIONS[0], Session(**session), 12).receipt
+        known_at = Record.parse(receipt.record).event.index.known_at  # type: ignore[union-attr]
+        before = found(engine, QUESTIONS[0], Session(**session))
+        engine.ingest(rest[0])
+        assert before != found(engine, QUESTIONS[0], Session(**session))
+        instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=known_at or 0)
+        assert before == found(engine, QUESTIONS[0], Session(**session, known_at=instant))
+
+
 def test_explain_answers_for_the_day_and_the_knowledge(tmp_path: Path, small_corpus: Path) -> None:
     """The cause is the amendment's accession, from its day on, and for those who know of it."""
     clock = Clock()
