@@ -19,7 +19,7 @@ from carag.corpus.forms import FormFamily, form_families, periodic_family
 from carag.corpus.geography import edgar_jurisdiction, iso_jurisdiction
 from carag.corpus.items import ITEM_NUMBERS
 from carag.corpus.publication import PublicAtSource, public_time
-from carag.policy import PolicyBit
+from carag.policy import PolicyBit, bits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -155,12 +155,16 @@ def item_mask(*numbers: str) -> int:
     return mask | UNREADABLE if unreadable else mask
 
 
+_ANYWHERE: Final = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
+
+
 @lru_cache(maxsize=65536)
 def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries: tuple[str, ...]) -> int:
     """Unite registrants' BUSINESS ADDRESS STATE, STATE OF INCORPORATION and dei:EntityAddressCountry.
 
     A state of incorporation in the United States says nothing of where the business is (Delaware), so it
-    sets no bit; one elsewhere does (GDPR Art. 3: establishment). Nothing stated is *elsewhere*: closed.
+    sets no bit; one elsewhere does (GDPR Art. 3: establishment). A registrant that states nothing may be anywhere:
+    every bit is set, so that whoever is barred from one of these places is barred from it.
 
     Examples
     --------
@@ -171,7 +175,7 @@ def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries:
     at = {edgar_jurisdiction(code) for code in business}
     at |= {iso_jurisdiction(country) for country in countries}
     at |= {edgar_jurisdiction(code) for code in incorporation} - {PolicyBit.J_US}
-    return sum(bit.flag for bit in at or {PolicyBit.J_OTHER})
+    return sum(bit.flag for bit in at) if at and "" not in business else _ANYWHERE
 
 
 @lru_cache(maxsize=4096)

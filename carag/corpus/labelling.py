@@ -31,7 +31,7 @@ __all__ = [
     "label",
 ]
 
-LABELLER_VERSION: Final = "edgar-2"
+LABELLER_VERSION: Final = "edgar-3"
 """Changes whenever the same filing may be labelled otherwise."""
 
 
@@ -129,11 +129,16 @@ def chunk_word(
     >>> officer = "Item 5.02 Departure of Directors\nMs. Doe has resigned.\n"
     >>> report = FilingDocument("8-K", results + officer)
     >>> filing = Filing(
-    ...     accession_number="", form="8-K", filed=date(2024, 7, 3), items=("2.02", "5.02"), documents=(report,)
+    ...     accession_number="",
+    ...     form="8-K",
+    ...     filed=date(2024, 7, 3),
+    ...     items=("2.02", "5.02"),
+    ...     business_codes=("NY",),
+    ...     documents=(report,),
     ... )
     >>> from carag.policy import bit_names
     >>> bit_names(chunk_word(label(filing), filing, report, officer, len(results)))
-    ('J_OTHER', 'PD_COMP')
+    ('J_US', 'PD_COMP')
     """
     return label.word & ~dropped_bits(label.word, filing, document, text, start)
 

@@ -246,10 +246,11 @@ RULES: Final = (
     Rule(
         PolicyBit.J_OTHER,
         _WHERE,
-        "a registrant is established elsewhere, or states no location",
+        "a registrant is established elsewhere",
         _at(PolicyBit.J_OTHER),
         also=_COUNTRY,
-        limits="Jersey, Guernsey and the Isle of Man are elsewhere, not the United Kingdom",
+        limits="Jersey, Guernsey and the Isle of Man are elsewhere, not the United Kingdom; of a registrant that"
+        " states no location all five bits are set",
     ),
     Rule(
         PolicyBit.FS_AUDITED,
@@ -466,7 +467,7 @@ def words(columns: Fields) -> NDArray[np.uint32]:
     ...     for form in ("10-K", "6-K", "ZZ")
     ... ]
     >>> [hex(word) for word in words(columns_of(filings))]
-    ['0x8000030', '0xc020090', '0x48000010']
+    ['0x800003f', '0xc02009f', '0x4800001f']
     """
     found = np.full(np.shape(columns.traits), VERSION_WORD, dtype=np.uint32)
     for rule in RULES:

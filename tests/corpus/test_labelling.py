@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TABLE = PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
+ANYWHERE = {"J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"}
 JURISDICTIONS = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
 
 
@@ -352,9 +353,9 @@ def bits(**facts: Any) -> set[str]:
         ({"business_codes": ("L2",), "incorporation_codes": ("DE",)}, {"J_EU"}),
         ({"business_codes": ("CA",), "incorporation_codes": ("L2",)}, {"J_US", "J_EU"}),
         ({"business_codes": ("CA",), "incorporation_codes": ("E9",)}, {"J_US", "J_OTHER"}),
-        ({"business_codes": (), "incorporation_codes": ("DE",)}, {"J_OTHER"}),
+        ({"business_codes": (), "incorporation_codes": ("DE",)}, ANYWHERE),
         ({"business_codes": (), "address_countries": ("DE",)}, {"J_EU"}),
-        ({"business_codes": ("NY", "")}, {"J_US", "J_OTHER"}),  # a co-registrant that states nothing
+        ({"business_codes": ("NY", "")}, ANYWHERE),  # a co-registrant that states nothing
         # T7: co-registrants are united
         ({"business_codes": ("X0", "A6")}, {"J_UK", "J_CA"}),
     ],
