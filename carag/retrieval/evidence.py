@@ -70,4 +70,4 @@ class Evidence:
     admissible: int
     """How many chunks the policy admits at the as-of time."""
     known_at: int | None = None
-    """Up to which of the store's instants was searched, in microseconds since 1970 UTC."""
+    """Up to which of the store's instants was searched, in microseconds since 1970 UTC; None of an empty store."""

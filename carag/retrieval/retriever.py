@@ -106,7 +106,7 @@ class Retriever:
             Withheld(decision.withheld, hidden),
             "/".join(plans),
             sum(one.admissible for one in found),
-            known_at,
+            known_at if known_at >= 0 else None,
         )
 
     def _search(
