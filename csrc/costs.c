@@ -29,8 +29,8 @@
 #define MOST_REACH 1.0F
 #define REACH_STEP 0.025F
 #define LEAST_SLACK 0.9F
-#define MOST_SLACK 2.0F
 #define SLACK_STEP 0.025F
+#define SLACK_STEPS 44
 #define OFFSET 1.0F      /* length of the noise added to a row that serves as a query of the graph */
 #define USUAL_OFFSET 0.5F /* and to one whose cost is to be typical */
 #define SKETCH_ROWS 8192 /* enough to see how many rows survive a sketch */
@@ -433,8 +433,14 @@ static void tune_graph(measurement *job)
         rung++;
     job->costs->ef = HEADROOM * ladder[rung];
     set_floors(job, search_to_width, (float)job->costs->ef, floors); /* the widest pool may fall short of the goal */
-    while (slack < MOST_SLACK && !suffices(job, search_to_distance, slack, floors, near_goal))
-        slack += SLACK_STEP;
+    for (int low = 0, high = SLACK_STEPS; low < high;) {
+        const int middle = low + (high - low) / 2;
+        if (suffices(job, search_to_distance, LEAST_SLACK + (float)middle * SLACK_STEP, floors, near_goal))
+            high = middle;
+        else
+            low = middle + 1;
+        slack = LEAST_SLACK + (float)low * SLACK_STEP;
+    }
     job->costs->slack = slack + 2 * SLACK_STEP; /* the sample may be a kind one, and policies are unkind */
 }
 
