@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import date, datetime
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +24,8 @@ from carag import policy_commands
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
 
 if TYPE_CHECKING:
+    from datetime import date, datetime
+
     from carag.answers import Answer, Explanation
     from carag.audit import Outcome
     from carag.policy import Session
@@ -332,15 +333,13 @@ def _session(
 
 
 def _moment(text: str | None) -> datetime | date | None:
+    from carag.policy import parse_moment
+
     if text is None:
         return None
     try:
-        return date.fromisoformat(text)
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
+        return parse_moment(text)
+    except InvalidArgument:
         raise InvalidArgument(
             f"--as-of is {text!r}; want a date such as 2025-05-01, or a time such as 2025-05-01T16:30:00-04:00"
         ) from None

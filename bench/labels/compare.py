@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -23,7 +22,6 @@ __all__ = ["BitCount", "CellCount", "Comparison", "Labelled", "compare", "label_
 
 ENOUGH: Final = 10
 """Of fewer audited positives, a share of errors says nothing."""
-_CHUNK_WORD: Final = inspect.signature(chunk_word).parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +116,7 @@ def label_audited(audited: Iterable[Audited], data: Path) -> Labelled:
                 lost.append(one)
                 continue
             place, start, text = found
-            # Where a passage stands in its document narrows its word, where the rules ask for it.
-            where = {"start": start} if "start" in _CHUNK_WORD else {}
-            words[one] = chunk_word(said, filing, filing.documents[place], text, **where)
+            words[one] = chunk_word(said, filing, filing.documents[place], text, start)
             if said.quarantine is not None:
                 quarantined[said.quarantine.code.name] += 1
     lost += [one for left in wanted.values() for one in left]

@@ -12,7 +12,7 @@ from carag.policy.modulators import Basis, DealWindow, Ground, LawfulBasis, Lega
 from carag.policy.remedy import Explained, explained
 from carag.policy.session import Session, SessionSource
 from carag.policy.table import Cell, PolicyTable
-from carag.policy.time import EASTERN, NEVER, as_of_minutes, from_minutes, known_at_microseconds
+from carag.policy.time import EASTERN, NEVER, as_of_minutes, from_minutes, known_at_microseconds, parse_moment
 from carag.policy.vocabulary import (
     CONTROL,
     POLICY_BITS,
@@ -69,6 +69,7 @@ __all__ = [
     "intents",
     "known_at_microseconds",
     "meaning",
+    "parse_moment",
     "policy_word",
     "reasons",
     "tighten",

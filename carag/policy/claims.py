@@ -6,13 +6,14 @@ object, ``carag``, whose keys are all known: a misspelt list must not be a list 
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carag.errors import InvalidArgument, Refused
 from carag.policy.modulators import DealWindow, LegalBasis, WallCrossing
+from carag.policy.time import parse_moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,8 +105,8 @@ def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
         "role": claims["role"],
         "purpose": claims["purpose"],
         "subject": claims["sub"],
-        "as_of": None if terms.as_of is None else _moment(terms.as_of),
-        "known_at": None if terms.known_at is None else _moment(terms.known_at),
+        "as_of": None if terms.as_of is None else parse_moment(terms.as_of),
+        "known_at": None if terms.known_at is None else parse_moment(terms.known_at),
         "allow_entities": terms.allow_entities,
         "restricted": terms.restricted,
         "watched": terms.watched,
@@ -124,7 +125,7 @@ def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _deal(one: _Deal) -> DealWindow:
-    return DealWindow(one.entity, _moment(one.begins), _moment(one.ends))
+    return DealWindow(one.entity, parse_moment(one.begins), parse_moment(one.ends))
 
 
 def _legal(one: _Legal) -> LegalBasis:
@@ -134,18 +135,6 @@ def _legal(one: _Legal) -> LegalBasis:
         frozenset(one.objections),
         frozenset(one.restrictions),
     )
-
-
-def _moment(text: str) -> datetime | date:
-    """Read a date, or a time with its zone; whoever takes it checks the zone."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidArgument(f"{text!r} is neither a date nor a time in ISO 8601") from None
 
 
 def _places(error: ValidationError) -> list[str]:

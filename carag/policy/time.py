@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from carag.errors import InvalidArgument
 
-__all__ = ["EASTERN", "NEVER", "as_of_minutes", "from_minutes", "known_at_microseconds"]
+__all__ = ["EASTERN", "NEVER", "as_of_minutes", "from_minutes", "known_at_microseconds", "parse_moment"]
 
 EASTERN: Final = ZoneInfo("America/New_York")
 """EDGAR's clock: acceptance times are Eastern, and a filing day ends at midnight Eastern."""
@@ -94,3 +94,26 @@ def known_at_microseconds(value: datetime) -> int:
     if microseconds < 0:
         raise InvalidArgument(f"known_at {value.isoformat()} is before 1970; nothing was known then")
     return microseconds
+
+
+def parse_moment(text: str) -> datetime | date:
+    """Read a date, or a time, in ISO 8601; whoever takes it checks its zone.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is neither.
+
+    Examples
+    --------
+    >>> parse_moment("2025-05-01")
+    datetime.date(2025, 5, 1)
+    """
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgument(f"{text!r} is neither a date nor a time in ISO 8601") from None

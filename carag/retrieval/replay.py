@@ -62,7 +62,7 @@ class PastIndex:
         with self._lock:
             known = self._store.known(
                 known_at
-            )  # nothing changes between two instants at which something was learnt
+            )  # between two instants at which something was learnt nothing changes
             if known != self._known:
                 self._move(known)
             yield self._index

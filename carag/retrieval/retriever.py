@@ -154,9 +154,8 @@ class Retriever:
         """
         found = index.search(query, k, _ANYTHING, plan="exact", as_of=NEVER - 1)
         last = self._store.chunks(found.keys[0, : int(found.counts[0])], known_at=known_at)
-        then = (
-            None if decision.known_at is None else known_at
-        )  # now, more may be known already than was indexed
+        # Of today's questions the store may know more already than was indexed.
+        then = None if decision.known_at is None else known_at
         neighbours = [
             self._store.chunk(chunk.chunk_id, as_of=decision.as_of, known_at=then) for chunk in last
         ]
