@@ -244,7 +244,7 @@ def test_a_smoke_run_writes_rows_and_a_report(bench, tmp_path, capsys):
     """Two engines, measured, reported, and the README's section replaced; answers of exact plans are exact."""
     main, report = bench("__main__").main, bench("report")
     rows, text, readme = tmp_path / "rows.jsonl", tmp_path / "REPORT.md", tmp_path / "README.md"
-    readme.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+    readme.write_text(f"before\n{report.BEGIN}\nsuperseded\n{report.END}\nafter\n")
     variants = "word,session" if "entities" in inspect.signature(Index.add).parameters else "word"
     common = ["--fast", "--variants", variants, "--cache", str(tmp_path / "cache"), "--out", str(rows)]
     assert 0 == main([*common, "--peers", "numpy-grouped"])
@@ -265,7 +265,7 @@ def test_a_smoke_run_writes_rows_and_a_report(bench, tmp_path, capsys):
     written = readme.read_text()
     assert written.startswith("before\n")
     assert written.endswith("\nafter\n")
-    assert "old" not in written
+    assert "superseded" not in written
     for part in (written, text.read_text()):
         assert "mixture-5k-64" in part
         assert "numpy-grouped" in part
