@@ -55,7 +55,8 @@ def summary(results: Results) -> str:
         for name, cells in results.cells.items()
         for variant in dict.fromkeys(cell.key.variant for cell in cells)
     }
-    labels = dict.fromkeys(label for cells in columns.values() for label in cells)
+    keys = {cell.key for cells in columns.values() for cell in cells.values()}
+    labels = dict.fromkeys(key.label for key in sorted(keys, key=lambda key: (key.closed, key.label)))
     met = "; ".join(
         f"{name} ({cells[0].auto.rows:,} × {cells[0].auto.dim}) {sum(cell.met for cell in cells)} of {len(cells)}"
         for name, cells in results.cells.items()
