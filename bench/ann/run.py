@@ -2,8 +2,8 @@
 
 A cell is measured in two phases. The *scout* tries every engine over its efforts with a few queries, to find where
 each stands. In the *rounds*, CARAG, the native hnswlib and every engine near the front are measured again at the
-efforts around the recalls that are quoted, taking turns (A B C A B C), and the medians over rounds are what counts.
-An engine that is left behind in the scout keeps its scout rows, with the reason.
+efforts around the recalls that are quoted, taking turns in an order drawn anew each round, and the medians over rounds
+are what counts. An engine that is left behind in the scout keeps its scout rows, with the reason.
 """
 
 from __future__ import annotations
@@ -183,8 +183,12 @@ def measure_cell(
     scouted = [trial for trials in _contenders(swept) for trial in trials]
     again = [_Trial(trial.entry, trial.effort) for trial in scouted]
     budgets = _budgets([settings.queries / trial.pace for trial in scouted], settings.seconds)
+    rng = np.random.default_rng(about.seed)
     for _ in range(settings.rounds):
-        for trial, total in zip(again, budgets, strict=True):
+        for turn in rng.permutation(
+            len(again)
+        ):  # who follows a plan on the same index finds its rows in the cache
+            trial, total = again[turn], budgets[turn]
             if sum(map(sum, trial.seconds)) < 2 * total:
                 asker.ask(trial, budget=total / settings.rounds)
     yield from (_row(trial, "rounds", cell, bars, about) for trial in again)
