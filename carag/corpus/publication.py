@@ -60,6 +60,9 @@ class PublicTime:
 
 UNKNOWN: Final = PublicTime(NEVER, PublicAtSource.UNKNOWN)
 
+_ORDERS: Final = frozenset({"SEC STAFF ACTION"})
+"""Orders by the staff for the Commission, such as one that declares a registration effective."""
+
 _COVER_DATED: Final = frozenset(
     {FormFamily.ANNUAL, FormFamily.INTERIM, FormFamily.CURRENT, FormFamily.FOREIGN_CURRENT}
 )
@@ -75,6 +78,8 @@ def public_time(filing: Filing) -> PublicTime:
         if released := _usable(filing.released):
             return _at(next_session(released), PublicAtSource.RELEASE)
         return UNKNOWN
+    if filing.base_form in _ORDERS:
+        return _of_order(filing)
     if filing.accepted is not None and filing.accepted.year in _YEARS:
         accepted = filing.accepted
         aware = accepted if accepted.utcoffset() is not None else accepted.replace(tzinfo=EASTERN)
@@ -83,6 +88,21 @@ def public_time(filing: Filing) -> PublicTime:
         return _at(public, PublicAtSource.ACCEPTANCE if public == aware else PublicAtSource.DISSEMINATION)
     if filed := _usable(filing.filed):
         return _at(next_session(filed), PublicAtSource.FILING_DATE)
+    if filing.accession_year is not None and filing.accession_year in _YEARS:
+        return _at(end_of_year(filing.accession_year), PublicAtSource.ACCESSION_YEAR)
+    return _from_period(filing)
+
+
+def _of_order(filing: Filing) -> PublicTime:
+    """Take the session after an order's date or its acceptance, whichever is later.
+
+    An order is public as it is entered (5 U.S.C. 552(a)(2)(A)), but no rule of EDGAR says at what hour the
+    Commission's own documents are disseminated: 17 CFR 232.13 speaks of filers.
+    """
+    accepted = filing.accepted.astimezone(EASTERN).date() if filing.accepted else None
+    days = [day for day in map(_usable, (filing.filed, accepted, filing.released)) if day]
+    if days:
+        return _at(next_session(max(days)), PublicAtSource.FILING_DATE)
     if filing.accession_year is not None and filing.accession_year in _YEARS:
         return _at(end_of_year(filing.accession_year), PublicAtSource.ACCESSION_YEAR)
     return _from_period(filing)
