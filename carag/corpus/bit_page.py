@@ -34,8 +34,8 @@ _STATE: Final = {
     ),
     PolicyBit.SUPERSEDED: _StateRule(
         "the same; document list; text",
-        "AMENDED, and the amendment carries statements: EX-32 (of a 20-F EX-13), an accountant's opinion, or the titles "
-        "of interim statements",
+        "AMENDED, and the amendment carries statements: EX-32 (of a 20-F EX-13), an accountant's opinion, or the "
+        "titles of interim statements",
         "most 10-K/As carry Part III alone, and replace nothing",
     ),
     PolicyBit.NON_RELIANCE: _StateRule(
@@ -54,8 +54,8 @@ _STATE: Final = {
     ),
     PolicyBit.DELISTED: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; text of the form",
-        "a Form 25, 15 or 15F, or a revocation, of the CIK, unless the form says that it removes debt, preferred stock, "
-        "warrants or rights alone, or that the duty to report on common equity remains",
+        "a Form 25, 15 or 15F, or a revocation, of the CIK, unless the form says that it removes debt, preferred "
+        "stock, warrants or rights alone, or that the duty to report on common equity remains",
         "covers every document of the filer; a form of which only the header is known counts as one on common equity",
     ),
 }

@@ -25,11 +25,14 @@ _COMMON: Final = re.compile(
     re.IGNORECASE,
 )
 _SENIOR: Final = re.compile(
-    r"\b(?:notes?|bonds?|debentures?|debt|warrants?|rights?|prefer(?:red|ence)|certificates?)\b", re.IGNORECASE
+    r"\b(?:notes?|bonds?|debentures?|debt|warrants?|rights?|prefer(?:red|ence)|certificates?)\b",
+    re.IGNORECASE,
 )
 _IN_XML: Final = re.compile(r"^descriptionClassSecurity:[ \t]*(?P<words>[^\n]+)$", re.MULTILINE)
 _BEFORE_25: Final = r"description\s+of\s+class\s+of\s+securit(?:y|ies)"
-_BEFORE_15: Final = r"titles?\s+of\s+all\s+other\s+classes\s+of\s+securities\s+for\s+which\s+a\s+duty\s+to\s+file"
+_BEFORE_15: Final = (
+    r"titles?\s+of\s+all\s+other\s+classes\s+of\s+securities\s+for\s+which\s+a\s+duty\s+to\s+file"
+)
 _ABOVE: Final = r"(?P<words>[^\n]+)\n[\s_*-]*\([^\w\n]*{}"
 _STATED_25: Final = re.compile(_ABOVE.format(_BEFORE_25), re.IGNORECASE)
 _STATED_15: Final = re.compile(_ABOVE.format(_BEFORE_15), re.IGNORECASE)

@@ -248,8 +248,10 @@ class _State:
         """AMENDED: a later /A, same CIK, form and period (Rule 12b-15). SUPERSEDED: and it carries statements.
 
         A registration statement has no period; it and its amendments have a file number to themselves (Rule 470),
-        which the reports of a registrant, that share one for ever, have not. An amendment is later than what it amends by nature; only two amendments need their times compared.
-        Most 10-K/As carry Part III alone, so one without statements replaces nothing (PCAOB AS 2905).
+        which the reports of a registrant, that share one for ever, have not.
+
+        An amendment is later than what it amends by nature; only two amendments need their times compared. Most
+        10-K/As carry Part III alone, so one without statements replaces nothing (PCAOB AS 2905).
         """
         for group in (*self._by_period.values(), *self._by_registration.values()):
             amendments = [one for one in group if one.is_amendment]

@@ -91,4 +91,3 @@ def _outside_items(filing: Filing, document: FilingDocument, text: str, start: i
 
 def _is_exhibit(filing: Filing, document: FilingDocument) -> bool:
     return bool(filing.documents) and document is not filing.documents[0] and document in filing.documents[1:]
-

@@ -83,7 +83,9 @@ _LONGEST_COVER_10K: Final = 6000
 _WITH_PAGE: Final = re.compile(
     r"(?P<first>\d{1,3})\s+(?P<after>[^\d|]{4,80})|(?P<before>[^\d|]{4,80})\s+(?P<last>\d{1,3})"
 )
-_PROXY_STATEMENT: Final = re.compile(r"^[^\w\n]*(?:\d{4}\s+)?proxy\s+statement[^\w\n]*$", re.IGNORECASE | re.MULTILINE)
+_PROXY_STATEMENT: Final = re.compile(
+    r"^[^\w\n]*(?:\d{4}\s+)?proxy\s+statement[^\w\n]*$", re.IGNORECASE | re.MULTILINE
+)
 _FEWEST_PAGES: Final = 5
 _CONTENTS_ROW: Final = re.compile(r".*[A-Za-z].*?(?:\||\.{3,}|\t)\s*(\d{1,3})")
 _FEWEST_ROWS: Final = 8
@@ -117,9 +119,7 @@ def tells_of_an_officer(text: str) -> bool:
     return bool(named) or _OFFICER_CHANGES.search(text) is not None
 
 
-def is_impersonal(
-    text: str, start: int, end: int, *, by_item: bool, is_exhibit: bool = False
-) -> bool:
+def is_impersonal(text: str, start: int, end: int, *, by_item: bool, is_exhibit: bool = False) -> bool:
     r"""Whether a passage certainly tells nothing of a named officer or director.
 
     Parameters
@@ -214,7 +214,7 @@ def _end_of_cover(text: str) -> int:
 
 
 def _running_heads(text: str) -> frozenset[str]:
-    """Find the lines that pages print at their head or foot: the same words with a page of their own, time and again."""
+    """Find the lines that pages print at their head or foot: the same words, each time with another page."""
     pages: dict[str, dict[str, str]] = {}
     for line in _LINE.finditer(text):
         if match := _WITH_PAGE.fullmatch(line[0].strip()):

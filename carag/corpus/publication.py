@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from carag.corpus.calendar import disseminated, end_of_year, next_session
-from carag.corpus.coverpage import latest_date
+from carag.corpus.coverpage import foreign_report_date, latest_date, meeting_date
 from carag.corpus.forms import FormFamily, accepted_until_ten, form_families
 from carag.policy import EASTERN, NEVER, as_of_minutes
 
@@ -45,7 +45,7 @@ class PublicAtSource(StrEnum):
     PERIOD = "period of report"
     """The end of the year after ``CONFORMED PERIOD OF REPORT``, or a later date on the cover page."""
     COVER_PAGE = "cover page"
-    """The end of the year after the date on the cover page."""
+    """The end of the year after the date on the cover page; of a proxy statement, after the meeting it calls."""
     UNKNOWN = "unknown"
 
 
@@ -117,15 +117,26 @@ def accepted_in_private(filing: Filing) -> bool:
 def _from_period(filing: Filing) -> PublicTime:
     """Take the year after the period: 2 of 1,778 filings that state both were filed later than that."""
     period = _usable(filing.period)
-    cover = None
-    if filing.documents and form_families(filing.base_form) & _COVER_DATED:
-        cover = _usable(latest_date(filing.documents[0].text))
+    cover = _usable(_date_on_cover(filing))
     if period is not None:
         last = period if cover is None else max(period, cover)
         return _at(end_of_year(last.year + 1), PublicAtSource.PERIOD)
     if cover is not None:
         return _at(end_of_year(cover.year + 1), PublicAtSource.COVER_PAGE)
     return UNKNOWN
+
+
+def _date_on_cover(filing: Filing) -> date | None:
+    families = form_families(filing.base_form)
+    text = filing.documents[0].text if filing.documents else ""
+    if FormFamily.PROXY in families:
+        return meeting_date(text)
+    if not families & _COVER_DATED:
+        return None
+    dates = [latest_date(text)]
+    if FormFamily.FOREIGN_CURRENT in families:
+        dates.append(foreign_report_date(text))
+    return max(filter(None, dates), default=None)
 
 
 def _usable(day: date | None) -> date | None:

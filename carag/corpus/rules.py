@@ -259,8 +259,8 @@ RULES: Final = (
         also="document list; text",
         passages="all but exhibits that are no statements: contracts, charters, consents, certificates, codes",
         limits="the report's own narrative keeps it: where the statements begin is not told apart; an opinion on "
-        "statements of an affiliate (Regulation S-X 3-09) counts as one on the filer's, and one that the source cut off "
-        "is not seen",
+        "statements of an affiliate (Regulation S-X 3-09) counts as one on the filer's, and one that the source cut "
+        "off is not seen",
     ),
     Rule(
         PolicyBit.FS_UNAUDITED,
@@ -305,8 +305,8 @@ RULES: Final = (
         + ", and what tells elsewhere of a named officer's coming, going or pay"
         + "; of a proxy statement or Part III, all but sections headed as something else (audit fees, voting)"
         " or as nothing (cover, contents) that name nobody's pay, age or career",
-        limits="careers and pay told in Part III of a complete 10-K, in a registration statement or under 8-K item 5.07 "
-        "are not marked: the bit is of the filings whose purpose they are",
+        limits="careers and pay told in Part III of a complete 10-K, in a registration statement or under 8-K item "
+        "5.07 are not marked: the bit is of the filings whose purpose they are",
     ),
     Rule(
         PolicyBit.PD_NATURAL,
@@ -419,8 +419,8 @@ QUARANTINES: Final = (
     ),
     QuarantineRule(
         QuarantineCode.LETTER_RELEASE_UNKNOWN,
-        "staff letters and replies are released no sooner than 20 business days after a review ends, no rule says by when, "
-        "and no release date is stated",
+        "staff letters and replies are released no sooner than 20 business days after a review ends, no rule says "
+        "by when, and no release date is stated",
         lambda of: _timeless(of) & _letter(of),
     ),
     QuarantineRule(

@@ -241,6 +241,39 @@ def test_a_list_of_exhibits_tells_of_nobody() -> None:
     assert kept(filing, listed) == kept(filing, signed) == set()
 
 
+def test_a_list_of_contents_is_no_list_of_items() -> None:
+    """Its headings have nothing under them and come again: 7.01 in the list furnishes nothing of 1.01 behind it."""
+    listed = "TABLE OF CONTENTS\nItem 1.01 A Loan\nItem 7.01 Regulation FD\nItem 9.01 Exhibits\nSIGNATURE\n\n"
+    filing = report(COVER, listed, DEAL, FAIR, LIST, SIGNED, items=("1.01", "7.01", "9.01"))
+    assert kept(filing, DEAL) == {"MATERIAL"}
+    assert kept(filing, FAIR) == {"FURNISHED"}
+    assert kept(filing, listed) == set()
+    stacked = "Item 1.01 A Loan\nItem 7.01 Regulation FD\nA loan was made, and is told of.\n\n"
+    assert kept(report(COVER, stacked, items=("1.01", "7.01")), stacked) == {"MATERIAL", "FURNISHED"}
+
+
+def test_a_report_cannot_furnish_what_must_be_filed() -> None:
+    """General Instruction B.2 is of 2.02 and 7.01 alone, whatever the report says of itself."""
+    whole = RESULTS.strip() + " The information in this report is being furnished.\n\n"
+    filing = report(COVER, whole, OFFICER, OTHER, LIST, items=("2.02", "5.02", "8.01", "9.01"))
+    assert kept(filing, OFFICER) == {"PD_COMP"}
+    assert kept(filing, OTHER) == {"FURNISHED"}
+
+
+INDEX = "EXHIBIT INDEX\nExhibit No. | Description\n" + "".join(
+    f"10.{number} | {'A long agreement with a long title, ' * 4}\n" for number in range(1, 9)
+)
+
+
+def test_an_exhibit_index_behind_the_signature_tells_of_nothing() -> None:
+    """However long it is; what comes behind it may be an exhibit."""
+    filing = report(COVER, DEAL, OTHER, SIGNED, INDEX, items=("1.01", "8.01"))
+    assert kept(filing, INDEX[:200]) == kept(filing, INDEX[-150:]) == set()
+    behind = "The parties agree to everything.\n" * 30
+    filing = report(COVER, DEAL, OTHER, SIGNED, INDEX, behind, items=("1.01", "8.01"))
+    assert kept(filing, behind) == {"MATERIAL"}
+
+
 def test_items_of_the_old_numbering() -> None:
     """Before August 2004: item 9 is Regulation FD, item 5 other events, item 12 results."""
     old = (
@@ -283,7 +316,19 @@ def test_a_contract_is_not_an_audited_statement(kind: str, audited: bool) -> Non
 
 
 PROXY = {
-    "cover": "NOTICE OF ANNUAL MEETING\nTo be held in May.\n\n",
+    "cover": "SCHEDULE 14A\nFiled by the Registrant\nPayment of Filing Fee:\nNo fee required.\n\n",
+    "letter": "Dear Holder\nThe year was good, and the chair deserves thanks.\n\n",
+    "notice": "NOTICE OF ANNUAL MEETING\nTo be held in May, to elect directors.\n\n",
+    "leaver": "NOTICE OF A SPECIAL MEETING\nJane Doe has resigned.\n\n",
+    "contents": "CONTENTS\n"
+    + "".join(f"Part {page} of the statement | {page}\n" for page in range(1, 11))
+    + "\n",
+    "ages": "AGES\n" + "".join(f"Person {n} | {60 - n % 3}\n" for n in range(10)) + "\n",
+    "split": "REVERSE STOCK SPLIT\nTwo shares become one.\n\n",
+    "taxes": "Material U.S. Federal Income Tax Consequences of the Split\nThere are none.\n\n",
+    "risk": "Board’s Role in Risk Oversight\nThe board reviews risks.\n\n",
+    "rewards": "Risk and Executive Compensation\nBonuses reward no risk.\n\n",
+    "advice": "How does the Board recommend that I vote?\nFor each proposal.\n\n",
     "vote": "How do I vote my shares?\nYou may vote by telephone until noon.\n\n",
     "nominee": "ELECTION OF DIRECTORS\nJane Doe, an engineer, joined in 2010.\n\n",
     "fees": "AUDIT FEES\nThe firm billed $2 million for the year.\n\n",
@@ -295,12 +340,13 @@ PROXY = {
 
 @pytest.mark.parametrize("name", PROXY)
 def test_a_proxy_is_labelled_by_section(name: str) -> None:
-    """PD_COMP leaves voting and audit fees; an unknown heading, and a person named anywhere, keep it."""
+    """PD_COMP leaves cover, contents, voting and audit fees; an unknown heading, and a person anywhere, keep it."""
     text = "".join(PROXY.values())
     filing = report(text, items=(), form="DEF 14A")
     start = text.index(PROXY[name])
     word = chunk_word(label(filing), filing, filing.documents[0], PROXY[name].strip(), start)
-    assert bool(word & PolicyBit.PD_COMP.flag) is (name not in {"vote", "fees"})
+    impersonal = {"cover", "notice", "contents", "split", "taxes", "risk", "advice", "vote", "fees"}
+    assert bool(word & PolicyBit.PD_COMP.flag) is (name not in impersonal)
     assert word & PolicyBit.PROXY_TENDER.flag
 
 
@@ -309,6 +355,44 @@ def test_a_proxy_passage_of_unknown_place_keeps_the_filings_bits() -> None:
     filing = report("".join(PROXY.values()), items=(), form="DEF 14A")
     word = chunk_word(label(filing), filing, filing.documents[0], PROXY["fees"])
     assert word & PolicyBit.PD_COMP.flag
+
+
+@pytest.mark.parametrize(
+    ("pages", "head", "impersonal"),
+    [
+        (6, "{} FICTION COMPANY", True),
+        (6, "2024 PROXY STATEMENT", True),
+        (6, "JANE DOE", False),  # a heading that comes again is a heading
+        (2, "{} FICTION COMPANY", False),
+    ],
+)
+def test_what_a_page_prints_at_its_head_is_no_heading(pages: int, head: str, impersonal: bool) -> None:
+    """A section goes on over the page; only words with many pages of their own are a page's."""
+    text = "HOW TO ATTEND\n" + "".join(
+        f"Bring a ticket.\n\n{head.format(page)}\n\nTickets are blue.\n" for page in range(1, pages + 1)
+    )
+    at = text.rindex("Tickets")
+    assert is_impersonal(text, at, len(text), by_item=False) is impersonal
+
+
+COVER_10K = "FORM 10-K/A\nFiction Corp.\n(Exact name of registrant)\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "impersonal"),
+    [
+        (COVER_10K + "Item 5. Market\nShares trade.\n", True),
+        (COVER_10K + "Item 5. Market\nShares trade.\nItem 11. Executive Compensation\nPay.\n", False),
+        (COVER_10K, False),  # no item at all
+        (COVER_10K.replace("(Exact name of registrant)", "Directors") + "Item 15. Exhibits\n", False),
+        (COVER_10K + "The board met.\n" * 500 + "Item 15. Exhibits\n", False),  # no cover is so long
+    ],
+)
+def test_an_amendment_is_about_the_items_it_sets_forth(text: str, impersonal: bool) -> None:
+    """Rule 12b-15: where none of them is of Part III, neither is the cover; an exhibit's first page may be."""
+    end = len(COVER_10K) - 2
+    assert is_impersonal(text, 0, end, by_item=True) is impersonal
+    assert not is_impersonal(text, 0, end, by_item=True, is_exhibit=True)
 
 
 def test_t6_a_part_iii_amendment_is_personal_by_item() -> None:
