@@ -160,10 +160,10 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
 def _co_registrants(row: _Row) -> tuple[str, ...]:
     """Count in, as one that states no location, registrants of the header that the row does not name.
 
-    A row names the first party of each role; a party more is another registrant, and may be of any place.
+    A row names the first party of each role. Where all parties are filers, a party more is another registrant, and
+    may be of any place; a second reporting owner or a second party that files about a subject company is none.
     """
-    more = row.roles and row.n_parties and row.n_parties > len(row.roles)
-    return ("",) if more else ()
+    return ("",) if row.roles == ["FILER"] and (row.n_parties or 0) > 1 else ()
 
 
 def _documents(row: _Row) -> tuple[FilingDocument, ...]:

@@ -197,7 +197,8 @@ def test_a_cover_date_needs_its_phrase(text: str, day: date | None) -> None:
     [
         ({"roles": ["FILER"], "n_parties": 1}, ("CT",)),
         ({"roles": ["FILER"], "n_parties": 4}, ("CT", "")),
-        ({"roles": ["ISSUER", "REPORTING-OWNER"], "n_parties": 2}, ("CT",)),
+        ({"roles": ["ISSUER", "REPORTING-OWNER"], "n_parties": 3}, ("CT",)),
+        ({"roles": ["FILED BY", "SUBJECT COMPANY"], "n_parties": 3}, ("CT",)),
         ({"roles": ["FILER"]}, ("CT",)),
         ({"n_parties": 4}, ("CT",)),  # of what roles is not said
     ],
