@@ -28,13 +28,14 @@ class _StateRule(NamedTuple):
 # What carag.corpus.events computes; a filing's own facts say nothing of these.
 _STATE: Final = {
     PolicyBit.AMENDED: _StateRule(
-        "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT",
-        "a later /A of the same CIK, form and period",
-        "an amendment that states no period amends nothing",
+        "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT; SEC FILE NUMBER",
+        "a later /A of the same CIK, form and period; of a registration statement, of the same file number",
+        "an amendment that states neither amends nothing; a post-effective amendment (POS AM) has a form of its own",
     ),
     PolicyBit.SUPERSEDED: _StateRule(
-        "the same; document list",
-        "AMENDED, and the amendment carries statements: EX-32 (of a 20-F EX-13, before 2002 EX-27)",
+        "the same; document list; text",
+        "AMENDED, and the amendment carries statements: EX-32 (of a 20-F EX-13), an accountant's opinion, or the "
+        "titles of interim statements",
         "most 10-K/As carry Part III alone, and replace nothing",
     ),
     PolicyBit.NON_RELIANCE: _StateRule(
@@ -52,9 +53,10 @@ _STATE: Final = {
         "an NT 10-K or NT 10-Q of the same CIK and period",
     ),
     PolicyBit.DELISTED: _StateRule(
-        "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY",
-        "a Form 25, 15 or 15F, or a revocation, of the CIK",
-        "covers every document of the filer, whichever of its classes was delisted",
+        "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; text of the form",
+        "a Form 25, 15 or 15F, or a revocation, of the CIK, unless the form says that it removes debt, preferred "
+        "stock, warrants or rights alone, or that the duty to report on common equity remains",
+        "covers every document of the filer; a form of which only the header is known counts as one on common equity",
     ),
 }
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 __all__ = [
     "COVER_CHARACTERS",
     "date_stated",
+    "foreign_report_date",
     "items_in_text",
     "latest_date",
+    "meeting_date",
     "reporting_person_types",
     "with_cover_facts",
 ]
@@ -30,7 +32,7 @@ COVER_CHARACTERS: Final = 5000
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE: Final = re.compile(
-    r"\b(?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)(?:[a-z]{0,6}|\.)\s+(?P<day>\d{1,2})"
+    r"\b(?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]{0,6}\.?\s+(?P<day>\d{1,2})"
     r"\s*,?\s+(?P<year>(?:19|20)\d\d)\b"
     r"|\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>(?:19|20)\d\d)\b",
     re.IGNORECASE,
@@ -40,6 +42,10 @@ _BEFORE: Final = re.compile(
     r"date of (?:report|earliest event)[^.;]{0,60}$"
     r"|\b(?:period|year|quarter|months|weeks)\s+end(?:ed|ing)\W{0,6}$",
     re.IGNORECASE,
+)
+_TO_BE_HELD: Final = re.compile(r"\b(?:to|will)\s+be\s+held\b[^.;]{0,80}$", re.IGNORECASE)
+_HEAD_6K: Final = re.compile(
+    r"form\s+6-k\b(?P<between>.{0,1500}?)\([^)\n]{0,40}\bregistrant", re.IGNORECASE | re.DOTALL
 )
 _AFTER: Final = re.compile(r"\W{0,6}date of (?:report|earliest event)", re.IGNORECASE)
 _PLACE: Final = re.compile(r"\b[A-Z][\w.]{1,30}[,)]?\s?[(–—-]{0,2}\s?$")
@@ -94,6 +100,43 @@ def latest_date(text: str) -> date | None:
         if (_BEFORE.search(before) or _AFTER.match(after) or dateline) and (day := _as_date(match)):
             found.append(day)
     return max(found, default=None)
+
+
+def meeting_date(text: str) -> date | None:
+    """Return the latest date for which a proxy statement's first pages call a meeting.
+
+    Its date must stand on the first page (Schedule 14A, Item 1(a)), and the statement is filed no later than it is
+    sent to holders (Rule 14a-6(b)), so before the meeting. A meeting that *was* held says nothing.
+
+    Examples
+    --------
+    >>> meeting_date("The annual meeting will be held on Thursday, March 7, 2024, at noon.")
+    datetime.date(2024, 3, 7)
+    >>> meeting_date("At the meeting held on March 7, 2022, holders approved the plan.") is None
+    True
+    """
+    cover = " ".join(text[:COVER_CHARACTERS].split())
+    found = [
+        day
+        for match in _DATE.finditer(cover)
+        if _TO_BE_HELD.search(cover[max(0, match.start() - 100) : match.start()]) and (day := _as_date(match))
+    ]
+    return max(found, default=None)
+
+
+def foreign_report_date(text: str) -> date | None:
+    r"""Return the date a Form 6-K bears: on a line of its own, between the form's name and the registrant's.
+
+    The report is furnished promptly after what it contains is made public (Form 6-K, Gen. Instr. B).
+
+    Examples
+    --------
+    >>> foreign_report_date("FORM 6-K\nJanuary 30, 2023\nFICTION N.V.\n(Exact name of registrant)\n")
+    datetime.date(2023, 1, 30)
+    """
+    head = _HEAD_6K.search(text, 0, COVER_CHARACTERS)
+    lines = head["between"].splitlines() if head else []
+    return max(filter(None, map(date_stated, lines)), default=None)
 
 
 def date_stated(text: str) -> date | None:

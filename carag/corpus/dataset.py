@@ -52,6 +52,7 @@ class _Row(BaseModel):
     state_of_inc: str | None = None
     sic: str | None = None
     roles: list[str] | None = None
+    n_parties: int | None = None
     file_number: str | None = None
     exchanges: list[str] | None = None
     filer_category: str | None = None
@@ -140,7 +141,7 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
         items=tuple(
             dict.fromkeys(item_number(item, given.filed) for item in given.items or given.items_in_text or ())
         ),
-        business_codes=_stated(given.business_state),
+        business_codes=_stated(given.business_state) + _co_registrants(given),
         incorporation_codes=_stated(given.state_of_inc),
         address_countries=_stated(*countries),
         sics=_stated(given.sic),
@@ -154,6 +155,15 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
         provenance=_provenance(given),
     )
     return with_cover_facts(filing)
+
+
+def _co_registrants(row: _Row) -> tuple[str, ...]:
+    """Count in, as one that states no location, registrants of the header that the row does not name.
+
+    A row names the first party of each role. Where all parties are filers, a party more is another registrant, and
+    may be of any place; a second reporting owner or a second party that files about a subject company is none.
+    """
+    return ("",) if row.roles == ["FILER"] and (row.n_parties or 0) > 1 else ()
 
 
 def _documents(row: _Row) -> tuple[FilingDocument, ...]:

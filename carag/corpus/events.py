@@ -19,6 +19,7 @@ from functools import reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
+from carag.corpus.delisting import leaves_common_equity
 from carag.corpus.forms import FormFamily, form_families, periodic_family
 from carag.corpus.labelling import carries_certified_statements
 from carag.corpus.publication import PublicAtSource
@@ -56,7 +57,11 @@ class FilingFacts:
     statements: bool = False
     """Carries financial statements (FS_AUDITED or FS_UNAUDITED)."""
     certified: bool = False
-    """Of an amendment: its exhibits show that it carries them (EX-32)."""
+    """Of an amendment: its exhibits (EX-32) or its text show that it carries them."""
+    file_numbers: tuple[str, ...] = ()
+    """``SEC FILE NUMBER``: of a registration statement, the one that its amendments share."""
+    leaves_common: bool = False
+    """Of a Form 25 or 15: it says that the filer's common equity stays where it was."""
 
     @classmethod
     def of(cls, filing: Filing, label: Label) -> Self:
@@ -72,6 +77,8 @@ class FilingFacts:
             items=filing.items,
             statements=bool(label.word & _STATEMENTS),
             certified=carries_certified_statements(filing),
+            file_numbers=filing.file_numbers,
+            leaves_common=leaves_common_equity(filing),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -87,6 +94,8 @@ class FilingFacts:
             "items": list(self.items),
             "statements": self.statements,
             "certified": self.certified,
+            "file_numbers": list(self.file_numbers),
+            "leaves_common": self.leaves_common,
         }
 
     @classmethod
@@ -98,6 +107,7 @@ class FilingFacts:
                 **values,
                 "ciks": tuple(values["ciks"]),
                 "items": tuple(values["items"]),
+                "file_numbers": tuple(values.get("file_numbers", ())),  # facts of before edgar-4 have none
                 "period": date.fromisoformat(period) if period else None,
             }
         )
@@ -210,6 +220,7 @@ def _spans(public_at: int, effects: list[_Effect]) -> tuple[StateSpan, ...]:
 
 
 _Period = tuple[int, str, date]
+_Registration = tuple[int, str, str]
 
 
 class _State:
@@ -219,9 +230,12 @@ class _State:
         self.found: dict[str, list[_Effect]] = {one.accession_number: [] for one in filings}
         self._filings = filings
         self._by_period: dict[_Period, list[FilingFacts]] = defaultdict(list)
+        self._by_registration: dict[_Registration, list[FilingFacts]] = defaultdict(list)
         for one in filings:
             for key in _periods(one):
                 self._by_period[key].append(one)
+            for registration in _registrations(one):
+                self._by_registration[registration].append(one)
 
     def _set(self, bit: PolicyBit, filing: FilingFacts, cause: FilingFacts, until: int = NEVER) -> None:
         """Note an effect; a filing never has one on itself."""
@@ -231,12 +245,15 @@ class _State:
             )
 
     def amended(self) -> None:
-        """AMENDED: a later /A, same CIK, form and period (Rule 12b-15). SUPERSEDED: and it has EX-32.
+        """AMENDED: a later /A, same CIK, form and period (Rule 12b-15). SUPERSEDED: and it carries statements.
 
-        An amendment is later than what it amends by nature; only two amendments need their times compared.
-        Most 10-K/As carry Part III alone, so one without the certificate replaces nothing (PCAOB AS 2905).
+        A registration statement has no period; it and its amendments have a file number to themselves (Rule 470),
+        which the reports of a registrant, that share one for ever, have not.
+
+        An amendment is later than what it amends by nature; only two amendments need their times compared. Most
+        10-K/As carry Part III alone, so one without statements replaces nothing (PCAOB AS 2905).
         """
-        for group in self._by_period.values():
+        for group in (*self._by_period.values(), *self._by_registration.values()):
             amendments = [one for one in group if one.is_amendment]
             certified = [one for one in amendments if one.certified]
             for bit, causes in ((PolicyBit.AMENDED, amendments), (PolicyBit.SUPERSEDED, certified)):
@@ -301,11 +318,11 @@ class _State:
         """DELISTED: a Form 25 or 15, or a revocation, of the CIK (Exchange Act s. 12(d), 12(g), 12(j)).
 
         It concerns every document of the filer, the form itself and what is filed after it: a company that
-        still reports may trade nowhere.
+        still reports may trade nowhere. A form that says it removes another class than common equity concerns none.
         """
         first: dict[int, FilingFacts] = {}
         for one in self._filings:
-            if FormFamily.DELISTING in form_families(one.form):
+            if FormFamily.DELISTING in form_families(one.form) and not one.leaves_common:
                 for cik in one.ciks:
                     first[cik] = _earlier(first.get(cik, one), one)
         for one in self._filings:
@@ -328,6 +345,13 @@ def _periods(filing: FilingFacts) -> list[_Period]:
     if filing.period is None or not filing.form:
         return []
     return [(cik, _family(filing.form), filing.period) for cik in dict.fromkeys(filing.ciks)]
+
+
+def _registrations(filing: FilingFacts) -> list[_Registration]:
+    if FormFamily.OFFERING not in form_families(filing.form):
+        return []
+    numbers = dict.fromkeys(number for number in filing.file_numbers if number)
+    return [(cik, filing.form, number) for cik in dict.fromkeys(filing.ciks) for number in numbers]
 
 
 def _within_years(filing: FilingFacts, warning: FilingFacts) -> bool:

@@ -19,6 +19,7 @@ from carag.corpus.forms import FormFamily, form_families, periodic_family
 from carag.corpus.geography import edgar_jurisdiction, iso_jurisdiction
 from carag.corpus.items import ITEM_NUMBERS
 from carag.corpus.publication import PublicAtSource, public_time
+from carag.corpus.statements import has_interim_statements, has_opinion, may_carry_statements
 from carag.policy import PolicyBit, bits_of
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ class Exhibit(IntFlag):
     """Exhibits that say what else a submission carries."""
 
     EX_13 = auto()
-    EX_27 = auto()
     EX_32 = auto()
 
 
@@ -96,6 +96,9 @@ class Mark(IntFlag):
     """Some document has text."""
     COVER_DATED = auto()
     """The cover page states a usable date; looked for only where no other date is usable."""
+    STATEMENTS = auto()
+    """Of an amended annual or quarterly report: financial statements stand in its text
+    (:mod:`carag.corpus.statements`)."""
     DISAGREES = auto()
     """Two sources of the filing's facts contradict each other (:mod:`carag.corpus.agreement`)."""
 
@@ -111,6 +114,10 @@ AMENDMENT: Final = 1 << len(_FAMILIES)
 FORM_10K: Final = AMENDMENT << 1
 """Form 10-K or one of its variants."""
 FORM_20F: Final = AMENDMENT << 2
+
+
+_ANNUAL: Final = _FAMILIES[FormFamily.ANNUAL]
+_INTERIM: Final = _FAMILIES[FormFamily.INTERIM]
 
 
 def family_mask(*families: FormFamily) -> int:
@@ -181,7 +188,7 @@ def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries:
 @lru_cache(maxsize=4096)
 def _exhibit(document_type: str) -> int:
     stem = document_type.upper().replace("(", ".").split(".")[0]
-    return int({"EX-13": Exhibit.EX_13, "EX-27": Exhibit.EX_27, "EX-32": Exhibit.EX_32}.get(stem, 0))
+    return int({"EX-13": Exhibit.EX_13, "EX-32": Exhibit.EX_32}.get(stem, 0))
 
 
 # --- a filing to its fields -------------------------------------------------------------------------------
@@ -206,6 +213,8 @@ def fields_of(filing: Filing) -> Fields:
         _ordinal(filing.period),
     )
     marks, year = _marks(filing), filing.accession_year or 0
+    if traits & AMENDMENT:
+        marks |= _statements_in_text(filing, traits)
     filed, accepted_on, _, period = dates
     if not (FIRST_YEAR <= year <= LAST_YEAR) and not any(
         FIRST_DAY <= day <= LAST_DAY for day in (filed, accepted_on, period)
@@ -276,6 +285,17 @@ def _marks(filing: Filing) -> int:
         if document.text and not document.text.isspace():
             return marks | _HAS_TEXT
     return marks
+
+
+def _statements_in_text(filing: Filing, traits: int) -> int:
+    """Look for statements where an amendment may carry them: its main document and the exhibits that may be some."""
+    if not traits & (_ANNUAL | _INTERIM):
+        return 0
+    found = has_opinion if traits & _ANNUAL else has_interim_statements
+    for place, document in enumerate(filing.documents):
+        if (place == 0 or may_carry_statements(document)) and found(document.text):
+            return int(Mark.STATEMENTS)
+    return 0
 
 
 def _ordinal(day: date | None) -> int:

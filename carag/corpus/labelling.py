@@ -31,7 +31,7 @@ __all__ = [
     "label",
 ]
 
-LABELLER_VERSION: Final = "edgar-3"
+LABELLER_VERSION: Final = "edgar-4"
 """Changes whenever the same filing may be labelled otherwise."""
 
 
@@ -144,7 +144,7 @@ def chunk_word(
 
 
 def carries_certified_statements(filing: Filing) -> bool:
-    """Whether an amendment's exhibits show that it carries financial statements (:func:`rules.certified`)."""
+    """Whether an amendment carries financial statements, by its exhibits or its text (:func:`rules.certified`)."""
     return bool(certified(fields_of(filing)))
 
 

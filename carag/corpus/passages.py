@@ -14,6 +14,7 @@ from carag.corpus.forms import FormFamily
 from carag.corpus.person_sections import is_impersonal, tells_of_an_officer
 from carag.corpus.report_items import exhibit_items, item_spans, items_between
 from carag.corpus.rules import FURNISHED_ITEMS, MATERIAL_ITEMS, OFFICER_ITEMS, RESULTS_ITEMS
+from carag.corpus.statements import may_carry_statements
 from carag.policy import PolicyBit
 
 if TYPE_CHECKING:
@@ -36,40 +37,6 @@ _STATEMENTS: Final = PolicyBit.FS_AUDITED.flag | PolicyBit.FS_UNAUDITED.flag
 _CURRENT: Final = family_mask(FormFamily.CURRENT)
 _PERIODIC: Final = family_mask(FormFamily.ANNUAL, FormFamily.INTERIM)
 
-# Regulation S-K 601(b): none of these is, or may carry, financial statements. EX-13 (the annual report to holders),
-# EX-11 and EX-12 (computed from them), EX-15, EX-18, EX-19, EX-20, EX-27, EX-28 and EX-99 may.
-_NO_STATEMENTS: Final = frozenset(
-    f"EX-{number}"
-    for number in (
-        1,
-        2,
-        3,
-        4,
-        5,
-        8,
-        9,
-        10,
-        14,
-        16,
-        17,
-        21,
-        22,
-        23,
-        24,
-        25,
-        26,
-        31,
-        32,
-        33,
-        34,
-        35,
-        36,
-        95,
-        96,
-        97,
-    )
-)
-
 # Nasdaq Rule 5606's matrix: its title, its two parts, and its rows.
 _DIVERSITY: Final = re.compile(
     r"diversity\s+matrix|board\s+diversity|(?:racial|ethnic|gender)\s+diversity|diversity\s+of\s+(?:the|our)\s+board"
@@ -91,13 +58,14 @@ def dropped_bits(word: int, filing: Filing, document: FilingDocument, text: str,
             dropped |= _outside_items(filing, document, text, start)
     elif word & PolicyBit.PD_COMP.flag and start is not None:
         by_item = traits & FORM_10K != 0
-        if is_impersonal(document.text, start, start + len(text), by_item=by_item):
+        is_exhibit = _is_exhibit(filing, document)
+        if is_impersonal(document.text, start, start + len(text), by_item=by_item, is_exhibit=is_exhibit):
             dropped |= PolicyBit.PD_COMP.flag
     if (
         word & _STATEMENTS
         and traits & _PERIODIC
         and _is_exhibit(filing, document)
-        and _no_statements(document)
+        and not may_carry_statements(document)
     ):
         dropped |= _STATEMENTS
     return dropped
@@ -123,7 +91,3 @@ def _outside_items(filing: Filing, document: FilingDocument, text: str, start: i
 
 def _is_exhibit(filing: Filing, document: FilingDocument) -> bool:
     return bool(filing.documents) and document is not filing.documents[0] and document in filing.documents[1:]
-
-
-def _no_statements(document: FilingDocument) -> bool:
-    return re.split(r"[.(]", document.type.upper())[0] in _NO_STATEMENTS

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from carag.corpus.calendar import disseminated, end_of_year, next_session
-from carag.corpus.coverpage import latest_date
+from carag.corpus.coverpage import foreign_report_date, latest_date, meeting_date
 from carag.corpus.forms import FormFamily, accepted_until_ten, form_families
 from carag.policy import EASTERN, NEVER, as_of_minutes
 
@@ -45,7 +45,7 @@ class PublicAtSource(StrEnum):
     PERIOD = "period of report"
     """The end of the year after ``CONFORMED PERIOD OF REPORT``, or a later date on the cover page."""
     COVER_PAGE = "cover page"
-    """The end of the year after the date on the cover page."""
+    """The end of the year after the date on the cover page; of a proxy statement, after the meeting it calls."""
     UNKNOWN = "unknown"
 
 
@@ -59,6 +59,9 @@ class PublicTime:
 
 
 UNKNOWN: Final = PublicTime(NEVER, PublicAtSource.UNKNOWN)
+
+_ORDERS: Final = frozenset({"SEC STAFF ACTION"})
+"""Orders by the staff for the Commission, such as one that declares a registration effective."""
 
 _COVER_DATED: Final = frozenset(
     {FormFamily.ANNUAL, FormFamily.INTERIM, FormFamily.CURRENT, FormFamily.FOREIGN_CURRENT}
@@ -75,6 +78,8 @@ def public_time(filing: Filing) -> PublicTime:
         if released := _usable(filing.released):
             return _at(next_session(released), PublicAtSource.RELEASE)
         return UNKNOWN
+    if filing.base_form in _ORDERS:
+        return _of_order(filing)
     if filing.accepted is not None and filing.accepted.year in _YEARS:
         accepted = filing.accepted
         aware = accepted if accepted.utcoffset() is not None else accepted.replace(tzinfo=EASTERN)
@@ -83,6 +88,21 @@ def public_time(filing: Filing) -> PublicTime:
         return _at(public, PublicAtSource.ACCEPTANCE if public == aware else PublicAtSource.DISSEMINATION)
     if filed := _usable(filing.filed):
         return _at(next_session(filed), PublicAtSource.FILING_DATE)
+    if filing.accession_year is not None and filing.accession_year in _YEARS:
+        return _at(end_of_year(filing.accession_year), PublicAtSource.ACCESSION_YEAR)
+    return _from_period(filing)
+
+
+def _of_order(filing: Filing) -> PublicTime:
+    """Take the session after an order's date or its acceptance, whichever is later.
+
+    An order is public as it is entered (5 U.S.C. 552(a)(2)(A)), but no rule of EDGAR says at what hour the
+    Commission's own documents are disseminated: 17 CFR 232.13 speaks of filers.
+    """
+    accepted = filing.accepted.astimezone(EASTERN).date() if filing.accepted else None
+    days = [day for day in map(_usable, (filing.filed, accepted, filing.released)) if day]
+    if days:
+        return _at(next_session(max(days)), PublicAtSource.FILING_DATE)
     if filing.accession_year is not None and filing.accession_year in _YEARS:
         return _at(end_of_year(filing.accession_year), PublicAtSource.ACCESSION_YEAR)
     return _from_period(filing)
@@ -97,15 +117,26 @@ def accepted_in_private(filing: Filing) -> bool:
 def _from_period(filing: Filing) -> PublicTime:
     """Take the year after the period: 2 of 1,778 filings that state both were filed later than that."""
     period = _usable(filing.period)
-    cover = None
-    if filing.documents and form_families(filing.base_form) & _COVER_DATED:
-        cover = _usable(latest_date(filing.documents[0].text))
+    cover = _usable(_date_on_cover(filing))
     if period is not None:
         last = period if cover is None else max(period, cover)
         return _at(end_of_year(last.year + 1), PublicAtSource.PERIOD)
     if cover is not None:
         return _at(end_of_year(cover.year + 1), PublicAtSource.COVER_PAGE)
     return UNKNOWN
+
+
+def _date_on_cover(filing: Filing) -> date | None:
+    families = form_families(filing.base_form)
+    text = filing.documents[0].text if filing.documents else ""
+    if FormFamily.PROXY in families:
+        return meeting_date(text)
+    if not families & _COVER_DATED:
+        return None
+    dates = [latest_date(text)]
+    if FormFamily.FOREIGN_CURRENT in families:
+        dates.append(foreign_report_date(text))
+    return max(filter(None, dates), default=None)
 
 
 def _usable(day: date | None) -> date | None:

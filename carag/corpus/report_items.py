@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.corpus.items import ITEM_NUMBERS, item_number
@@ -34,6 +35,8 @@ _NONE: Final[frozenset[str]] = frozenset()
 _TELLING: Final = frozenset({*FURNISHED_ITEMS, *MATERIAL_ITEMS, *OFFICER_ITEMS})
 """Items that set a bit."""
 _EXHIBITS: Final = "9.01"
+_MAY_BE_FURNISHED: Final = frozenset({*FURNISHED_ITEMS, "8.01", _EXHIBITS})
+"""What Form 8-K lets a registrant furnish (Gen. Instr. B.2), and what it may report or leave (8.01)."""
 _LONGEST_EXHIBIT_LIST: Final = 4000
 _SIGNATURE_PAGE: Final = 700
 """Text behind the signature that is still signatures; what follows may be an exhibit in the same text."""
@@ -60,6 +63,15 @@ _EXHIBIT_BEGINS: Final = re.compile(
     r"^[^\w\n]*(?:(?:exhibit|ex)[\s-]*\d{1,3}[\w.()]*|(?:press|news)\s+release|for\s+immediate\s+release\b[^\n]*)[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_EXHIBIT_INDEX: Final = re.compile(
+    r"^[^\w\n]*(?:exhibit\s+index|index\s+(?:to|of)\s+exhibits)[^\w\n]*\n", re.IGNORECASE | re.MULTILINE
+)
+_INDEX_ROW: Final = re.compile(
+    r"[^\w\n]*(?:\n|(?:exhibit|ex|no|number)\b[^\n]{0,40}\b(?:description|document)\b[^\n]{0,40}(?:\n|$)"
+    r"|\d{1,3}(?:\.\d{1,3})?[^\w\n]*[|\t][^\n]*(?:\n|$))|\*[^\n]*(?:\n|$)",
+    re.IGNORECASE,
+)
+"""An empty line, the head of the table, an exhibit with its number, or a footnote."""
 _COVER: Final = re.compile(
     r"exact\s+name\s+of\s+registrant|commission\s+file|form\s+8-k|current\s+report", re.IGNORECASE
 )
@@ -106,7 +118,7 @@ def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[
     unknown = (Span(0, None),)
     if not stated or not ITEM_NUMBERS.issuperset(stated):
         return unknown
-    found = _headings(text, filed)
+    found = _without_contents(text, _headings(text, filed))
     if not found or not _TELLING.intersection(stated) <= frozenset().union(*(items for _, _, items in found)):
         return unknown
     signed = _SIGNATURE.search(text, found[-1][1])
@@ -124,10 +136,20 @@ def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[
     if signed:
         spans.append(Span(end, _NONE))
         begins = _EXHIBIT_BEGINS.search(text, end + len("signature"), end + _SIGNATURE_PAGE)
-        after = begins.start() if begins else end + _SIGNATURE_PAGE
+        after = begins.start() if begins else max(end + _SIGNATURE_PAGE, _end_of_index(text, end))
         if after < len(text):
             spans.append(Span(after, None))
     return tuple(spans)
+
+
+def _end_of_index(text: str, signed: int) -> int:
+    """Return where the list of exhibits behind the signature ends: like Item 9.01, it tells of nothing."""
+    row: re.Match[str] | None = _EXHIBIT_INDEX.search(text, signed, signed + _SIGNATURE_PAGE)
+    end = signed
+    while row and row.end() > end:
+        end = row.end()
+        row = _INDEX_ROW.match(text, end)
+    return end
 
 
 def _before_items(text: str, end: int) -> list[Span]:
@@ -171,11 +193,24 @@ def _headings(text: str, filed: date | None) -> list[tuple[int, int, frozenset[s
     return found
 
 
+def _without_contents(
+    text: str, found: list[tuple[int, int, frozenset[str]]]
+) -> list[tuple[int, int, frozenset[str]]]:
+    """Take out a list of contents: headings with nothing under them, each of which comes again behind the list."""
+    again = next((at for at, one in enumerate(found) if at and one[2] == found[0][2]), 0)
+    listed, rest = found[:again], found[again:]
+    bodies = [text[one[1] : after[0]] for one, after in pairwise(found[: again + 1])]
+    empty = all(len(body) < _LONGEST_TITLE and not _SAYS.search(body) for body in bodies)
+    comes_again = {one[2] for one in listed} <= {one[2] for one in rest}
+    return rest if empty and comes_again else found
+
+
 def _owners(headed: list[frozenset[str]], bodies: list[str]) -> list[frozenset[str]]:
     """Say to which items each section belongs, beyond its own heading.
 
     A heading with nothing under it shares what follows the next. Text that another item incorporates is that
-    item's too. What says of itself that it is furnished, is.
+    item's too. What says of itself that it is furnished, is; a report that says so of all of it reaches no item that
+    must be filed.
     """
     owners: list[frozenset[str]] = []
     carried = _NONE
@@ -193,7 +228,7 @@ def _owners(headed: list[frozenset[str]], bodies: list[str]) -> list[frozenset[s
     furnished = frozenset(FURNISHED_ITEMS[-1:])
     for place, (items, body) in enumerate(zip(headed, bodies, strict=True)):
         more = _NONE.union(*(incorporated.get(number, _NONE) for number in items))
-        if items != {_EXHIBITS} and (whole or _NOT_FILED.search(body)):
+        if items != {_EXHIBITS} and ((whole and items <= _MAY_BE_FURNISHED) or _NOT_FILED.search(body)):
             more |= furnished
         owners[place] |= more
     return owners

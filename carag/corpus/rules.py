@@ -132,10 +132,9 @@ _furnished_items, _material_items = _reports(*FURNISHED_ITEMS), _reports(*MATERI
 _officer_items, _results_items = _reports(*OFFICER_ITEMS), _reports(*RESULTS_ITEMS, unreadable=False)
 _reporting_owner, _individual = _marked(Mark.REPORTING_OWNER), _marked(Mark.INDIVIDUAL)
 _private_to_public, _has_text = _marked(Mark.PRIVATE_TO_PUBLIC), _marked(Mark.HAS_TEXT)
-_disagrees = _marked(Mark.DISAGREES)
+_disagrees, _statements_in_text = _marked(Mark.DISAGREES), _marked(Mark.STATEMENTS)
 _cover_dated, _may_be_nasdaq = _marked(Mark.COVER_DATED), _marked(Mark.MAY_BE_NASDAQ)
 
-_SECTION_906: Final = (date(2002, 1, 1).toordinal(), 2002)
 _MATRICES: Final = ((date(2022, 8, 8).toordinal(), 2022), (date(2024, 12, 11).toordinal(), 2024))
 """From Nasdaq Rule 5606's first due date to the day it was vacated."""
 
@@ -145,18 +144,18 @@ def _original(of: Fields) -> Column:
 
 
 def certified(of: Fields) -> Column:
-    """Test whether an amendment's exhibits show that it carries financial statements.
+    """Test whether an amendment carries financial statements, by its exhibits or by its text.
 
     A section 906 certificate accompanies every report that contains them (Rule 13a-14(b)): EX-32, of a 20-F
-    EX-13. Before section 906, the financial data schedule did: EX-27 (Regulation S-K 601(c), until 2001).
+    EX-13. Before section 906, and where a source ships no list of exhibits, the statements' own words tell
+    (:mod:`carag.corpus.statements`). A financial data schedule (EX-27) tells nothing: amendments were filed to add
+    one that had been left out.
     """
     is_20f = of.traits & FORM_20F != 0
     certificate = (is_20f & (of.exhibits & Exhibit.EX_13.value != 0)) | (
         (is_20f ^ True) & (of.exhibits & Exhibit.EX_32.value != 0)
     )
-    day, year = _SECTION_906
-    before = ((of.filed > 0) & (of.filed < day)) | ((of.filed == 0) & (of.year > 0) & (of.year < year))
-    return certificate | (before & (of.exhibits & Exhibit.EX_27.value != 0))
+    return certificate | _statements_in_text(of)
 
 
 def _part_iii(of: Fields) -> Column:
@@ -255,11 +254,13 @@ RULES: Final = (
     Rule(
         PolicyBit.FS_AUDITED,
         _TYPE,
-        "annual report; an amendment only with its certificate (EX-32, of a 20-F EX-13, before 2002 EX-27)",
+        "annual report; an amendment only with its certificate (EX-32, of a 20-F EX-13) or an accountant's opinion",
         _fs_audited,
-        also="document list",
+        also="document list; text",
         passages="all but exhibits that are no statements: contracts, charters, consents, certificates, codes",
-        limits="the report's own narrative keeps it: where the statements begin is not told apart",
+        limits="the report's own narrative keeps it: where the statements begin is not told apart; an opinion on "
+        "statements of an affiliate (Regulation S-X 3-09) counts as one on the filer's, and one that the source cut "
+        "off is not seen",
     ),
     Rule(
         PolicyBit.FS_UNAUDITED,
@@ -297,15 +298,15 @@ RULES: Final = (
     Rule(
         PolicyBit.PD_COMP,
         _TYPE,
-        "proxy statement, 8-K item 5.02 or unreadable, or 10-K/A without a certificate (Part III)",
+        "proxy statement, 8-K item 5.02 or unreadable, or 10-K/A without statements (Part III)",
         _pd_comp,
-        also=f"{_ITEMS}; document list",
+        also=f"{_ITEMS}; document list; text",
         passages=_BY_ITEM.format(items="item 5.02")
         + ", and what tells elsewhere of a named officer's coming, going or pay"
         + "; of a proxy statement or Part III, all but sections headed as something else (audit fees, voting)"
-        " that name nobody's pay, age or career",
-        limits="pay told in Part III of a complete 10-K, in a registration statement or under 8-K item 5.07 is "
-        "not marked",
+        " or as nothing (cover, contents) that name nobody's pay, age or career",
+        limits="careers and pay told in Part III of a complete 10-K, in a registration statement or under 8-K item "
+        "5.07 are not marked: the bit is of the filings whose purpose they are",
     ),
     Rule(
         PolicyBit.PD_NATURAL,
@@ -331,6 +332,7 @@ RULES: Final = (
         "accepted in private and released later: drafts, staff letters, replies",
         _priv2pub,
         also=_TYPE,
+        limits="an order (SEC STAFF ACTION) is public as it is entered, and not marked",
     ),
     Rule(
         PolicyBit.CONF_TREAT,
@@ -417,7 +419,8 @@ QUARANTINES: Final = (
     ),
     QuarantineRule(
         QuarantineCode.LETTER_RELEASE_UNKNOWN,
-        "staff letters and replies are released after their filing date, and no release date is stated",
+        "staff letters and replies are released no sooner than 20 business days after a review ends, no rule says "
+        "by when, and no release date is stated",
         lambda of: _timeless(of) & _letter(of),
     ),
     QuarantineRule(

@@ -23,35 +23,16 @@ from carag.corpus.submissions import (
     facts_of_submissions_row,
 )
 from carag.policy import EASTERN, PolicyBit
+from tests.corpus.headers import header
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEADER = """<SEC-HEADER>0009999999-24-000007.hdr.sgml : 20240502
-<ACCEPTANCE-DATETIME>20240502163105
-ACCESSION NUMBER:\t\t0009999999-24-000007
-CONFORMED SUBMISSION TYPE:\t8-K
-CONFORMED PERIOD OF REPORT:\t20240501
-ITEM INFORMATION:\t\tResults of Operations and Financial Condition
-ITEM INFORMATION:\t\tFinancial Statements and Exhibits
-FILED AS OF DATE:\t\t20240502
-
-FILER:
-
-\tCOMPANY DATA:
-\t\tCOMPANY CONFORMED NAME:\t\t\tEXAMPLE HOLDINGS PLC
-\t\tCENTRAL INDEX KEY:\t\t\t0009000001
-\t\tSTANDARD INDUSTRIAL CLASSIFICATION:\tSEMICONDUCTORS [3674]
-\t\tSTATE OF INCORPORATION:\t\t\tL2
-
-\tFILING VALUES:
-\t\tFORM TYPE:\t\t8-K
-\t\tSEC FILE NUMBER:\t001-09999
-
-\tBUSINESS ADDRESS:
-\t\tSTATE:\t\t\tL2
-</SEC-HEADER>
-"""
+HEADER = header(
+    "8-K",
+    "20240501",
+    items=("Results of Operations and Financial Condition", "Financial Statements and Exhibits"),
+)
 SUBMISSIONS_ROW = {
     "accessionNumber": "0009999999-24-000007",
     "cik": "9000001",

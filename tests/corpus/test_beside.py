@@ -13,35 +13,14 @@ from carag.corpus.labelling import QuarantineCode, label
 from carag.corpus.readers import ReadKind, read_filings
 from carag.corpus.submission import parse_submission
 from carag.policy import EASTERN, QUARANTINE, bit_names
+from tests.corpus.headers import NUMBER, header
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.corpus.filing import Filing
 
-NUMBER = "0009999999-24-000007"
-HEADER = f"""<SEC-HEADER>{NUMBER}.hdr.sgml : 20240502
-<ACCEPTANCE-DATETIME>20240502163105
-ACCESSION NUMBER:\t\t{NUMBER}
-CONFORMED SUBMISSION TYPE:\t10-Q
-CONFORMED PERIOD OF REPORT:\t20240331
-FILED AS OF DATE:\t\t20240502
-
-FILER:
-
-\tCOMPANY DATA:
-\t\tCOMPANY CONFORMED NAME:\t\t\tEXAMPLE HOLDINGS PLC
-\t\tCENTRAL INDEX KEY:\t\t\t0009000001
-\t\tSTANDARD INDUSTRIAL CLASSIFICATION:\tSEMICONDUCTORS [3674]
-\t\tSTATE OF INCORPORATION:\t\t\tL2
-
-\tFILING VALUES:
-\t\tSEC FILE NUMBER:\t001-09999
-
-\tBUSINESS ADDRESS:
-\t\tSTATE:\t\t\tL2
-</SEC-HEADER>
-"""
+HEADER = header("10-Q", "20240331")
 SUBMISSIONS_JSON = ["form", "filed", "accepted", "cik", "period"]
 
 

@@ -179,6 +179,7 @@ def test_a_line_that_is_no_object_is_corrupt(line: str) -> None:
         ("PURCHASE, N.Y. - April 25, 2023 - Example, Inc. today reported", date(2023, 4, 25)),
         ("New Brunswick, N.J. (January 24, 2023) – Example today", date(2023, 1, 24)),
         ("LAS VEGAS, Feb. 8, 2023 /PRNewswire/ -- Example", date(2023, 2, 8)),
+        ("BETHESDA, Md., April. 8, 2023 – Example", date(2023, 4, 8)),
         ("period ended September 31, 2021", None),
         ("senior notes due June 1, 2030", None),
         ("as of January 31, 2023, 5 shares", None),
@@ -189,6 +190,25 @@ def test_a_line_that_is_no_object_is_corrupt(line: str) -> None:
 def test_a_cover_date_needs_its_phrase(text: str, day: date | None) -> None:
     """Report date, period end or dateline; any other date tells nothing of publication."""
     assert latest_date(text.lstrip(" ")) == day
+
+
+@pytest.mark.parametrize(
+    ("changes", "codes"),
+    [
+        ({"roles": ["FILER"], "n_parties": 1}, ("CT",)),
+        ({"roles": ["FILER"], "n_parties": 4}, ("CT", "")),
+        ({"roles": ["ISSUER", "REPORTING-OWNER"], "n_parties": 3}, ("CT",)),
+        ({"roles": ["FILED BY", "SUBJECT COMPANY"], "n_parties": 3}, ("CT",)),
+        ({"roles": ["FILER"]}, ("CT",)),
+        ({"n_parties": 4}, ("CT",)),  # of what roles is not said
+    ],
+)
+def test_registrants_that_a_row_only_counts_may_be_of_any_place(
+    changes: dict[str, Any], codes: tuple[str, ...]
+) -> None:
+    """A row has the place of one; the header had more parties than roles."""
+    row = {"id": "a", "form": "F-3", "text": "text", "business_state": "CT"} | changes
+    assert filing_of_row(row).business_codes == codes
 
 
 def test_item_headings_are_read_and_mentions_are_not() -> None:

@@ -99,6 +99,39 @@ def test_non_reliance_hits_the_statements_of_three_years() -> None:
     assert causes(WARNING)["w"] == {}
 
 
+def test_a_registration_statement_is_amended_by_its_file_number() -> None:
+    """It has no period; another registration of the same filer is another's number, and another form another's."""
+    first = facts("a", "F-3", date(2024, 3, 1), period=None, file_numbers=("333-900001",))
+    later = facts("b", "F-3/A", date(2024, 3, 13), period=None, file_numbers=("333-900001",))
+    found = causes(
+        first,
+        later,
+        facts("c", "F-3", date(2023, 3, 1), period=None, file_numbers=("333-900002",)),
+        facts("d", "F-4", date(2023, 3, 1), period=None, file_numbers=("333-900001",)),
+        facts("e", "F-3", date(2023, 3, 1), period=None),
+        facts("f", "F-3", date(2023, 3, 1), period=None, ciks=(2,), file_numbers=("333-900001",)),
+    )
+    assert found == {"a": {"AMENDED": "b"}, "b": {}, "c": {}, "d": {}, "e": {}, "f": {}}
+    again = facts("g", "F-3/A", date(2024, 4, 1), period=None, file_numbers=("333-900001",))
+    assert causes(again, later, first) == {"a": {"AMENDED": "b"}, "b": {"AMENDED": "g"}, "g": {}}
+
+
+def test_reports_share_a_file_number_for_ever_and_amend_none_by_it() -> None:
+    """An 8-K/A or 10-K/A without a period has the registrant's number, like every other report."""
+    found = causes(
+        facts("a", "8-K", date(2024, 3, 1), period=None, file_numbers=("001-09999",)),
+        facts("b", "8-K/A", date(2024, 5, 1), period=None, file_numbers=("001-09999",)),
+    )
+    assert found == {"a": {}, "b": {}}
+
+
+def test_facts_stored_before_there_were_file_numbers_are_read() -> None:
+    """They are of the version before, and amended again as their filings are."""
+    old = ANNUAL.to_json()
+    del old["file_numbers"], old["leaves_common"]
+    assert FilingFacts.from_json(old) == ANNUAL
+
+
 def test_a_restatement_lifts_non_reliance_and_supersedes() -> None:
     """After the fix the original is superseded, and the fix itself relied upon, until the next warning."""
     fix = facts("f", "10-K/A", date(2024, 10, 1), certified=True)

@@ -36,7 +36,8 @@ from carag.corpus.items import ITEM_NUMBERS, item_number
         ("25-NSE", FormFamily.DELISTING),
         ("15F-12B", FormFamily.DELISTING),
         ("DRSLTR", FormFamily.LETTER),
-        ("SEC STAFF ACTION", FormFamily.LETTER),
+        ("SEC STAFF LETTER", FormFamily.LETTER),
+        ("SEC STAFF ACTION", FormFamily.OTHER),  # an order, public as it is entered
         ("N-CEN", FormFamily.OTHER),
     ],
 )

@@ -22,37 +22,17 @@ from carag.corpus.submission import parse_submission
 from carag.corpus.submissions import facts_copied_from_header, facts_of_row, facts_of_submissions_row
 from carag.errors import CorruptFile
 from carag.policy import bit_names
+from tests.corpus.headers import header
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LINES = """<SEC-HEADER>0009999999-24-000007.hdr.sgml : 20240502
-<ACCEPTANCE-DATETIME>20240502163105
-ACCESSION NUMBER:\t\t0009999999-24-000007
-CONFORMED SUBMISSION TYPE:\t8-K
-CONFORMED PERIOD OF REPORT:\t20240501
-ITEM INFORMATION:\t\tResults of Operations and Financial Condition
-ITEM INFORMATION:\t\tFinancial Statements and Exhibits
-FILED AS OF DATE:\t\t20240502
-
-FILER:
-
-\tCOMPANY DATA:
-\t\tCOMPANY CONFORMED NAME:\t\t\tEXAMPLE HOLDINGS PLC
-\t\tCENTRAL INDEX KEY:\t\t\t0009000001
-\t\tSTANDARD INDUSTRIAL CLASSIFICATION:\tSEMICONDUCTORS [3674]
-\t\tSTATE OF INCORPORATION:\t\t\tL2
-
-\tFILING VALUES:
-\t\tSEC FILE NUMBER:\t001-09999
-
-\tBUSINESS ADDRESS:
-\t\tSTATE:\t\t\tL2
-
-\tMAIL ADDRESS:
-\t\tSTATE:\t\t\tNY
-</SEC-HEADER>
-""".splitlines()
+LINES = header(
+    "8-K",
+    "20240501",
+    items=("Results of Operations and Financial Condition", "Financial Statements and Exhibits"),
+    extra="\n\tMAIL ADDRESS:\n\t\tSTATE:\t\t\tNY\n",
+).splitlines()
 HEADER = "\n".join(LINES) + "\n"
 DOCUMENT = """<DOCUMENT>
 <TYPE>8-K

@@ -241,6 +241,39 @@ def test_a_list_of_exhibits_tells_of_nobody() -> None:
     assert kept(filing, listed) == kept(filing, signed) == set()
 
 
+def test_a_list_of_contents_is_no_list_of_items() -> None:
+    """Its headings have nothing under them and come again: 7.01 in the list furnishes nothing of 1.01 behind it."""
+    listed = "TABLE OF CONTENTS\nItem 1.01 A Loan\nItem 7.01 Regulation FD\nItem 9.01 Exhibits\nSIGNATURE\n\n"
+    filing = report(COVER, listed, DEAL, FAIR, LIST, SIGNED, items=("1.01", "7.01", "9.01"))
+    assert kept(filing, DEAL) == {"MATERIAL"}
+    assert kept(filing, FAIR) == {"FURNISHED"}
+    assert kept(filing, listed) == set()
+    stacked = "Item 1.01 A Loan\nItem 7.01 Regulation FD\nA loan was made, and is told of.\n\n"
+    assert kept(report(COVER, stacked, items=("1.01", "7.01")), stacked) == {"MATERIAL", "FURNISHED"}
+
+
+def test_a_report_cannot_furnish_what_must_be_filed() -> None:
+    """General Instruction B.2 is of 2.02 and 7.01 alone, whatever the report says of itself."""
+    whole = RESULTS.strip() + " The information in this report is being furnished.\n\n"
+    filing = report(COVER, whole, OFFICER, OTHER, LIST, items=("2.02", "5.02", "8.01", "9.01"))
+    assert kept(filing, OFFICER) == {"PD_COMP"}
+    assert kept(filing, OTHER) == {"FURNISHED"}
+
+
+INDEX = "EXHIBIT INDEX\nExhibit No. | Description\n" + "".join(
+    f"10.{number} | {'A long agreement with a long title, ' * 4}\n" for number in range(1, 9)
+)
+
+
+def test_an_exhibit_index_behind_the_signature_tells_of_nothing() -> None:
+    """However long it is; what comes behind it may be an exhibit."""
+    filing = report(COVER, DEAL, OTHER, SIGNED, INDEX, items=("1.01", "8.01"))
+    assert kept(filing, INDEX[:200]) == kept(filing, INDEX[-150:]) == set()
+    behind = "The parties agree to everything.\n" * 30
+    filing = report(COVER, DEAL, OTHER, SIGNED, INDEX, behind, items=("1.01", "8.01"))
+    assert kept(filing, behind) == {"MATERIAL"}
+
+
 def test_items_of_the_old_numbering() -> None:
     """Before August 2004: item 9 is Regulation FD, item 5 other events, item 12 results."""
     old = (
@@ -280,70 +313,6 @@ def test_a_contract_is_not_an_audited_statement(kind: str, audited: bool) -> Non
         is audited
     )
     assert chunk_word(label(filing), filing, filing.documents[0], "Item 8", 0) & PolicyBit.FS_AUDITED.flag
-
-
-PROXY = {
-    "cover": "NOTICE OF ANNUAL MEETING\nTo be held in May.\n\n",
-    "vote": "How do I vote my shares?\nYou may vote by telephone until noon.\n\n",
-    "nominee": "ELECTION OF DIRECTORS\nJane Doe, an engineer, joined in 2010.\n\n",
-    "fees": "AUDIT FEES\nThe firm billed $2 million for the year.\n\n",
-    "unknown": "CERTAIN ARRANGEMENTS\nThe chair uses the aircraft.\n\n",
-    "pay": "SUMMARY COMPENSATION TABLE\nJane Doe | 2023 | $1\n\n",
-    "chat": "OTHER BUSINESS\nMr. Roe, who is 61, presides.\n\n",
-}
-
-
-@pytest.mark.parametrize("name", PROXY)
-def test_a_proxy_is_labelled_by_section(name: str) -> None:
-    """PD_COMP leaves voting and audit fees; an unknown heading, and a person named anywhere, keep it."""
-    text = "".join(PROXY.values())
-    filing = report(text, items=(), form="DEF 14A")
-    start = text.index(PROXY[name])
-    word = chunk_word(label(filing), filing, filing.documents[0], PROXY[name].strip(), start)
-    assert bool(word & PolicyBit.PD_COMP.flag) is (name not in {"vote", "fees"})
-    assert word & PolicyBit.PROXY_TENDER.flag
-
-
-def test_a_proxy_passage_of_unknown_place_keeps_the_filings_bits() -> None:
-    """Without its offset a passage has no section."""
-    filing = report("".join(PROXY.values()), items=(), form="DEF 14A")
-    word = chunk_word(label(filing), filing, filing.documents[0], PROXY["fees"])
-    assert word & PolicyBit.PD_COMP.flag
-
-
-def test_t6_a_part_iii_amendment_is_personal_by_item() -> None:
-    """A 10-K/A without a certificate: items 10 to 13 keep PD_COMP, accountants' fees and exhibits do not."""
-    parts = {
-        10: "Item 10. Directors, Executive Officers and Corporate Governance\nJane Doe is an engineer.\n\n",
-        11: "Item 11. Executive Compensation\nThe table follows.\n\n",
-        14: "Item 14. Principal Accountant Fees and Services\nThe firm billed $1.\n\n",
-        15: "Item 15. Exhibits\n31.1 Certification\n\n",
-    }
-    text = "AMENDMENT NO. 1\nThis adds Part III.\n\nPART III\n" + "".join(parts.values())
-    filing = report(text, items=(), form="10-K/A")
-    said = label(filing)
-    assert bit_names(said.word) == ("J_US", "PD_COMP", "PD_SPECIAL")
-    found = {
-        number: bool(
-            chunk_word(said, filing, filing.documents[0], part, text.index(part)) & PolicyBit.PD_COMP.flag
-        )
-        for number, part in parts.items()
-    }
-    assert found == {10: True, 11: True, 14: False, 15: False}
-    assert chunk_word(said, filing, filing.documents[0], text[:30], 0) & PolicyBit.PD_COMP.flag
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["Part II of this report", "Item 14 of this report,", "Item 405 of Regulation S-K", "Item 1.01, which"],
-)
-def test_a_reference_inside_part_iii_ends_nothing(line: str) -> None:
-    """A sentence that wraps before "Item 14" or "Part II" leaves what follows personal; so does "part iii"."""
-    text = f"Item 11. Executive Compensation\nas told in\n{line}\nthe chair was granted shares."
-    at = text.index("the chair")
-    assert not is_impersonal(text, at, len(text), by_item=True)
-    text = "Item 9. Changes\npart iii\nthe chair was granted shares."
-    assert not is_impersonal(text, text.index("the chair"), len(text), by_item=True)
 
 
 def test_t5_both_names_of_a_schedule_earn_the_same() -> None:
