@@ -164,8 +164,8 @@ def with_header(filing: Filing, header: Filing) -> Filing:
 
 def _parties(filing: Filing, header: Filing) -> tuple[int, ...]:
     """Unite the parties of a row and its header; a row that counts more than a header cut off leaves one unnamed."""
-    unnamed = (0,) if len(filing.parties) > len(header.parties) else ()
-    return (*header.parties, *(cik for cik in filing.parties if cik and cik not in header.parties), *unnamed)
+    named = (*header.parties, *(cik for cik in filing.parties if cik and cik not in header.parties))
+    return (*named, 0) if len(filing.parties) > len(named) else named
 
 
 def _stated(codes: tuple[str, ...]) -> tuple[str, ...]:
