@@ -75,9 +75,8 @@ class PastIndex:
 
     def _move(self, known: int) -> None:
         wanted = self._store.open_labels(known_at=known)
-        self._known = (
-            _BETWEEN  # until all is done, so that a failure on the way is made good by the next move
-        )
+        # Neither until all is done: the next move makes good what fails on the way.
+        self._known = _BETWEEN
         gone = np.setdiff1d(self._open, wanted, assume_unique=True)
         self._index.relabel(gone, self._index.words(gone) | QUARANTINE, allow_quarantine=True)
         self._open = np.intersect1d(self._open, wanted, assume_unique=True)
