@@ -76,7 +76,8 @@ Entity = Annotated[
     typer.Option(
         "--entity",
         metavar="CIK",
-        help="Only passages about this company or person; can be given more than once.",
+        help="Only passages about this company or person and nobody else not given as well; for an access request, "
+        "about anyone given.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

@@ -287,7 +287,7 @@ class Engine:
             ()
             if chunk is None
             else decision.reasons(
-                chunk.word, chunk.public_at, entity=chunk.entity, expires_at=chunk.expires_at
+                chunk.word, chunk.public_at, entity=chunk.about, expires_at=chunk.expires_at
             )
         )
         if chunk is None or (hidden and not decision.may_know_existence):
@@ -304,7 +304,7 @@ class Engine:
             why,
             receipt,
             text=text,
-            reasons=tuple(explained(reason, decision, chunk.entity) for reason in hidden),
+            reasons=tuple(explained(reason, decision, chunk.about) for reason in hidden),
             causes=causes,
             regulation=decision.regulation,
         )

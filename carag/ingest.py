@@ -35,7 +35,6 @@ from carag.corpus import (
 )
 from carag.errors import CorruptFile
 from carag.index import Index
-from carag.policy.mask import MAX_ENTITY, NO_ENTITY
 from carag.retrieval import add_labels, headed
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ class Ingestor:
                 whether = "skipped" if outcome.kind is ReadKind.SKIPPED else "broken"
                 report.problems.append(f"{outcome.where}: {whether}: {outcome.reason}")
                 continue
-            unfit = [cik for cik in outcome.filing.ciks if not 0 <= cik < MAX_CIK]
+            unfit = [cik for cik in outcome.filing.about if not 0 <= cik < MAX_CIK]
             if unfit:
                 report.problems.append(f"{outcome.where}: broken: CIK {unfit[0]}; want ten digits at most")
                 continue
@@ -324,6 +323,7 @@ def _describe(filing: Filing, labelled: Label) -> StoredFiling:
         content_hash=content_hash(
             {
                 **facts,
+                "about": filing.about,
                 "company": filing.company,
                 "documents": [document.type for document in filing.documents],
                 "filed": filed,
@@ -340,12 +340,6 @@ def _describe(filing: Filing, labelled: Label) -> StoredFiling:
     )
 
 
-def _entity(filing: Filing) -> int:
-    """Return the first CIK; none where it is greater than an entity can be, which EDGAR's are not by far."""
-    first = next(iter(filing.ciks), NO_ENTITY)
-    return first if first <= MAX_ENTITY else NO_ENTITY
-
-
 def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:
     return [
         StoredChunk(
@@ -355,7 +349,7 @@ def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:
             text=piece.text,
             word=chunk_word(labelled, filing, document, piece.text, piece.start),
             public_at=labelled.public_at,
-            entity=_entity(filing),
+            about=filing.about,
         )
         for document in filing.documents
         for piece in chunk(document.text)

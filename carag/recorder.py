@@ -211,13 +211,15 @@ def _rule(policy: Policy) -> EntityRule | None:
 
 def _lists(decision: Decision) -> str | None:
     """Write the lists in force as one canonical text, to be committed to; None where there is none."""
-    rules = [_rule(policy) for policy in decision.policies]
-    if not any(rules):
+    if not any(_rule(policy) for policy in decision.policies):
         return None
-    lists = [
-        {} if rule is None else {rule.kind.value: policy.deny_entities or policy.allow_entities}
-        for rule, policy in zip(rules, decision.policies, strict=True)
-    ]
+    lists: list[dict[str, tuple[int, ...]]] = []
+    for policy in decision.policies:
+        both = {
+            ListKind.ALLOW.value: policy.allow_entities,
+            ListKind.DENY.value: policy.deny_entities or None,
+        }
+        lists.append({kind: listed for kind, listed in both.items() if listed is not None})
     return json.dumps(lists, sort_keys=True, separators=(",", ":"))
 
 

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from carag.answers import Retrieval
     from carag.audit import Access
 
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
+BRANDRETH = 9_990_000_913  # sells shares of Oakmere Foods, by Form 144
 COMPLIANCE = Session(role="compliance", purpose="surveil")
 
 
@@ -29,19 +31,22 @@ def engine(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Iter
         yield opened
 
 
+def companies_of(engine: Engine, found: Retrieval) -> set[int]:
+    return {cik for p in found.passages for cik in engine._store.chunk(p.chunk_id).about or (0,)}
+
+
 def event_of(receipt: object) -> Access:
     return Record.parse(receipt.record).event  # type: ignore[attr-defined, return-value]
 
 
 def test_a_denied_company_is_not_found_and_not_named(engine: Engine) -> None:
     """Nor in the record, nor in the receipt that the asker holds."""
-    companies = {
-        engine._store.chunk(p.chunk_id).entity for p in engine.retrieve(QUESTION, COMPLIANCE, 400).passages
-    }
-    listed = frozenset(sorted(companies - {0})[:2] or [320_193])
+    listed = frozenset(sorted(companies_of(engine, engine.retrieve(QUESTION, COMPLIANCE, 400)))[:2])
+    assert len(listed) == 2
     session = Session(role="compliance", purpose="surveil", restricted=listed)
     found = engine.retrieve(QUESTION, session, 400)
-    assert not {engine._store.chunk(p.chunk_id).entity for p in found.passages} & {0, *listed}
+    assert found.passages
+    assert not companies_of(engine, found) & {0, *listed}
     rule = event_of(found.receipt).policy.entities
     assert rule is not None
     assert (rule.kind, rule.count) == (ListKind.DENY, len(listed) + 1)
@@ -53,10 +58,10 @@ def test_a_denied_company_is_not_found_and_not_named(engine: Engine) -> None:
 
 def test_an_access_request_sees_one_persons_data(engine: Engine) -> None:
     """The cell opens with a list, and whatever it finds is on it."""
-    session = Session(role="dpo", purpose="dsar", allow_entities=frozenset({320_193}))
+    session = Session(role="dpo", purpose="dsar", allow_entities=frozenset({BRANDRETH}))
     found = engine.retrieve(QUESTION, session, 400)
-    assert found.outcome is not Outcome.REFUSE
-    assert all(engine._store.chunk(p.chunk_id).entity == 320_193 for p in found.passages)
+    assert found.outcome is Outcome.ANSWER
+    assert all(BRANDRETH in engine._store.chunk(p.chunk_id).about for p in found.passages)
     assert engine.retrieve(QUESTION, Session(role="dpo", purpose="dsar")).why == "ALLOW_LIST_REQUIRED"
 
 
@@ -129,7 +134,7 @@ def test_explain_names_bit_rule_regulation_cause_and_remedy(engine: Engine) -> N
 def test_explain_of_a_denied_company_names_the_list_only_to_whom_it_may(engine: Engine) -> None:
     """Everyone else hears what is said of a passage that does not exist."""
     chunk = engine.retrieve(QUESTION, COMPLIANCE).passages[0].chunk_id
-    entity = engine._store.chunk(chunk).entity or 320_193
+    (entity,) = engine._store.chunk(chunk).about
     knowing = engine.explain(
         chunk, Session(role="compliance", purpose="surveil", watched=frozenset({entity}))
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
 
+from carag.corpus._entities import ciks_of, number_of
 from carag.corpus.stored import StoredChunk, StoredFiling, canonical_json
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import TOMBSTONE
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -29,8 +31,9 @@ INSERT_FILING: Final = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
 SELECT_CHUNK: Final = """
     SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
-           valid_from, valid_to, labels.entity, labels.causes, text_sha256, known_to
-    FROM labels JOIN chunks USING (key) JOIN filings USING (filing)"""
+           valid_from, valid_to, labels.entity, entity_sets.ciks, labels.causes, text_sha256, known_to
+    FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
+         LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
 INSERT_CHUNK: Final = """
     INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, word, public_at,
                         expires_at, entity, text_sha256, text)
@@ -75,15 +78,22 @@ def insert_chunks(
     """Add passages under the next free keys, and return those."""
     first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
     keys = range(first, first + len(chunks))
+    numbers = {about: number_of(sql, about) for about in {chunk.about for chunk in chunks}}
     rows = (
         (
             *(key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), as_int(c.word)),
-            *(as_int(c.public_at), as_int(c.expires_at), as_int(c.entity), c.text_sha256, c.text),
+            *(as_int(c.public_at), as_int(c.expires_at), numbers[c.about], c.text_sha256, c.text),
         )
         for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
     )
     sql.executemany(INSERT_CHUNK, rows)
     return keys
+
+
+def chunk_ids(accession_number: str, version: int) -> Iterator[str]:
+    """Name the passages of a version in order."""
+    prefix = accession_number if version == 1 else f"{accession_number}.v{version}"
+    return (f"{prefix}:{ordinal:05d}" for ordinal in count())
 
 
 def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.float32]) -> None:
@@ -151,7 +161,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     If the label was closed by ``known_at``, or at all where that is None, the word carries the tombstone.
     """
     label, chunk_id, number, version, document, start, end, text, word, since, until, entity = row[:12]
-    causes, text_sha256, known_to = row[12:]
+    ciks, causes, text_sha256, known_to = row[12:]
     is_closed = known_to is not None and (known_at is None or known_to <= known_at)
     try:
         chunk = StoredChunk(
@@ -167,6 +177,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             public_at=since,
             expires_at=until,
             entity=entity,
+            about=ciks_of(entity, ciks),
             causes=tuple((bit, accession_number) for bit, accession_number in json.loads(causes)),
         )
     except ValueError as error:

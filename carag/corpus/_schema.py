@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 APPLICATION_ID: Final = int.from_bytes(b"CRAG")
 """In the file's header, where ``file`` and SQLite look for it."""
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 PAGE_BYTES: Final = 16384
 """A vector or a passage takes about 1 KiB; of these a page of 4 KiB holds three and wastes the rest."""
@@ -62,6 +62,12 @@ TABLES: Final = (
     """
     CREATE INDEX ciks_of_filing ON filing_ciks (filing)""",
     """
+    -- Whom passages are about: a single CIK below the first number is its own, every other set has one here.
+    CREATE TABLE entity_sets (
+        number INTEGER PRIMARY KEY CHECK (number BETWEEN 0x80000000 AND 0xFFFFFFFF),
+        ciks TEXT NOT NULL UNIQUE           -- JSON, ascending; no row is ever changed or deleted
+    ) STRICT""",
+    """
     CREATE TABLE chunks (
         key INTEGER PRIMARY KEY,
         chunk_id TEXT NOT NULL UNIQUE,
@@ -73,7 +79,7 @@ TABLES: Final = (
         word INTEGER NOT NULL CHECK (word BETWEEN 0 AND 0xFFFFFFFF),
         public_at INTEGER NOT NULL CHECK (public_at BETWEEN 0 AND 0xFFFFFFFF),
         expires_at INTEGER NOT NULL CHECK (expires_at BETWEEN public_at AND 0xFFFFFFFF),
-        entity INTEGER NOT NULL CHECK (entity BETWEEN 0 AND 0xFFFFFFFF),
+        entity INTEGER NOT NULL CHECK (entity BETWEEN 0 AND 0xFFFFFFFF),  -- a CIK, or a number of entity_sets
         text_sha256 BLOB NOT NULL,
         text TEXT NOT NULL
     ) STRICT""",

@@ -146,6 +146,7 @@ def with_header(filing: Filing, header: Filing) -> Filing:
         form=header.form or filing.form,
         company=filing.company or header.company,
         ciks=header.ciks or filing.ciks,
+        parties=_parties(filing, header),
         filed=header.filed or filing.filed,
         period=header.period or filing.period,
         accepted=header.accepted or filing.accepted,
@@ -159,6 +160,12 @@ def with_header(filing: Filing, header: Filing) -> Filing:
         file_numbers=_distinct((*header.file_numbers, *filing.file_numbers)),
         provenance={**filing.provenance, **header.provenance},
     )
+
+
+def _parties(filing: Filing, header: Filing) -> tuple[int, ...]:
+    """Unite the parties of a row and its header; a row that counts more than a header cut off leaves one unnamed."""
+    named = (*header.parties, *(cik for cik in filing.parties if cik and cik not in header.parties))
+    return (*named, 0) if len(filing.parties) > len(named) else named
 
 
 def _stated(codes: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import re
 from datetime import date  # noqa: TC003 - pydantic reads the annotations
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carag.corpus.acceptance import acceptance_readings
 from carag.corpus.coverpage import with_cover_facts
@@ -52,7 +52,7 @@ class _Row(BaseModel):
     state_of_inc: str | None = None
     sic: str | None = None
     roles: list[str] | None = None
-    n_parties: int | None = None
+    n_parties: int | None = Field(default=None, ge=0, le=10_000)
     file_number: str | None = None
     exchanges: list[str] | None = None
     filer_category: str | None = None
@@ -132,6 +132,7 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
         source_id=given.id or number,
         company=given.company or "",
         ciks=() if given.cik is None else (given.cik,),
+        parties=_parties(given),
         filed=given.filed,
         period=given.period,
         accepted=next(iter(acceptance_readings(given.accepted or "")), None),
@@ -164,6 +165,13 @@ def _co_registrants(row: _Row) -> tuple[str, ...]:
     may be of any place; a second reporting owner or a second party that files about a subject company is none.
     """
     return ("",) if row.roles == ["FILER"] and (row.n_parties or 0) > 1 else ()
+
+
+def _parties(row: _Row) -> tuple[int, ...]:
+    """Return the one party a row names, and 0 for every other that it counts."""
+    named = () if row.cik is None else (row.cik,)
+    count = max(row.n_parties or 0, len(row.roles or ()))
+    return (*named, *(0 for _ in range(count - len(named))))
 
 
 def _documents(row: _Row) -> tuple[FilingDocument, ...]:

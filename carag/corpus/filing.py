@@ -60,6 +60,9 @@ class Filing:
     ciks: tuple[int, ...] = ()
     """``CENTRAL INDEX KEY`` of every filer, issuer, subject company and reporting owner. Neither the filing
     agent nor a ``FILED BY`` party: an exchange files a Form 25-NSE, and is not the one delisted."""
+    parties: tuple[int, ...] = ()
+    """``CENTRAL INDEX KEY`` of every block of the header, one a block and 0 where it is not stated. ``FILED BY`` is
+    among them, whose filing a Schedule 13D or a tender offer is, but for the exchange of a Form 25."""
     filed: date | None = None
     """``FILED AS OF DATE``."""
     period: date | None = None
@@ -108,6 +111,17 @@ class Filing:
     def base_form(self) -> str:
         """The form without its ``/A``, in capitals; empty where the form is unknown."""
         return " ".join((self.form or "").upper().split()).removesuffix("/A").strip()
+
+    @property
+    def about(self) -> tuple[int, ...]:
+        """CIKs of all whom its passages may be about, ascending; with 0 where the source counts more than it names.
+
+        Examples
+        --------
+        >>> Filing(accession_number="a", form="4", ciks=(7,), parties=(7, 9)).about
+        (7, 9)
+        """
+        return tuple(sorted({*self.ciks, *self.parties}))
 
     @property
     def is_amendment(self) -> bool:

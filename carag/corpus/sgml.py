@@ -112,6 +112,7 @@ def parse_header(text: str) -> Filing:
         form=form.upper() or None,
         company=next((party.line("COMPANY CONFORMED NAME") for party in companies), ""),
         ciks=_distinct(int(cik) for party in parties if party.role != "FILED BY" for cik in party.ciks),
+        parties=_parties(parties, form),
         filed=filed,
         period=_date(header.first("CONFORMED PERIOD OF REPORT")),
         accepted=eastern(_digits(header.first("ACCEPTANCE DATETIME"), 14)),
@@ -217,6 +218,13 @@ def _scan(text: str) -> _Header:
             if header.parties:
                 header.parties[-1].fields.append((section, name, value))
     return header
+
+
+def _parties(parties: list[_Party], form: str) -> tuple[int, ...]:
+    """Return whom a filing may be about. An exchange that strikes a security off files Form 25 about another."""
+    delists = form.upper().startswith("25")
+    about = [party for party in parties if not (delists and party.role == "FILED BY")]
+    return tuple(int(cik) for party in about for cik in party.ciks or ("0",))
 
 
 _ONCE: Final = (

@@ -20,18 +20,19 @@ import os
 import threading
 import time
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
 from carag.corpus import _rows as rows
+from carag.corpus._entities import EntitySets
 from carag.corpus._history import LabelChange
 from carag.corpus._schema import connect, create_or_check, translating
 from carag.corpus.stored import (
     Change,
     Counts,
+    Labels,
     StoredChunk,
     StoredFiling,
     check_chunk,
@@ -50,21 +51,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from carag.corpus._history import Judge
+    from carag.policy import Policy
 
 __all__ = ["Change", "CorpusStore", "Counts", "Labels", "StoredChunk", "StoredFiling"]
 
 _EVER: Final = 2**63 - 1
 _KNOWN: Final = "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
-
-
-class Labels(NamedTuple):
-    """Labels as columns, row by row: what an index is made of."""
-
-    keys: NDArray[np.int64]
-    words: NDArray[np.uint32]
-    public_at: NDArray[np.uint32]
-    expires_at: NDArray[np.uint32]
-    entities: NDArray[np.uint32]
 
 
 def _system_clock() -> int:
@@ -84,6 +76,7 @@ class CorpusStore:
         self._clock = clock
         self._connection: sqlite3.Connection | None = connection
         self._timeout = timeout
+        self._sets = EntitySets(path)
         self._lock = threading.RLock()
 
     # --- opening and closing ---
@@ -193,7 +186,7 @@ class CorpusStore:
             rows.check_dim(sql, vectors)
             old, version = rows.supersede(sql, filing.accession_number)
             row = rows.insert_filing(sql, filing, version)
-            keys = rows.insert_chunks(sql, row, chunks, ids=_chunk_ids(filing.accession_number, version))
+            keys = rows.insert_chunks(sql, row, chunks, ids=rows.chunk_ids(filing.accession_number, version))
             rows.insert_vectors(sql, keys, vectors)
             change = LabelChange(sql, row, now=self._clock())
             if old is not None:
@@ -319,6 +312,14 @@ class CorpusStore:
         return Counts(filings, chunks, dict(quarantined))
 
     # --- reading: what the index and the audit log are made of ---
+
+    def expanded(self, policy: Policy) -> Policy:
+        """Put a policy's lists of CIKs into the numbers that the rows of an index carry.
+
+        On a deny list every set with a member on it; on an allow list every set that the policy's own reading admits.
+        """
+        with self._reading() as sql:
+            return self._sets.expanded(sql, policy)
 
     def known(self, at: int | None = None) -> int:
         """Return when the store last learnt anything, by an instant if one is given; -1 if it had not yet."""
@@ -483,8 +484,3 @@ class CorpusStore:
             raise InvalidArgument(f"labels are missing in {self.path}, or were asked for out of order")
         words = (table[:, column].astype(np.uint32) for column in range(1, 5))
         return Labels(wanted, *words), [row[5] for row in found if len(row) > 5]
-
-
-def _chunk_ids(accession_number: str, version: int) -> Iterator[str]:
-    prefix = accession_number if version == 1 else f"{accession_number}.v{version}"
-    return (f"{prefix}:{ordinal:05d}" for ordinal in count())

@@ -7,19 +7,19 @@ import json
 import re
 from dataclasses import dataclass
 from operator import index as as_int
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.policy import NEVER, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
+from carag.policy import MAX_LISTED, NEVER, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-__all__ = ["Change", "Counts", "StoredChunk", "StoredFiling", "content_hash"]
+__all__ = ["Change", "Counts", "Labels", "StoredChunk", "StoredFiling", "content_hash"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +62,15 @@ class StoredChunk:
     """The policy word, version bits included."""
     public_at: int
     """Minutes since the epoch, from which this word holds."""
-    entity: int = NO_ENTITY
-    """The CIK the passage is about, 0 for none."""
+    about: tuple[int, ...] = ()
+    """CIKs of all whom the passage may be about: registrants, subject companies, issuer and owners. The store keeps
+    them ascending; 0 is somebody who is not stated."""
     expires_at: int = NEVER
     """Minutes since the epoch, from which this word holds no more."""
     key: int = -1
     """The label's key, which is the index's, given by the store; so is all that follows."""
+    entity: int = NO_ENTITY
+    """The number the index has for ``about``."""
     chunk_id: str = ""
     """``<accession number>:<ordinal>``; ``<accession number>.v2:<ordinal>`` in a second version."""
     accession_number: str = ""
@@ -80,6 +83,16 @@ class StoredChunk:
     def text_sha256(self) -> bytes:
         """SHA-256 of the text's UTF-8."""
         return hashlib.sha256(self.text.encode()).digest()
+
+
+class Labels(NamedTuple):
+    """Labels as columns, row by row: what an index is made of."""
+
+    keys: NDArray[np.int64]
+    words: NDArray[np.uint32]
+    public_at: NDArray[np.uint32]
+    expires_at: NDArray[np.uint32]
+    entities: NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +160,7 @@ def canonical_json(value: object, what: str) -> str:
 
 _VERSIONED: Final = re.compile(r"\.v\d+$")
 _UINT32: Final = 1 << 32
-MAX_CIK: Final = 10**10
+MAX_CIK: Final = MAX_LISTED + 1
 """Above every CENTRAL INDEX KEY, which has ten digits."""
 
 
@@ -182,8 +195,15 @@ def check_chunk(chunk: StoredChunk) -> None:
             raise InvalidArgument(f"{what} has {name} {minutes}; want minutes in 0 <= m < 2**32")
     if chunk.expires_at < chunk.public_at:
         raise InvalidArgument(f"{what} expires at {chunk.expires_at}, before it is public")
-    if not 0 <= check_integer(chunk.entity, f"entity of {what}") < _UINT32:
-        raise InvalidArgument(f"{what} has entity {chunk.entity}; want 0 <= entity < 2**32")
+    if not isinstance(chunk.about, tuple):
+        raise InvalidArgument(f"{what} is about {chunk.about!r}; want a tuple of CIKs")
+    for cik in chunk.about:
+        if not 0 <= check_integer(cik, f"cik of {what}") < MAX_CIK:
+            raise InvalidArgument(f"{what} is about cik {cik}; want ten digits at most")
+    if chunk.entity != NO_ENTITY:
+        raise InvalidArgument(
+            f"{what} has entity {chunk.entity}; the store numbers whom a passage is about: give the CIKs in about"
+        )
 
 
 def check_word(word: int, what: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from carag.errors import InvalidArgument
 from carag.index._core import ffi, lib
 from carag.index.results import DTYPE_CODES, PLAN_CODES
-from carag.policy.mask import Mask, Policy
+from carag.policy.mask import MAX_ENTITY, Mask, Policy
 from carag.policy.time import as_of_minutes
 
 if TYPE_CHECKING:
@@ -212,6 +212,11 @@ def _compiled(policy: Policy | Mask, minutes: int) -> Test:
         rule, listed = lib.CARAG_NOT_ENTITIES, whole.deny_entities
     else:
         rule, listed = lib.CARAG_ANY_ENTITY, ()
+    if listed and listed[-1] > MAX_ENTITY:
+        raise InvalidArgument(
+            f"the policy lists entity {listed[-1]}; an index's rows have 0 to {MAX_ENTITY}: "
+            "give the numbers of its rows"
+        )
     entities = ffi.new("uint32_t[]", listed)
     fields = {
         "pairs": [(mask.mask, mask.value) for mask in whole.masks],

@@ -7,7 +7,7 @@ from carag.policy.decision import Decision, Search
 from carag.policy.explain import Reason, Rule, reasons, withheld_kinds
 from carag.policy.inference import infer
 from carag.policy.intents import Intent, intents, tighten
-from carag.policy.mask import MAX_ENTITY, NO_ENTITY, Mask, Policy
+from carag.policy.mask import MAX_ENTITY, MAX_LISTED, NO_ENTITY, Mask, Policy
 from carag.policy.modulators import Basis, DealWindow, Ground, LawfulBasis, LegalBasis, WallCrossing
 from carag.policy.remedy import Explained, explained
 from carag.policy.session import Session, SessionSource
@@ -32,6 +32,7 @@ __all__ = [
     "CONTROL",
     "EASTERN",
     "MAX_ENTITY",
+    "MAX_LISTED",
     "NEVER",
     "NO_ENTITY",
     "POLICY_BITS",

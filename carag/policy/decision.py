@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from carag.policy.explain import Rule, cooling_reason, reasons, withheld_kinds
-from carag.policy.mask import NO_ENTITY, Mask, Policy
+from carag.policy.mask import NO_ENTITY, Mask, Policy, members
 from carag.policy.time import NEVER
 from carag.policy.vocabulary import PolicyBit
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from carag.policy.explain import Reason
     from carag.policy.intents import Intent
     from carag.policy.modulators import Basis, Ground
@@ -103,9 +105,16 @@ class Decision:
         return tuple(found) or (Search(Policy(), self.as_of),)
 
     def reasons(
-        self, word: int, public_at: int, *, entity: int = NO_ENTITY, expires_at: int = NEVER
+        self,
+        word: int,
+        public_at: int,
+        *,
+        entity: int | Collection[int] = NO_ENTITY,
+        expires_at: int = NEVER,
     ) -> tuple[Reason, ...]:
         """Explain one passage's verdict, minimally; empty exactly when it is admissible.
+
+        ``entity`` is whom the passage is about: one, or all it may be about.
 
         Examples
         --------
@@ -129,6 +138,7 @@ class Decision:
         """The kinds of document this hides, from the session and the table alone."""
         return withheld_kinds(*self.policies, cooling=self.cooling)
 
-    def bases(self, entity: int) -> tuple[Basis, ...]:
-        """Say why an entity is denied; empty if it is on none of the session's lists."""
-        return tuple(ground.basis for ground in self.grounds if entity in ground.entities)
+    def bases(self, entity: int | Collection[int]) -> tuple[Basis, ...]:
+        """Say why an entity, or any of several, is denied; empty if none is on any of the session's lists."""
+        about = members(entity)
+        return tuple(ground.basis for ground in self.grounds if not ground.entities.isdisjoint(about))

@@ -12,11 +12,13 @@ from functools import cache, lru_cache, reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING
 
-from carag.policy.mask import NO_ENTITY
+from carag.policy.mask import NO_ENTITY, members
 from carag.policy.time import NEVER, from_minutes
 from carag.policy.vocabulary import QUARANTINE, TOMBSTONE, VERSION_WORD, PolicyBit, meaning
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from carag.policy.mask import Mask, Policy
 
 __all__ = ["Reason", "Rule", "reasons", "withheld_kinds"]
@@ -65,7 +67,7 @@ def reasons(
     policy: Policy,
     as_of: int,
     *,
-    entity: int = NO_ENTITY,
+    entity: int | Collection[int] = NO_ENTITY,
     expires_at: int = NEVER,
 ) -> tuple[Reason, ...]:
     """Explain one passage's verdict, minimally.
@@ -79,8 +81,8 @@ def reasons(
         The passage's policy word.
     public_at, as_of, expires_at : int
         Minutes since the epoch; admissible where ``public_at <= as_of < expires_at``.
-    entity : int
-        Whom the passage is about.
+    entity : int or collection of int
+        Whom the passage is about: one, or all it may be about.
 
     Returns
     -------
@@ -108,7 +110,7 @@ def reasons(
     elif as_of >= expires_at:
         found.append(Reason(Rule.EXPIRED, (), f"released until {_moment(expires_at)} only"))
     if not policy.admits_entity(entity):
-        found.append(_DENIED if policy.allow_entities is None else _NOT_ALLOWED)
+        found.append(_entity_reason(policy, entity))
     if not any(mask.admits(word) for mask in policy.masks):
         nearest = min(policy.masks, key=lambda mask: _distance(word, mask), default=None)
         found.extend(_NOTHING if nearest is None else _against(word, nearest))
@@ -174,10 +176,19 @@ def _moment(minutes: int) -> str:
         return "the year 10000"
 
 
-_DENIED = Reason(
-    Rule.ENTITY_DENIED, (), "about a company on the session's restricted list, or about none stated"
-)
-_NOT_ALLOWED = Reason(Rule.ENTITY_NOT_ALLOWED, (), "about a company outside the session's list")
+def _entity_reason(policy: Policy, entity: int | Collection[int]) -> Reason:
+    """Name who is listed: whoever is told a reason may know that the passage exists."""
+    if denied := policy.denied_of(entity):
+        named = ", ".join(f"CIK {one}" for one in denied if one != NO_ENTITY)
+        who = f"about {named}, on the session's restricted list" if named else "about nobody that is stated"
+        return Reason(Rule.ENTITY_DENIED, (), who)
+    if policy.allow_if_any:
+        return Reason(Rule.ENTITY_NOT_ALLOWED, (), "about nobody on the session's list")
+    outside = [one for one in sorted(members(entity)) if not policy.admits_entity(one)]
+    who = ", ".join("somebody not stated" if one == NO_ENTITY else f"CIK {one}" for one in outside)
+    return Reason(Rule.ENTITY_NOT_ALLOWED, (), f"about {who}, outside the session's list")
+
+
 _NOTHING = (Reason(Rule.REQUIRED, (), "this policy admits nothing"),)
 
 

@@ -8,7 +8,7 @@ from carag.errors import InvalidArgument, PolicyConflict, Refused
 from carag.policy.decision import Decision
 from carag.policy.intents import Intent, add_bits, tighten
 from carag.policy.mask import MAX_MASKS, NO_ENTITY, Mask, Policy
-from carag.policy.modulators import ADVICE, Basis, Ground, whole_minutes
+from carag.policy.modulators import ADVICE, DSAR, Basis, Ground, whole_minutes
 from carag.policy.time import as_of_minutes, known_at_microseconds
 from carag.policy.vocabulary import PolicyBit, bits_of
 
@@ -154,13 +154,19 @@ def _grounds(session: Session, moments: tuple[int, ...]) -> tuple[Ground, ...]:
 def _listing(
     policy: Policy, session: Session, grounds: tuple[Ground, ...], more: frozenset[int] = frozenset()
 ) -> Policy:
-    """Give a policy its lists. Where somebody is denied, so are passages that do not say whom they are about."""
+    """Give a policy its lists. Where somebody is denied, so are passages that do not say whom they are about.
+
+    A list of whom a passage may be about is a wall: nobody else may appear in it, a co-registrant no more than an
+    owner. An access request is the other way about: the issuer of an owner's Form 4 is no reason to keep the form
+    from its owner (GDPR Art. 15(1)); whose data stand in it besides is for the controller to see to (Art. 15(4)).
+    """
     denied = more.union(*(ground.entities for ground in grounds))
     lists = [allowed for allowed in (session.allow_entities, session.audit_clients) if allowed is not None]
     return Policy(
         *policy.masks,
         allow_entities=frozenset.intersection(*lists) if lists else None,
         deny_entities=denied | {NO_ENTITY} if denied else (),
+        allow_if_any=session.purpose == DSAR and session.audit_clients is None,
     )
 
 

@@ -2,7 +2,8 @@
 
 A pair compiles to one AND and one compare, ``(word & mask) == value``. Because ``mask`` always covers the
 control bits, deletion, quarantine and a missing label are the same test as the policy itself. What does not fit
-in bits, which companies a session may or may not read about, is a set of numbers beside the masks.
+in bits, whom a session may or may not read about, is a set of numbers beside the masks. A passage may be about
+several: a filing has co-registrants, a Form 4 an issuer and its owner.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from carag.errors import InvalidArgument, PolicyConflict
 from carag.policy.vocabulary import CONTROL, POLICY_BITS, VERSION_WORD, bit_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-__all__ = ["MAX_ENTITY", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy"]
+__all__ = ["MAX_ENTITY", "MAX_LISTED", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy"]
 
 MAX_MASKS: Final = 8
 MAX_ENTITY: Final = 0xFFFF_FFFF
+"""The greatest number an index's row can have."""
+MAX_LISTED: Final = 10**10 - 1
+"""The greatest number a list can hold: EDGAR's CENTRAL INDEX KEY has ten digits."""
 NO_ENTITY: Final = 0
-"""The entity of a row that is about none."""
+"""The entity of a row that is about none, and of whoever else a passage may be about without saying so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,9 @@ class Policy:
         no entity carry the number 0, and are admitted only if it is listed.
     deny_entities : iterable of int
         Entities rows may not be about. Given both, what is denied is taken out of what is allowed.
+    allow_if_any : bool
+        Of a passage about several: whether one of them on the allow list is enough. By default all must be on it, as
+        behind a wall. One denied closes it in either case.
 
     Attributes
     ----------
@@ -104,7 +111,9 @@ class Policy:
     allow_entities : tuple of int, or None
         Ascending, none twice.
     deny_entities : tuple of int
-        Ascending, none twice; empty beside ``allow_entities``.
+        Ascending, none twice; empty beside ``allow_entities`` unless one of those is enough.
+    allow_if_any : bool
+        False where there is no allow list.
 
     Examples
     --------
@@ -114,20 +123,26 @@ class Policy:
     False
     >>> Policy(Mask(), deny_entities=[320193]).admits(0x0800_0001, entity=320193)
     False
+    >>> Policy(Mask(), allow_entities=[7]).admits_entity((7, 8))
+    False
+    >>> Policy(Mask(), allow_entities=[7], allow_if_any=True).admits_entity((7, 8))
+    True
     """
 
     masks: tuple[Mask, ...] = field(compare=False)
     # No repr shows the lists: deal lists are inside information.
     allow_entities: tuple[int, ...] | None = field(compare=False, repr=False)
     deny_entities: tuple[int, ...] = field(compare=False, repr=False)
+    allow_if_any: bool = field(compare=False)
     _same: bytes = field(repr=False)
-    """All three, packed: a list of thousands is compared at every search, which bytes do a hundred times faster."""
+    """All of these, packed: a list of thousands is compared at every search, which bytes do a hundred times faster."""
 
     def __init__(
         self,
         *masks: Mask,
         allow_entities: Iterable[int] | None = None,
         deny_entities: Iterable[int] = (),
+        allow_if_any: bool = False,
     ) -> None:
         for mask in masks:
             if not isinstance(mask, Mask):
@@ -137,22 +152,32 @@ class Policy:
         denied = entity_set("deny_entities", deny_entities)
         allowed = None
         if allow_entities is not None:
+            # Where all must be allowed, what is left of the list says it all.
             allowed = tuple(sorted(entity_set("allow_entities", allow_entities) - denied))
-            denied = frozenset()
+            denied = denied if allow_if_any else frozenset()
         object.__setattr__(self, "masks", masks)
         object.__setattr__(self, "allow_entities", allowed)
         object.__setattr__(self, "deny_entities", tuple(sorted(denied)))
-        object.__setattr__(self, "_same", _packed(masks, allowed, self.deny_entities))
+        object.__setattr__(self, "allow_if_any", bool(allow_if_any) and allowed is not None)
+        self._pack()
 
-    def admits(self, word: int, entity: int = NO_ENTITY) -> bool:
-        """Test one row: admissible if any mask admits its word, and the rule about entities its entity."""
+    def admits(self, word: int, entity: int | Collection[int] = NO_ENTITY) -> bool:
+        """Test one row: admissible if any mask admits its word, and the rule about entities whom it is about."""
         return self.admits_entity(entity) and any(mask.admits(word) for mask in self.masks)
 
-    def admits_entity(self, entity: int) -> bool:
-        """Test the entity alone."""
-        if self.allow_entities is not None:
-            return _is_listed(self.allow_entities, entity)
-        return not _is_listed(self.deny_entities, entity)
+    def admits_entity(self, entity: int | Collection[int]) -> bool:
+        """Test whom a passage is about, alone: one, or all it may be about; none of them is :data:`NO_ENTITY`."""
+        about = members(entity)
+        if self.deny_entities and any(_is_listed(self.deny_entities, one) for one in about):
+            return False
+        if self.allow_entities is None:
+            return True
+        enough = any if self.allow_if_any else all
+        return enough(_is_listed(self.allow_entities, one) for one in about)
+
+    def denied_of(self, entity: int | Collection[int]) -> tuple[int, ...]:
+        """Return those of whom a passage is about that are on the deny list, ascending."""
+        return tuple(one for one in sorted(members(entity)) if _is_listed(self.deny_entities, one))
 
     def with_masks(self, *masks: Mask) -> Policy:
         """Return the same rule about entities under other masks.
@@ -164,10 +189,21 @@ class Policy:
         """
         other = Policy(*masks)
         # The lists are checked already, and may be of thousands.
-        object.__setattr__(other, "allow_entities", self.allow_entities)
-        object.__setattr__(other, "deny_entities", self.deny_entities)
-        object.__setattr__(other, "_same", _packed(masks, self.allow_entities, self.deny_entities))
+        for name in ("allow_entities", "deny_entities", "allow_if_any"):
+            object.__setattr__(other, name, getattr(self, name))
+        other._pack()
         return other
+
+    def _pack(self) -> None:
+        allowed, denied = self.allow_entities or (), self.deny_entities
+        pairs = [bits for mask in self.masks for bits in (mask.required, mask.forbidden)]
+        shape = [len(self.masks), self.allow_entities is not None, self.allow_if_any, len(allowed)]
+        object.__setattr__(self, "_same", array("Q", [*shape, *pairs, *allowed, *denied]).tobytes())
+
+
+def members(entity: int | Collection[int]) -> Collection[int]:
+    """Return all whom a passage is about; one that is about none is about :data:`NO_ENTITY`."""
+    return (entity or (NO_ENTITY,)) if isinstance(entity, (tuple, frozenset, set, list)) else (entity,)
 
 
 def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
@@ -175,19 +211,10 @@ def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
     return at < len(ascending) and ascending[at] == entity
 
 
-def _packed(masks: tuple[Mask, ...], allowed: tuple[int, ...] | None, denied: tuple[int, ...]) -> bytes:
-    rule = b"=" if allowed is not None else b"-"
-    numbers = [bits for mask in masks for bits in (mask.required, mask.forbidden)]
-    return (
-        b"%d%c" % (len(masks), rule)
-        + array("Q", [*numbers, *(denied if allowed is None else allowed)]).tobytes()
-    )
-
-
 def entity_set(name: str, numbers: Iterable[int]) -> frozenset[int]:
     """Check numbers of entities."""
     if isinstance(numbers, (str, bytes)) or not hasattr(numbers, "__iter__"):
-        raise InvalidArgument(f"{name} is {numbers!r}; want integers from 0 to {MAX_ENTITY}, such as CIKs")
+        raise InvalidArgument(f"{name} is {numbers!r}; want integers from 0 to {MAX_LISTED}, such as CIKs")
     return frozenset(_entity(name, number) for number in numbers)
 
 
@@ -196,6 +223,6 @@ def _entity(name: str, number: object) -> int:
         entity = -1 if isinstance(number, bool) else index(number)  # type: ignore[arg-type] # or it raises
     except TypeError:
         entity = -1
-    if not 0 <= entity <= MAX_ENTITY:
-        raise InvalidArgument(f"{name} holds {number!r}; want integers from 0 to {MAX_ENTITY}, such as CIKs")
+    if not 0 <= entity <= MAX_LISTED:
+        raise InvalidArgument(f"{name} holds {number!r}; want integers from 0 to {MAX_LISTED}, such as CIKs")
     return entity

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
-from carag.policy.mask import MAX_ENTITY, NO_ENTITY, entity_set
+from carag.policy.mask import MAX_LISTED, NO_ENTITY, entity_set
 from carag.policy.time import EASTERN, as_of_minutes
 from carag.policy.vocabulary import PolicyBit
 
@@ -194,7 +194,7 @@ def entities(name: str, numbers: Iterable[int]) -> frozenset[int]:
     found = entity_set(name, numbers)
     if NO_ENTITY in found:
         raise InvalidArgument(
-            f"{name} holds {NO_ENTITY}, which stands for no entity; want CIKs, 1 to {MAX_ENTITY}"
+            f"{name} holds {NO_ENTITY}, which stands for no entity; want CIKs, 1 to {MAX_LISTED}"
         )
     return found
 

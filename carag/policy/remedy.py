@@ -14,6 +14,8 @@ from carag.policy.modulators import Basis
 from carag.policy.vocabulary import PolicyBit, meaning
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from carag.policy.decision import Decision
     from carag.policy.explain import Reason
 
@@ -118,13 +120,13 @@ class Explained:
         }
 
 
-def explained(reason: Reason, decision: Decision, entity: int) -> Explained:
+def explained(reason: Reason, decision: Decision, entity: int | Collection[int]) -> Explained:
     """Say of a reason which rules it serves and who could lift it.
 
     Parameters
     ----------
     reason : Reason
-        Of a passage about ``entity``, hidden by ``decision``.
+        Of a passage about ``entity``, one or several, hidden by ``decision``.
 
     Examples
     --------

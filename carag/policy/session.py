@@ -59,9 +59,11 @@ class Session:
         question if absent, or if that is earlier.
 
     allow_entities : frozenset of int, optional
-        The only companies or persons (for EDGAR, CIKs) passages may be about.
+        The only companies or persons (for EDGAR, CIKs) passages may be about: all that a passage may be about must be
+        listed. For an access request one of them is enough: an owner's Form 4 is the owner's, and the issuer's.
     restricted, watched : frozenset of int
-        The firm's lists: denied for every purpose but that of a wall-crossing.
+        The firm's lists: denied for every purpose but that of a wall-crossing. A passage that may be about any of
+        them is hidden, as a co-registrant's is.
     deals : tuple of DealWindow, optional
         All offerings the firm takes part in: denied for publishing inside their windows. None where no deal list is
         known; only with one may a cell reopen what depends on taking part in no offering.

@@ -43,7 +43,7 @@ class _Found(NamedTuple):
 
 
 def _reasons(chunk: StoredChunk, decision: Decision) -> tuple[Reason, ...]:
-    return decision.reasons(chunk.word, chunk.public_at, entity=chunk.entity, expires_at=chunk.expires_at)
+    return decision.reasons(chunk.word, chunk.public_at, entity=chunk.about, expires_at=chunk.expires_at)
 
 
 class Retriever:
@@ -120,12 +120,13 @@ class Retriever:
         known_at: int,
     ) -> _Found:
         """Search once; again for more where a label has ended since the instant that was searched."""
-        admissible = index.count(search.policy, as_of=search.as_of)
-        is_exact = decision.known_at is not None or admissible * index.dim <= EXACT_LIMIT
-        plan = "certified" if is_exact else "auto"
         wanted = k
         while True:
-            found = index.search(query, wanted, search.policy, plan=plan, as_of=search.as_of)
+            policy = self._store.expanded(search.policy)
+            admissible = index.count(policy, as_of=search.as_of)
+            is_exact = decision.known_at is not None or admissible * index.dim <= EXACT_LIMIT
+            plan = "certified" if is_exact else "auto"
+            found = index.search(query, wanted, policy, plan=plan, as_of=search.as_of)
             count = int(found.counts[0])
             chunks = self._store.chunks(found.keys[0, :count], known_at=known_at)
             hits, ended = [], 0
@@ -135,15 +136,18 @@ class Retriever:
                     hits.append((float(similarity), chunk))
                 elif search.as_of < decision.as_of and [reason.rule for reason in why] == [Rule.EXPIRED]:
                     ended += 1
+                elif policy != self._store.expanded(search.policy):
+                    break  # filings of another set of CIKs came in after the lists were put into numbers
                 else:
                     raise CorruptFile(
                         f"index and store disagree on {chunk.chunk_id}: the index admitted it, the store does not; "
                         "delete the index file, and the next opening rebuilds it from the store"
                     )
-            if len(hits) >= k or wanted >= admissible or not ended:
-                # Exact, but for labels that ended within the cooling time and are further off than what was found.
-                return _Found(hits[:k], found.stats.plans[0].value, admissible - ended)
-            wanted = min(wanted + max(k, 2 * ended), admissible)
+            else:
+                if len(hits) >= k or wanted >= admissible or not ended:
+                    # Exact, but for labels that ended within the cooling time, further off than what was found.
+                    return _Found(hits[:k], found.stats.plans[0].value, admissible - ended)
+                wanted = min(wanted + max(k, 2 * ended), admissible)
 
     def _hidden(
         self, index: Index, query: NDArray[np.float32], decision: Decision, k: int, *, known_at: int

@@ -228,6 +228,31 @@ def test_the_exchange_that_files_a_delisting_is_not_delisted() -> None:
     assert filing.party_roles == ("SUBJECT COMPANY", "FILED BY")
 
 
+OWNER = "REPORTING-OWNER:\n\n\tOWNER DATA:\n\t\tCENTRAL INDEX KEY:\t0009000009\n"
+BIDDER = "FILED BY:\n\n\tCOMPANY DATA:\n\t\tCENTRAL INDEX KEY:\t0009000009\n"
+UNNAMED = "FILER:\n\n\tCOMPANY DATA:\n\t\tCOMPANY CONFORMED NAME:\tCUT OFF\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "first", "second", "about"),
+    [
+        ("4", "ISSUER:", OWNER, (9000001, 9000009)),
+        ("SC 13D", "SUBJECT COMPANY:", BIDDER, (9000001, 9000009)),
+        ("SC TO-T", "SUBJECT COMPANY:", BIDDER, (9000001, 9000009)),
+        ("25-NSE", "SUBJECT COMPANY:", BIDDER, (9000001,)),
+        ("8-K", "FILER:", UNNAMED, (0, 9000001)),
+        ("8-K", "FILER:", "", (9000001,)),
+    ],
+)
+def test_a_filing_is_about_everybody_its_header_names(
+    form: str, first: str, second: str, about: tuple[int, ...]
+) -> None:
+    """Owner and bidder too, but not the exchange that strikes a security off; who is not named is 0."""
+    text = HEADER.replace("TYPE:\t8-K", f"TYPE:\t{form}").replace("FILER:", first)
+    filing = parse_header(text.replace("</SEC-HEADER>", f"{second}</SEC-HEADER>"))
+    assert (filing.form, filing.about) == (form, about)
+
+
 def test_owner_blocks_have_one_name() -> None:
     """Old headers write REPORTING OWNER, new ones REPORTING-OWNER."""
     for spelled in ("REPORTING OWNER", "REPORTING-OWNER"):

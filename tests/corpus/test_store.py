@@ -142,7 +142,7 @@ def test_rows_come_back_whole(
 
 def test_labels_come_as_arrays(store: CorpusStore) -> None:
     """Keys, words, windows and entities; of all passages, of those above a key, and of one filing."""
-    chunks = [replace(some_chunks("a")[0], entity=7, expires_at=5000), some_chunks("b")[0]]
+    chunks = [replace(some_chunks("a")[0], about=(7,), expires_at=5000), some_chunks("b")[0]]
     store.put(a_filing("one"), chunks, some_vectors(2))
     put(store, a_filing("two"), "c")
     labels = store.labels(store.open_labels())
@@ -258,8 +258,11 @@ GOOD = some_chunks("text")[0]
         (a_filing(), replace(GOOD, word=GOOD.word | TOMBSTONE), some_vectors(1)),
         (a_filing(), replace(GOOD, expires_at=999), some_vectors(1)),
         (a_filing(), replace(GOOD, expires_at=1 << 32), some_vectors(1)),
-        (a_filing(), replace(GOOD, entity=1 << 32), some_vectors(1)),
-        (a_filing(), replace(GOOD, entity=-1), some_vectors(1)),
+        (a_filing(), replace(GOOD, about=(10**10,)), some_vectors(1)),
+        (a_filing(), replace(GOOD, about=(-1,)), some_vectors(1)),
+        (a_filing(), replace(GOOD, about=("1",)), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, about=[1]), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, entity=7), some_vectors(1)),
         (a_filing(ciks=(10**10,)), GOOD, some_vectors(1)),
         (a_filing(ciks=("1",)), GOOD, some_vectors(1)),
         (a_filing(), replace(GOOD, end=GOOD.end + 1), some_vectors(1)),
@@ -371,6 +374,7 @@ def test_no_other_file_is_taken_for_a_store(tmp_path: Path, content: bytes) -> N
     [
         "PRAGMA application_id = 7",
         "PRAGMA user_version = 1",
+        "PRAGMA user_version = 2",
         "CREATE TABLE extra (x)",
         "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END",
         "DROP VIEW current_filings",

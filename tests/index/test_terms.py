@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag.errors import InvalidArgument
 from carag.index import Index, Plan
 from carag.policy import NEVER, QUARANTINE, Mask, Policy, policy_word
 
@@ -123,3 +124,13 @@ def test_a_policy_may_be_asked_again_under_another_instant(plan):
     policy = Policy(Mask(), deny_entities=[1])
     for as_of, wanted in ((0, 1), (100, 2), (0, 1), (99, 1), (100, 2)):
         assert [wanted] == index.search([1, 1], 2, policy, plan=plan, as_of=as_of).counts.tolist()
+
+
+@pytest.mark.parametrize("rule", ["allow_entities", "deny_entities"])
+def test_a_list_of_numbers_that_no_row_can_have_is_refused(rule: str) -> None:
+    """A CIK has ten digits, a row's entity 32 bits: whoever lists the one must put it into the other first."""
+    index = Index(2)
+    index.add([[1, 0]], policy_word(1), entities=7)
+    with pytest.raises(InvalidArgument, match="4294967296"):
+        index.count(Policy(Mask(), **{rule: [7, 2**32]}))  # type: ignore[arg-type]
+    assert index.count(Policy(Mask(), **{rule: [2**32 - 1]})) == (rule == "deny_entities")  # type: ignore[arg-type]

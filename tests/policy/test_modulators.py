@@ -56,6 +56,28 @@ def test_a_deny_list_closes_what_names_nobody() -> None:
     ]
 
 
+def test_a_list_closes_a_passage_about_several_if_one_of_them_is_on_it() -> None:
+    """A co-registrant's filing is the co-registrant's; and the reason says whose number it was."""
+    decision = decide("buy_side", "invest", restricted={ISSUER})
+    (why,) = decision.reasons(PLAIN, 0, entity=(OTHER, ISSUER))
+    assert (why.code, f"CIK {ISSUER}" in why.text, f"{OTHER}" in why.text) == ("ENTITY_DENIED", True, False)
+    assert not decision.reasons(PLAIN, 0, entity=(OTHER, 5))
+    (unsaid,) = decision.reasons(PLAIN, 0, entity=(0, OTHER))
+    assert (unsaid.code, f"{ISSUER}" in unsaid.text) == ("ENTITY_DENIED", False)
+
+
+def test_behind_a_wall_all_must_be_allowed() -> None:
+    """What is filed together with somebody else's company is somebody else's too."""
+    decision = decide("auditor", "assure", audit_clients={ISSUER, 5})
+    assert not decision.reasons(PLAIN, 0, entity=(5, ISSUER))
+    (why,) = decision.reasons(PLAIN, 0, entity=(OTHER, ISSUER))
+    assert (why.code, f"CIK {OTHER}" in why.text) == ("ENTITY_NOT_ALLOWED", True)
+    clients = decide("dpo", "dsar", allow_entities={ISSUER}, audit_clients={ISSUER})
+    assert [one.code for one in clients.reasons(0x0800_2801, 0, entity=(OTHER, ISSUER))] == [
+        "ENTITY_NOT_ALLOWED"
+    ]
+
+
 @pytest.mark.parametrize(
     ("now", "is_open"),
     [
@@ -181,6 +203,10 @@ def test_dsar_opens_with_a_list_and_for_that_list_only() -> None:
             [],
             ["ENTITY_NOT_ALLOWED"],
         ]
+        assert [codes(decision, form_4, entity=who) for who in ((ISSUER, OTHER), (OTHER, 5))] == [  # type: ignore[arg-type]
+            [],
+            ["ENTITY_NOT_ALLOWED"],
+        ]
     for empty in (None, frozenset()):
         with pytest.raises(Refused) as refusal:
             decide("dpo", "dsar", allow_entities=empty)
@@ -246,9 +272,21 @@ CELLS = [cell for cell in TABLE.cells if cell.allow_list == "none"]
 few_bits = st.sets(st.sampled_from(PolicyBit), max_size=2).map(lambda bits: sum(bit.flag for bit in bits))
 
 
-@given(st.sampled_from(CELLS), GRANTED, GRANTED, few_bits, st.just(0) | minutes, st.integers(0, 5))
+@given(
+    st.sampled_from(CELLS),
+    GRANTED,
+    GRANTED,
+    few_bits,
+    st.just(0) | minutes,
+    st.frozensets(st.integers(0, 5), max_size=2),
+)
 def test_a_request_only_narrows(
-    cell: Any, granted: dict[str, Any], asked: dict[str, Any], bits: int, public_at: int, entity: int
+    cell: Any,
+    granted: dict[str, Any],
+    asked: dict[str, Any],
+    bits: int,
+    public_at: int,
+    entity: frozenset[int],
 ) -> None:
     """Whatever a request asks for, what it gets was granted."""
     session = Session(role=cell.role, purpose=cell.purpose, **granted)

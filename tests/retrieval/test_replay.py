@@ -14,9 +14,11 @@ import pytest
 from carag import Engine, Outcome, Session
 from carag.audit import Record
 from carag.corpus import CorpusStore
+from carag.errors import StoreLocked
+from carag.index import Index
 from carag.ingest import Ingestor, no_progress
-from carag.policy import NEVER, Mask, Policy, PolicyTable
-from carag.retrieval import PastIndex, embedder_by_name
+from carag.policy import NEVER, QUARANTINE, Mask, Policy, PolicyTable
+from carag.retrieval import PastIndex, add_labels, embedder_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,7 +162,7 @@ def test_no_day_shows_a_passage_twice(tmp_path: Path, small_corpus: Path) -> Non
 
 
 def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path) -> None:
-    """Moved to and fro at random, the index of an instant has that instant's labels and no other."""
+    """Moved to and fro at random, the index of an instant has that instant's labels open and no other."""
     rng = random.Random(0)  # noqa: S311
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         ingestor = Ingestor(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
@@ -172,9 +174,53 @@ def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path
             with past.at(at) as index:
                 keys = store.open_labels(known_at=at)
                 labels = store.labels(keys)
-                assert keys.tolist() == index.keys().tolist()
+                others = np.setdiff1d(index.keys(), keys)
+                assert (index.words(others) & QUARANTINE).all()
                 assert labels.words.tolist() == index.words(keys).tolist()
                 assert labels.public_at.tolist() == index.public_at(keys).tolist()
                 assert labels.expires_at.tolist() == index.expires_at(keys).tolist()
-        assert index.keys().tolist() == ingestor.index.keys().tolist()
+                assert labels.entities.tolist() == index.entities(keys).tolist()
+                everything = (index.count(Policy(Mask()), as_of=day) for day in (0, NEVER // 2, NEVER - 1))
+                fresh = Index(index.dim)
+                if len(keys):
+                    add_labels(fresh, store, keys)
+                assert list(everything) == [
+                    fresh.count(Policy(Mask()), as_of=day) for day in (0, NEVER // 2, NEVER - 1)
+                ]
+        assert set(ingestor.index.keys().tolist()) <= set(index.keys().tolist())
+        ingestor.close()
+
+
+def test_a_move_that_fails_midway_is_made_good(
+    tmp_path: Path, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was open before the failure is no answer to either instant; the next question moves it all the way."""
+    monkeypatch.setattr("carag.retrieval.replay._BATCH", 16)
+    with CorpusStore.open(tmp_path / "corpus.db") as store:
+        ingestor = Ingestor(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
+        for portion in portions(small_corpus, tmp_path, 2, 0):
+            ingestor.run(portion, progress=no_progress)
+        instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
+        past = PastIndex(store, ingestor.index.dim)
+        first, last = instants[0], instants[-1]
+        for name, start, end in (("rows", first, last), ("labels", first, last)):
+            with past.at(start):
+                pass
+            whole, calls = getattr(store, name), iter(range(100))
+
+            def failing(keys: Any, whole: Any = whole, calls: Any = calls) -> Any:
+                if next(calls) == 2:
+                    raise StoreLocked("held")
+                return whole(keys)
+
+            monkeypatch.setattr(store, name, failing)
+            with pytest.raises(StoreLocked), past.at(end):
+                pass
+            monkeypatch.setattr(store, name, whole)
+            for at in (start, end):
+                with past.at(at) as index:
+                    is_open = index.words(index.keys()) & QUARANTINE == 0
+                    labels = store.labels(store.open_labels(known_at=at))
+                    wanted = labels.keys[labels.words & QUARANTINE == 0]
+                    assert index.keys()[is_open].tolist() == wanted.tolist()
         ingestor.close()
