@@ -27,6 +27,7 @@ from carag.audit._home import LogHome
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import SALT_SIZE, Opening
 from carag.audit.event import UNDISCLOSED, Event, Recovery
+from carag.audit.evidence import Batch
 from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, peak_positions, stored_hash_index
 from carag.audit.note import Note, SigningKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
@@ -182,8 +183,9 @@ class AuditLog:
             frontier = self._frontier.copy()
             nodes = frontier.append(leaf_hash(body))
             note = self._key.sign(Checkpoint(self.origin, frontier.size, frontier.root()).to_text())
-            self._private.put(record.seq, openings)
-            self._evidence.append(record.seq, body, nodes, note.to_text())
+            self._private.put({record.seq: openings})
+            self._evidence.append(Batch(record.seq, [body], nodes, note.to_text()))
+            self._private.sync()
             self._frontier, self._checkpoint, self._last_commit = frontier, note, committed
         proof = InclusionProof(record.seq, path, note).to_text()
         texts = tuple((passage.chunk, passage.text) for passage in passages)
@@ -261,7 +263,7 @@ class AuditLog:
         with self._mutex:
             self._check_open()
             checkpoint = Checkpoint.parse(self._read_checkpoint().text)
-            frontier, stored = Frontier(), self._evidence.nodes()
+            frontier, stored = Frontier(), self._evidence.nodes(0)
             for leaf, _ in self._leaves(0):
                 for level, n, value in frontier.append(leaf):
                     if next(stored, None) != (stored_hash_index(level, n), value):
