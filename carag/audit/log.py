@@ -32,7 +32,8 @@ from carag.audit.checkpoint import Checkpoint
 from carag.audit.draft import Draft, disclosed
 from carag.audit.event import Access, Event, Recovery
 from carag.audit.evidence import Batch
-from carag.audit.merkle import EMPTY_ROOT, Node, leaf_hash, peak_positions
+from carag.audit.merkle import EMPTY_ROOT, Node, leaf_hash
+from carag.audit.paths import BatchPaths
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import Passage, Record, text_hash
@@ -65,14 +66,11 @@ class _Placed:
 
     seq: int
     body: bytes
-    size: int
     note: Note
-    nodes: Mapping[tuple[int, int], bytes]
-    """All that a path from this batch to its root can touch: the peaks before it and its own nodes."""
+    paths: BatchPaths
 
     def proof(self) -> str:
-        hashes = merkle.inclusion_proof(lambda level, n: self.nodes[level, n], self.seq, self.size)
-        return InclusionProof(self.seq, tuple(hashes), self.note).to_text()
+        return InclusionProof(self.seq, tuple(self.paths.path(self.seq)), self.note).to_text()
 
 
 class AuditLog:
@@ -386,7 +384,6 @@ class AuditLog:
             tip = self._tip
             first, frontier = tip.frontier.size, tip.frontier.copy()
             committed = max(self._clock(), tip.committed)
-            known = dict(zip(peak_positions(first), tip.frontier.peaks, strict=True))
             nodes: list[Node] = []
             bodies: list[bytes] = []
             rows = {}
@@ -410,17 +407,15 @@ class AuditLog:
                 places.append(seq)
             if not bodies:
                 return [place for place in places if isinstance(place, CaragError)]
-            known.update(((level, n), value) for level, n, value in nodes)
             note = self._key.sign(Checkpoint(self.origin, frontier.size, frontier.root()).to_text())
             batch = Batch(first, bodies, nodes, note.to_text(), begun, ended)
             self._private.put(rows)
             with self._aside.doing(self._private.sync):
                 self._evidence.append(batch)
             self._tip = Tip(frontier, note, committed, frozenset(unended))
+        paths = BatchPaths(tip.frontier, frontier, nodes)
         return [
-            place
-            if isinstance(place, CaragError)
-            else _Placed(place, bodies[place - first], frontier.size, note, known)
+            place if isinstance(place, CaragError) else _Placed(place, bodies[place - first], note, paths)
             for place in places
         ]
 
@@ -465,7 +460,6 @@ class AuditLog:
     def _check_writable(self) -> None:
         if self._damage is not None:
             raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._damage}")
-        self._private.check_writable()
         self._evidence.check_writable()
 
 

@@ -236,20 +236,19 @@ class EvidenceStore(_Store):
 
     def append(self, batch: Batch) -> None:
         """Add a batch and replace the checkpoint, or change nothing."""
-        bodies = enumerate(batch.bodies, batch.first)
-        nodes = enumerate((node.hash for node in batch.nodes), stored_hash_count(batch.first))
+        bodies = list(enumerate(batch.bodies, batch.first))
+        nodes = list(enumerate((node.hash for node in batch.nodes), stored_hash_count(batch.first)))
         with self._transaction() as db:
             size = db.execute("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec").fetchone()[0]
             if size != batch.first:
                 raise AuditUnavailable(
                     f"{self._path} no longer ends where this process left it; open the log again"
                 )
-            db.executemany("INSERT INTO rec VALUES (?, ?)", bodies)
-            db.executemany("INSERT INTO node VALUES (?, ?)", nodes)
-            if batch.begun:
-                db.executemany("INSERT INTO begun VALUES (?)", ((seq,) for seq in batch.begun))
-            if batch.ended:
-                db.executemany("DELETE FROM begun WHERE seq = ?", ((seq,) for seq in batch.ended))
+            _insert(db, "rec", bodies)
+            _insert(db, "node", nodes)
+            _insert(db, "begun", [(seq,) for seq in batch.begun])
+            for seq in batch.ended:
+                db.execute("DELETE FROM begun WHERE seq = ?", (seq,))
             db.execute("DELETE FROM cp")
             db.execute("INSERT INTO cp VALUES (?, ?)", (batch.size, batch.note))
 
@@ -302,6 +301,21 @@ class EvidenceStore(_Store):
         return row[0]
 
 
+def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Insert rows, many to a statement.
+
+    The interpreter's lock changes hands at every step of a statement, and beside busy threads each time costs
+    milliseconds; ``executemany`` steps once a row. The few sizes keep the statements in the connection's cache.
+    """
+    at = 0
+    while rest := len(rows) - at:
+        count = next(size for size in (128, 32, 8, 1) if size <= rest)
+        marks = ", ".join([f"({', '.join('?' * len(rows[at]))})"] * count)
+        values = [value for row in rows[at : at + count] for value in row]
+        db.execute(f"INSERT INTO {table} VALUES {marks}", values)  # noqa: S608 - the tables of this file
+        at += count
+
+
 def _sync(descriptor: int) -> None:
     """Have the drive itself, not only the kernel, keep a file's bytes."""
     if sys.platform == "darwin":  # there fsync stops at the drive's cache
@@ -345,7 +359,7 @@ class PrivateStore(_Store):
         ]
         with self._transaction(sync=False) as db:
             db.execute("DELETE FROM private WHERE seq >= ?", (min(rows),))
-            db.executemany("INSERT INTO private VALUES (?, ?, ?, ?)", values)
+            _insert(db, "private", values)
 
     def openings(self, seq: int) -> dict[str, Opening]:
         """Return what is kept for a record, by field."""
