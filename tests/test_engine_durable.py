@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +15,7 @@ from carag.generation import Draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 SESSION = Session(role="compliance", purpose="surveil", subject="ana@bank.example")
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
