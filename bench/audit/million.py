@@ -1,7 +1,7 @@
 """A million records: opening their log, proving from it, hashing it all again; and pymerkle with the same bytes.
 
-``python -m bench.audit.million carag|pymerkle build|measure|open DIR RECORDS`` runs one step in a process of its own and
-prints one JSON object.
+``python -m bench.audit.million carag|pymerkle build|measure|open DIR RECORDS`` runs one step in a process of its own
+and prints one JSON object.
 """
 
 from __future__ import annotations
