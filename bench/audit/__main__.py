@@ -71,7 +71,14 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=HERE / "results" / "figures.json")
     parser.add_argument("--page", type=Path, default=HERE / "RESULTS.md")
+    parser.add_argument(
+        "--only-page", action="store_true", help="write the page of the committed results again"
+    )
     options = parser.parse_args()
+    faults = json.loads((HERE / "results" / "faults.json").read_text())
+    if options.only_page:
+        options.page.write_text(page(json.loads(options.out.read_text()), faults))
+        return
     figures: dict[str, Any] = {
         "when": datetime.now(UTC).isoformat(timespec="minutes"),
         "machine": f"{os.cpu_count()} CPUs, {platform.system()}, Python {platform.python_version()}, "
@@ -99,7 +106,7 @@ def main() -> None:
         print(subject, json.dumps(figures["log"][subject]), flush=True)
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(json.dumps(figures, indent=1) + "\n")
-    options.page.write_text(page(figures))
+    options.page.write_text(page(figures, faults))
 
 
 if __name__ == "__main__":
