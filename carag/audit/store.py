@@ -73,6 +73,11 @@ class _Store:
         self._broken: str | None = None
         self._wal: int | None = None
         self._unsynced = self._lazy = False
+        if sqlite3.threadsafety < 3:
+            raise AuditUnavailable(
+                f"this Python's SQLite must not be shared by threads (threadsafety {sqlite3.threadsafety}); "
+                "use one that was built serialized, as is the default"
+            )
         if not create and not path.exists():
             raise CorruptFile(f"{path} is missing though the log exists; restore it from a backup")
         with self._reading():

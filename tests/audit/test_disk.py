@@ -14,6 +14,7 @@ from bench.audit.powercut import play, record
 from carag.audit import AuditLog
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the disk is preloaded, as Linux does it")
 
 
 @pytest.fixture(scope="module")
