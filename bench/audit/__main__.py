@@ -69,6 +69,7 @@ def main() -> None:
     parser.add_argument(
         "--place", type=Path, default=Path(tempfile.gettempdir()), help="a disk with 6 GB to spare"
     )
+    parser.add_argument("--keep", type=Path, help="build the logs here, and use them again if they are here")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "figures.json")
     parser.add_argument("--page", type=Path, default=HERE / "RESULTS.md")
     parser.add_argument(
@@ -98,11 +99,13 @@ def main() -> None:
             figures["appends"].setdefault(subject, []).append(best)
             print(subject, json.dumps(best), flush=True)
     for subject in SUBJECTS:
-        directory = Path(tempfile.mkdtemp(prefix="carag-million-", dir=options.place))
+        directory = options.keep or Path(tempfile.mkdtemp(prefix="carag-million-", dir=options.place))
+        (directory / subject).mkdir(parents=True, exist_ok=True)
         try:
-            figures["log"][subject] = measured(subject, directory, options.records)
+            figures["log"][subject] = measured(subject, directory / subject, options.records)
         finally:
-            shutil.rmtree(directory)
+            if not options.keep:
+                shutil.rmtree(directory)
         print(subject, json.dumps(figures["log"][subject]), flush=True)
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(json.dumps(figures, indent=1) + "\n")

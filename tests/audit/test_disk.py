@@ -43,7 +43,9 @@ def test_the_harness_finds_a_log_that_does_not_wait(histories, cuts):
     """With synchronous=NORMAL the same cuts lose acknowledged records, so their absence above means something."""
     losses = play(histories("evidence"), cuts)
     assert losses.lost > 0
-    assert losses.corrupt == 0
+    assert all(
+        "rollback" in reason for reason in losses.reasons
+    )  # the pin of a close that was waited for tells
 
 
 def test_the_harness_finds_values_that_are_not_waited_for(histories):
