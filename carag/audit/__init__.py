@@ -6,6 +6,7 @@ library and ``cryptography``, so an auditor can run it alone.
 
 from __future__ import annotations
 
+from carag.audit.begin import Begin
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import Opening
 from carag.audit.event import (
@@ -22,6 +23,7 @@ from carag.audit.event import (
     Recovery,
     SessionSource,
 )
+from carag.audit.evidence import Batch, Evidence, EvidenceOpener
 from carag.audit.log import AuditLog, Clock
 from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
@@ -34,12 +36,16 @@ __all__ = [
     "MAX_RECORD_BYTES",
     "Access",
     "AuditLog",
+    "Batch",
+    "Begin",
     "Check",
     "Checkpoint",
     "Clock",
     "ConsistencyProof",
     "EntityRule",
     "Event",
+    "Evidence",
+    "EvidenceOpener",
     "Hit",
     "InclusionProof",
     "IndexState",

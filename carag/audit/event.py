@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from carag.audit import _fields
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from carag.audit.begin import Begin
 
 __all__ = [
     "UNDISCLOSED",
@@ -55,6 +58,7 @@ class RecordKind(StrEnum):
     EXPLAIN = "explain"
     INGEST = "ingest"
     RECOVERY = "recovery"
+    BEGIN = "begin"
 
 
 class Outcome(StrEnum):
@@ -291,6 +295,8 @@ class Access:
     outcome : Outcome
     why : str
         A stable code.
+    begun : int or None
+        Sequence number of the begin record of this request, if a remote model was called.
     """
 
     kind: RecordKind
@@ -307,6 +313,7 @@ class Access:
     models: Models = Models()
     withheld: tuple[str, ...] = ()
     intents: tuple[str, ...] = ()
+    begun: int | None = None
 
     KINDS: ClassVar = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
     COMMITS: ClassVar = ("answer", "entities", "query", "subject")
@@ -327,6 +334,8 @@ class Access:
         for code in self.intents:
             _fields.code("intent", code)
         _fields.code("why", self.why)
+        if self.begun is not None:
+            _fields.integer("begun", self.begun, 0)
 
     def to_json(self) -> dict[str, Json]:
         """Return the form that is encoded."""
@@ -344,6 +353,7 @@ class Access:
             "why": self.why,
             "withheld": list(self.withheld),
             **({"intents": list(self.intents)} if self.intents else {}),
+            **({} if self.begun is None else {"begun": int(self.begun)}),
         }
 
     @classmethod
@@ -365,6 +375,7 @@ class Access:
             intents=tuple(fields.get("intents", ())),
             outcome=fields["outcome"],
             why=fields["why"],
+            begun=fields.get("begun"),
         )
 
 
@@ -448,9 +459,18 @@ class Ingest:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The log found unfinished business when it was opened; ``why`` says which."""
+    """The log found unfinished business when it was opened.
+
+    Parameters
+    ----------
+    why : str
+        A stable code: which.
+    begins : tuple of int
+        Sequence numbers of the begin records that nothing ended: a remote model may have been called.
+    """
 
     why: str
+    begins: tuple[int, ...] = ()
 
     kind: ClassVar = RecordKind.RECOVERY
     KINDS: ClassVar = (RecordKind.RECOVERY,)
@@ -458,15 +478,18 @@ class Recovery:
 
     def __post_init__(self) -> None:
         _fields.code("why", self.why)
+        for seq in self.begins:
+            _fields.integer("begin record", seq, 0)
 
     def to_json(self) -> dict[str, Json]:
         """Return the form that is encoded."""
-        return {"why": self.why}
+        begins: dict[str, Json] = {"begins": [int(seq) for seq in self.begins]} if self.begins else {}
+        return {"why": self.why, **begins}
 
     @classmethod
     def from_json(cls, fields: Any) -> Recovery:
         """Read what :meth:`to_json` returns."""
-        return cls(fields["why"])
+        return cls(fields["why"], tuple(fields.get("begins", ())))
 
 
-Event: TypeAlias = Access | Ingest | Recovery
+Event: TypeAlias = "Access | Begin | Ingest | Recovery"
