@@ -12,13 +12,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import _fields, canonical
+from carag.audit.access import Access
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.commitment import COMMITMENT_SIZE
-from carag.audit.event import Access, Event, Ingest, Outcome, RecordKind, Recovery
+from carag.audit.ingest import Ingest
+from carag.audit.kinds import Outcome, RecordKind
+from carag.audit.recovery import Recovery
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from carag.audit.event import Event
 
 __all__ = ["MAX_RECORD_BYTES", "Hit", "Passage", "Record", "text_hash"]
 
@@ -30,9 +35,12 @@ _ID_SIZE: Final = 16
 _MICRO: Final = 1_000_000
 _MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few units in the last place
 
-_EVENTS: Final[dict[RecordKind, type[Access] | type[Ingest] | type[Recovery]]] = {
-    kind: event for event in (Access, Ingest, Recovery) for kind in event.KINDS
-}
+_EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
+    Access,
+    Ingest,
+    Recovery,
+)
+_EVENTS: Final = {kind: event for event in _EVENT_CLASSES for kind in event.KINDS}
 
 
 def text_hash(text: str) -> bytes:
