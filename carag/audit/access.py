@@ -100,6 +100,8 @@ class Access:
     role, purpose : str or None
         As the policy table spells them; ``None`` if it does not know what the session said.
     source : SessionSource
+    issuer, audience : str or None
+        Of the token that proved the session; not encoded where there was none.
     as_of : int
         Minutes since 1970 UTC: what had been public by then could be found.
     policy : PolicyApplied
@@ -107,7 +109,8 @@ class Access:
         ``None`` if nothing was searched.
     models : Models
     withheld : tuple of str
-        Codes of the rules that withhold anything, derived from the policy alone.
+        Codes of the rules that withhold anything, in records of version 1. They follow from the policy alone, so
+        records need not repeat them; ``carag.replayed`` derives them.
     intents : tuple of str
         Codes of what the question or the session asked to tighten; not encoded where there are none.
     outcome : Outcome
@@ -129,6 +132,8 @@ class Access:
     models: Models = Models()
     withheld: tuple[str, ...] = ()
     intents: tuple[str, ...] = ()
+    issuer: str | None = None
+    audience: str | None = None
 
     KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
     COMMITS: ClassVar[tuple[str, ...]] = ("answer", "entities", "query", "subject")
@@ -149,6 +154,13 @@ class Access:
         for code in self.intents:
             _fields.code("intent", code)
         _fields.code("why", self.why)
+        for name in ("issuer", "audience"):
+            if getattr(self, name) is not None:
+                _fields.label(name, getattr(self, name))
+                if self.source is not SessionSource.VERIFIED:
+                    raise InvalidArgument(
+                        f"an asserted session has an {name}; want one of verified tokens only"
+                    )
 
     def to_json(self) -> dict[str, Json]:
         """Return the form that is encoded."""
@@ -164,8 +176,10 @@ class Access:
             "t0": int(self.started),
             "t1": int(self.ended),
             "why": self.why,
-            "withheld": list(self.withheld),
+            **({"withheld": list(self.withheld)} if self.withheld else {}),
             **({"intents": list(self.intents)} if self.intents else {}),
+            **({} if self.issuer is None else {"issuer": self.issuer}),
+            **({} if self.audience is None else {"audience": self.audience}),
         }
 
     @classmethod
@@ -183,8 +197,10 @@ class Access:
             policy=PolicyApplied.from_json(fields["policy"]),
             index=None if index is None else IndexState.from_json(index),
             models=Models.from_json(fields["models"]),
-            withheld=tuple(fields["withheld"]),
+            withheld=tuple(fields.get("withheld", ())),
             intents=tuple(fields.get("intents", ())),
             outcome=fields["outcome"],
             why=fields["why"],
+            issuer=fields.get("issuer"),
+            audience=fields.get("audience"),
         )

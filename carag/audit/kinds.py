@@ -14,6 +14,11 @@ class RecordKind(StrEnum):
     RETRIEVE = "retrieve"
     EXPLAIN = "explain"
     INGEST = "ingest"
+    DENIAL = "denial"
+    POLICY = "policy"
+    MODEL = "model"
+    INDEX = "index"
+    EVALUATION = "evaluation"
     RECOVERY = "recovery"
 
 

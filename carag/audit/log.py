@@ -31,7 +31,7 @@ from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, peak_positions, 
 from carag.audit.note import Note, SigningKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
-from carag.audit.record import Passage, Record, text_hash
+from carag.audit.record import Passage, Record
 from carag.audit.store import EvidenceStore, PrivateStore
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
@@ -245,9 +245,10 @@ class AuditLog:
         with self._mutex:
             proof = self.prove(seq)
             body, openings = self._evidence.body(seq), self._private.openings(seq)
-        named = [(hit.chunk, hit.text_hash) for hit in Record.parse(body).hits]
-        if named != [(chunk, text_hash(text)) for chunk, text in passages]:
-            raise InvalidArgument(f"record {seq} names {len(named)} passages; these are not their texts")
+        hits = Record.parse(body).hits
+        named = zip(hits, passages, strict=False)
+        if len(hits) != len(passages) or not all(hit.is_of(chunk, text) for hit, (chunk, text) in named):
+            raise InvalidArgument(f"record {seq} names {len(hits)} passages; these are not their texts")
         return Receipt(seq, body, proof, _disclosed(openings), tuple(passages))
 
     def verify(self) -> Checkpoint:

@@ -394,6 +394,27 @@ class CorpusStore:
             {} if known_at is None else {"u": known_at},
         )
 
+    def label_changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int]]:
+        """Stream what was learnt after one instant and by another, both in microseconds: first what it closed.
+
+        ``(1 if opened and still open, 0 if closed, chunk id, SHA-256 of the text, word, valid from, valid to)``; what
+        was opened and closed again in between is left out.
+        """
+        columns = (
+            "chunk_id, text_sha256, labels.word, valid_from, valid_to FROM labels JOIN chunks USING (key)"
+        )
+        # Labels are numbered in the order they were opened, without a gap, so a sum says where an instant's begin.
+        first = "(SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= :{})"
+        yield from self._snapshot(
+            f"SELECT 0, {columns} WHERE known_to > :a AND known_to <= :b AND label < {first.format('a')}",
+            {"a": since, "b": until},
+        )
+        yield from self._snapshot(
+            f"SELECT 1, {columns} WHERE label >= {first.format('a')} AND label < {first.format('b')} "
+            "AND (known_to IS NULL OR known_to > :b)",
+            {"a": since, "b": until},
+        )
+
     @property
     def dim(self) -> int | None:
         """Length of the stored vectors; None while there are none."""
