@@ -425,9 +425,9 @@ class Engine:
     def _settle(self, report: IngestReport, started: datetime, why: str) -> None:
         """Record the state that will be searched, unless it already is: also after a run that was killed."""
         snapshot, known = self._ingestor.snapshot, str(self._store.known())
-        recorded, recorded_known = (
-            self._store.meta_get(name) for name in ("recorded_snapshot", "recorded_known")
-        )
+        recorded = self._store.meta_get("recorded_snapshot")
+        # Earlier versions noted the instant under another name.
+        recorded_known = self._store.meta_get("recorded_known") or self._store.meta_get("snapshot_known")
         if not self._store.epoch or recorded == snapshot.hex():
             return
         rows = len(self._ingestor.index)

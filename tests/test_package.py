@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "recorder": {"snapshot", "ingest", "retrieval", "policy", "audit"},
     "in_force": {"corpus", "audit"},
     "denials": {"audit"},
+    "replayed": {"policy", "audit"},
     "engine": {
         "answers",
         "recorder",
@@ -55,6 +56,7 @@ MAY_IMPORT = {
         "policy_commands",
         "policy_label",
         "audit",
+        "replayed",
         "evaluation",
     },
 }

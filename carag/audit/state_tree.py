@@ -1,8 +1,9 @@
 """The tree behind the index state, kept in a file: a change costs the paths of its own labels.
 
-``state.py`` says what the root is; nothing here is part of a format. The labels lie in 4,096 buckets by the first
-twelve bits of their place, one row a bucket, so that a changed label rewrites its bucket and twelve hashes above it,
-and the hashes above the buckets are kept in memory. The file is derived: whoever deletes it has it built anew.
+``state.py`` says what the root is; nothing here is part of a format. The labels lie in 8,192 buckets by the first
+thirteen bits of their place, one row a bucket, so that a changed label rewrites its bucket and thirteen hashes above
+it. The hashes above the buckets are kept in memory, made from the buckets' roots at opening. The file is derived:
+whoever deletes it has it built anew.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bucket", "StateTree", "StateView"]
 
-_DEPTH: Final = 12
+_DEPTH: Final = 13
 _BUCKETS: Final = 1 << _DEPTH
 _PAIR: Final = 2 * HASH_SIZE
 _SCHEMA: Final = (
