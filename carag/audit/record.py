@@ -3,6 +3,15 @@
 To the event the log adds its origin, the sequence number, a random id, the commit time, the salted
 commitments and the hits. The bytes are canonical JSON and are never written twice: proofs cover the bytes as
 stored, and :meth:`Record.parse` refuses any others.
+
+The keys every record has::
+
+    v            version: 2, or 1 in older records       log   origin of the log        seq   index of the leaf
+    kind         what the event is, see ``kinds.py``     id    16 random bytes          tc    commit time
+    commitments  by name, see ``commitment.py``          hits  where somebody asked, see ``hits.py``
+
+Beside them stand the event's own, which its class names. Bytes are base64url without padding, times microseconds since
+1970 UTC unless they are said to be minutes. What is not in force is left out, where the class says so.
 """
 
 from __future__ import annotations
