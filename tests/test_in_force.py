@@ -75,6 +75,23 @@ def test_a_state_no_document_explains_is_on_record(tmp_path: Path, small_corpus:
             assert before != engine._ingestor.snapshot
 
 
+def test_a_store_of_an_earlier_version_says_that_its_state_is_another(
+    tmp_path: Path, small_corpus: Path
+) -> None:
+    """Its root was made another way; that no document came in shows from what it noted."""
+    with open_store(tmp_path) as engine:
+        engine.ingest(next(iter(sorted(small_corpus.glob("*.txt")))))
+        notes = {
+            "recorded_snapshot": "ab" * 32,
+            "recorded_known": "",
+            "snapshot_known": str(engine._store.known()),
+        }
+        engine._store.meta_update(notes)
+    with open_store(tmp_path) as engine:
+        (change,) = records(engine, 3)
+        assert (change.kind.value, change.event.before) == ("index", b"\xab" * 32)  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("note", ["99", "-1", "two", "1"])
 def test_a_note_that_leads_nowhere_costs_a_record_and_no_more(tmp_path: Path, note: str) -> None:
     """A number past the end, no number, or that of another kind."""

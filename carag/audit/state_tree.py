@@ -4,21 +4,27 @@
 thirteen bits of their place, one row a bucket, so that a changed label rewrites its bucket and thirteen hashes above
 it. The hashes above the buckets are kept in memory, made from the buckets' roots at opening. The file is derived:
 whoever deletes it has it built anew.
+
+CPU time on the reference machine (``bench/micro/test_state.py``) at 20,000 / 200,000 / 1,000,000 labels: a filing of
+forty passages 4 / 8 / 15 ms, one relabel 0.2 / 0.3 / 0.6 ms, eight proofs 0.6 / 0.9 / 2.6 ms, opening 8 / 9 / 9 ms,
+everything anew 0.6 / 6 / 38 s.
 """
 
 from __future__ import annotations
 
-import itertools
+import os
 import sqlite3
 import threading
 from bisect import bisect_left
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from carag.audit.merkle import EMPTY_ROOT, HASH_SIZE, node_hash
-from carag.errors import CorruptFile
+from carag.errors import CaragError, CorruptFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 __all__ = ["Bucket", "StateTree", "StateView"]
@@ -27,8 +33,9 @@ _DEPTH: Final = 13
 _BUCKETS: Final = 1 << _DEPTH
 _PAIR: Final = 2 * HASH_SIZE
 _SCHEMA: Final = (
-    "CREATE TABLE IF NOT EXISTS bucket (prefix INTEGER PRIMARY KEY, root BLOB NOT NULL, labels BLOB NOT NULL) "
-    "STRICT",
+    # Roots lie apart, so that reading all of them at opening reads nothing else.
+    "CREATE TABLE IF NOT EXISTS root (prefix INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT",
+    "CREATE TABLE IF NOT EXISTS bucket (prefix INTEGER PRIMARY KEY, labels BLOB NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS note (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
 )
 
@@ -192,6 +199,12 @@ class StateTree:
         self._path = path
         self._lock = threading.RLock()
         self._levels = _empty()
+        try:  # the owner's alone, like the store: its places tell those who guess a chunk's id that it is there
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise CaragError(
+                f"cannot open {path}: {error.strerror}; check the path and its permissions"
+            ) from error
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._load()
@@ -213,28 +226,36 @@ class StateTree:
         return StateView(self._levels, self._bucket)
 
     def apply(self, changes: Mapping[int, bytes | None], notes: Mapping[str, str]) -> None:
-        """Put leaves in, replace them, or (None) take them out, and keep notes, all or nothing."""
+        """Put leaves in, replace them, or (None) take them out, and keep notes, all or nothing.
+
+        Raises
+        ------
+        CaragError
+            If the file cannot be written; the state is what it was, and catches up once it can.
+        """
         with self._lock:
             rows, roots = [], {}
             for prefix, own in _by_prefix(changes).items():
                 bucket = self._bucket(prefix).changed(own)
-                roots[prefix] = root = bucket.root()
-                rows.append((prefix, root or b"", bucket.to_bytes()))
+                roots[prefix] = bucket.root()
+                rows.append((prefix, bucket.to_bytes()))
             levels = [level.copy() for level in self._levels]
             _put_roots(levels, roots)
             kept = {**notes, "root": (levels[_DEPTH][0] or EMPTY_ROOT).hex()}
-            with self._db:
-                self._db.execute("BEGIN IMMEDIATE")
-                self._db.executemany("INSERT OR REPLACE INTO bucket VALUES (?, ?, ?)", rows)
-                self._db.executemany("INSERT OR REPLACE INTO note VALUES (?, ?)", kept.items())
+            with self._writing() as db:
+                db.executemany("INSERT OR REPLACE INTO bucket VALUES (?, ?)", rows)
+                stored = ((prefix, root or b"") for prefix, root in roots.items())
+                db.executemany("INSERT OR REPLACE INTO root VALUES (?, ?)", stored)
+                db.executemany("INSERT OR REPLACE INTO note VALUES (?, ?)", kept.items())
             self._levels = levels
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._lock, self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("DELETE FROM bucket")
-            self._db.execute("DELETE FROM note")
+        with self._lock:
+            with self._writing() as db:
+                db.execute("DELETE FROM root")
+                db.execute("DELETE FROM bucket")
+                db.execute("DELETE FROM note")
             self._levels = _empty()
 
     def close(self) -> None:
@@ -242,12 +263,26 @@ class StateTree:
         with self._lock:
             self._db.close()
 
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._db as db:  # which commits, or rolls back
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+        except sqlite3.Error as error:
+            raise CaragError(
+                f"{self._path} cannot be written: {error}; free some space or check its permissions, and open again"
+            ) from error
+
     def _load(self) -> None:
         # Derived and caught up from the store, so the last change may be lost in a power cut, not damaged.
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", *_SCHEMA):
             self._db.execute(statement)
-        found = self._db.execute("SELECT prefix, root FROM bucket")
-        _put_roots(self._levels, {prefix: root or None for prefix, root in found if 0 <= prefix < _BUCKETS})
+        lowest = self._levels[0]
+        for prefix, root in self._db.execute("SELECT prefix, hash FROM root"):
+            lowest[prefix % _BUCKETS] = root or None
+        for below, level in pairwise(self._levels):
+            level[:] = map(_above, below[::2], below[1::2])
         if self.note("root") not in {None, self.view().root.hex()}:
             raise CorruptFile(
                 f"{self._path}: its hashes do not lead to its root; delete it to have it built anew"
@@ -256,14 +291,14 @@ class StateTree:
     def _bucket(self, prefix: int) -> Bucket:
         try:
             with self._lock:
-                query = "SELECT root, labels FROM bucket WHERE prefix = ?"
+                query = "SELECT labels FROM bucket WHERE prefix = ?"
                 row = self._db.execute(query, (prefix,)).fetchone()
         except sqlite3.DatabaseError as error:
             raise CorruptFile(
                 f"{self._path} cannot be read: {error}; delete it to have it built anew"
             ) from error
-        bucket = Bucket.from_bytes(row[1] if row else b"")
-        if (bucket.root() or b"") != (row[0] if row else b""):
+        bucket = Bucket.from_bytes(row[0] if row else b"")
+        if bucket.root() != self._levels[0][prefix]:
             raise CorruptFile(f"{self._path}: bucket {prefix} was altered; delete it to have it built anew")
         return bucket
 
@@ -276,8 +311,8 @@ def _put_roots(levels: Levels, roots: Mapping[int, bytes | None]) -> None:
     """Set buckets' roots and every hash above them."""
     for prefix, root in roots.items():
         levels[0][prefix] = root
-    changed: Sequence[int] | set[int] = set(roots)
-    for below, level in itertools.pairwise(levels):
+    changed: Iterable[int] = roots
+    for below, level in pairwise(levels):
         changed = {prefix >> 1 for prefix in changed}
         for n in changed:
             level[n] = _above(below[2 * n], below[2 * n + 1])

@@ -13,7 +13,7 @@ from carag.audit import Label, Opening, StateProof, StateTree, StateView, place
 from carag.audit.canonical import b64url
 from carag.audit.merkle import EMPTY_ROOT, leaf_hash, node_hash
 from carag.audit.state import MAX_MINUTE, state_entry
-from carag.errors import CorruptFile
+from carag.errors import CaragError, CorruptFile
 
 KEY = b"K" * 32
 MINUTES = st.integers(0, MAX_MINUTE)
@@ -229,8 +229,8 @@ def test_a_label_that_is_not_there_has_no_proof(tmp_path):
 
 
 TAMPERED = {
-    "a bucket's root": "UPDATE bucket SET root = zeroblob(32)",
-    "a bucket gone": "DELETE FROM bucket WHERE prefix = (SELECT min(prefix) FROM bucket)",
+    "a bucket's root": "UPDATE root SET hash = zeroblob(32)",
+    "a bucket gone": "DELETE FROM root WHERE prefix = (SELECT min(prefix) FROM root)",
     "the root": "UPDATE note SET value = 'aa' WHERE name = 'root'",
 }
 
@@ -261,6 +261,31 @@ def test_a_bucket_altered_outside_is_refused_when_it_is_read(tmp_path):
     with pytest.raises(CorruptFile, match="altered"):
         tree.view().path(place("a", 0))
     tree.close()
+
+
+def test_a_file_that_cannot_be_written_leaves_the_state(tmp_path):
+    """A full disk is an error, root and notes are what they were, and the next try catches up."""
+    labels = [Label(str(n), bytes(32), n) for n in range(3000)]
+    tree = StateTree(tmp_path / "index.state")
+    tree.apply(leaves(labels[:5]), {"known": "1"})
+    root = tree.view().root
+    pages = tree._db.execute("PRAGMA page_count").fetchone()[0]
+    tree._db.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(CaragError, match="cannot be written"):
+        tree.apply(leaves(labels), {"known": "2"})
+    assert (tree.view().root, tree.note("known")) == (root, "1")
+    tree._db.execute("PRAGMA max_page_count = 1000000")
+    tree.apply(leaves(labels), {"known": "2"})
+    assert tree.view().root == StateView.of(leaves(labels)).root
+    tree.close()
+
+
+def test_the_file_is_its_owner_s_alone(tmp_path):
+    """Places and hashes are no secret key, but nobody else's business either."""
+    StateTree(tmp_path / "index.state").close()
+    assert (tmp_path / "index.state").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(CaragError, match="permissions"):
+        StateTree(tmp_path / "missing" / "index.state")
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
