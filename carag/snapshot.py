@@ -7,21 +7,24 @@ of what changed. What is kept beside the store is derived from it and may be del
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import threading
 from typing import TYPE_CHECKING, Final
 
-from carag.audit import Label, StateProof, StateTree, place
+from carag.audit import Access, Label, StateProof, StateTree, place
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from carag.audit import StateView
+    from carag.audit import Record, StateView
     from carag.corpus import CorpusStore
 
 __all__ = ["Snapshot"]
+
+_logger = logging.getLogger(__name__)
 
 _BATCH: Final = 200_000
 _KEY: Final = "state_key"
@@ -68,6 +71,10 @@ class Snapshot:
             named = hashlib.sha256(self._key).hexdigest()
             is_ours = self._tree.note("key_sha256") == named and self._store.known(known) == known
             if not is_ours:
+                if self._tree.note("known") is not None:
+                    _logger.warning(
+                        "%s is not this store's, or of no instant of it; building it anew", self._path
+                    )
                 self._tree.clear()
                 known = -1
             if known == now and is_ours:
@@ -107,6 +114,24 @@ class Snapshot:
                     )
                 proofs.append(proof)
             return view.root, proofs
+
+    def chunk_ids(self, record: Record) -> tuple[str | None, ...]:
+        """Find which chunks a record's hits name, for whoever has the log and the store and no receipt.
+
+        Of every label that was open when the question was asked the digest is made once more, in one pass.
+
+        Returns
+        -------
+        tuple of str or None
+            In the order of the hits; None for one that this store did not hold then.
+        """
+        event, found = record.event, dict[int, str]()
+        if isinstance(event, Access) and event.index is not None:
+            for chunk, text_sha256, *_ in self._store.snapshot_rows(known_at=event.index.known_at):
+                for at, hit in enumerate(record.hits):
+                    if at not in found and hit.is_of(chunk, text_sha256):
+                        found[at] = chunk
+        return tuple(found.get(at) for at in range(len(record.hits)))
 
     def close(self) -> None:
         """Close the file."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import shutil
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -222,6 +223,19 @@ def test_a_record_says_what_was_known_and_proves_it(tmp_path: Path, small_corpus
         common["proof"] = proofs[common["chunk"]]
         verification = verify_receipt(canonical.encode(swapped) + b"\n", engine.vkey)
         assert (verification.verdict, verification.stopped_at) == (Verdict.FAILED, Check.STATE)
+
+
+def test_log_and_store_tell_which_passages_without_a_receipt(
+    engine: Engine, answered: tuple[bytes, str]
+) -> None:
+    """The record's digests lead back to the chunks, and to none for a passage that never was."""
+    verification = verify_receipt(*answered)
+    assert verification.record is not None
+    wanted = tuple(chunk for chunk, _ in verification.passages)
+    assert engine._ingestor.state.chunk_ids(verification.record) == wanted
+    hits = (replace(verification.record.hits[0], digest=bytes(20)), *verification.record.hits[1:])  # type: ignore[call-arg]
+    strange = replace(verification.record, hits=hits)
+    assert engine._ingestor.state.chunk_ids(strange) == (None, *wanted[1:])
 
 
 def test_no_proof_no_passage(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,9 +32,9 @@ def text_hash(text: str) -> bytes:
         raise InvalidArgument("a passage must be text without lone surrogates") from error
 
 
-def hit_digest(chunk: str, text: str) -> bytes:
-    """Return what a record names a passage by."""
-    return hashlib.sha256(_DOMAIN + chunk.encode("utf-8") + b"\0" + text_hash(text)).digest()[:_DIGEST_SIZE]
+def hit_digest(chunk: str, text_sha256: bytes) -> bytes:
+    """Return what a record names a passage by, from chunk id and hash of the text."""
+    return hashlib.sha256(_DOMAIN + chunk.encode("utf-8") + b"\0" + text_sha256).digest()[:_DIGEST_SIZE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Passage:
         except (TypeError, ValueError, OverflowError) as error:  # NaN and infinity have no integer
             raise InvalidArgument(f"similarity is {self.similarity!r}; want a number in -1..1") from error
         _fields.label("chunk id", self.chunk)
-        return Hit(hit_digest(self.chunk, self.text), similarity, self.word, self.cited)
+        return Hit(hit_digest(self.chunk, text_hash(self.text)), similarity, self.word, self.cited)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class Hit:
         """What it is called in messages."""
         return f"hit {b64url(self.digest)}"
 
-    def is_of(self, chunk: str, text: str) -> bool:
-        """Say whether this is the hit of a chunk with that text."""
-        return hit_digest(chunk, text) == self.digest
+    def is_of(self, chunk: str, text_sha256: bytes) -> bool:
+        """Say whether this is the hit of a chunk whose text has that hash."""
+        return hit_digest(chunk, text_sha256) == self.digest
 
     def to_json(self) -> Json:
         """Return the form that is encoded."""
@@ -153,9 +153,9 @@ class HitV1:
         """What is listed once."""
         return self.chunk.encode("utf-8")
 
-    def is_of(self, chunk: str, text: str) -> bool:
-        """Say whether this is the hit of a chunk with that text."""
-        return (chunk, text_hash(text)) == (self.chunk, self.text_hash)
+    def is_of(self, chunk: str, text_sha256: bytes) -> bool:
+        """Say whether this is the hit of a chunk whose text has that hash."""
+        return (chunk, text_sha256) == (self.chunk, self.text_hash)
 
     def to_json(self) -> Json:
         """Return the form that is encoded."""

@@ -31,7 +31,7 @@ from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, peak_positions, 
 from carag.audit.note import Note, SigningKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
-from carag.audit.record import Passage, Record
+from carag.audit.record import Passage, Record, text_hash
 from carag.audit.store import EvidenceStore, PrivateStore
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
@@ -247,7 +247,9 @@ class AuditLog:
             body, openings = self._evidence.body(seq), self._private.openings(seq)
         hits = Record.parse(body).hits
         named = zip(hits, passages, strict=False)
-        if len(hits) != len(passages) or not all(hit.is_of(chunk, text) for hit, (chunk, text) in named):
+        if len(hits) != len(passages) or not all(
+            hit.is_of(chunk, text_hash(text)) for hit, (chunk, text) in named
+        ):
             raise InvalidArgument(f"record {seq} names {len(hits)} passages; these are not their texts")
         return Receipt(seq, body, proof, _disclosed(openings), tuple(passages))
 

@@ -239,7 +239,7 @@ def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str]
     for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
         match shown:
             case {"chunk": str(chunk), "text": str(text), "proof": _, **rest} if not rest:
-                if hit.is_of(chunk, text):
+                if hit.is_of(chunk, text_hash(text)):
                     passages.append((chunk, text))
                     continue
         raise _Stop(Verdict.FAILED, Check.PASSAGES, f"passage {number} is not the one of {hit.name}")
