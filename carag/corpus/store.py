@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 import numpy as np
 
 from carag.corpus import _rows as rows
-from carag.corpus._history import LabelChange
+from carag.corpus._history import CLOSED_BETWEEN, OPENED_BETWEEN, LabelChange
 from carag.corpus._schema import connect, create_or_check, translating
 from carag.corpus.stored import (
     Change,
@@ -400,20 +400,8 @@ class CorpusStore:
         ``(1 if opened and still open, 0 if closed, chunk id, SHA-256 of the text, word, valid from, valid to)``; what
         was opened and closed again in between is left out.
         """
-        columns = (
-            "chunk_id, text_sha256, labels.word, valid_from, valid_to FROM labels JOIN chunks USING (key)"
-        )
-        # Labels are numbered in the order they were opened, without a gap, so a sum says where an instant's begin.
-        first = "(SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= :{})"
-        yield from self._snapshot(
-            f"SELECT 0, {columns} WHERE known_to > :a AND known_to <= :b AND label < {first.format('a')}",
-            {"a": since, "b": until},
-        )
-        yield from self._snapshot(
-            f"SELECT 1, {columns} WHERE label >= {first.format('a')} AND label < {first.format('b')} "
-            "AND (known_to IS NULL OR known_to > :b)",
-            {"a": since, "b": until},
-        )
+        for query in (CLOSED_BETWEEN, OPENED_BETWEEN):
+            yield from self._snapshot(query, {"a": since, "b": until})
 
     @property
     def dim(self) -> int | None:
