@@ -7,8 +7,11 @@ library and ``cryptography``, so an auditor can run it alone.
 from __future__ import annotations
 
 from carag.audit.begin import Begin
+from carag.audit.changes import IndexChange, ModelChange, PolicyChange
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import Opening
+from carag.audit.denial import Denial
+from carag.audit.evaluation import Evaluation
 from carag.audit.event import (
     Access,
     EntityRule,
@@ -28,8 +31,9 @@ from carag.audit.log import AuditLog, Clock
 from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
-from carag.audit.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
-from carag.audit.state import StateTree, state_leaf
+from carag.audit.record import MAX_RECORD_BYTES, Hit, HitV1, Passage, Record, text_hash
+from carag.audit.state import Label, StateProof, place, state_entry
+from carag.audit.state_tree import StateTree, StateView
 from carag.audit.verify import Check, Verdict, Verification, verify_receipt
 
 __all__ = [
@@ -42,32 +46,42 @@ __all__ = [
     "Checkpoint",
     "Clock",
     "ConsistencyProof",
+    "Denial",
     "EntityRule",
+    "Evaluation",
     "Event",
     "Evidence",
     "EvidenceOpener",
     "Hit",
+    "HitV1",
     "InclusionProof",
+    "IndexChange",
     "IndexState",
     "Ingest",
+    "Label",
     "ListKind",
+    "ModelChange",
     "Models",
     "Note",
     "Opening",
     "Outcome",
     "Passage",
     "PolicyApplied",
+    "PolicyChange",
     "Receipt",
     "Record",
     "RecordKind",
     "Recovery",
     "SessionSource",
     "SigningKey",
+    "StateProof",
     "StateTree",
+    "StateView",
     "Verdict",
     "Verification",
     "VerifierKey",
-    "state_leaf",
+    "place",
+    "state_entry",
     "text_hash",
     "verify_receipt",
 ]

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from carag.audit import _fields
-from carag.audit.event import Models, PolicyApplied, RecordKind, SessionSource
+from carag.audit.access import Models
+from carag.audit.applied import PolicyApplied
+from carag.audit.kinds import RecordKind, SessionSource
 
 if TYPE_CHECKING:
     from carag.audit.canonical import Json
@@ -47,8 +49,8 @@ class Begin:
     models: Models
 
     kind: ClassVar = RecordKind.BEGIN
-    KINDS: ClassVar = (RecordKind.BEGIN,)
-    COMMITS: ClassVar = ("query", "subject")
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.BEGIN,)
+    COMMITS: ClassVar[tuple[str, ...]] = ("query", "subject")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", _fields.member(SessionSource, self.source))

@@ -272,9 +272,12 @@ class AuditLog:
         """
         proof = self.prove(seq)
         body, openings = self._evidence.body(seq), self._private.openings(seq)
-        named = [(hit.chunk, hit.text_hash) for hit in Record.parse(body).hits]
-        if named != [(chunk, text_hash(text)) for chunk, text in passages]:
-            raise InvalidArgument(f"record {seq} names {len(named)} passages; these are not their texts")
+        hits = Record.parse(body).hits
+        named = zip(hits, passages, strict=False)
+        if len(hits) != len(passages) or not all(
+            hit.is_of(chunk, text_hash(text)) for hit, (chunk, text) in named
+        ):
+            raise InvalidArgument(f"record {seq} names {len(hits)} passages; these are not their texts")
         return Receipt(seq, body, proof, disclosed(openings), tuple(passages))
 
     def verify(self) -> Checkpoint:

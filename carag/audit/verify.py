@@ -15,14 +15,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from carag.audit.access import Access
 from carag.audit.canonical import unb64url
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import SALT_SIZE, Opening
+from carag.audit.hits import text_hash
 from carag.audit.merkle import leaf_hash, verify_inclusion
 from carag.audit.note import VerifierKey
 from carag.audit.proof import InclusionProof
 from carag.audit.receipt import Envelope, open_envelope
-from carag.audit.record import Record, text_hash
+from carag.audit.record import Record
+from carag.audit.state import StateProof
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
@@ -63,6 +66,9 @@ class Check(StrEnum):
     """Every passage is the text the record names, in its order, and none is missing."""
     CONSISTENCY = "consistency"
     """The record does not contradict itself: every passage satisfies a mask, a refusal has none, ..."""
+    STATE = "state"
+    """Every passage stood in the index state the record names, with this text and under this word, at the instant
+    asked about. Passed only where every passage has a proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,8 @@ class Verification:
         Only if VERIFIED.
     undisclosed : tuple of str
         Fields the record commits to and the receipt does not open.
+    unproved : tuple of str
+        Chunk ids of passages that come without a proof that they stood in the index state.
     """
 
     verdict: Verdict
@@ -95,6 +103,7 @@ class Verification:
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     passages: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     undisclosed: tuple[str, ...] = ()
+    unproved: tuple[str, ...] = ()
 
 
 class _Stop(Exception):  # control flow inside this module, never raised to a caller
@@ -130,17 +139,19 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
         values = _check_commitments(envelope, record)
         passages = _check_passages(envelope, record)
         _check_consistency(record)
+        unproved = _check_state(envelope, record)
     except _Stop as stop:
         passed = _ORDER[: _ORDER.index(stop.check)]
         return Verification(stop.verdict, str(stop), passed, stop.check, record)
     return Verification(
         Verdict.VERIFIED,
         f"record {record.seq} of {record.log} is as the log signed it",
-        _ORDER,
+        _ORDER[:-1] if unproved else _ORDER,
         record=record,
         values=values,
         passages=passages,
         undisclosed=tuple(sorted(set(record.commitments) - set(values))),
+        unproved=unproved,
     )
 
 
@@ -227,12 +238,40 @@ def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str]
     passages = []
     for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
         match shown:
-            case {"chunk": str(chunk), "text": str(text), **rest} if not rest:
-                if chunk == hit.chunk and text_hash(text) == hit.text_hash:
+            case {"chunk": str(chunk), "text": str(text), "proof": _, **rest} if not rest:
+                if hit.is_of(chunk, text_hash(text)):
                     passages.append((chunk, text))
                     continue
-        raise _Stop(Verdict.FAILED, Check.PASSAGES, f"passage {number} is not the text of chunk {hit.chunk}")
+        raise _Stop(Verdict.FAILED, Check.PASSAGES, f"passage {number} is not the one of {hit.name}")
     return tuple(passages)
+
+
+def _check_state(envelope: Envelope, record: Record) -> tuple[str, ...]:
+    """Return the chunks that come without a proof; the other proofs hold."""
+    unproved = []
+    for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
+        if shown["proof"] is None:
+            unproved.append(shown["chunk"])
+            continue
+        wrong = _wrong_with(shown, hit.word, record)
+        if wrong:
+            raise _Stop(Verdict.FAILED, Check.STATE, f"the proof of passage {number} {wrong}")
+    return tuple(unproved)
+
+
+def _wrong_with(shown: Any, word: int, record: Record) -> str | None:
+    event = record.event
+    if not isinstance(event, Access) or event.index is None:
+        return "leads nowhere: the record names no index state"
+    try:
+        proof = StateProof.from_json(shown["proof"])
+    except CorruptFile as error:
+        return f"is none: {error}"
+    if proof.root(shown["chunk"], text_hash(shown["text"]), word) != event.index.snapshot:
+        return "does not lead to the index state of the record"
+    if not proof.holds_at(event.as_of):
+        return "is of another time than was asked about"
+    return None
 
 
 def _check_consistency(record: Record) -> None:
