@@ -30,6 +30,8 @@ MAY_IMPORT = {
     "engine": {"answers", "recorder", "ingest", "generation", "retrieval", "corpus", "policy", "audit"},
     "tokens": set(),
     "policy_commands": {"policy"},
+    "replayed": {"policy", "audit"},
+    "audit_commands": {"replayed", "policy", "audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
     "cli": {
@@ -39,6 +41,7 @@ MAY_IMPORT = {
         "retrieval",
         "policy",
         "policy_commands",
+        "audit_commands",
         "policy_label",
         "audit",
         "evaluation",

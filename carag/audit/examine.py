@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from carag.audit.note import VerifierKey
 
-__all__ = ["Examination", "Kept", "examine", "examine_log", "kept_checkpoint", "kept_receipt"]
+__all__ = ["Examination", "Kept", "examine", "examine_log", "extends", "kept_checkpoint", "kept_receipt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +142,30 @@ def examine(
     return Examination(Verdict.VERIFIED, reason, reader.size, note)
 
 
+def extends(reader: LogReader, kept: Kept) -> None:
+    """Check by the stored tree alone that a log extends a checkpoint; no record is hashed.
+
+    Raises
+    ------
+    CorruptFile
+        If it does not.
+    """
+    _check_length(reader, kept)
+    size, root = kept.checkpoint.size, kept.checkpoint.root
+    _compare({size: [(f"{reader.path}: {kept.name}", root)]}, size, reader.root(size))
+
+
+def _check_length(reader: LogReader, kept: Kept) -> None:
+    if kept.checkpoint.size > reader.size:
+        raise CorruptFile(
+            f"{reader.path}: the log has {reader.size} records, but {kept.name} covers "
+            f"{kept.checkpoint.size}: it was cut short, or put back to an earlier state"
+        )
+
+
 def _examine(reader: LogReader, kept: Sequence[Kept], visit: Callable[[int, bytes], None] | None) -> None:
     for one in kept:
-        if one.checkpoint.size > reader.size:
-            raise CorruptFile(
-                f"{reader.path}: the log has {reader.size} records, but {one.name} covers "
-                f"{one.checkpoint.size}: it was cut short, or put back to an earlier state"
-            )
+        _check_length(reader, one)
     signed = _signed_roots(reader, kept)
     _compare(signed, 0, EMPTY_ROOT)
     frontier, stored, place = Frontier(), reader.nodes(), _Place(reader.tree.origin)

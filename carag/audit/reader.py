@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
-__all__ = ["LogReader"]
+__all__ = ["LogReader", "key_of", "open_checkpoint"]
 
 _TABLES: Final = {"rec": ["seq", "body"], "node": ["i", "hash"], "cp": ["size", "note"]}
 
@@ -67,7 +67,7 @@ class LogReader:
 
     def __init__(self, directory: str | PathLike[str], *, vkey: str | None = None) -> None:
         self.path = Path(directory) / "audit.db"
-        self.key = _key(Path(directory), vkey)
+        self.key = key_of(Path(directory), vkey)
         self.trusts_own_key = vkey is None
         self._before = self._files()
         self._wal = self._before[1] is not None
@@ -252,7 +252,16 @@ def open_checkpoint(text: str, key: VerifierKey, what: str) -> Note:
     return note
 
 
-def _key(directory: Path, vkey: str | None) -> VerifierKey:
+def key_of(directory: Path, vkey: str | None) -> VerifierKey:
+    """Read the vkey given, or else the one lying beside the log.
+
+    Raises
+    ------
+    InvalidArgument
+        If the one given is no Ed25519 vkey.
+    AuditUnavailable
+        If none is given and none lies there.
+    """
     if vkey is not None:
         return VerifierKey.parse(vkey)
     path = directory / "vkey"
