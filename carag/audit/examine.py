@@ -127,8 +127,10 @@ def examine(
     kept = tuple(kept)
     note = reader.checkpoint.to_text()
     try:
-        _examine(reader, kept, visit)
-        reader.check_unchanged()
+        try:
+            _examine(reader, kept, visit)
+        finally:
+            reader.check_unchanged()
     except CorruptFile as error:
         return Examination(Verdict.FAILED, str(error), reader.size, note)
     except AuditUnavailable as error:

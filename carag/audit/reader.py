@@ -144,6 +144,7 @@ class LogReader:
         leaf = merkle.leaf_hash(self.body(seq))
         hashes = merkle.inclusion_proof(self.node, seq, self.size)
         if not merkle.verify_inclusion(leaf, seq, self.size, hashes, self.tree.root):
+            self.check_unchanged()
             raise CorruptFile(f"{self.path}: record {seq} or the tree above it was altered")
         return InclusionProof(seq, tuple(hashes), self.checkpoint).to_text()
 
@@ -159,6 +160,7 @@ class LogReader:
         """
         hashes = merkle.consistency_proof(self.node, old, self.size)
         if not merkle.verify_consistency(old, self.size, hashes, self.root(old), self.tree.root):
+            self.check_unchanged()
             raise CorruptFile(f"{self.path}: the tree was altered")
         return ConsistencyProof(old, tuple(hashes), self.checkpoint).to_text()
 
