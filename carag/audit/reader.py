@@ -47,11 +47,11 @@ class LogReader:
     Raises
     ------
     AuditUnavailable
-        If there is no readable log.
+        If there is no readable log, or it is one of another name than the key's.
     InvalidArgument
         If ``vkey`` is no Ed25519 vkey.
     CorruptFile
-        If its newest checkpoint is missing, of another log, or not signed by the key.
+        If its newest checkpoint is missing, malformed, or not signed by the key.
 
     Examples
     --------
@@ -217,6 +217,12 @@ class LogReader:
             row = self._db.execute("SELECT note FROM cp ORDER BY size DESC LIMIT 1").fetchone()
         if row is None or not isinstance(row[0], str):
             raise CorruptFile(f"{self.path} has no checkpoint")
+        with contextlib.suppress(CorruptFile):
+            names = [signature.name for signature in Note.parse(row[0]).signatures]
+            if self.key.name not in names:
+                raise AuditUnavailable(
+                    f"{self.path} is the log {', '.join(names)}, not {self.key.name}; give the key of that log"
+                )
         return open_checkpoint(row[0], self.key, f"{self.path}: the newest checkpoint")
 
     @contextlib.contextmanager
