@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from carag.audit import canonical
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, stored_hash_index
+from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash
 from carag.audit.proof import InclusionProof
 from carag.audit.reader import LogReader, open_checkpoint
 from carag.audit.receipt import open_envelope
@@ -170,18 +170,21 @@ def _examine(reader: LogReader, kept: Sequence[Kept], visit: Callable[[int, byte
         _check_length(reader, one)
     signed = _signed_roots(reader, kept)
     _compare(signed, 0, EMPTY_ROOT)
-    frontier, stored, place = Frontier(), reader.nodes(), _Place(reader.tree.origin)
+    frontier, stored, place = Frontier(), enumerate(reader.nodes()), _Place(reader.tree.origin)
     for seq, body in reader.bodies():
-        where = f"{reader.path}: record {frontier.size}"
         if seq != frontier.size:
-            raise CorruptFile(f"{where} is missing")
+            raise CorruptFile(f"{reader.path}: record {frontier.size} is missing")
         if seq >= reader.size:
-            raise CorruptFile(f"{where} stands behind the newest checkpoint, which covers {reader.size}")
-        for level, n, value in frontier.append(leaf_hash(body)):
-            if next(stored, None) != (stored_hash_index(level, n), value):
+            raise CorruptFile(
+                f"{reader.path}: record {seq} stands behind the newest checkpoint, which covers {reader.size}"
+            )
+        for level, n, value in frontier.append(leaf_hash(body)):  # in storage order, so the places count up
+            expected, found = next(stored, (-1, None))
+            if found != (expected, value):
                 what = f"tree node ({level}, {n})" if level else f"record {n}"
                 raise CorruptFile(f"{reader.path}: {what} was altered, or is missing from the tree")
-        place.check(where, seq, body)
+        if wrong := place.check(seq, body):
+            raise CorruptFile(f"{reader.path}: record {seq} {wrong}")
         if visit is not None:
             visit(seq, body)
         if frontier.size in signed:
@@ -225,17 +228,19 @@ class _Place:
         self._ids: set[str] = set()
         self._time = 0
 
-    def check(self, where: str, seq: int, body: bytes) -> None:
+    def check(self, seq: int, body: bytes) -> str | None:
+        """Return what is wrong with the next record; None if nothing is."""
         fields: Any = canonical.load(body)
         try:
             log, said, time, identity = fields["log"], fields["seq"], fields["tc"], fields["id"]
         except (KeyError, TypeError) as error:
-            raise CorruptFile(f"{where} is signed and is no record: it has no {error}") from error
-        if (log, said) != (self._origin, seq):
-            raise CorruptFile(f"{where} says it is record {said} of {log}")
+            return f"is signed and is no record: it has no {error}"
+        if said != seq or log != self._origin:
+            return f"says it is record {said} of {log}"
         if not isinstance(time, int) or time < self._time:
-            raise CorruptFile(f"{where} was committed before the one in front of it")
+            return "was committed before the one in front of it"
         if not isinstance(identity, str) or identity in self._ids:
-            raise CorruptFile(f"{where} has the id of an earlier record: it is that one, entered again")
+            return "has the id of an earlier record: it is that one, entered again"
         self._ids.add(identity)
         self._time = time
+        return None

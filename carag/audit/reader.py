@@ -107,7 +107,7 @@ class LogReader:
         """Yield (sequence number, bytes) of all records, in order; also of those that no checkpoint covers."""
         with self._reading():
             for seq, body in self._db.execute("SELECT seq, body FROM rec ORDER BY seq"):
-                yield seq, self._bytes((body,), f"record {seq}")
+                yield seq, body if type(body) is bytes else self._bytes((body,), f"record {seq}")
 
     def node(self, level: int, n: int) -> bytes:
         """Return the hash of a perfect subtree; CorruptFile if it is not there."""
@@ -230,7 +230,8 @@ class LogReader:
         try:
             yield
         except sqlite3.Error as error:
-            raise AuditUnavailable(f"{self.path} cannot be read: {error}") from error
+            hint = "; it was not closed: copy the directory to where you may write" if self._wal else ""
+            raise AuditUnavailable(f"{self.path} cannot be read: {error}{hint}") from error
 
     def _bytes(self, row: tuple[object, ...] | None, what: str) -> bytes:
         if row is None:

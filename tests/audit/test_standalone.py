@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import itertools
 import json
 import random
 import shutil
@@ -17,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit import SigningKey, Verdict, verify_receipt
+from carag.audit import SigningKey, Verdict, merkle, verify_receipt
 from carag.audit.export import export_log, write_proof
 from carag.audit.reader import LogReader
 
@@ -162,6 +163,32 @@ def test_its_roots_are_the_definitions():
     leaves = [script.leaf_hash(bytes([n])) for n in range(40)]
     for size in range(41):
         assert script.tree_root(leaves[:size]) == mth(leaves[:size])
+
+
+def test_paths_hold_where_ours_hold():
+    """Every small proof, whole, cut and lengthened, under every index and size that somebody might claim for it."""
+    leaves = [script.leaf_hash(bytes([n])) for n in range(9)]
+    node = lambda level, n: script.tree_root(leaves[n << level : (n + 1) << level])  # noqa: E731
+    claims = list(itertools.product(range(-1, 11), range(11)))
+    held = 0
+    for size in range(1, 10):
+        root = script.tree_root(leaves[:size])
+        for index in range(size):
+            path = merkle.inclusion_proof(node, index, size)
+            old_root = script.tree_root(leaves[: index + 1])
+            steps = merkle.consistency_proof(node, index + 1, size)
+            for (one, other), change in itertools.product(
+                claims, (lambda p: p, lambda p: p[:-1], lambda p: [*p, p[0] if p else leaves[0]])
+            ):
+                arguments = (leaves[index], one, other, change(path), root)
+                holds = merkle.verify_inclusion(*arguments)
+                held += holds
+                assert script.inclusion_holds(*arguments) == holds
+                arguments = (one, other, change(steps), old_root, root)
+                holds = merkle.verify_consistency(*arguments)
+                held += holds
+                assert script.consistency_holds(*arguments) == holds
+    assert held > 90
 
 
 # -- receipts: the same mutations as in test_verify.py

@@ -403,19 +403,24 @@ MUTATIONS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def lies(log, honest):
-    """2,040 altered proofs: 170 of each class, drawn from the honest ones."""
+def lie(log, honest, each):
+    """Draw altered proofs from the honest ones, as many of each class."""
     rng, made = random.Random(13), []  # noqa: S311
     for mutation in MUTATIONS:
         count = 0
-        while count < EACH:
+        while count < each:
             q = rng.choice(honest)
             changed = mutation(q, rng, log)
             if changed is not None and changed != q:
                 made.append((mutation.__name__, changed))
                 count += 1
     return made
+
+
+@pytest.fixture(scope="module")
+def lies(log, honest):
+    """2,040 altered proofs: 170 of each class."""
+    return lie(log, honest, EACH)
 
 
 def test_there_are_two_thousand_lies_of_twelve_classes(lies):
@@ -443,6 +448,14 @@ def test_every_lie_is_rejected(log, lies, verifier):
     """None of 2,040 mutations, in any class."""
     answers = verifier([q for _, q in lies], log.vkey)
     assert [lie for lie, accepted in zip(lies, answers, strict=True) if accepted] == []
+
+
+@pytest.mark.full
+def test_no_lie_of_a_hundred_thousand_is_accepted(log, honest, verifier):
+    """8,500 of each class."""
+    questions = [q for _, q in lie(log, honest, 8500)]
+    assert len(questions) == 102_000
+    assert not any(verifier(questions, log.vkey))
 
 
 def test_pymerkle_agrees_on_every_root_and_path(log):
