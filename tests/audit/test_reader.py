@@ -126,6 +126,12 @@ def unreadable(directory, how):
     elif how == "another database":
         path.unlink()
         sqlite3.connect(path).execute("CREATE TABLE t (x)").connection.close()
+    elif how == "a view for a table":
+        with sqlite3.connect(path) as connection:
+            connection.executescript(
+                "ALTER TABLE rec RENAME TO r; CREATE VIEW rec AS SELECT seq, body FROM r"
+            )
+        connection.close()
     elif how == "cut off":
         os.truncate(path, path.stat().st_size // 2)
     elif how == "no vkey":
@@ -135,7 +141,17 @@ def unreadable(directory, how):
 
 
 @pytest.mark.parametrize(
-    "how", ["garbage", "empty", "missing", "another database", "cut off", "no vkey", "a bad vkey"]
+    "how",
+    [
+        "garbage",
+        "empty",
+        "missing",
+        "another database",
+        "a view for a table",
+        "cut off",
+        "no vkey",
+        "a bad vkey",
+    ],
 )
 def test_what_cannot_be_read_is_undecided(copy, how):
     """A damaged disk is not called an attack; and it is not called a log."""
