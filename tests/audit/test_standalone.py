@@ -313,3 +313,7 @@ def test_checkpoints_and_consistency_proofs_are_checked(reader, issued, tmp_path
     assert judge(proof.encode(), vkey, "--old", str(tmp_path / "new"))[0] == 1
     assert judge(proof.encode(), vkey, "--old", str(tmp_path / "none"))[0] == 2
     assert judge(old.replace("\n6\n", "\n7\n").encode(), vkey)[0] == 1
+    key = SigningKey("audit.example/one", b"k" * 32)
+    other = key.sign(f"audit.example/two\n0\n{'A' * 43}=\n").to_text()
+    code, said = judge(other.encode(), str(key.verifier))
+    assert (code, "signed a checkpoint of audit.example/two" in said) == (1, True)
