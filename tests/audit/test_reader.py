@@ -263,6 +263,20 @@ def test_a_consistency_proof_starts_where_the_checkpoint_kept_ends(grown):
     assert check_consistency("x", proof, key).verdict is Verdict.UNDECIDED
 
 
+def test_a_signed_record_that_says_it_stands_elsewhere_fails(build):
+    """The path holds and the signature too; the record belongs to another place or log, or is none."""
+    for changes, verdict in (
+        ({}, Verdict.VERIFIED),
+        ({"seq": 0}, Verdict.FAILED),
+        ({"log": "audit.example/other"}, Verdict.FAILED),
+    ):
+        receipt, vkey = build.forge(build.record(**changes))
+        found = check_inclusion(receipt.record, receipt.proof, VerifierKey.parse(vkey))
+        assert (found.verdict, "says it is entry" in found.reason) == (verdict, bool(changes))
+    receipt, vkey = build.forge(body=b"[]", openings={})
+    assert check_inclusion(b"[]", receipt.proof, VerifierKey.parse(vkey)).verdict is Verdict.UNDECIDED
+
+
 # -- export
 
 
