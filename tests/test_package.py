@@ -45,6 +45,7 @@ MAY_IMPORT = {
     },
     "tokens": set(),
     "policy_commands": {"policy"},
+    "audit_commands": {"replayed", "policy", "audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
     "cli": {
@@ -54,12 +55,14 @@ MAY_IMPORT = {
         "retrieval",
         "policy",
         "policy_commands",
+        "audit_commands",
         "policy_label",
         "audit",
         "replayed",
         "evaluation",
     },
 }
+LIMITS = {"verify_receipt.py": 700}  # one file by design: an auditor copies it
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 
@@ -141,7 +144,7 @@ def test_files_stay_readable() -> None:
         str(path.relative_to(ROOT)): lines
         for pattern in ("carag/**/*.py", "csrc/*.[ch]", "tests/**/*.py", "bench/**/*.py", "scripts/*")
         for path in ROOT.glob(pattern)
-        if path.is_file() and (lines := len(path.read_text().splitlines())) > 550
+        if path.is_file() and (lines := len(path.read_text().splitlines())) > LIMITS.get(path.name, 550)
     }
     assert {} == long
 

@@ -78,9 +78,13 @@ def decode(data: bytes) -> Any:
 def load(data: bytes) -> Any:
     """Read JSON without asking for its one spelling; for callers that compare the bytes themselves."""
     try:
-        return json.loads(data.decode("utf-8"), parse_float=_no_float, parse_constant=_no_float)
+        text = data.decode("utf-8")
+        value, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError) as error:
         raise CorruptFile(f"not JSON as records have it: {error}") from error
+    if end != len(text):
+        raise CorruptFile(f"not JSON as records have it: {len(text) - end} characters behind the value")
+    return value
 
 
 def b64url(data: bytes) -> str:
@@ -118,6 +122,11 @@ def unb64(text: str) -> bytes:
 
 def _no_float(text: str) -> NoReturn:
     raise ValueError(f"numbers are integers here, got {text}")
+
+
+_DECODER: Final = json.JSONDecoder(
+    parse_float=_no_float, parse_constant=_no_float
+)  # made once: a log has millions
 
 
 def _check(value: object) -> None:

@@ -188,7 +188,7 @@ def test_a_text_that_looks_like_a_place_is_only_a_text(tmp_path, build):
     odd = Passage('"seq":7,"tc":1,"log":"x"', "text", 0.5, build.WORD, cited=True)
     with build.open_log(tmp_path) as log:
         receipt = log.append(build.access(), secrets=build.SECRETS, passages=[odd])
-        assert log.record(0).hits[0].chunk == odd.chunk
+        assert log.record(0).hits == (odd.hit,)
         assert log.record(0).to_bytes() == receipt.record
         assert log.verify().size == 1
 
