@@ -28,7 +28,7 @@ from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import SALT_SIZE, Opening
 from carag.audit.event import UNDISCLOSED, Event, Recovery
 from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, peak_positions, stored_hash_index
-from carag.audit.note import Note, SigningKey
+from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import Passage, Record, text_hash
@@ -38,6 +38,8 @@ from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
+
+    from carag.audit.keyring import KeyRing
 
 __all__ = ["AuditLog", "Clock"]
 
@@ -68,7 +70,7 @@ class AuditLog:
     def __init__(
         self,
         home: LogHome,
-        key: SigningKey,
+        key: KeyRing,
         evidence: EvidenceStore,
         private: PrivateStore,
         clock: Clock,
@@ -76,6 +78,7 @@ class AuditLog:
         self._home, self._key, self._clock = home, key, clock
         self._evidence, self._private = evidence, private
         self._mutex = threading.RLock()
+        self._guard: Callable[[Event], None] | None = None
         self._closed, self._pid = False, os.getpid()
         self._checkpoint = self._read_checkpoint()
         self._frontier = self._read_frontier()
@@ -113,7 +116,7 @@ class AuditLog:
         with contextlib.ExitStack() as undo:
             home = LogHome(Path(directory))
             undo.callback(home.release)
-            key = home.signing_key(origin)
+            key = home.signing_key(origin, clock)
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
             evidence = EvidenceStore(home.evidence, create=not home.founded, empty=empty)
             undo.callback(evidence.close)
@@ -135,6 +138,15 @@ class AuditLog:
     def vkey(self) -> str:
         """The public key to verify receipts with."""
         return str(self._key.verifier)
+
+    @property
+    def keys(self) -> KeyRing:
+        """The keys that sign, and the public halves of all that ever did."""
+        return self._key
+
+    def watch(self, guard: Callable[[Event], None] | None) -> None:
+        """Ask before each append: what the guard raises refuses the record. ``None`` asks nobody again."""
+        self._guard = guard
 
     @property
     def size(self) -> int:
@@ -166,6 +178,8 @@ class AuditLog:
         AuditUnavailable
             If it cannot be made durable. Return nothing to the asker.
         """
+        if self._guard is not None:
+            self._guard(event)
         openings = _openings(secrets or {})
         commitments = {name: opening.commitment(name) for name, opening in openings.items()}
         hits = tuple(passage.hit for passage in passages)

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import _fields, canonical
+from carag.audit.anchored import Anchored
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.commitment import COMMITMENT_SIZE
 from carag.audit.event import Access, Event, Ingest, Outcome, RecordKind, Recovery
+from carag.audit.key_change import KeyChange
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -30,9 +32,14 @@ _ID_SIZE: Final = 16
 _MICRO: Final = 1_000_000
 _MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few units in the last place
 
-_EVENTS: Final[dict[RecordKind, type[Access] | type[Ingest] | type[Recovery]]] = {
-    kind: event for event in (Access, Ingest, Recovery) for kind in event.KINDS
-}
+_EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
+    Access,
+    Anchored,
+    Ingest,
+    KeyChange,
+    Recovery,
+)
+_EVENTS: Final = {kind: event for event in _EVENT_CLASSES for kind in event.KINDS}
 
 
 def text_hash(text: str) -> bytes:
