@@ -242,6 +242,20 @@ class AuditLog:
             hashes = merkle.consistency_proof(self._evidence.node, old_size, self.size)
             return ConsistencyProof(old_size, tuple(hashes), self._checkpoint).to_text()
 
+    def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
+        """Prove that ``size`` records begin with ``old_size``: the hashes of :meth:`consistency`, between any two.
+
+        Raises
+        ------
+        InvalidArgument
+            Unless ``0 < old_size <= size <= len(log)``.
+        """
+        with self._mutex:
+            self._check_open()
+            if size > self.size:
+                raise InvalidArgument(f"there are no {size} records; the log has {self.size}")
+            return tuple(merkle.consistency_proof(self._evidence.node, old_size, size))
+
     def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
         """Make a receipt again, under the newest checkpoint.
 
