@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.merkle import verify_consistency
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
@@ -85,12 +86,12 @@ class Anchor(Protocol):
 
 
 def check_known(known: Checkpoint, submission: Submission, place: str) -> None:
-    """Compare a checkpoint that the log's key signed and ``place`` holds with the one submitted.
+    """Insist that the submitted checkpoint continues one that the log's key signed and ``place`` holds.
 
     Raises
     ------
     CorruptFile
-        If the log is shorter than what is known of it, or has another root at the same size.
+        If the log is shorter than what is known of it, or does not begin with it.
     """
     tree = submission.tree
     if known.size > tree.size:
@@ -98,8 +99,9 @@ def check_known(known: Checkpoint, submission: Submission, place: str) -> None:
             f"{place} holds a checkpoint of {known.size} records of {tree.origin}, this log has {tree.size}: "
             "it was rolled back; restore the newest copy"
         )
-    if known.size == tree.size and known.root != tree.root:
+    hashes = submission.hashes(known.size, tree.size) if known.size else ()
+    if known.size and not verify_consistency(known.size, tree.size, hashes, known.root, tree.root):
         raise CorruptFile(
-            f"{place} holds another checkpoint of the same {tree.size} records of {tree.origin}: the log was "
-            "forked, or its key is used by somebody else"
+            f"{place} holds a checkpoint of {known.size} records of {tree.origin} with which this log's "
+            f"{tree.size} do not begin: it was forked, or its key is used by somebody else"
         )

@@ -82,7 +82,9 @@ class TimestampAnchor:
         algorithm = self._library.HashAlgorithm.SHA256
         builder = self._library.TimestampRequestBuilder().data(message).hash_algorithm(algorithm)
         request = builder.nonce(nonce=True).cert_request(cert_request=True).build()
-        reply = post(self.place, request.as_bytes(), {"Content-Type": _QUERY, "Accept": _REPLY}, self._timeout)
+        reply = post(
+            self.place, request.as_bytes(), {"Content-Type": _QUERY, "Accept": _REPLY}, self._timeout
+        )
         if reply.status != 200 or reply.content_type.partition(";")[0].strip().lower() != _REPLY:
             raise AnchorUnavailable(
                 f"{self.place} answers with HTTP status {reply.status} and {reply.content_type or 'no type'}; "

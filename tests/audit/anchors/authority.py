@@ -27,12 +27,12 @@ digests = {digests}
 class Authority:
     """Certificates in a directory, and replies made with them."""
 
-    def __init__(self, home, *, purpose=ExtendedKeyUsageOID.TIME_STAMPING):
+    def __init__(self, home):
         home.mkdir(parents=True)
         self.home = home
         root_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         self.root = _certificate("Root", root_key, root_key, "Root")
-        own = _certificate("TSA", key, root_key, "Root", purpose=purpose)
+        own = _certificate("TSA", key, root_key, "Root", purpose=ExtendedKeyUsageOID.TIME_STAMPING)
         (home / "ca.pem").write_bytes(self.root)
         (home / "tsa.pem").write_bytes(own)
         (home / "tsa.key").write_bytes(
@@ -54,21 +54,23 @@ class Authority:
     def serve(self, change=lambda query, answer: answer(query)):
         """Serve timestamps; ``change(query, answer)`` may return other bytes, or (status, type, bytes)."""
 
+        make = self.reply
+
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(handler):
-                query = handler.rfile.read(int(handler.headers["Content-Length"]))
-                sent = change(query, self.reply)
-                right = handler.headers["Content-Type"] == "application/timestamp-query"
+            def do_POST(self):
+                query = self.rfile.read(int(self.headers["Content-Length"]))
+                sent = change(query, make)
+                right = self.headers["Content-Type"] == "application/timestamp-query"
                 status, kind, data = (
                     sent if isinstance(sent, tuple) else (200, "application/timestamp-reply", sent)
                 )
-                handler.send_response(status if right else 415)
-                handler.send_header("Content-Type", kind)
-                handler.send_header("Content-Length", str(len(data)))
-                handler.end_headers()
-                handler.wfile.write(data)
+                self.send_response(status if right else 415)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
 
-            def log_message(handler, *_):
+            def log_message(self, *_):
                 pass
 
         return ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -31,9 +33,11 @@ def running(server):
 
 @contextlib.contextmanager
 def witnessing(directory, name, *vkeys, clock=lambda: NOW):
-    with Witness.open(directory, name=name, logs=vkeys, clock=clock) as witness:
-        with running(serve(witness, "127.0.0.1", 0)) as url:
-            yield SimpleNamespace(url=url, vkey=witness.vkey, itself=witness)
+    with (
+        Witness.open(directory, name=name, logs=vkeys, clock=clock) as witness,
+        running(serve(witness, "127.0.0.1", 0)) as url,
+    ):
+        yield SimpleNamespace(url=url, vkey=witness.vkey, itself=witness)
 
 
 def grow(log, count):
@@ -48,7 +52,17 @@ def submission(log, now=NOW):
     return Submission(checkpoint, parse_vkeys(log.vkey), log.consistency_hashes, now * 1_000_000)
 
 
+def double(name):
+    """Load the double of a service from its file beside this one."""
+    spec = importlib.util.spec_from_file_location(f"anchors_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture(scope="session")
 def outside():
     """Give tests the builders of this file."""
-    return SimpleNamespace(NOW=NOW, grow=grow, running=running, submission=submission, witnessing=witnessing)
+    return SimpleNamespace(
+        NOW=NOW, double=double, grow=grow, running=running, submission=submission, witnessing=witnessing
+    )

@@ -292,7 +292,7 @@ def test_too_few_are_no_quorum(log, serving, outside):
         url="http://127.0.0.1:9", vkey=str(WitnessSigningKey("d.example", b"d" * 32).verifier)
     )
     anchor = WitnessAnchor(policy_of(serving, down, quorum="all"))
-    with pytest.raises(AnchorUnavailable, match="w1: .*cannot be reached"):
+    with pytest.raises(AnchorUnavailable, match=r"w1: .*cannot be reached"):
         anchor.submit(outside.submission(log))
 
 
