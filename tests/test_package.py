@@ -30,9 +30,11 @@ MAY_IMPORT = {
     "engine": {"answers", "recorder", "ingest", "generation", "retrieval", "corpus", "policy", "audit"},
     "tokens": set(),
     "policy_commands": {"policy"},
+    "anchor_commands": {"audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
     "cli": {
+        "anchor_commands",
         "engine",
         "answers",
         "generation",

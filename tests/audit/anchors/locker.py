@@ -40,13 +40,15 @@ class Refused(Exception):
 class Locker:
     """One bucket. ``spoil`` may change what is stored or answered, as a bucket set up wrongly does."""
 
-    def __init__(self, now):
-        self.now = now
+    def __init__(self):
+        self.empty(datetime.datetime.now(datetime.UTC))
+        self._model = get_session().get_service_model("s3")
+
+    def empty(self, now):
+        self.now, self.clock_off = now, datetime.timedelta()
         self.bucket, self.locking, self.denied = "anchors", True, set()
         self.objects, self.requests, self.faults = {}, [], []
         self.spoil = lambda version: version
-        self.clock_off = datetime.timedelta()
-        self._model = get_session().get_service_model("s3")
 
     # -- the operations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import functools
 import shutil
 import sys
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carag.audit.anchors import s3 as module
 from carag.audit.anchors.evidence import Evidence
 from carag.audit.anchors.s3 import S3Anchor
 from carag.audit.checkpoint import Checkpoint
@@ -27,31 +29,41 @@ def s3_model(outside):
     return outside.double("locker")
 
 
-@pytest.fixture
-def credentials(s3_model, monkeypatch):
-    for name, value in (
-        ("AWS_ACCESS_KEY_ID", s3_model.ACCESS_KEY),
-        ("AWS_SECRET_ACCESS_KEY", s3_model.SIGNING_KEY),
-        ("AWS_CONFIG_FILE", "/nonexistent"),
-        ("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent"),
-        ("AWS_EC2_METADATA_DISABLED", "true"),
-    ):
-        monkeypatch.setenv(name, value)
-    for name in ("AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.fixture(scope="module")
+def credentials(s3_model):
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in (
+            ("AWS_ACCESS_KEY_ID", s3_model.ACCESS_KEY),
+            ("AWS_SECRET_ACCESS_KEY", s3_model.SIGNING_KEY),
+            ("AWS_CONFIG_FILE", "/nonexistent"),
+            ("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+        ):
+            patched.setenv(name, value)
+        for name in ("SESSION_TOKEN", "PROFILE", "REGION", "DEFAULT_REGION", "ENDPOINT_URL"):
+            patched.delenv(f"AWS_{name}", raising=False)
+        # Making a client reads the whole model of S3, a second each; one a place is enough for these tests.
+        patched.setattr(module, "_client", functools.cache(module._client))
+        yield
 
 
-@pytest.fixture
-def s3(s3_model, credentials, outside):
-    """A bucket, and ``s3.anchor()`` for a client of it that remembers nothing."""
-    locker = s3_model.Locker(datetime.datetime.fromtimestamp(outside.NOW, datetime.UTC))
+@pytest.fixture(scope="module")
+def bucket(s3_model, credentials, outside):
+    locker = s3_model.Locker()
     with outside.running(locker.serve()) as url:
+        yield SimpleNamespace(locker=locker, url=url)
 
-        def anchor(place="s3://anchors/carag", **changes):
-            return S3Anchor(place, region=s3_model.REGION, endpoint_url=url, **changes)
 
-        yield SimpleNamespace(locker=locker, anchor=anchor)
-    assert [] == locker.faults
+@pytest.fixture
+def s3(bucket, s3_model, outside):
+    """An empty bucket, and ``s3.anchor()`` for an anchor in it that remembers nothing."""
+    bucket.locker.empty(datetime.datetime.fromtimestamp(outside.NOW, datetime.UTC))
+
+    def anchor(place="s3://anchors/carag", **changes):
+        return S3Anchor(place, region=s3_model.REGION, endpoint_url=bucket.url, **changes)
+
+    yield SimpleNamespace(locker=bucket.locker, anchor=anchor)
+    assert [] == bucket.locker.faults
 
 
 @pytest.fixture
