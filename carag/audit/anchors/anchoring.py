@@ -240,7 +240,9 @@ class Anchoring:
             raise AuditUnavailable(
                 f"an anchor contradicts this log, so nothing is added to it: {contradiction}"
             )
-        if records >= self._every_records:
+        if (
+            records > self._every_records
+        ):  # this record is not in the log yet; a round now covers those before
             self._wake.set()
         seconds = self._age(since)
         if not self._window.exceeded_by(records, seconds):
