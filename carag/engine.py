@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import AuditLog, Models, Outcome, RecordKind
+from carag.audit.anchors import Anchoring
 from carag.corpus import CorpusStore
 from carag.errors import CorruptFile, InvalidArgument, Refused
 from carag.generation import Answered, GuardedGenerator, generator_by_name
@@ -25,10 +26,11 @@ from carag.recorder import Recorder, Request
 from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from os import PathLike
     from types import TracebackType
 
+    from carag.audit.anchors import Anchor, Exposure, Window
     from carag.corpus import StoredChunk
     from carag.generation import Generator
     from carag.ingest import Progress
@@ -60,6 +62,7 @@ class Engine:
         self,
         *,
         log: AuditLog,
+        anchoring: Anchoring,
         store: CorpusStore,
         ingestor: Ingestor,
         guarded: GuardedGenerator,
@@ -69,6 +72,7 @@ class Engine:
         resources: ExitStack,
     ) -> None:
         self._log = log
+        self._anchoring = anchoring
         self._store = store
         self._ingestor = ingestor
         self._guarded = guarded
@@ -90,6 +94,8 @@ class Engine:
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
         intents: bool = True,
+        anchors: Sequence[Anchor] = (),
+        window: Window | None = None,
     ) -> Self:
         """Open a store, or found one.
 
@@ -110,6 +116,12 @@ class Engine:
         intents : bool
             Whether the words of a question tighten the policy: "audited", "latest", "as amended", ... They never
             widen it.
+        anchors : sequence of Anchor
+            Where the log's checkpoints are confirmed outside, every minute or 1,000 records
+            (``carag.audit.anchors``); none by default.
+        window : Window, optional
+            How much may be logged, and for how long, that no anchor confirmed; past it no answer leaves. Default:
+            50,000 records, 15 minutes.
 
         Raises
         ------
@@ -136,6 +148,11 @@ class Engine:
         with ExitStack() as resources:
             # The log's lock is the store's: one writer, and a store without a writable log stays shut.
             log = resources.enter_context(AuditLog.open(home, clock=lambda: known_at_microseconds(now())))
+            anchoring = resources.enter_context(
+                Anchoring(
+                    log, anchors, home / "anchors", window=window, clock=lambda: known_at_microseconds(now())
+                )
+            )
             store = resources.enter_context(
                 CorpusStore.open(database, create=create, clock=lambda: known_at_microseconds(now()))
             )
@@ -146,6 +163,7 @@ class Engine:
                 generator = generator_by_name(generator)
             engine = cls(
                 log=log,
+                anchoring=anchoring,
                 store=store,
                 ingestor=ingestor,
                 guarded=GuardedGenerator(generator, gate),
@@ -162,6 +180,11 @@ class Engine:
     def vkey(self) -> str:
         """The public key that this store's receipts are verified with."""
         return self._log.vkey
+
+    @property
+    def exposure(self) -> Exposure:
+        """How much of the log no anchor has confirmed yet."""
+        return self._anchoring.exposure()
 
     def ingest(self, path: str | PathLike[str], *, progress: Progress = no_progress) -> IngestReport:
         """Read filings, label, chunk, embed and store them, and bring the index up to date.

@@ -6,6 +6,7 @@ library and ``cryptography``, so an auditor can run it alone.
 
 from __future__ import annotations
 
+from carag.audit.anchored import Anchored
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import Opening
 from carag.audit.event import (
@@ -22,6 +23,7 @@ from carag.audit.event import (
     Recovery,
     SessionSource,
 )
+from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.log import AuditLog, Clock
 from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
@@ -33,6 +35,7 @@ from carag.audit.verify import Check, Verdict, Verification, verify_receipt
 __all__ = [
     "MAX_RECORD_BYTES",
     "Access",
+    "Anchored",
     "AuditLog",
     "Check",
     "Checkpoint",
@@ -44,6 +47,8 @@ __all__ = [
     "InclusionProof",
     "IndexState",
     "Ingest",
+    "KeyAction",
+    "KeyChange",
     "ListKind",
     "Models",
     "Note",

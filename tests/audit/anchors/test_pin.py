@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.audit import Verdict
-from carag.audit.anchors.evidence import Evidence
+from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.pin import check_pin, checkpoint_in, leads_to
+from carag.audit.anchors.review import review
 from carag.audit.note import Note, SigningKey, parse_vkeys
 from carag.audit.proof import ConsistencyProof
 from carag.audit.rotation import rotate
-from carag.errors import CorruptFile
+from carag.errors import AnchorUnavailable, CorruptFile
 
 
 @pytest.fixture
@@ -124,3 +125,47 @@ def test_law_no_altered_proof_leads_anywhere(tmp_path_factory, build, data):
     if hashes:
         cut = hashes[: at % len(hashes)] + hashes[at % len(hashes) + 1 :]
         assert leads_to(before, dataclasses.replace(proof, hashes=tuple(cut)), keys).verdict is Verdict.FAILED
+
+
+class Keeper:
+    """An anchor that confirms, denies or is silent."""
+
+    kind, place, answer = "ledger", "memory", None
+
+    def submit(self, submission):
+        raise AssertionError
+
+    def confirm(self, evidence, keys):
+        if self.answer:
+            raise self.answer
+        return evidence.check_signed(keys)
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (None, Verdict.VERIFIED),
+        (CorruptFile("not what it was"), Verdict.FAILED),
+        (AnchorUnavailable("nobody there"), Verdict.UNDECIDED),
+    ],
+)
+def test_evidence_is_judged_by_log_and_anchor(log, build, tmp_path, answer, verdict):
+    """Both must agree; an anchor that is not asked, or not trusted, decides nothing; a rewrite fails anyway."""
+    shutil.copytree(tmp_path / "log", tmp_path / "copy")
+    build.ask(log)
+    shelf = Shelf(tmp_path / "anchors")
+    shelf.put(Evidence("ledger", "memory", Note.parse(log.checkpoint()), 1))
+    keeper = Keeper()
+    keeper.answer = answer
+    [reviewed] = review(log, shelf, log.keys.listed, [keeper])
+    assert reviewed.verdict is verdict
+    [unasked] = review(log, shelf, log.keys.listed)
+    assert unasked.verdict is Verdict.UNDECIDED
+    stranger = parse_vkeys(str(SigningKey(log.origin, b"s" * 32).verifier))
+    [foreign] = review(log, shelf, stranger, [keeper])
+    assert foreign.verdict is Verdict.FAILED
+    keys = log.keys.listed
+    with build.open_log(tmp_path / "copy") as other:
+        build.grow(other, 2)
+        [rewritten] = review(other, shelf, keys, [keeper])
+    assert rewritten.verdict is Verdict.FAILED
