@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from carag.audit.key_change import ED25519, ML_DSA_44, KeyAction, KeyChange
-from carag.audit.mldsa import MlDsaSigningKey
+from carag.audit.mldsa import MlDsaKey, MlDsaSigningKey
 from carag.audit.note import VerifierKey
 from carag.audit.verify import Verdict, verify_receipt
 from carag.errors import InvalidArgument
@@ -107,11 +107,13 @@ def add_mldsa(log: AuditLog, *, why: str = "POST_QUANTUM") -> Receipt:
     InvalidArgument
         If the log has one already.
     """
+    if any(isinstance(key, MlDsaKey) for key in log.keys.listed):
+        raise InvalidArgument(f"{log.origin} has an ML-DSA-44 key already")
     key = MlDsaSigningKey.generate(log.origin)
+    event = KeyChange(action=KeyAction.ADD, algorithm=ML_DSA_44, public=key.verifier.public, why=why)
+    receipt = log.append(event)
     log.keys.add(key)
-    return log.append(
-        KeyChange(action=KeyAction.ADD, algorithm=ML_DSA_44, public=key.verifier.public, why=why)
-    )
+    return receipt
 
 
 def revoke(log: AuditLog, vkey: str, *, good: int, why: str = "STOLEN") -> Receipt:
