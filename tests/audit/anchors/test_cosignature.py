@@ -72,7 +72,7 @@ def lines_that_prove_nothing():
             good.key_id,
             SigningKey("w.example/1", b"w" * 32).sign(NOTE.text).signatures[0].signature,
         ),
-        "a time past 2**63": NoteSignature(good.name, good.key_id, b"\xff" * 8 + good.signature[8:]),
+        "a time past 2**63": key.cosign(NOTE, 2**63),
     }
 
 
@@ -130,6 +130,7 @@ def test_an_mldsa_signature_covers_name_time_origin_size_and_root():
             [NoteSignature(signature.name, signature.key_id, signature.signature[:-1])]
         ),
     }
+    changed["time past 2**63"] = NOTE.signed_also([key.sign(CHECKPOINT, 2**63)])
     for what, note in changed.items():
         assert key.verifier.signed_at(note) is None, what
     renamed = MlDsaKey("w.example/2", key.verifier.public)

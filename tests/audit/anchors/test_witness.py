@@ -400,13 +400,13 @@ def test_a_bad_answer_is_no_confirmation(log, outside, name):
             anchor.submit(outside.submission(log))
 
 
-def test_a_redirect_is_not_followed(log, serving, outside):
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_redirect_is_not_followed(log, serving, outside, status):
     """Not even to a witness that would cosign."""
-    with outside.running(
-        saying((307, "text/plain", "", ("Location", f"{serving.url}/add-checkpoint")))
-    ) as url:
+    there = ("Location", f"{serving.url}/add-checkpoint")
+    with outside.running(saying((status, "text/plain", "", there))) as url:
         anchor = WitnessAnchor(policy_of(SimpleNamespace(url=url, vkey=serving.vkey)))
-        with pytest.raises(AnchorUnavailable, match="HTTP status 307"):
+        with pytest.raises(AnchorUnavailable, match=f"HTTP status {status}"):
             anchor.submit(outside.submission(log))
 
 
