@@ -101,9 +101,10 @@ class Anchoring:
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._anchored, self._confirmed_at = 0, None  # type: tuple[int, int | None]
+        self._own = 0  # anchor records after those: they do not count
         self._exposed_since: tuple[int, float] | None = None  # by both clocks; None: nothing that counts
         self._failures: dict[str, str] = {}
-        self._missed = 0
+        self._missed: dict[str, int] = {}
         self._warned = False
         self._contradiction: str | None = None
         if self._shelf is not None:
@@ -151,12 +152,13 @@ class Anchoring:
     def anchor(self, *, always: bool = False) -> tuple[Evidence, ...]:
         """Run one round now and return the confirmations.
 
-        An anchor that is unavailable is noted in :meth:`exposure` and raises nothing.
+        If nothing that counts is exposed, only anchors that failed last time are asked. An anchor that is
+        unavailable is noted in :meth:`exposure` and raises nothing.
 
         Parameters
         ----------
         always : bool
-            Also if nothing that counts is exposed.
+            Ask every anchor, exposed or not.
 
         Raises
         ------
@@ -168,13 +170,16 @@ class Anchoring:
         with self._round:
             if self._shelf is None or self._log.size == 0:
                 return ()
+            asked = self._anchors
             if not always and self.exposure().standing is Standing.COVERED:
+                asked = tuple(anchor for anchor in self._anchors if anchor.place in self._failures)
+            if not asked:
                 return ()
             note = self._log.keys.cosign(Note.parse(self._log.checkpoint()))
             submission = Submission(note, self._log.keys.listed, self._log.consistency_hashes, self._clock())
             confirmed: list[Evidence] = []
             failures: dict[str, str] = {}
-            for anchor in self._anchors:
+            for anchor in asked:
                 try:
                     evidence = anchor.submit(submission)
                 except AnchorUnavailable as error:
@@ -188,14 +193,15 @@ class Anchoring:
                     confirmed.append(evidence)
             self._settle(submission.tree.size if confirmed else None, failures)
             for evidence in confirmed:
-                self._log.append(
-                    Anchored(
-                        anchor=evidence.kind,
-                        size=evidence.tree.size,
-                        evidence=evidence.digest,
-                        seen=evidence.seen,
-                    )
+                event = Anchored(
+                    anchor=evidence.kind,
+                    size=evidence.tree.size,
+                    evidence=evidence.digest,
+                    seen=evidence.seen,
                 )
+                with self._state:  # before it is in the log: counted a moment too early it refuses nobody
+                    self._own += 1
+                self._log.append(event)
             return tuple(confirmed)
 
     # -- measuring
@@ -208,9 +214,10 @@ class Anchoring:
         self._look_for_exposed(size)
         with self._state:
             anchored, since, contradiction = self._anchored, self._exposed_since, self._contradiction
+            own = self._own
             failures = tuple(self._failures.items())
             confirmed_at = self._confirmed_at
-        records = 0 if since is None else size - anchored
+        records = 0 if since is None else max(1, size - anchored - own)
         seconds = 0.0 if since is None else self._age(since)
         if contradiction is not None:
             standing = Standing.CONTRADICTED
@@ -235,7 +242,7 @@ class Anchoring:
         with self._state:  # under this lock the log is never called: it may hold its own while it asks here
             contradiction = self._contradiction
             since = self._exposed_since = self._exposed_since or now
-            records = size - self._anchored
+            records = size - self._anchored - self._own
         if contradiction is not None:
             raise AuditUnavailable(
                 f"an anchor contradicts this log, so nothing is added to it: {contradiction}"
@@ -285,15 +292,15 @@ class Anchoring:
     def _settle(self, size: int | None, failures: dict[str, str]) -> None:
         with self._state:
             self._failures = failures
-            self._missed = 0 if size is not None else self._missed + 1
+            self._missed = {place: self._missed.get(place, 0) + 1 for place in failures}
             if size is not None and size > self._anchored:
-                self._anchored, self._confirmed_at = size, self._clock()
+                self._anchored, self._confirmed_at, self._own = size, self._clock(), 0
                 self._exposed_since = None
-            missed = self._missed
+            missed = dict(self._missed)
         self._look_for_exposed(self._log.size)
         for place, reason in failures.items():
-            level = logging.ERROR if missed >= _ALARM_AFTER else logging.WARNING
-            _logger.log(level, "no confirmation by %s (%d rounds in a row): %s", place, missed, reason)
+            level = logging.ERROR if missed[place] >= _ALARM_AFTER else logging.WARNING
+            _logger.log(level, "no confirmation by %s (%d rounds in a row): %s", place, missed[place], reason)
 
     def _look_for_exposed(self, size: int) -> None:
         """Find the first record that counts and no anchor knows, and when it was committed."""
@@ -320,3 +327,7 @@ class Anchoring:
         keys, hashes = self._log.keys.listed, self._log.consistency_hashes
         check_known(known, Submission(note, keys, hashes, self._clock()), str(shelf.directory))
         self._anchored, self._confirmed_at = known.size, newest.seen
+        while self._anchored + self._own < self._log.size:
+            if self._log.record(self._anchored + self._own).kind is not RecordKind.ANCHOR:
+                break
+            self._own += 1
