@@ -319,3 +319,14 @@ def test_promoting_nothing_is_refused(tmp_path):
     ring = KeyRing(tmp_path / "audit.key", tmp_path / "vkey", SigningKey.generate(ORIGIN))
     with pytest.raises(InvalidArgument, match="stage one first"):
         ring.promote(until=0)
+
+
+def test_staged_twice_is_one_key(log, tmp_path, clock):
+    """The key that waits for its turn is kept, also over a restart: a record may have named it already."""
+    fresh = log.keys.stage()
+    assert log.keys.stage() == fresh
+    log.close()
+    with AuditLog.open(tmp_path / "log", clock=clock) as again:
+        assert again.keys.stage() == fresh
+        rotate(again)
+        assert again.vkey == str(fresh)
