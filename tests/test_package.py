@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "tokens": set(),
     "policy_commands": {"policy"},
     "anchor_commands": {"audit"},
+    "key_commands": {"audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
     "cli": {
@@ -38,6 +39,7 @@ MAY_IMPORT = {
         "engine",
         "answers",
         "generation",
+        "key_commands",
         "retrieval",
         "policy",
         "policy_commands",
