@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import write_atomically
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.log_keys import LogKeys
 from carag.audit.mldsa import MlDsaSigningKey
 from carag.audit.note import Note, NoteKey, SigningKey, VerifierKey, parse_vkeys
 from carag.errors import CorruptFile, InvalidArgument
@@ -128,6 +129,11 @@ class KeyRing:
     def listed(self) -> tuple[NoteKey, ...]:
         """Every key that ever signed for this log, the current one first."""
         return self._listed
+
+    @property
+    def trusted(self) -> LogKeys:
+        """The same, as one key: for checkpoints kept from earlier, which an older key may have signed."""
+        return LogKeys(self._listed)
 
     def now(self) -> int:
         """Return the ring's time in microseconds since 1970 UTC."""

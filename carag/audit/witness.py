@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from carag.audit._files import WriterLock, sync_directory, write_atomically
 from carag.audit.anchors.cosignature import WitnessSigningKey
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.log_keys import signed_by_known
 from carag.audit.merkle import EMPTY_ROOT, verify_consistency
 from carag.audit.note import Note, NoteKey, VerifierKey
 from carag.audit.proof import ConsistencyProof
@@ -141,8 +142,7 @@ class Witness:
         keys = self._logs.get(new.origin)
         if keys is None:
             return Answer(404, f"no log {new.origin} is watched here\n")
-        signed = [key for key in keys if key.signature_on(request.checkpoint) is not None]
-        if not signed or not all(key.verifies(request.checkpoint) for key in signed):
+        if not signed_by_known(request.checkpoint, keys):
             return Answer(403, f"no signature by a known key of {new.origin}\n")
         if request.old > new.size:
             return Answer(400, f"old {request.old} is more than the checkpoint's {new.size}\n")

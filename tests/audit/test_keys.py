@@ -13,6 +13,7 @@ from carag.audit import AuditLog, Recovery, Verdict, verify_receipt
 from carag.audit.anchored import Anchored
 from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.keyring import KeyRing
+from carag.audit.log_keys import LogKeys
 from carag.audit.mldsa import MlDsaSigningKey
 from carag.audit.note import Note, SigningKey, parse_vkeys
 from carag.audit.record import Record
@@ -330,3 +331,22 @@ def test_staged_twice_is_one_key(log, tmp_path, clock):
         assert again.keys.stage() == fresh
         rotate(again)
         assert again.vkey == str(fresh)
+
+
+def test_several_keys_are_one(log):
+    """Wherever one key is taken, the keys of a rotated log can be: any may sign, none may be false."""
+    before = Note.parse(log.checkpoint())
+    old = log.keys.verifier
+    rotate(log, overlap=0)
+    log.append(Recovery("DRILL"))
+    keys, after = LogKeys.parse(file_of(log)), Note.parse(log.checkpoint())
+    assert keys == log.keys.trusted
+    assert (keys.name, keys.key_id) == (log.origin, log.keys.verifier.key_id)
+    assert str(keys) == file_of(log).rstrip("\n")
+    assert keys.verifies(before)
+    assert keys.verifies(after)
+    assert keys.signature_on(before) == old.signature_on(before)
+    false = dataclasses.replace(old.signature_on(before), signature=bytes(64))
+    assert not keys.verifies(after.signed_also([false]))
+    assert not keys.verifies(OTHER.sign(after.text))
+    assert keys.signature_on(OTHER.sign(after.text)) is None

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.audit import _fields, canonical
 from carag.audit._files import sync_directory, write_atomically
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.log_keys import signed_by_known
 from carag.audit.note import Note
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
@@ -127,8 +128,7 @@ class Evidence:
         CorruptFile
             If no given key did, or one of them did not really.
         """
-        signed = [key for key in keys if key.signature_on(self.checkpoint) is not None]
-        if not signed or not all(key.verifies(self.checkpoint) for key in signed):
+        if not signed_by_known(self.checkpoint, keys):
             raise CorruptFile(f"the checkpoint confirmed at {self.place} is not signed by {keys[0].name}")
         if self.tree.origin != keys[0].name:
             raise CorruptFile(f"the checkpoint confirmed at {self.place} is of the log {self.tree.origin}")

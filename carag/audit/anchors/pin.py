@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from carag.audit.anchors.evidence import Evidence
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.log_keys import signed_by_known
 from carag.audit.merkle import verify_consistency
 from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof, InclusionProof
@@ -117,14 +118,14 @@ def check_pin(history: History, data: bytes, keys: Sequence[NoteKey]) -> Pinned:
 def leads_to(old: Note, proof: ConsistencyProof, keys: Sequence[NoteKey]) -> Pinned:
     """Check offline that a proof leads from a kept checkpoint to a newer one of the same log."""
     before = Checkpoint.parse(old.text)
-    if not _signed(old, keys) or before.origin != keys[0].name:
+    if not signed_by_known(old, keys) or before.origin != keys[0].name:
         return Pinned(
             Verdict.UNDECIDED,
             f"the checkpoint that was kept is not signed by a given key of {keys[0].name}",
             before.size,
         )
     after = Checkpoint.parse(proof.checkpoint.text)
-    if not _signed(proof.checkpoint, keys) or after.origin != before.origin:
+    if not signed_by_known(proof.checkpoint, keys) or after.origin != before.origin:
         return Pinned(
             Verdict.FAILED,
             f"the log's newest checkpoint is not signed by a given key of {before.origin}",
@@ -143,8 +144,3 @@ def leads_to(old: Note, proof: ConsistencyProof, keys: Sequence[NoteKey]) -> Pin
         return Pinned(Verdict.FAILED, reason, before.size)
     reason = f"the log's {after.size} records begin with the {before.size} it had"
     return Pinned(Verdict.VERIFIED, reason, before.size)
-
-
-def _signed(note: Note, keys: Sequence[NoteKey]) -> bool:
-    known = [key for key in keys if key.signature_on(note) is not None]
-    return bool(known) and all(key.verifies(note) for key in known)
