@@ -18,8 +18,8 @@ from carag.errors import CaragError, CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from carag.audit import VerifierKey
     from carag.audit.examine import Examination, Kept
+    from carag.audit.log_keys import LogKeys
     from carag.audit.reader import LogReader
     from carag.policy import PolicyTable
 
@@ -243,12 +243,13 @@ def _check_name(name: str) -> None:
 
 
 def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
-    from carag.audit import Verdict, VerifierKey
+    from carag.audit import Verdict
     from carag.audit.check import check_consistency
+    from carag.audit.log_keys import LogKeys
 
     if vkey is None:
         raise InvalidArgument("give --vkey, the log's public key, to check a proof")
-    key = VerifierKey.parse(_key_text(vkey) or "")
+    key = LogKeys.parse(_key_text(vkey) or "")
     verdict, reason = check_consistency(_text(old), _text(proof), key)
     _say(f"{verdict.value}: {reason}")
     return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(verdict, CANNOT_TELL)
@@ -312,7 +313,7 @@ def _kept(
     return [_kept_file(path, _trusted(vkey, store)) for path in named]
 
 
-def _kept_file(path: Path, key: VerifierKey) -> Kept:
+def _kept_file(path: Path, key: LogKeys) -> Kept:
     """Read what was kept; if it proves nothing itself, it proves nothing about the log."""
     from carag.audit.examine import kept_checkpoint, kept_receipt
 
@@ -325,7 +326,7 @@ def _kept_file(path: Path, key: VerifierKey) -> Kept:
         raise InvalidArgument(f"{error}; want a checkpoint or receipt of this log") from error
 
 
-def _trusted(vkey: str | None, store: Path) -> VerifierKey:
+def _trusted(vkey: str | None, store: Path) -> LogKeys:
     from carag.audit.reader import key_of
 
     return key_of(store, vkey)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, Self, TypeVar
 
 from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import AuditLog, Evaluation, Models, Outcome, RecordKind
+from carag.audit.anchors import Anchoring
 from carag.corpus import CorpusStore
 from carag.denials import Denials
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused, without_frames
@@ -28,11 +29,12 @@ from carag.recorder import Recorder, Request, proven, shortened
 from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
     from types import TracebackType
 
     from carag.audit import Receipt
+    from carag.audit.anchors import Anchor, Exposure, Window
     from carag.corpus import StoredChunk
     from carag.generation import Generator
     from carag.ingest import Progress
@@ -82,6 +84,7 @@ class Engine:
         self,
         *,
         log: AuditLog,
+        anchoring: Anchoring,
         store: CorpusStore,
         ingestor: Ingestor,
         guarded: GuardedGenerator,
@@ -91,6 +94,7 @@ class Engine:
         resources: ExitStack,
     ) -> None:
         self._log = log
+        self._anchoring = anchoring
         self._store = store
         self._ingestor = ingestor
         self._guarded = guarded
@@ -115,6 +119,8 @@ class Engine:
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
         intents: bool = True,
+        anchors: Sequence[Anchor] = (),
+        window: Window | None = None,
     ) -> Self:
         """Open a store, or found one.
 
@@ -135,6 +141,12 @@ class Engine:
         intents : bool
             Whether the words of a question tighten the policy: "audited", "latest", "as amended", ... They never
             widen it.
+        anchors : sequence of Anchor
+            Where the log's checkpoints are confirmed outside, every minute or 1,000 records
+            (``carag.audit.anchors``); none by default.
+        window : Window, optional
+            How much may be logged, and for how long, that no anchor confirmed; past it no answer leaves. Default:
+            50,000 records, 15 minutes.
 
         Raises
         ------
@@ -161,6 +173,11 @@ class Engine:
         with ExitStack() as resources:
             # The log's lock is the store's: one writer, and a store without a writable log stays shut.
             log = resources.enter_context(AuditLog.open(home, clock=lambda: known_at_microseconds(now())))
+            anchoring = resources.enter_context(
+                Anchoring(
+                    log, anchors, home / "anchors", window=window, clock=lambda: known_at_microseconds(now())
+                )
+            )
             store = resources.enter_context(
                 CorpusStore.open(database, create=create, clock=lambda: known_at_microseconds(now()))
             )
@@ -171,6 +188,7 @@ class Engine:
                 generator = generator_by_name(generator)
             engine = cls(
                 log=log,
+                anchoring=anchoring,
                 store=store,
                 ingestor=ingestor,
                 guarded=GuardedGenerator(generator, gate),
@@ -190,6 +208,11 @@ class Engine:
     def vkey(self) -> str:
         """The public key that this store's receipts are verified with."""
         return self._log.vkey
+
+    @property
+    def exposure(self) -> Exposure:
+        """How much of the log no anchor has confirmed yet."""
+        return self._anchoring.exposure()
 
     def ingest(self, path: str | PathLike[str], *, progress: Progress = no_progress) -> IngestReport:
         """Read filings, label, chunk, embed and store them, and bring the index up to date.

@@ -9,6 +9,7 @@
     ├── CorruptFile                    an index, store or receipt that fails its own checks
     ├── StoreLocked                    another writer holds the store
     ├── AuditUnavailable               the log cannot be written, so nothing may be returned
+    ├── AnchorUnavailable              a checkpoint could not be confirmed outside; what was logged stays logged
     ├── ModelUnavailable               an embedder or generator failed or is not installed
     └── MissingExtra (ImportError)     an optional package is absent; the message names the extra
 
@@ -18,6 +19,7 @@ A message says what came, what was wanted and what to do.
 from __future__ import annotations
 
 __all__ = [
+    "AnchorUnavailable",
     "AuditUnavailable",
     "CaragError",
     "CorruptFile",
@@ -68,6 +70,10 @@ class StoreLocked(CaragError):
 
 class AuditUnavailable(CaragError):
     """The audit log cannot be written, so no text may be returned."""
+
+
+class AnchorUnavailable(CaragError):
+    """An anchor cannot be reached, refuses, or answers what cannot be believed; try again later."""
 
 
 class ModelUnavailable(CaragError):

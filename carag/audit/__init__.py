@@ -6,6 +6,7 @@ library and ``cryptography``, so an auditor can run it alone.
 
 from __future__ import annotations
 
+from carag.audit.anchored import Anchored
 from carag.audit.begin import Begin
 from carag.audit.changes import IndexChange, ModelChange, PolicyChange
 from carag.audit.checkpoint import Checkpoint
@@ -27,6 +28,7 @@ from carag.audit.event import (
     SessionSource,
 )
 from carag.audit.evidence import Batch, Evidence, EvidenceOpener
+from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.log import AuditLog, Clock
 from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
@@ -39,6 +41,7 @@ from carag.audit.verify import Check, Verdict, Verification, verify_receipt
 __all__ = [
     "MAX_RECORD_BYTES",
     "Access",
+    "Anchored",
     "AuditLog",
     "Batch",
     "Begin",
@@ -58,6 +61,8 @@ __all__ = [
     "IndexChange",
     "IndexState",
     "Ingest",
+    "KeyAction",
+    "KeyChange",
     "Label",
     "ListKind",
     "ModelChange",

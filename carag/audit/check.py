@@ -19,7 +19,7 @@ from carag.errors import CorruptFile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from carag.audit.note import VerifierKey
+    from carag.audit.note import NoteKey
 
 _S = TypeVar("_S")
 _T = TypeVar("_T")
@@ -40,8 +40,8 @@ class _Found(Exception):  # control flow inside this module, never raised to a c
         self.finding = Finding(verdict, reason)
 
 
-def check_checkpoint(text: str, key: VerifierKey) -> Finding:
-    """Check that a checkpoint is one of the key's log, signed by the key alone.
+def check_checkpoint(text: str, key: NoteKey) -> Finding:
+    """Check that a checkpoint is one of the key's log, signed by the key; lines of other keys are ignored.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def check_checkpoint(text: str, key: VerifierKey) -> Finding:
     return Finding(Verdict.VERIFIED, f"{key.name} signed a checkpoint of {checkpoint.size} records")
 
 
-def check_inclusion(record: bytes, proof: str, key: VerifierKey) -> Finding:
+def check_inclusion(record: bytes, proof: str, key: NoteKey) -> Finding:
     """Check that a record stands in a log at the place that the proof and the record itself say."""
     try:
         parsed = _read(InclusionProof.parse, proof)
@@ -81,7 +81,7 @@ def check_inclusion(record: bytes, proof: str, key: VerifierKey) -> Finding:
     return Finding(Verdict.VERIFIED, f"record {seq} of {log} is as the log signed it")
 
 
-def check_consistency(old: str, proof: str, key: VerifierKey) -> Finding:
+def check_consistency(old: str, proof: str, key: NoteKey) -> Finding:
     """Check that the log of the proof's checkpoint extends the one of an older checkpoint."""
     try:
         before = _signed(_read(Note.parse, old), key)
@@ -110,11 +110,11 @@ def _read(parse: Callable[[_S], _T], data: _S) -> _T:
         raise _Found(Verdict.UNDECIDED, str(error)) from error
 
 
-def _signed(note: Note, key: VerifierKey) -> Checkpoint:
-    if key.signature_on(note) is None or len(note.signatures) > 1:
+def _signed(note: Note, key: NoteKey) -> Checkpoint:
+    if key.signature_on(note) is None:
         raise _Found(
             Verdict.UNDECIDED,
-            f"the checkpoint is not signed by {key.name}+{key.key_id.hex()} alone; give the key of that log",
+            f"the checkpoint is not signed by {key.name}+{key.key_id.hex()}; give the key of that log",
         )
     if not key.verifies(note):
         raise _Found(Verdict.FAILED, "the checkpoint's signature is not valid")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from os import PathLike
 
-    from carag.audit.note import VerifierKey
+    from carag.audit.note import NoteKey
 
 __all__ = ["Examination", "Kept", "examine", "examine_log", "extends", "kept_checkpoint", "kept_receipt"]
 
@@ -68,7 +68,7 @@ class Examination:
     extends: tuple[str, ...] = ()
 
 
-def kept_checkpoint(text: str, key: VerifierKey, name: str = "the checkpoint kept") -> Kept:
+def kept_checkpoint(text: str, key: NoteKey, name: str = "the checkpoint kept") -> Kept:
     """Read a checkpoint from elsewhere.
 
     Raises

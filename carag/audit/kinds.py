@@ -21,6 +21,8 @@ class RecordKind(StrEnum):
     INDEX = "index"
     EVALUATION = "evaluation"
     RECOVERY = "recovery"
+    ANCHOR = "anchor"
+    KEY = "key"
 
 
 class Outcome(StrEnum):

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from carag.audit.evidence import Evidence, EvidenceOpener
-    from carag.audit.note import Note, SigningKey
+    from carag.audit.keyring import KeyRing
+    from carag.audit.note import Note
 
 __all__ = ["AuditLog", "Clock"]
 
@@ -89,7 +90,7 @@ class AuditLog:
     def __init__(
         self,
         home: LogHome,
-        key: SigningKey,
+        key: KeyRing,
         evidence: Evidence,
         private: PrivateStore,
         clock: Clock,
@@ -102,6 +103,7 @@ class AuditLog:
         self._writing = threading.Lock()  # held while the store's end moves
         self._closing = threading.RLock()
         self._stopping = threading.Event()
+        self._guard: Callable[[Event], None] | None = None
         self._scrubber: threading.Thread | None = None
         self._aside = Aside()
         self._appender = GroupCommit(self._commit)
@@ -152,7 +154,7 @@ class AuditLog:
         with contextlib.ExitStack() as undo:
             home = LogHome(Path(directory))
             undo.callback(home.release)
-            key = home.signing_key(origin)
+            key = home.signing_key(origin, clock)
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
             create = not home.founded
             store: Evidence = (
@@ -169,7 +171,7 @@ class AuditLog:
             if (pinned := home.pinned()) is not None:
                 kept.append((str(home.pin), pinned))
             for where, note in kept:
-                check_extends(store, log._tip, key.verifier, note, where)
+                check_extends(store, log._tip, key.trusted, note, where)
             log._recover()
             undo.pop_all()
         return log
@@ -183,6 +185,28 @@ class AuditLog:
     def vkey(self) -> str:
         """The public key to verify receipts with."""
         return str(self._key.verifier)
+
+    @property
+    def keys(self) -> KeyRing:
+        """The keys that sign, and the public halves of all that ever did."""
+        return self._key
+
+    def watch(self, guard: Callable[[Event], None] | None) -> None:
+        """Ask before each append: what the guard raises refuses the record. ``None`` asks nobody again."""
+        self._guard = guard
+
+    def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
+        """Prove that ``size`` records begin with ``old_size``: the hashes of :meth:`consistency`, between any two.
+
+        Raises
+        ------
+        InvalidArgument
+            Unless ``0 < old_size <= size`` and the log has as many records.
+        """
+        self._check_open()
+        if size > self.size:
+            raise InvalidArgument(f"there are no {size} records; the log has {self.size}")
+        return tuple(merkle.consistency_proof(self._evidence.node, old_size, size))
 
     @property
     def size(self) -> int:
@@ -214,6 +238,8 @@ class AuditLog:
         AuditUnavailable
             If it cannot be made durable, or too many records wait already. Return nothing to the asker.
         """
+        if self._guard is not None:
+            self._guard(event)
         draft = Draft.of(self.origin, event, secrets or {}, passages)
         self._check_open()
         placed = self._appender.submit(draft)

@@ -19,8 +19,9 @@ from urllib.parse import quote
 
 from carag.audit import merkle
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.log_keys import LogKeys
 from carag.audit.merkle import stored_hash_index
-from carag.audit.note import Note, VerifierKey
+from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.store import EvidenceStore
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
     from types import TracebackType
+
+    from carag.audit.note import NoteKey
 
 __all__ = ["LogReader", "key_of", "open_checkpoint"]
 
@@ -240,7 +243,7 @@ class LogReader:
         return row[0]
 
 
-def open_checkpoint(text: str, key: VerifierKey, what: str) -> Note:
+def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
     """Read a checkpoint and check that this key signed it.
 
     Raises
@@ -260,8 +263,8 @@ def open_checkpoint(text: str, key: VerifierKey, what: str) -> Note:
     return note
 
 
-def key_of(directory: Path, vkey: str | None) -> VerifierKey:
-    """Read the vkey given, or else the one lying beside the log.
+def key_of(directory: Path, vkey: str | None) -> LogKeys:
+    """Read the vkeys given, one a line, or else those lying beside the log.
 
     Raises
     ------
@@ -271,10 +274,10 @@ def key_of(directory: Path, vkey: str | None) -> VerifierKey:
         If none is given and none lies there.
     """
     if vkey is not None:
-        return VerifierKey.parse(vkey)
+        return LogKeys.parse(vkey)
     path = directory / "vkey"
     try:
-        return VerifierKey.parse(path.read_text("utf-8"))
+        return LogKeys.parse(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise AuditUnavailable(f"{path} cannot be read: {error}; give the log's vkey") from error
     except InvalidArgument as error:

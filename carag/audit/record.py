@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit import _fields, canonical
 from carag.audit.access import Access
+from carag.audit.anchored import Anchored
 from carag.audit.begin import Begin
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.changes import IndexChange, ModelChange, PolicyChange
@@ -29,6 +30,7 @@ from carag.audit.denial import Denial
 from carag.audit.evaluation import Evaluation
 from carag.audit.hits import AnyHit, Hit, HitV1, Passage, text_hash
 from carag.audit.ingest import Ingest
+from carag.audit.key_change import KeyChange
 from carag.audit.kinds import Outcome, RecordKind
 from carag.audit.recovered import Recovery
 from carag.errors import CorruptFile, InvalidArgument
@@ -50,11 +52,13 @@ _ID_SIZE: Final = 16
 
 _EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
     Access,
+    Anchored,
     Begin,
     Denial,
     Evaluation,
     IndexChange,
     Ingest,
+    KeyChange,
     ModelChange,
     PolicyChange,
     Recovery,

@@ -26,7 +26,7 @@ from carag.errors import CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from carag.audit.evidence import Evidence
-    from carag.audit.note import VerifierKey
+    from carag.audit.note import NoteKey
 
 __all__ = ["Tip", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
 
@@ -45,7 +45,7 @@ class Tip(NamedTuple):
     """Begin records without an end."""
 
 
-def read_checkpoint(evidence: Evidence, key: VerifierKey) -> Note:
+def read_checkpoint(evidence: Evidence, key: NoteKey) -> Note:
     """Read the newest checkpoint and check whose it is."""
     note = Note.parse(evidence.checkpoint())
     if not key.verifies(note):
@@ -55,7 +55,7 @@ def read_checkpoint(evidence: Evidence, key: VerifierKey) -> Note:
     return note
 
 
-def read_tip(evidence: Evidence, key: VerifierKey) -> Tip:
+def read_tip(evidence: Evidence, key: NoteKey) -> Tip:
     """Find where a log ends, and lead its newest records to the signed root.
 
     Raises
@@ -97,7 +97,7 @@ def kept_note(text: str) -> Note:
         raise InvalidArgument(f"want a checkpoint, an inclusion proof or a receipt: {error}") from error
 
 
-def check_extends(evidence: Evidence, tip: Tip, key: VerifierKey, kept: Note, where: str) -> None:
+def check_extends(evidence: Evidence, tip: Tip, key: NoteKey, kept: Note, where: str) -> None:
     """Check that a log goes on from a checkpoint that was kept.
 
     Raises
