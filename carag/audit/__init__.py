@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import Opening
+from carag.audit.disclosure import Disclosure, disclose
+from carag.audit.erasure import Basis, Erasure, erase
 from carag.audit.event import (
     Access,
     EntityRule,
@@ -22,25 +24,34 @@ from carag.audit.event import (
     Recovery,
     SessionSource,
 )
+from carag.audit.hold import Hold, HoldAction, HoldScope, place_hold, release_hold
 from carag.audit.log import AuditLog, Clock
 from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
+from carag.audit.retention import RETENTION, RetentionClass, retain_until
 from carag.audit.state import StateTree, state_leaf
 from carag.audit.verify import Check, Verdict, Verification, verify_receipt
 
 __all__ = [
     "MAX_RECORD_BYTES",
+    "RETENTION",
     "Access",
     "AuditLog",
+    "Basis",
     "Check",
     "Checkpoint",
     "Clock",
     "ConsistencyProof",
+    "Disclosure",
     "EntityRule",
+    "Erasure",
     "Event",
     "Hit",
+    "Hold",
+    "HoldAction",
+    "HoldScope",
     "InclusionProof",
     "IndexState",
     "Ingest",
@@ -55,12 +66,18 @@ __all__ = [
     "Record",
     "RecordKind",
     "Recovery",
+    "RetentionClass",
     "SessionSource",
     "SigningKey",
     "StateTree",
     "Verdict",
     "Verification",
     "VerifierKey",
+    "disclose",
+    "erase",
+    "place_hold",
+    "release_hold",
+    "retain_until",
     "state_leaf",
     "text_hash",
     "verify_receipt",

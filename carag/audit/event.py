@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, Self
 
 from carag.audit import _fields
 from carag.audit.canonical import Json, b64url, unb64url
@@ -42,9 +42,10 @@ _VERSION_WORD: Final = 1 << 27
 _POLICY_BITS: Final = (1 << 27) - 1
 _MAX_MASKS: Final = 8
 
-UNDISCLOSED: Final = frozenset({"entities"})
+UNDISCLOSED: Final = frozenset({"entities", "targets"})
 """Commitments whose values no receipt opens: lists of companies are inside information, and the asker holds the
-receipt. They stay in the log's private half, for whoever may audit them."""
+receipt; lists of erased records tie a person's records together. They stay in the log's private half, for whoever
+may audit them."""
 
 
 class RecordKind(StrEnum):
@@ -55,6 +56,9 @@ class RecordKind(StrEnum):
     EXPLAIN = "explain"
     INGEST = "ingest"
     RECOVERY = "recovery"
+    ERASURE = "erasure"
+    HOLD = "hold"
+    DISCLOSURE = "disclosure"
 
 
 class Outcome(StrEnum):
@@ -308,8 +312,8 @@ class Access:
     withheld: tuple[str, ...] = ()
     intents: tuple[str, ...] = ()
 
-    KINDS: ClassVar = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
-    COMMITS: ClassVar = ("answer", "entities", "query", "subject")
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
+    COMMITS: ClassVar[tuple[str, ...]] = ("answer", "entities", "query", "subject")
 
     def __post_init__(self) -> None:
         if self.kind not in self.KINDS:
@@ -402,8 +406,8 @@ class Ingest:
     why: str
 
     kind: ClassVar = RecordKind.INGEST
-    KINDS: ClassVar = (RecordKind.INGEST,)
-    COMMITS: ClassVar = ("subject",)
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.INGEST,)
+    COMMITS: ClassVar[tuple[str, ...]] = ("subject",)
 
     def __post_init__(self) -> None:
         for name in ("started", "ended", "documents", "chunks", "quarantined", "rows"):
@@ -453,7 +457,7 @@ class Recovery:
     why: str
 
     kind: ClassVar = RecordKind.RECOVERY
-    KINDS: ClassVar = (RecordKind.RECOVERY,)
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.RECOVERY,)
     COMMITS: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -469,4 +473,21 @@ class Recovery:
         return cls(fields["why"])
 
 
-Event: TypeAlias = Access | Ingest | Recovery
+class Event(Protocol):
+    """What a record can be about."""
+
+    KINDS: ClassVar[tuple[RecordKind, ...]]
+    """The kinds of record that this is the event of."""
+    COMMITS: ClassVar[tuple[str, ...]]
+    """What may be committed to beside it."""
+
+    @property
+    def kind(self) -> RecordKind:
+        """Which of these it is."""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Self:
+        """Read what :meth:`to_json` returns; InvalidArgument or KeyError for anything else."""

@@ -24,15 +24,18 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from carag.audit import merkle
 from carag.audit._home import LogHome
+from carag.audit._settle import settle
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import SALT_SIZE, Opening
 from carag.audit.event import UNDISCLOSED, Event, Recovery
 from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, peak_positions, stored_hash_index
 from carag.audit.note import Note, SigningKey
+from carag.audit.private import PrivateStore
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import Passage, Record, text_hash
-from carag.audit.store import EvidenceStore, PrivateStore
+from carag.audit.retention import DEFAULT_CLASS
+from carag.audit.store import EvidenceStore
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -121,6 +124,7 @@ class AuditLog:
             undo.callback(private.close)
             home.finish(key)
             log = cls(home, key, evidence, private, clock)
+            settle(private, evidence.bodies(private.settled), log.size)
             if private.holds_from(log.size):
                 log.append(Recovery("UNFINISHED_APPEND"))
             undo.pop_all()
@@ -141,23 +145,37 @@ class AuditLog:
         """Records so far."""
         return self._frontier.size
 
+    @property
+    def private(self) -> PrivateStore:
+        """What the commitments hide. To open, erase or hold it there are functions that say so in a record."""
+        self._check_open()
+        return self._private
+
+    def now(self) -> int:
+        """Return the log's time in microseconds since 1970 UTC: never before its newest record."""
+        with self._mutex:
+            return max(self._clock(), self._last_commit)
+
     def append(
         self,
         event: Event,
         *,
         secrets: Mapping[str, str | None] | None = None,
         passages: Sequence[Passage] = (),
+        retain: str = DEFAULT_CLASS,
     ) -> Receipt:
         """Write a record durably and return its receipt. Hand nothing out before this returns.
 
         Parameters
         ----------
-        event : Access, Ingest or Recovery
+        event : Access, Ingest, Recovery, ...
         secrets : mapping of str to str, optional
             Values to commit to: ``"subject"``, ``"query"``, ``"answer"``, and ``"entities"``, which no receipt
             opens. ``None`` leaves one out.
         passages : sequence of Passage
             What is handed out, best first.
+        retain : str, optional
+            The retention class (``retention.py``).
 
         Raises
         ------
@@ -173,7 +191,7 @@ class AuditLog:
             self._check_writable()
             committed = max(self._clock(), self._last_commit)
             record = Record(
-                self.origin, self.size, token_bytes(_ID_SIZE), committed, event, commitments, hits
+                self.origin, self.size, token_bytes(_ID_SIZE), committed, event, commitments, hits, retain
             )
             body = record.to_bytes()
             if wrong := "; ".join(record.contradictions()):
@@ -182,7 +200,7 @@ class AuditLog:
             frontier = self._frontier.copy()
             nodes = frontier.append(leaf_hash(body))
             note = self._key.sign(Checkpoint(self.origin, frontier.size, frontier.root()).to_text())
-            self._private.put(record.seq, openings)
+            self._private.put({record.seq: openings})
             self._evidence.append(record.seq, body, nodes, note.to_text())
             self._frontier, self._checkpoint, self._last_commit = frontier, note, committed
         proof = InclusionProof(record.seq, path, note).to_text()

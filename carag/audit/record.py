@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.audit import _fields, canonical
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.commitment import COMMITMENT_SIZE
-from carag.audit.event import Access, Event, Ingest, Outcome, RecordKind, Recovery
+from carag.audit.disclosure import Disclosure
+from carag.audit.erasure import Erasure
+from carag.audit.event import Access, Ingest, Outcome, RecordKind, Recovery
+from carag.audit.hold import Hold
+from carag.audit.retention import DEFAULT_CLASS, retention_class
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from carag.audit.event import Event
 
 __all__ = ["MAX_RECORD_BYTES", "Hit", "Passage", "Record", "text_hash"]
 
@@ -30,9 +36,15 @@ _ID_SIZE: Final = 16
 _MICRO: Final = 1_000_000
 _MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few units in the last place
 
-_EVENTS: Final[dict[RecordKind, type[Access] | type[Ingest] | type[Recovery]]] = {
-    kind: event for event in (Access, Ingest, Recovery) for kind in event.KINDS
-}
+_EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
+    Access,
+    Disclosure,
+    Erasure,
+    Hold,
+    Ingest,
+    Recovery,
+)
+_EVENTS: Final = {kind: event for event in _EVENT_CLASSES for kind in event.KINDS}
 
 
 def text_hash(text: str) -> bytes:
@@ -141,6 +153,8 @@ class Record:
         Salted commitments to "subject", "query", "answer" and "entities", as far as there are any.
     hits : tuple of Hit
         Best first, as handed out.
+    retain : str
+        Its retention class; the default one is not encoded.
     """
 
     log: str
@@ -150,6 +164,7 @@ class Record:
     event: Event
     commitments: Mapping[str, bytes] = field(default_factory=dict)
     hits: tuple[Hit, ...] = ()
+    retain: str = DEFAULT_CLASS
 
     def __post_init__(self) -> None:
         _fields.label("log", self.log)
@@ -164,6 +179,7 @@ class Record:
             _fields.digest(f"commitment to {name}", value, COMMITMENT_SIZE)
         if self.hits and not isinstance(self.event, Access):
             raise InvalidArgument(f"{self.kind} records have no hits")
+        retention_class(self.retain)
 
     @property
     def kind(self) -> RecordKind:
@@ -190,6 +206,8 @@ class Record:
         }
         if isinstance(self.event, Access):
             fields["hits"] = [hit.to_json() for hit in self.hits]
+        if self.retain != DEFAULT_CLASS:
+            fields["retain"] = self.retain
         body = canonical.encode(fields)
         if len(body) > MAX_RECORD_BYTES:
             raise InvalidArgument(
@@ -221,6 +239,7 @@ class Record:
                     name: unb64url(value, COMMITMENT_SIZE) for name, value in fields["commitments"].items()
                 },
                 hits=tuple(Hit.from_json(hit) for hit in fields.get("hits", ())),
+                retain=fields.get("retain", DEFAULT_CLASS),
             )
             again = record.to_bytes()
         except (KeyError, TypeError, ValueError, AttributeError) as error:

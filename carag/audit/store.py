@@ -1,4 +1,4 @@
-"""SQLite files behind the log: the evidence and, apart from it, the private values.
+"""SQLite files behind the log: the evidence here and, apart from it, the private values (``private.py``).
 
 Evidence and personal data live in separate files so that they can be backed up, handed out and destroyed
 separately. One connection writes each file and nobody else does; before version 3.51.3 SQLite could corrupt a
@@ -18,14 +18,13 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from carag.audit.commitment import Opening
 from carag.audit.merkle import Node, stored_hash_index
 from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["EvidenceStore", "PrivateStore"]
+__all__ = ["EvidenceStore"]
 
 _PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
@@ -218,38 +217,3 @@ class EvidenceStore(_Store):
         if row is None or not isinstance(row[0], bytes):
             raise CorruptFile(f"{self._path}: {what} is missing; restore the file from a backup")
         return row[0]
-
-
-class PrivateStore(_Store):
-    """Openings of the commitments, for the operator who must answer for what was asked.
-
-    They are written before the record they belong to: a record whose commitments nobody can open proves
-    little, while values without a record are noticed at the next opening and removed.
-    """
-
-    SCHEMA = (
-        "CREATE TABLE private (seq INTEGER, field TEXT, salt BLOB NOT NULL, value TEXT NOT NULL, "
-        "PRIMARY KEY (seq, field)) WITHOUT ROWID",
-    )
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, create=True)
-
-    def put(self, seq: int, openings: Mapping[str, Opening]) -> None:
-        """Keep the openings of the record about to be written, replacing those of an attempt that failed."""
-        rows = [(seq, name, opening.salt, opening.value) for name, opening in openings.items()]
-        with self._transaction() as db:
-            db.execute("DELETE FROM private WHERE seq >= ?", (seq,))
-            db.executemany("INSERT INTO private VALUES (?, ?, ?, ?)", rows)
-
-    def openings(self, seq: int) -> dict[str, Opening]:
-        """Return what is kept for a record, by field."""
-        with self._reading():
-            query = "SELECT field, salt, value FROM private WHERE seq = ? ORDER BY field"
-            return {name: Opening(salt, value) for name, salt, value in self._db.execute(query, (seq,))}
-
-    def holds_from(self, size: int) -> bool:
-        """Say whether there are values for a record that a log of ``size`` records has not."""
-        with self._reading():
-            query = "SELECT EXISTS (SELECT 1 FROM private WHERE seq >= ?)"
-            return bool(self._db.execute(query, (size,)).fetchone() == (1,))
