@@ -6,6 +6,7 @@ library and ``cryptography``, so an auditor can run it alone.
 
 from __future__ import annotations
 
+from carag.audit.begin import Begin
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import Opening
 from carag.audit.disclosure import Disclosure, disclose
@@ -24,6 +25,7 @@ from carag.audit.event import (
     Recovery,
     SessionSource,
 )
+from carag.audit.evidence import Batch, Evidence, EvidenceOpener
 from carag.audit.hold import Hold, HoldAction, HoldScope, place_hold, release_hold
 from carag.audit.log import AuditLog, Clock
 from carag.audit.note import Note, SigningKey, VerifierKey
@@ -40,6 +42,8 @@ __all__ = [
     "Access",
     "AuditLog",
     "Basis",
+    "Batch",
+    "Begin",
     "Check",
     "Checkpoint",
     "Clock",
@@ -48,6 +52,8 @@ __all__ = [
     "EntityRule",
     "Erasure",
     "Event",
+    "Evidence",
+    "EvidenceOpener",
     "Hit",
     "Hold",
     "HoldAction",

@@ -6,6 +6,7 @@
 ``audit.key``         the signing key (0600)
 ``vkey``              the public key, for everyone; written last, so its presence says that the log exists
 ``audit.lock``        held by the one writer
+``pinned``            the checkpoint at the last close: ``audit.db`` alone cannot be put back behind it unnoticed
 ====================  ======================================================================================
 """
 
@@ -16,7 +17,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
-from carag.audit.note import SigningKey
+from carag.audit.note import Note, SigningKey
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class LogHome:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.evidence, self.private = path / "audit.db", path / "private.db"
+        self.pin = path / "pinned"
         self._key, self._vkey = path / "audit.key", path / "vkey"
         with self._reachable():
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,6 +71,23 @@ class LogHome:
                 raise CorruptFile(
                     f"{self._vkey} and {self._key} belong to different keys; restore the right pair"
                 )
+
+    def pinned(self) -> Note | None:
+        """Read the checkpoint kept at the last close; None if there was none."""
+        with self._reachable():
+            if not self.pin.exists():
+                return None
+            try:
+                return Note.parse(self.pin.read_text("utf-8"))
+            except (UnicodeDecodeError, CorruptFile) as error:
+                raise CorruptFile(
+                    f"{self.pin} is no checkpoint: {error}; restore it from a backup"
+                ) from error
+
+    def write_pin(self, note: Note) -> None:
+        """Keep a checkpoint for the next opening."""
+        with self._reachable():
+            write_atomically(self.pin, note.to_text().encode(), mode=0o644)
 
     def release(self) -> None:
         """Let another writer in."""

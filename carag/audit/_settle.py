@@ -39,9 +39,7 @@ def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int
         If the file is a copy from before an erasure and no longer says what was to be erased.
     """
     empty = private.is_empty()
-    for seq, body in bodies:
-        if not any(mark in body for mark in _MARKS):
-            continue
+    for seq, body in [row for row in bodies if any(mark in row[1] for mark in _MARKS)]:
         event = Record.parse(body).event
         if isinstance(event, Erasure) and not empty:
             private.erase(_targets(private, seq, event), seq)
@@ -54,6 +52,8 @@ def _targets(private: PrivateStore, seq: int, event: Erasure) -> list[Target]:
     kept = private.openings(seq)
     if "targets" in kept:
         return read_targets(kept["targets"].value)
+    if planned := private.planned():
+        return planned
     if event.records:
         return [
             target

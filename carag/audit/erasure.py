@@ -177,6 +177,7 @@ def erase(
             fields=tuple(sorted({target.field for target in targets})),
             records=() if subject is not None else tuple(numbers),
         )
+        log.private.plan(targets)
         listed = canonical.encode([list(target) for target in targets]).decode()
         receipt = log.append(event, secrets={"actor": actor, "approver": approver, "targets": listed})
         log.private.erase(targets, receipt.seq)

@@ -59,6 +59,7 @@ class RecordKind(StrEnum):
     ERASURE = "erasure"
     HOLD = "hold"
     DISCLOSURE = "disclosure"
+    BEGIN = "begin"
 
 
 class Outcome(StrEnum):
@@ -295,6 +296,8 @@ class Access:
     outcome : Outcome
     why : str
         A stable code.
+    begun : int or None
+        Sequence number of the begin record of this request, if a remote model was called.
     """
 
     kind: RecordKind
@@ -311,6 +314,7 @@ class Access:
     models: Models = Models()
     withheld: tuple[str, ...] = ()
     intents: tuple[str, ...] = ()
+    begun: int | None = None
 
     KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
     COMMITS: ClassVar[tuple[str, ...]] = ("answer", "entities", "query", "subject")
@@ -331,6 +335,8 @@ class Access:
         for code in self.intents:
             _fields.code("intent", code)
         _fields.code("why", self.why)
+        if self.begun is not None:
+            _fields.integer("begun", self.begun, 0)
 
     def to_json(self) -> dict[str, Json]:
         """Return the form that is encoded."""
@@ -348,6 +354,7 @@ class Access:
             "why": self.why,
             "withheld": list(self.withheld),
             **({"intents": list(self.intents)} if self.intents else {}),
+            **({} if self.begun is None else {"begun": int(self.begun)}),
         }
 
     @classmethod
@@ -369,6 +376,7 @@ class Access:
             intents=tuple(fields.get("intents", ())),
             outcome=fields["outcome"],
             why=fields["why"],
+            begun=fields.get("begun"),
         )
 
 
@@ -452,9 +460,18 @@ class Ingest:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The log found unfinished business when it was opened; ``why`` says which."""
+    """The log found unfinished business when it was opened.
+
+    Parameters
+    ----------
+    why : str
+        A stable code: which.
+    begins : tuple of int
+        Sequence numbers of the begin records that nothing ended: a remote model may have been called.
+    """
 
     why: str
+    begins: tuple[int, ...] = ()
 
     kind: ClassVar = RecordKind.RECOVERY
     KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.RECOVERY,)
@@ -462,15 +479,18 @@ class Recovery:
 
     def __post_init__(self) -> None:
         _fields.code("why", self.why)
+        for seq in self.begins:
+            _fields.integer("begin record", seq, 0)
 
     def to_json(self) -> dict[str, Json]:
         """Return the form that is encoded."""
-        return {"why": self.why}
+        begins: dict[str, Json] = {"begins": [int(seq) for seq in self.begins]} if self.begins else {}
+        return {"why": self.why, **begins}
 
     @classmethod
     def from_json(cls, fields: Any) -> Recovery:
         """Read what :meth:`to_json` returns."""
-        return cls(fields["why"])
+        return cls(fields["why"], tuple(fields.get("begins", ())))
 
 
 class Event(Protocol):

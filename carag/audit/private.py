@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carag.audit._keyring import KEY_SIZE, Keyring, seal, unseal, unwrap, wrap
-from carag.audit.store import _Store
+from carag.audit.store import _Store, insert
 from carag.errors import AuditUnavailable, InvalidArgument, Refused
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class PrivateStore(_Store):
         "CREATE INDEX value_holder ON value (holder)",
         "CREATE TABLE erased (seq INTEGER, field TEXT, record INTEGER NOT NULL, "
         "PRIMARY KEY (seq, field)) WITHOUT ROWID",
+        "CREATE TABLE planned (seq INTEGER, field TEXT, PRIMARY KEY (seq, field)) WITHOUT ROWID",
         "CREATE TABLE hold (placed INTEGER PRIMARY KEY, holder INTEGER, first INTEGER, last INTEGER)",
         "CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 0), wrapping BLOB NOT NULL, "
         "settled INTEGER NOT NULL)",
@@ -107,17 +108,23 @@ class PrivateStore(_Store):
     def put(self, rows: Mapping[int, Mapping[str, Opening]]) -> None:
         """Keep the openings of the records about to be written, all or none.
 
-        Whatever there is at the lowest of these numbers and beyond belongs to an attempt that failed, and goes.
+        They are safe from the death of this process at once, from a power cut after :meth:`sync`.
+
+        Parameters
+        ----------
+        rows : mapping of int to mapping of str to Opening
+            By sequence number, with an entry for each record, also where it is empty: whatever there is from the
+            lowest number on belongs to an attempt that failed, and goes.
 
         Raises
         ------
         AuditUnavailable
-            If it is not certain that all of it is durable.
+            If nothing could be written.
         """
         if not rows:
             return
         lowest = min(rows)
-        with self._mutex, self._writing() as db:
+        with self._mutex, self._writing(sync=False) as db:
             db.execute("DELETE FROM value WHERE seq >= ?", (lowest,))
             sealed = []
             for seq, openings in rows.items():
@@ -127,7 +134,7 @@ class PrivateStore(_Store):
                 tag = self._record_tag(seq) if subject is None else self._subject_tag(subject.value)
                 holder, key = self._holder(db, tag)
                 sealed += [(seq, name, holder, seal(key, kept, seq, name)) for name, kept in openings.items()]
-            db.executemany("INSERT INTO value VALUES (?, ?, ?, ?)", sealed)
+            insert(db, "value", sealed)
             if not self._unsettled:
                 db.execute("UPDATE state SET settled = ? WHERE settled < ?", (lowest, lowest))
 
@@ -175,6 +182,7 @@ class PrivateStore(_Store):
         """Note that everything in the first ``size`` records has been carried out."""
         with self._mutex:
             with self._writing() as db:
+                db.execute("DELETE FROM planned")  # of an erasure that was never recorded
                 db.execute("UPDATE state SET settled = MAX(settled, ?)", (size,))
             self._unsettled = False
 
@@ -192,6 +200,16 @@ class PrivateStore(_Store):
                 self._unsettled = False
                 raise
             self._unsettled = False
+
+    def plan(self, targets: Iterable[Target]) -> None:
+        """Keep durably what an erasure about to be recorded will destroy: a crash may take the list it commits to."""
+        with self._mutex, self._writing() as db:
+            db.execute("DELETE FROM planned")
+            insert(db, "planned", [tuple(target) for target in targets])
+
+    def planned(self) -> list[Target]:
+        """Return what the last erasure that was not carried out was to destroy."""
+        return self._targets("SELECT seq, field FROM planned ORDER BY seq, field")
 
     def erase(self, targets: Iterable[Target], record: int) -> None:
         """Destroy openings and every key they could be read with; harmless when repeated.
@@ -220,6 +238,7 @@ class PrivateStore(_Store):
                     key = unwrap(self._wrapping, wrapped, f"shelf {shelf}")
                     again = wrap(wrapping, key, f"shelf {shelf}")
                     db.execute("UPDATE shelf SET wrapped = ? WHERE id = ?", (again, shelf))
+                db.execute("DELETE FROM planned")
                 db.execute("UPDATE state SET wrapping = ?", (newest,))
             self._forget()
             self._wrapping_id, self._wrapping = newest, wrapping
@@ -367,9 +386,9 @@ class PrivateStore(_Store):
     # -- SQL
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, *, sync: bool = True) -> Iterator[sqlite3.Connection]:
         try:
-            with self._transaction() as db:
+            with self._transaction(sync=sync) as db:
                 yield db
         except BaseException:
             self._forget()  # keys made in a transaction that was rolled back are nobody's

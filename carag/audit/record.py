@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import _fields, canonical
+from carag.audit.begin import Begin
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.commitment import COMMITMENT_SIZE
 from carag.audit.disclosure import Disclosure
@@ -38,6 +39,7 @@ _MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few un
 
 _EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
     Access,
+    Begin,
     Disclosure,
     Erasure,
     Hold,
@@ -269,8 +271,12 @@ class Record:
         The last line of defence: no passage outside the recorded masks is ever logged, so none is handed out.
         """
         event = self.event
+        if isinstance(event, Begin) and "query" not in self.commitments:
+            yield "it commits to no question"
         if not isinstance(event, Access):
             return
+        if event.begun is not None and event.begun >= self.seq:
+            yield f"it names record {event.begun} as its begin, which is no earlier one"
         for hit in self.hits:
             if not event.policy.admits(hit.word):
                 yield f"chunk {hit.chunk} carries word {hit.word:#010x}, which no mask of the record admits"

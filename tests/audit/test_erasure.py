@@ -467,3 +467,18 @@ def test_records_without_a_class_keep_their_bytes(build):
     ):
         with pytest.raises(CaragError):
             Record.parse(wrong)
+
+
+def test_a_power_cut_that_takes_the_list_of_targets_does_not_take_the_erasure(tmp_path, build, monkeypatch):
+    """The values of the newest records may not have reached the disk; what was to be erased had."""
+    with build.open_log(tmp_path) as log:
+        for who in (ANA, BO, ANA):
+            ask(log, build, who)
+        with monkeypatch.context() as patch:
+            patch.setattr(log.private, "erase", lambda *_: (_ for _ in ()).throw(Crash))
+            with pytest.raises(Crash):
+                erase(log, subject=ANA, **BY_LAW)
+    build.edit(tmp_path / "private.db", "DELETE FROM value WHERE seq = 3")
+    with build.open_log(tmp_path) as log:
+        assert [len(log.private.openings(n)) for n in range(3)] == [0, 3, 0]
+        assert log.private.planned() == []
