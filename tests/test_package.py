@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "engine": {"answers", "recorder", "ingest", "generation", "retrieval", "corpus", "policy", "audit"},
     "tokens": set(),
     "policy_commands": {"policy"},
+    "erasure_commands": {"audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
     "cli": {
