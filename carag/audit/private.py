@@ -126,14 +126,14 @@ class PrivateStore(_Store):
         lowest = min(rows)
         with self._mutex, self._writing(sync=False) as db:
             db.execute("DELETE FROM value WHERE seq >= ?", (lowest,))
+            tags = {seq: self._tag_of(seq, openings) for seq, openings in rows.items() if openings}
+            holders = self._holders_of(db, tags.values())
             sealed = []
-            for seq, openings in rows.items():
-                if not openings:
-                    continue
-                subject = openings.get("subject")
-                tag = self._record_tag(seq) if subject is None else self._subject_tag(subject.value)
-                holder, key = self._holder(db, tag)
-                sealed += [(seq, name, holder, seal(key, kept, seq, name)) for name, kept in openings.items()]
+            for seq, tag in tags.items():
+                holder, key = holders[tag]
+                sealed += [
+                    (seq, name, holder, seal(key, kept, seq, name)) for name, kept in rows[seq].items()
+                ]
             insert(db, "value", sealed)
             if not self._unsettled:
                 db.execute("UPDATE state SET settled = ? WHERE settled < ?", (lowest, lowest))
@@ -341,22 +341,28 @@ class PrivateStore(_Store):
         self._shelves[shelf] = new
 
     def _holder(self, db: sqlite3.Connection, tag: bytes) -> tuple[int, AESGCM]:
-        """Return a holder's number and key, making both on first use."""
-        if tag in self._holders:
-            return self._holders[tag]
-        row = db.execute("SELECT id, wrapped FROM holder WHERE pseudonym = ?", (tag,)).fetchone()
-        if row is not None:
-            found = row[0], self._holder_key(db, *row)
-        else:
-            (holder,) = db.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM holder").fetchone()
-            secret = token_bytes(KEY_SIZE)
-            wrapped = wrap(self._shelf(db, holder // _SHELF), secret, f"holder {holder}")
-            db.execute("INSERT INTO holder VALUES (?, ?, ?)", (holder, tag, wrapped))
-            found = holder, AESGCM(secret)
-        if len(self._holders) >= _MAX_CACHED:
+        return self._holders_of(db, [tag])[tag]
+
+    def _holders_of(self, db: sqlite3.Connection, tags: Iterable[bytes]) -> dict[bytes, tuple[int, AESGCM]]:
+        """Return holders' numbers and keys by pseudonym, making both on first use; few statements for many."""
+        found = {tag: self._holders.get(tag) for tag in tags}
+        if missing := [tag for tag, known in found.items() if known is None]:
+            marks = ", ".join("?" * len(missing))
+            query = f"SELECT pseudonym, id, wrapped FROM holder WHERE pseudonym IN ({marks})"  # noqa: S608 - marks
+            for tag, holder, wrapped in db.execute(query, missing).fetchall():
+                found[tag] = holder, self._holder_key(db, holder, wrapped)
+            (last,) = db.execute("SELECT COALESCE(MAX(id), 0) FROM holder").fetchone()
+            new = []
+            for holder, tag in enumerate((tag for tag in missing if found[tag] is None), last + 1):
+                secret = token_bytes(KEY_SIZE)
+                new.append((holder, tag, wrap(self._shelf(db, holder // _SHELF), secret, f"holder {holder}")))
+                found[tag] = holder, AESGCM(secret)
+            insert(db, "holder", new)
+        whole = {tag: known for tag, known in found.items() if known is not None}
+        if len(self._holders) + len(whole) > _MAX_CACHED:
             self._holders.clear()
-        self._holders[tag] = found
-        return found
+        self._holders.update(whole)
+        return whole
 
     def _holder_key(self, db: sqlite3.Connection, holder: int, wrapped: bytes) -> AESGCM:
         return AESGCM(unwrap(self._shelf(db, holder // _SHELF), wrapped, f"holder {holder}"))
@@ -376,6 +382,10 @@ class PrivateStore(_Store):
     def _forget(self) -> None:
         self._holders: dict[bytes, tuple[int, AESGCM]] = {}
         self._shelves: dict[int, AESGCM] = {}
+
+    def _tag_of(self, seq: int, openings: Mapping[str, Opening]) -> bytes:
+        subject = openings.get("subject")
+        return self._record_tag(seq) if subject is None else self._subject_tag(subject.value)
 
     def _subject_tag(self, subject: str) -> bytes:
         return hmac.digest(self._keyring.index, b"subject\0" + subject.encode("utf-8"), "sha256")

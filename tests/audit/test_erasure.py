@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import random
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
+import carag
 from carag.audit import (
     AuditLog,
     Basis,
@@ -16,6 +25,7 @@ from carag.audit import (
     HoldAction,
     InclusionProof,
     Record,
+    RecordKind,
     Recovery,
     Verdict,
     disclose,
@@ -482,3 +492,76 @@ def test_a_power_cut_that_takes_the_list_of_targets_does_not_take_the_erasure(tm
     with build.open_log(tmp_path) as log:
         assert [len(log.private.openings(n)) for n in range(3)] == [0, 3, 0]
         assert log.private.planned() == []
+
+
+def test_appends_go_on_while_values_are_erased(tmp_path, build):
+    """Four writers and two erasers share a log; what was not erased opens, what was does not."""
+    with build.open_log(tmp_path) as log:
+
+        def write(who):
+            for _ in range(12):
+                ask(log, build, who)
+
+        def wipe():
+            for _ in range(6):
+                with contextlib.suppress(InvalidArgument):  # nothing there at the moment
+                    erase(log, subject=ANA, **BY_LAW)
+
+        jobs = [(write, (who,)) for who in (ANA, BO, ANA, BO)] + [(wipe, ()), (wipe, ())]
+        threads = [threading.Thread(target=job, args=arguments) for job, arguments in jobs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with contextlib.suppress(InvalidArgument):
+            erase(log, subject=ANA, **BY_LAW)
+    with build.open_log(tmp_path) as log:
+        asked = [n for n in range(log.size) if log.record(n).kind is RecordKind.QUERY]
+        kept = [n for n in asked if log.private.openings(n)]
+        assert (len(asked), len(kept)) == (48, 24)
+        assert {log.private.openings(n)["subject"].value for n in kept} == {BO}
+        assert all(set(log.private.erased_by(n)) == set(build.SECRETS) for n in set(asked) - set(kept))
+        log.verify()
+
+
+CHILD = """
+import sys
+from carag.audit import AuditLog, Ingest, erase
+counts = dict.fromkeys(("started", "ended", "documents", "chunks", "quarantined", "rows"), 0)
+event = Ingest(**counts, snapshot=b"S" * 32, table=b"T" * 32, embed=None, why="DRILL")
+log = AuditLog.open(sys.argv[1])
+while True:
+    seqs = [log.append(event, secrets={"subject": f"victim-{n % 2}@bank.example"}).seq for n in range(4)]
+    print("erasing", *seqs, flush=True)
+    done = erase(log, subject="victim-0@bank.example", basis="GDPR_17_1_D", actor="a", approver="b").seq
+    print("erased", seqs[0], seqs[2], flush=True)
+"""
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.full)])
+def test_killed_while_erasing_nothing_comes_back(tmp_path, rounds):
+    """After kill -9 at any moment: what was said to be erased is, and so is whatever a record says was."""
+    dice, said = random.Random(5), set()  # noqa: S311 - when to kill is no secret
+    root = str(Path(carag.__file__).parents[1])
+    for _ in range(rounds):
+        with subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])},
+        ) as child:
+            lines = [child.stdout.readline() for _ in range(dice.randrange(1, 8))]
+            time.sleep(dice.random() / 50)
+            child.send_signal(signal.SIGKILL)
+            lines += child.stdout.readlines()
+        said |= {int(n) for line in lines if line.startswith(b"erased ") for n in line.split()[1:]}
+        with AuditLog.open(tmp_path) as log:
+            assert log.private.settled == log.size
+            assert not any(log.private.openings(n) for n in said)
+            erasures = [log.record(n) for n in range(log.size) if log.record(n).kind is RecordKind.ERASURE]
+            for record in erasures:
+                listed = read_targets(log.private.openings(record.seq)["targets"].value)
+                assert all(target.field not in log.private.openings(target.seq) for target in listed)
+                assert all(log.private.erased_by(target.seq)[target.field] <= record.seq for target in listed)
+            log.verify()
+        assert (tmp_path / "private.key").read_text().count("wrap ") == 1
+    assert said
