@@ -35,6 +35,8 @@ from carag.audit.event import Access, Event, Recovery
 from carag.audit.evidence import Batch
 from carag.audit.merkle import EMPTY_ROOT, Node, leaf_hash
 from carag.audit.paths import BatchPaths
+from carag.audit.postgres import evidence_at
+from carag.audit.postgres_setup import remembered
 from carag.audit.private import PrivateStore
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
@@ -137,8 +139,8 @@ class AuditLog:
             A checkpoint, inclusion proof or receipt of this log that was kept elsewhere. A log that does not go on
             from it is not opened.
         evidence : callable, optional
-            Opens another store of evidence than the directory's ``audit.db``; see
-            :data:`~carag.audit.evidence.EvidenceOpener`.
+            Opens another store of evidence than the directory's ``audit.db``, or the server that the directory
+            names (``carag.audit.postgres``); see :data:`~carag.audit.evidence.EvidenceOpener`.
 
         Raises
         ------
@@ -158,6 +160,8 @@ class AuditLog:
             key = home.signing_key(origin)
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
             create = not home.founded
+            if evidence is None and (server := remembered(home.path)) is not None:
+                evidence = evidence_at(server[0], schema=server[1])
             store: Evidence = (
                 EvidenceStore(home.evidence, create=create, empty=empty)
                 if evidence is None

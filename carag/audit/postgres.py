@@ -25,11 +25,21 @@ if TYPE_CHECKING:
 
     from carag.audit.evidence import Batch, Evidence, EvidenceOpener
 
-__all__ = ["PostgresEvidence", "evidence_at", "set_up"]
+__all__ = [
+    "COLUMNS",
+    "CONNECT_SECONDS",
+    "DEFAULT_SCHEMA",
+    "PostgresEvidence",
+    "PostgresReader",
+    "check_name",
+    "evidence_at",
+    "failing",
+    "psycopg_driver",
+]
 
-_SCHEMA: Final = "carag_audit"
+DEFAULT_SCHEMA: Final = "carag_audit"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
-_COLUMNS: Final = {
+COLUMNS: Final = {
     "rec": {"seq": "bigint", "body": "bytea"},
     "node": {"i": "bigint", "hash": "bytea"},
     "cp": {"size": "bigint", "note": "text"},
@@ -38,54 +48,13 @@ _COLUMNS: Final = {
 }
 _NO_END: Final = (1 << 63) - 1
 _PAGE: Final = 1000
-_CONNECT_SECONDS: Final = 10
+CONNECT_SECONDS: Final = 10
 _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}
 """Within a minute the server drops a writer whose machine is gone, and with it the lock."""
 _SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
 
-def set_up(url: str, *, role: str, schema: str = _SCHEMA) -> None:
-    """Make the tables, and grant a role what the log needs: to insert and to read.
-
-    Run once, by an administrator who is not that role. What is there already stays as it is. The role is made if it
-    is missing, able to log in and without a password: give it one, or another way to prove itself.
-
-    Parameters
-    ----------
-    url : str
-        ``postgresql://...`` as an administrator.
-    role : str
-        The role the application connects as.
-    schema : str
-        One for each log.
-
-    Raises
-    ------
-    InvalidArgument
-        If a name is not lower case letters, digits and underscores.
-    AuditUnavailable
-        If the server refuses.
-    MissingExtra
-        If psycopg is not installed.
-    """
-    for name in (role, schema):
-        _check_name(name)
-    driver = _driver()
-    with _failing(url), driver.connect(url, connect_timeout=_CONNECT_SECONDS) as db:
-        if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
-            db.execute(f"CREATE ROLE {role} LOGIN")
-        db.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        for table, columns in _COLUMNS.items():
-            (key, kind), *rest = columns.items()
-            more = "".join(f", {name} {of} NOT NULL" for name, of in rest)
-            db.execute(f"CREATE TABLE IF NOT EXISTS {schema}.{table} ({key} {kind} PRIMARY KEY{more})")
-            db.execute(f"REVOKE ALL ON {schema}.{table} FROM PUBLIC, {role}")
-            db.execute(f"GRANT SELECT, INSERT ON {schema}.{table} TO {role}")
-        db.execute(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC, {role}")
-        db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
-
-
-def evidence_at(url: str, *, schema: str = _SCHEMA) -> EvidenceOpener:
+def evidence_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> EvidenceOpener:
     """Return what :meth:`AuditLog.open <carag.audit.AuditLog.open>` takes as ``evidence``.
 
     Parameters
@@ -100,7 +69,7 @@ def evidence_at(url: str, *, schema: str = _SCHEMA) -> EvidenceOpener:
     >>> opener = evidence_at("postgresql://carag_app@db.example/audit")
     >>> AuditLog.open("keys-and-private-values", evidence=opener)  # doctest: +SKIP
     """
-    _check_name(schema)
+    check_name(schema)
 
     def opened(create: bool, empty: str) -> Evidence:
         return PostgresEvidence(url, schema=schema, create=create, empty=empty)
@@ -108,54 +77,33 @@ def evidence_at(url: str, *, schema: str = _SCHEMA) -> EvidenceOpener:
     return opened
 
 
-class PostgresEvidence:
-    """Records, tree nodes, checkpoints and begins on a server, as :class:`~carag.audit.evidence.Evidence`.
-
-    Checkpoints and ends of begins are rows that are added, because nothing may be deleted or updated.
+class PostgresReader:
+    """What an auditor needs: reads over one connection that cannot write; SELECT is enough.
 
     Parameters
     ----------
     url, schema : str
         As in :func:`evidence_at`.
-    create : bool
-        Whether an empty store may be founded.
-    empty : str
-        The checkpoint to found it with.
 
     Raises
     ------
-    StoreLocked
-        If another writer has the log open, here or on another machine.
     CorruptFile
         If the tables are not there or not those of an audit log.
     AuditUnavailable
-        If the server cannot be reached, gives this role more than it needs, or does not wait for its disk.
+        If the server cannot be reached.
     """
 
-    def __init__(self, url: str, *, schema: str, create: bool, empty: str) -> None:
-        driver = _driver()
-        self._schema, self._broken, self._closed = schema, "", False
-        self._reading = threading.Lock()
-        with contextlib.ExitStack() as undo, _failing(url):
-            self._db = driver.connect(url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
-            undo.callback(self._db.close)
-            self._reader = driver.connect(url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+    def __init__(self, url: str, *, schema: str = DEFAULT_SCHEMA, create: bool = False) -> None:
+        check_name(schema)
+        self._schema, self._reading = schema, threading.Lock()
+        with contextlib.ExitStack() as undo, failing(url):
+            self._reader = psycopg_driver().connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
             undo.callback(self._reader.close)
-            info = self._db.info
+            info = self._reader.info
             self._where = f"PostgreSQL {info.host}:{info.port}/{info.dbname}, schema {schema}"
-            self._db.isolation_level = driver.IsolationLevel.READ_COMMITTED
-            for db in (self._db, self._reader):
-                db.execute(f"SET search_path TO {schema}")
-            self._db.execute("SET synchronous_commit TO on")
-            for name, value in _KEEPALIVE.items():
-                self._db.execute(f"SET tcp_keepalives_{name} TO {value}")
+            self._reader.execute(f"SET search_path TO {schema}")
             self._reader.execute("SET default_transaction_read_only TO on")
-            self._check_server()
             self._check_tables(create=create)
-            self._check_grants()
-            self._lock()
-            if create and self._one("SELECT 1 FROM cp LIMIT 1") is None:
-                self._db.execute("INSERT INTO cp VALUES (0, %s)", (empty,))
             undo.pop_all()
 
     @property
@@ -164,36 +112,8 @@ class PostgresEvidence:
         return self._where
 
     def close(self) -> None:
-        """Close both connections; harmless when repeated."""
-        self._closed = True
+        """Close the connection; harmless when repeated."""
         self._reader.close()
-        self._db.close()
-
-    def check_writable(self) -> None:
-        """Raise AuditUnavailable if nothing may be written any more."""
-        if self._closed or self._db.closed:
-            self._broken = self._broken or "the connection is closed"
-        if self._broken:
-            raise AuditUnavailable(
-                f"{self._where}: {self._broken}; open the log again, which reads what is there"
-            )
-
-    def append(self, batch: Batch) -> None:
-        """Add a batch and its checkpoint, or change nothing."""
-        self.check_writable()
-        inserted = False
-        try:
-            with self._db.transaction():
-                self._insert(batch)
-                inserted = True
-        except CaragError:
-            raise
-        except BaseException as error:
-            if inserted or self._db.closed or self._db.broken:  # what reached the disk is not known
-                self._broken = f"an earlier commit failed ({_first_line(error)})"
-            if _is_of(error):
-                raise AuditUnavailable(f"{self._where} cannot be written: {_first_line(error)}") from error
-            raise
 
     def size(self) -> int:
         """Return one more than the last sequence number."""
@@ -228,17 +148,6 @@ class PostgresEvidence:
         query = "SELECT seq FROM begun WHERE seq NOT IN (SELECT seq FROM ended) ORDER BY seq"
         return tuple(seq for (seq,) in self._all(query))
 
-    # -- opening
-
-    def _check_server(self) -> None:
-        for name, wanted in _SETTINGS.items():
-            (found,) = self._row(f"SHOW {name}")
-            if found != wanted:
-                raise AuditUnavailable(
-                    f"{self._where} has {name} = {found}, so a power cut takes acknowledged records; "
-                    f"want {name} = {wanted}"
-                )
-
     def _check_tables(self, *, create: bool) -> None:
         query = (
             "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_class c "
@@ -248,7 +157,7 @@ class PostgresEvidence:
         found: dict[str, dict[str, str]] = {}
         for table, column, kind in self._all(query, self._schema):
             found.setdefault(table, {})[column] = kind
-        if {name: found.get(name) for name in _COLUMNS} == _COLUMNS:
+        if {name: found.get(name) for name in COLUMNS} == COLUMNS:
             if create or self._one("SELECT 1 FROM cp LIMIT 1") is not None:
                 return
             raise CorruptFile(f"{self._where} is empty though the log exists; restore it from a backup")
@@ -258,49 +167,7 @@ class PostgresEvidence:
             f"{self._where} has no tables yet; as an administrator run carag.audit.postgres.set_up first"
         )
 
-    def _check_grants(self) -> None:
-        for table in _COLUMNS:
-            query = (
-                "SELECT current_user, has_table_privilege(%s, 'SELECT') AND has_table_privilege(%s, 'INSERT'), "
-                "has_table_privilege(%s, 'UPDATE, DELETE, TRUNCATE')"
-            )
-            name = f"{self._schema}.{table}"
-            role, enough, too_much = self._row(query, name, name, name)
-            if not enough or too_much:
-                raise AuditUnavailable(
-                    f"{self._where}: role {role} may {'alter or delete' if enough else 'not read and insert'} in "
-                    f"{table}; connect as the role that carag.audit.postgres.set_up made, which may only insert "
-                    "and read"
-                )
-
-    def _lock(self) -> None:
-        (held,) = self._row("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", self._schema)
-        if not held:
-            raise StoreLocked(f"another writer holds {self._where}; close it first")
-
     # -- SQL
-
-    def _insert(self, batch: Batch) -> None:
-        execute = self._db.execute
-        execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (self._schema,))
-        (size,) = self._row("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec")
-        if size != batch.first:
-            raise AuditUnavailable(
-                f"{self._where} no longer ends where this process left it; open the log again"
-            )
-        rows = (
-            "SELECT %s::bigint + place - 1, item FROM unnest(%b::bytea[]) WITH ORDINALITY AS t (item, place)"
-        )
-        execute(f"INSERT INTO rec {rows}", (batch.first, list(batch.bodies)))
-        hashes = [node.hash for node in batch.nodes]
-        execute(f"INSERT INTO node {rows}", (stored_hash_count(batch.first), hashes))
-        for table, numbers in (("begun", batch.begun), ("ended", batch.ended)):
-            if numbers:
-                execute(f"INSERT INTO {table} SELECT unnest(%s::bigint[])", (list(numbers),))
-        execute("INSERT INTO cp VALUES (%s, %s)", (batch.size, batch.note))
-
-    def _row(self, query: str, *parameters: object) -> Any:
-        return self._db.execute(query, parameters).fetchone()
 
     def _one(self, query: str, *parameters: object) -> Any:
         rows = self._all(query, *parameters)
@@ -329,7 +196,138 @@ class PostgresEvidence:
         return bytes(row[0])
 
 
-def _driver() -> Any:
+class PostgresEvidence(PostgresReader):
+    """Records, tree nodes, checkpoints and begins on a server, as :class:`~carag.audit.evidence.Evidence`.
+
+    Checkpoints and ends of begins are rows that are added, because nothing may be deleted or updated.
+
+    Parameters
+    ----------
+    url, schema : str
+        As in :func:`evidence_at`.
+    create : bool
+        Whether an empty store may be founded.
+    empty : str
+        The checkpoint to found it with.
+
+    Raises
+    ------
+    StoreLocked
+        If another writer has the log open, here or on another machine.
+    CorruptFile
+        If the tables are not there or not those of an audit log.
+    AuditUnavailable
+        If the server cannot be reached, gives this role more than it needs, or does not wait for its disk.
+    """
+
+    def __init__(self, url: str, *, schema: str, create: bool, empty: str) -> None:
+        driver = psycopg_driver()
+        super().__init__(url, schema=schema, create=create)
+        self._broken, self._closed = "", False
+        with contextlib.ExitStack() as undo, failing(url):
+            undo.callback(self._reader.close)
+            self._db = driver.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
+            undo.callback(self._db.close)
+            self._db.isolation_level = driver.IsolationLevel.READ_COMMITTED
+            self._db.execute(f"SET search_path TO {schema}")
+            self._db.execute("SET synchronous_commit TO on")
+            for name, value in _KEEPALIVE.items():
+                self._db.execute(f"SET tcp_keepalives_{name} TO {value}")
+            self._check_server()
+            self._check_grants()
+            self._lock()
+            if create and self._one("SELECT 1 FROM cp LIMIT 1") is None:
+                self._db.execute("INSERT INTO cp VALUES (0, %s)", (empty,))
+            undo.pop_all()
+
+    def close(self) -> None:
+        """Close both connections; harmless when repeated."""
+        self._closed = True
+        self._reader.close()
+        self._db.close()
+
+    def check_writable(self) -> None:
+        """Raise AuditUnavailable if nothing may be written any more."""
+        if self._closed or self._db.closed:
+            self._broken = self._broken or "the connection is closed"
+        if self._broken:
+            raise AuditUnavailable(
+                f"{self._where}: {self._broken}; open the log again, which reads what is there"
+            )
+
+    def append(self, batch: Batch) -> None:
+        """Add a batch and its checkpoint, or change nothing."""
+        self.check_writable()
+        inserted = False
+        try:
+            with self._db.transaction():
+                self._insert(batch)
+                inserted = True
+        except CaragError:
+            raise
+        except BaseException as error:
+            if inserted or self._db.closed or self._db.broken:  # what reached the disk is not known
+                self._broken = f"an earlier commit failed ({_first_line(error)})"
+            if _is_of(error):
+                raise AuditUnavailable(f"{self._where} cannot be written: {_first_line(error)}") from error
+            raise
+
+    # -- opening
+
+    def _check_server(self) -> None:
+        for name, wanted in _SETTINGS.items():
+            (found,) = self._row(f"SHOW {name}")
+            if found != wanted:
+                raise AuditUnavailable(
+                    f"{self._where} has {name} = {found}, so a power cut takes acknowledged records; "
+                    f"want {name} = {wanted}"
+                )
+
+    def _check_grants(self) -> None:
+        for table in COLUMNS:
+            query = (
+                "SELECT current_user, has_table_privilege(%s, 'SELECT') AND has_table_privilege(%s, 'INSERT'), "
+                "has_table_privilege(%s, 'UPDATE, DELETE, TRUNCATE')"
+            )
+            name = f"{self._schema}.{table}"
+            role, enough, too_much = self._row(query, name, name, name)
+            if not enough or too_much:
+                raise AuditUnavailable(
+                    f"{self._where}: role {role} may {'alter or delete' if enough else 'not read and insert'} in "
+                    f"{table}; connect as the role that carag.audit.postgres.set_up made, which may only insert "
+                    "and read"
+                )
+
+    def _lock(self) -> None:
+        (held,) = self._row("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", self._schema)
+        if not held:
+            raise StoreLocked(f"another writer holds {self._where}; close it first")
+
+    def _insert(self, batch: Batch) -> None:
+        execute = self._db.execute
+        execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (self._schema,))
+        (size,) = self._row("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec")
+        if size != batch.first:
+            raise AuditUnavailable(
+                f"{self._where} no longer ends where this process left it; open the log again"
+            )
+        rows = (
+            "SELECT %s::bigint + place - 1, item FROM unnest(%b::bytea[]) WITH ORDINALITY AS t (item, place)"
+        )
+        execute(f"INSERT INTO rec {rows}", (batch.first, list(batch.bodies)))
+        hashes = [node.hash for node in batch.nodes]
+        execute(f"INSERT INTO node {rows}", (stored_hash_count(batch.first), hashes))
+        for table, numbers in (("begun", batch.begun), ("ended", batch.ended)):
+            if numbers:
+                execute(f"INSERT INTO {table} SELECT unnest(%s::bigint[])", (list(numbers),))
+        execute("INSERT INTO cp VALUES (%s, %s)", (batch.size, batch.note))
+
+    def _row(self, query: str, *parameters: object) -> Any:
+        return self._db.execute(query, parameters).fetchone()
+
+
+def psycopg_driver() -> Any:
+    """Import psycopg; MissingExtra if it is not installed."""
     try:
         import psycopg
     except ImportError as error:
@@ -338,7 +336,7 @@ def _driver() -> Any:
 
 
 def _is_of(error: BaseException) -> bool:
-    return isinstance(error, _driver().Error)
+    return isinstance(error, psycopg_driver().Error)
 
 
 def _first_line(error: BaseException) -> str:
@@ -346,7 +344,7 @@ def _first_line(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _failing(url: str) -> Iterator[None]:
+def failing(url: str) -> Iterator[None]:
     """Turn what goes wrong while connecting into our errors; the URL, which may hold a password, stays out."""
     try:
         yield
@@ -357,7 +355,8 @@ def _failing(url: str) -> Iterator[None]:
         raise AuditUnavailable(f"PostgreSQL cannot be used for the audit log: {said}") from None
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Insist on a plain name: it goes into statements."""
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise InvalidArgument(
             f"{name!r} is no schema or role; want lower case letters, digits and underscores"

@@ -22,7 +22,6 @@ from carag.audit import (
     Basis,
     ConsistencyProof,
     Erasure,
-    HoldAction,
     InclusionProof,
     Record,
     RecordKind,
@@ -31,7 +30,6 @@ from carag.audit import (
     disclose,
     erase,
     place_hold,
-    release_hold,
     verify_receipt,
 )
 from carag.audit.erasure import read_targets
@@ -227,85 +225,6 @@ def test_a_malformed_request_changes_nothing(tmp_path, build, changes, said):
             erase(log, **{**BY_LAW, **changes})
         assert (log.size, seq) == (3, 2)
         assert exports(tmp_path) == before
-
-
-HOLDS = {
-    "everything": {},
-    "the person": {"subject": ANA},
-    "the records": {"records": (0, 0)},
-    "a range around": {"records": (0, 100)},
-}
-
-
-@pytest.mark.parametrize("scope", HOLDS)
-@pytest.mark.parametrize("reopened", [False, True])
-def test_a_hold_goes_before_an_erasure(tmp_path, build, scope, reopened):
-    """Whatever the basis; and released by two people it no longer does."""
-    with build.open_log(tmp_path) as log:
-        ask(log, build, ANA)
-        placed = place_hold(log, "MATTER-1", actor="counsel", **HOLDS[scope]).seq
-        ask(log, build, BO)
-    with contextlib.ExitStack() as stack:
-        log = stack.enter_context(build.open_log(tmp_path))
-        if reopened:  # as after the private half was put back to before the hold
-            log.close()
-            edit = "UPDATE state SET settled = 0"
-            build.edit(tmp_path / "private.db", "DELETE FROM hold", edit)
-            log = stack.enter_context(build.open_log(tmp_path))
-        for request in ({"subject": ANA}, {"records": [0]}, {"records": [0], "fields": ["query"]}):
-            for basis in Basis:
-                with pytest.raises(Refused, match=f"placed by record {placed}") as refused:
-                    erase(log, **{**BY_LAW, **request, "basis": basis})
-                assert refused.value.code == "LEGAL_HOLD"
-        if scope == "everything":
-            with pytest.raises(Refused, match="hold"):
-                erase(log, subject=BO, **BY_LAW)
-        else:
-            ask(log, build, BO)
-        release_hold(log, placed, **PEOPLE)
-        erase(log, subject=ANA, **BY_LAW)
-        assert log.private.openings(0) == {}
-
-
-def test_a_hold_on_a_person_covers_what_is_yet_to_come(tmp_path, build):
-    """Also a person nobody has heard of so far."""
-    with build.open_log(tmp_path) as log:
-        place_hold(log, "MATTER-1", actor="counsel", subject=ANA)
-        ask(log, build, ANA)
-        with pytest.raises(Refused):
-            erase(log, subject=ANA, **BY_LAW)
-        assert ANA.encode() not in b"".join(bytes_of(tmp_path).values())
-
-
-def test_a_hold_whose_person_is_lost_holds_everything(tmp_path, build):
-    """With private.db destroyed nobody can say whom it covers: closed until it is released."""
-    with build.open_log(tmp_path) as log:
-        placed = place_hold(log, "MATTER-1", actor="counsel", subject=ANA).seq
-    for path in tmp_path.glob("private.db*"):
-        path.unlink()
-    with build.open_log(tmp_path) as log:
-        ask(log, build, BO)
-        with pytest.raises(Refused):
-            erase(log, subject=BO, **BY_LAW)
-        release_hold(log, placed, **PEOPLE)
-        erase(log, subject=BO, **BY_LAW)
-
-
-def test_a_hold_is_released_once_by_two(tmp_path, build):
-    """Not by one person, not twice, and not by a number that placed nothing."""
-    with build.open_log(tmp_path) as log:
-        ask(log, build, ANA)
-        placed = place_hold(log, "MATTER-1", actor="counsel").seq
-        size = log.size
-        for wrong in ({"placed": placed, "actor": "x", "approver": "X "}, {"placed": 0, **PEOPLE}):
-            with pytest.raises(InvalidArgument):
-                release_hold(log, **wrong)
-        assert log.size == size
-        receipt = release_hold(log, placed, **PEOPLE)
-        event = log.record(receipt.seq).event
-        assert (event.action, event.matter, event.placed) == (HoldAction.RELEASED, "MATTER-1", placed)
-        with pytest.raises(InvalidArgument, match="no hold"):
-            release_hold(log, placed, **PEOPLE)
 
 
 @pytest.mark.parametrize(

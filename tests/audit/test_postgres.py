@@ -14,7 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from carag.audit import AuditLog, Begin, Recovery, postgres
-from carag.audit.postgres import evidence_at, set_up
+from carag.audit.postgres import PostgresReader, evidence_at
+from carag.audit.postgres_setup import copy_to, remember, role_of, set_up
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra, StoreLocked
 
 psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
@@ -59,8 +60,8 @@ def database(server, monkeypatch, tmp_path):
 
     monkeypatch.setattr(AuditLog, "open", classmethod(open_there))
     yield SimpleNamespace(admin=server, application=application, schema_of=schema_of)
-    assert schemas  # the test's logs were on the server
-    assert not list(tmp_path.rglob("audit.db*"))
+    founded = {path.parent for path in tmp_path.rglob("audit.db")}
+    assert founded <= {tmp_path / "copy", tmp_path / "out"}  # every log of the test was on the server
 
 
 def as_role(url, role):
@@ -109,6 +110,7 @@ ABOUT_THE_FILE = {
         "test_a_malformed_request_changes_nothing",
         "test_killed_while_erasing_nothing_comes_back",
     },
+    "test_hold": set(),
     "test_disclosure": set(),
 }
 for _name, _without in ABOUT_THE_FILE.items():
@@ -413,3 +415,118 @@ def test_readers_see_whole_batches_while_others_write(tmp_path, build, database)
             reader.join()
         assert wrong == []
         assert log.verify().size == 21
+
+
+# -- a log that knows where its evidence is, and a copy for auditors
+
+
+@pytest.fixture
+def unpatched(database, monkeypatch):
+    """Open logs as anybody does: nothing but the directory says where the evidence is."""
+    opened = AuditLog.open.__func__.__closure__
+    (original,) = [
+        cell.cell_contents for cell in opened if getattr(cell.cell_contents, "__name__", "") == "open"
+    ]
+    monkeypatch.setattr(AuditLog, "open", classmethod(original))
+    return database
+
+
+def test_a_directory_remembers_its_server(tmp_path, build, unpatched):
+    """Founded and opened again by the directory alone; the note holds no password."""
+    schema = unpatched.schema_of(tmp_path)
+    remember(tmp_path / "log", unpatched.application, schema=schema)
+    for size in range(3):
+        with build.open_log(tmp_path / "log") as log:
+            assert log.size == size
+            assert log._evidence.where.endswith(f"schema {schema}")
+            build.ask(log)
+    assert (tmp_path / "log" / "evidence.url").read_text() == f"{unpatched.application}\n{schema}\n"
+
+
+def test_a_directory_without_its_note_is_not_founded_again(tmp_path, build, unpatched):
+    """The history is elsewhere: an empty audit.db is not put in its place."""
+    remember(tmp_path / "log", unpatched.application, schema=unpatched.schema_of(tmp_path))
+    with build.open_log(tmp_path / "log") as log:
+        build.ask(log)
+    note = (tmp_path / "log" / "evidence.url").read_text()
+    (tmp_path / "log" / "evidence.url").unlink()
+    with pytest.raises(CorruptFile, match=r"audit\.db is missing"):
+        build.open_log(tmp_path / "log")
+    for spoiled in ("", "one line\n", f"{note}more\n", "postgresql://x@y/z\nNo Schema\n"):
+        (tmp_path / "log" / "evidence.url").write_text(spoiled)
+        with pytest.raises(CorruptFile, match="write it again"):
+            build.open_log(tmp_path / "log")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "audit.db",
+        "host=db user=a",
+        "postgresql://db/x",
+        "postgresql://a:pw@db/x",
+        "http://a@db",
+        "postgresql://a@b/c?x=1",
+    ],
+)
+def test_a_note_that_is_no_url_or_holds_a_password_is_refused(tmp_path, url):
+    """Before anything is written, and without repeating it."""
+    for use in (lambda: remember(tmp_path / "log", url), lambda: role_of(url)):
+        with pytest.raises(InvalidArgument) as refused:
+            use()
+        assert "pw" not in str(refused.value).replace("password", "").replace("pgpass", "")
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_log_in_a_file_does_not_move(tmp_path, build):
+    """Its history would be left behind."""
+    build.open_log(tmp_path).close()
+    with pytest.raises(InvalidArgument, match="found a new one"):
+        remember(tmp_path, "postgresql://a@b/c")
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_a_copy_is_an_audit_db_like_any_other(tmp_path, build, unpatched, monkeypatch, count):
+    """Opened beside the log's key it verifies, record for record, also in pages, also under SELECT alone."""
+    from carag.audit import postgres_setup
+
+    monkeypatch.setattr(postgres_setup, "_PAGE", 2)
+    schema = unpatched.schema_of(tmp_path)
+    remember(tmp_path / "log", unpatched.application, schema=schema)
+    with psycopg.connect(unpatched.admin, autocommit=True) as admin:
+        with contextlib.suppress(psycopg.Error):
+            admin.execute("CREATE ROLE auditor LOGIN")
+        admin.execute(f"GRANT USAGE ON SCHEMA {schema} TO auditor")
+        admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO auditor")
+    with build.open_log(tmp_path / "log") as log:
+        receipts = build.grow(log, count)
+        url = as_role(unpatched.admin, "auditor")
+        with contextlib.closing(PostgresReader(url, schema=schema)) as reader:
+            out = tmp_path / "copy"
+            out.mkdir()
+            assert copy_to(reader, out / "audit.db") == count
+            with pytest.raises(InvalidArgument, match="there already"):
+                copy_to(reader, out / "audit.db")
+    for name in ("audit.key", "vkey"):
+        (out / name).write_bytes((tmp_path / "log" / name).read_bytes())
+        (out / name).chmod(0o600)
+    with AuditLog.open(out) as copied:
+        assert copied.verify().size == count
+        assert [copied.record(n).to_bytes() for n in range(count)] == [r.record for r in receipts]
+
+
+def test_the_commands_found_a_log_and_copy_it(tmp_path, build, unpatched, capsys):
+    """As an operator types them."""
+    from carag import postgres_commands
+
+    url, schema = as_role(unpatched.admin, "carag_cli"), f"log_cli_{next(NUMBERS)}"
+    store, out = tmp_path / "store", tmp_path / "out"
+    assert postgres_commands.postgres(store, url, schema=schema, admin=unpatched.admin) == 0
+    with build.open_log(store) as log:
+        build.grow(log, 3)
+        assert postgres_commands.copy(store, out) == 0
+        assert capsys.readouterr().out.count("3 records in") == 1
+    assert {path.name for path in out.iterdir()} == {"audit.db", "vkey"}
+    with pytest.raises(InvalidArgument, match="copy that file"):
+        postgres_commands.copy(tmp_path, out)
