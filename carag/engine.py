@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import wraps
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, ParamSpec, Self, TypeVar
 
 from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import AuditLog, Models, Outcome, RecordKind
 from carag.corpus import CorpusStore
-from carag.errors import CorruptFile, InvalidArgument, Refused
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused, without_frames
 from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.ingest import Ingestor, IngestReport, no_progress
 from carag.policy import PolicyTable, Session, bit_names, explained, infer, known_at_microseconds
@@ -37,10 +38,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
 _K: Final = 8
 """Passages for one question, as in the paper."""
 _MAX_K: Final = 400
 _MAX_QUESTION: Final = 8192
+
+
+def _sealed(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let no error of an unwritable log carry out, in its frames, the text whose record could not be written."""
+
+    @wraps(method)
+    def sealed(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return method(*args, **kwargs)
+        except AuditUnavailable as error:
+            unavailable = error
+        without_frames(unavailable)
+        raise unavailable
+
+    return sealed
 
 
 class Engine:
@@ -181,6 +200,7 @@ class Engine:
         self._settle(report, started, "INGESTED")
         return report
 
+    @_sealed
     def ask(self, question: str, session: Session) -> Answer:
         """Answer a question from what the session may use.
 
@@ -206,7 +226,11 @@ class Engine:
             return Answer(Outcome.REFUSE, decision.code, receipt, text=str(decision))
         with self._recorder.failures(request, decision):
             evidence = self._retriever.retrieve(request.text, decision, _K)
-            result = self._guarded.answer(request.text, evidence)
+            result = self._guarded.answer(
+                request.text,
+                evidence,
+                before_remote=lambda: self._recorder.begin(request, decision, self._models),
+            )
         if isinstance(result, Answered):
             outcome, why, text, handed_out = Outcome.ANSWER, "ANSWERED", result.text, result.text
             citations, complete = result.citations, result.complete
@@ -235,6 +259,7 @@ class Engine:
             complete=complete,
         )
 
+    @_sealed
     def retrieve(self, question: str, session: Session, k: int = _K) -> Retrieval:
         """Return the ``min(k, admissible)`` nearest admissible passages, without generating.
 
@@ -267,6 +292,7 @@ class Engine:
         )
         return Retrieval(outcome, why, receipt, passages=evidence.passages, withheld=evidence.withheld)
 
+    @_sealed
     def explain(self, chunk_id: str, session: Session) -> Explanation:
         """Say why a chunk is admissible or hidden for a session; never its text.
 

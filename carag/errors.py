@@ -76,3 +76,15 @@ class ModelUnavailable(CaragError):
 
 class MissingExtra(CaragError, ImportError):
     """An optional package is absent; the message names the extra that brings it."""
+
+
+def without_frames(error: BaseException) -> None:
+    """Take the stack frames off an error and all that led to it: their variables hold what nobody may have yet."""
+    links: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while links:
+        link = links.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            link.__traceback__ = None
+            links += (link.__cause__, link.__context__)

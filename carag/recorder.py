@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from carag.audit import (
     Access,
+    Begin,
     EntityRule,
     IndexState,
     Ingest,
     ListKind,
+    Models,
     Outcome,
     Passage,
     PolicyApplied,
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from datetime import datetime
 
-    from carag.audit import AuditLog, Models, Receipt, RecordKind
+    from carag.audit import AuditLog, Receipt, RecordKind
     from carag.ingest import IngestReport
     from carag.policy import Decision, Policy, PolicyTable, Session
     from carag.retrieval import Evidence
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Recorder", "Request"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """One call of the engine, from the moment it came in."""
 
@@ -47,6 +49,8 @@ class Request:
     """The question, or the id of the chunk to explain."""
     session: Session
     started: datetime
+    begun: int | None = None
+    """Its begin record, once it has one."""
 
 
 class Recorder:
@@ -117,7 +121,8 @@ class Recorder:
             intents=() if decision is None else tuple(intent.value for intent in decision.intents),
             outcome=outcome,
             why=why,
-            **({} if models is None else {"models": models}),
+            models=models or Models(),
+            begun=request.begun,
         )
         passages = () if evidence is None else evidence.passages
         return self._log.append(
@@ -139,6 +144,27 @@ class Recorder:
                 for passage in passages
             ],
         )
+
+    def begin(self, request: Request, decision: Decision, models: Models) -> None:
+        """Record that question and passages are about to leave this machine; the request's record will name it.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the record cannot be made durable. Call no remote model.
+        """
+        session = request.session
+        event = Begin(
+            started=known_at_microseconds(request.started),
+            role=decision.role,
+            purpose=decision.purpose,
+            source=SessionSource(session.source.value),
+            as_of=decision.as_of,
+            policy=_applied(self._table_hash, decision),
+            models=models,
+        )
+        receipt = self._log.append(event, secrets={"query": request.text, "subject": session.subject})
+        request.begun = receipt.seq
 
     @contextmanager
     def failures(self, request: Request, decision: Decision) -> Iterator[None]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from carag.errors import AuditUnavailable, CaragError
+from carag.errors import AuditUnavailable, CaragError, without_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -133,6 +133,7 @@ class GroupCommit(Generic[Item, Result]):
                 else:
                     caller.result = outcome
         except BaseException as error:  # noqa: BLE001 - whatever it was, it is every caller's answer
+            without_frames(error)  # which hold what the other callers of the batch submitted
             for caller in batch:
                 caller.error = error
         for caller in batch:

@@ -68,6 +68,7 @@ class _Store:
         self, path: Path, *, create: bool, first: Iterable[tuple[str, Sequence[object]]] = ()
     ) -> None:
         self._path = path
+        self._names = (path, Path(f"{path}-wal"))
         self._broken: str | None = None
         self._wal: int | None = None
         self._unsynced = self._lazy = False
@@ -136,7 +137,7 @@ class _Store:
             )
         found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
         self._files = self._identity()
-        self._wal = os.open(f"{self._path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+        self._wal = os.open(self._names[1], os.O_RDONLY | os.O_CLOEXEC)
         if not found and create:
             with self._transaction() as db:
                 for statement in self.SCHEMA:
@@ -190,7 +191,7 @@ class _Store:
 
     def _identity(self) -> list[tuple[int, int]]:
         try:
-            stats = [path.stat() for path in (self._path, Path(f"{self._path}-wal"))]
+            stats = [path.stat() for path in self._names]
         except OSError as error:
             raise AuditUnavailable(f"{self._path} is gone: {error}; close the log and restore it") from error
         return [(stat.st_dev, stat.st_ino) for stat in stats]
