@@ -21,6 +21,7 @@ _SCHEMA: Final = (
     "CREATE TABLE private (seq INTEGER, field TEXT, salt BLOB NOT NULL, value TEXT NOT NULL, "
     "PRIMARY KEY (seq, field)) WITHOUT ROWID"
 )
+_QUERY: Final = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"
 _BATCH: Final = 1000
 
 
@@ -39,8 +40,10 @@ def upgrade(path: Path) -> None:
         return
     scratch = path.with_name(f"{path.name}.sealing")
     try:
+        if _tables(path) not in ([], [(_SCHEMA,)]):
+            return
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as old:
-            if old.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall() != [(_SCHEMA,)]:
+            if old.execute(_QUERY).fetchall() != [(_SCHEMA,)]:
                 return
             _remove(scratch)
             _copy(old, scratch)
@@ -54,6 +57,13 @@ def upgrade(path: Path) -> None:
         raise AuditUnavailable(f"{path} cannot be sealed: {error}; it is as it was") from error
     except OSError as error:
         raise AuditUnavailable(f"{path} cannot be sealed: {error}; it is as it was") from error
+
+
+def _tables(path: Path) -> list[tuple[str]]:
+    """Look without the write-ahead log, which may hold the tables of a young file: cheap, and leaves no trace."""
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+        return db.execute(_QUERY).fetchall()
 
 
 def _copy(old: sqlite3.Connection, scratch: Path) -> None:

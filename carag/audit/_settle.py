@@ -38,14 +38,14 @@ def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int
     CorruptFile
         If the file is a copy from before an erasure and no longer says what was to be erased.
     """
-    empty = private.is_empty()
+    empty, found = private.is_empty(), bool(private.planned())
     for seq, body in [row for row in bodies if any(mark in row[1] for mark in _MARKS)]:
-        event = Record.parse(body).event
+        found, event = True, Record.parse(body).event
         if isinstance(event, Erasure) and not empty:
             private.erase(_targets(private, seq, event), seq)
         elif isinstance(event, Hold):
             _apply(private, seq, event)
-    private.settle(size)
+    private.settle(size, durably=found)
 
 
 def _targets(private: PrivateStore, seq: int, event: Erasure) -> list[Target]:

@@ -178,9 +178,15 @@ class PrivateStore(_Store):
         """Every erasure and every hold in the records before this one has been carried out here."""
         return int(self._one("SELECT settled FROM state"))
 
-    def settle(self, size: int) -> None:
-        """Note that everything in the first ``size`` records has been carried out."""
+    def settle(self, size: int, *, durably: bool = True) -> None:
+        """Note that everything in the first ``size`` records has been carried out.
+
+        If it was nothing, the note can wait for the next batch, and opening a log for no sync.
+        """
         with self._mutex:
+            if not durably:
+                self._unsettled = False
+                return
             with self._writing() as db:
                 db.execute("DELETE FROM planned")  # of an erasure that was never recorded
                 db.execute("UPDATE state SET settled = MAX(settled, ?)", (size,))

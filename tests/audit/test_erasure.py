@@ -474,7 +474,6 @@ def test_killed_while_erasing_nothing_comes_back(tmp_path, rounds):
             lines += child.stdout.readlines()
         said |= {int(n) for line in lines if line.startswith(b"erased ") for n in line.split()[1:]}
         with AuditLog.open(tmp_path) as log:
-            assert log.private.settled == log.size
             assert not any(log.private.openings(n) for n in said)
             erasures = [log.record(n) for n in range(log.size) if log.record(n).kind is RecordKind.ERASURE]
             for record in erasures:

@@ -385,6 +385,19 @@ def test_a_file_of_version_1_is_sealed_when_it_is_opened(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"private.db", "private.key"}
 
 
+def test_a_file_whose_tables_are_still_in_its_write_ahead_log_is_sealed(tmp_path):
+    """As a crash leaves a young log of version 1."""
+    (tmp_path / "live").mkdir()
+    (tmp_path / "crashed").mkdir()
+    with contextlib.closing(old_file(tmp_path / "live", 5)):
+        for name in ("private.db", "private.db-wal"):
+            shutil.copy(tmp_path / "live" / name, tmp_path / "crashed" / name)
+    assert (tmp_path / "crashed" / "private.db-wal").stat().st_size > 0
+    with private(tmp_path / "crashed") as store:
+        assert store.openings(4)["query"].value == "what of 4?"
+        assert b"what of" not in bytes_of(tmp_path / "crashed")
+
+
 def test_an_interrupted_upgrade_leaves_the_old_file(tmp_path, monkeypatch):
     """Half a copy is thrown away and made again."""
     old_file(tmp_path, 5).close()
