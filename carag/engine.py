@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 _K: Final = 8
 """Passages for one question, as in the paper."""
@@ -47,11 +47,11 @@ _MAX_K: Final = 400
 _MAX_QUESTION: Final = 8192
 
 
-def _sealed(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+def _sealed(method: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Let no error of an unwritable log carry out, in its frames, the text whose record could not be written."""
 
     @wraps(method)
-    def sealed(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def sealed(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         try:
             return method(*args, **kwargs)
         except AuditUnavailable as error:

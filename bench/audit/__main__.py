@@ -69,9 +69,17 @@ def main() -> None:
     parser.add_argument(
         "--place", type=Path, default=Path(tempfile.gettempdir()), help="a disk with 6 GB to spare"
     )
+    parser.add_argument("--keep", type=Path, help="build the logs here, and use them again if they are here")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "figures.json")
     parser.add_argument("--page", type=Path, default=HERE / "RESULTS.md")
+    parser.add_argument(
+        "--only-page", action="store_true", help="write the page of the committed results again"
+    )
     options = parser.parse_args()
+    faults = json.loads((HERE / "results" / "faults.json").read_text())
+    if options.only_page:
+        options.page.write_text(page(json.loads(options.out.read_text()), faults))
+        return
     figures: dict[str, Any] = {
         "when": datetime.now(UTC).isoformat(timespec="minutes"),
         "machine": f"{os.cpu_count()} CPUs, {platform.system()}, Python {platform.python_version()}, "
@@ -91,15 +99,17 @@ def main() -> None:
             figures["appends"].setdefault(subject, []).append(best)
             print(subject, json.dumps(best), flush=True)
     for subject in SUBJECTS:
-        directory = Path(tempfile.mkdtemp(prefix="carag-million-", dir=options.place))
+        directory = options.keep or Path(tempfile.mkdtemp(prefix="carag-million-", dir=options.place))
+        (directory / subject).mkdir(parents=True, exist_ok=True)
         try:
-            figures["log"][subject] = measured(subject, directory, options.records)
+            figures["log"][subject] = measured(subject, directory / subject, options.records)
         finally:
-            shutil.rmtree(directory)
+            if not options.keep:
+                shutil.rmtree(directory)
         print(subject, json.dumps(figures["log"][subject]), flush=True)
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(json.dumps(figures, indent=1) + "\n")
-    options.page.write_text(page(figures))
+    options.page.write_text(page(figures, faults))
 
 
 if __name__ == "__main__":

@@ -57,12 +57,13 @@ def main(arguments: Sequence[str]) -> None:
             if began >= start:
                 mine.append(time.perf_counter() - began)
 
+    cpu = time.process_time()
     threads = [threading.Thread(target=work) for _ in range(int(clients))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    took = time.perf_counter() - start
+    took, cpu = time.perf_counter() - start, time.process_time() - cpu
     close()
     every = sorted(one for mine in latencies for one in mine)
     print(
@@ -72,6 +73,7 @@ def main(arguments: Sequence[str]) -> None:
                 "p50_ms": 1e3 * every[len(every) // 2],
                 "p99_ms": 1e3 * every[min(len(every) - 1, len(every) * 99 // 100)],
                 "appends": len(every),
+                "cpu_us": 1e6 * cpu / (len(every) * (took + _WARM_UP) / took),
             }
         )
     )

@@ -12,17 +12,14 @@ flushed and has not is beyond this, and beyond any log.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import random
-import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict, deque
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -31,7 +28,7 @@ from carag.audit import AuditLog
 from carag.errors import CaragError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 __all__ = ["History", "Losses", "cut", "play", "record"]
 
@@ -272,31 +269,3 @@ def _look(home: Path, acks: list[str], losses: Losses) -> None:
 
 def _digest(log: AuditLog, seq: int) -> str:
     return hashlib.sha256(log.record(seq).to_bytes()).hexdigest()
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Play the three histories and print what was lost."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cuts", type=int, default=600)
-    parser.add_argument("--write", type=Path, help="keep the result in this file")
-    options = parser.parse_args(arguments)
-    result = {}
-    for name, broken in (
-        ("as shipped", ""),
-        ("synchronous=NORMAL", "evidence"),
-        ("values not synced", "private"),
-    ):
-        directory = Path(tempfile.mkdtemp(prefix="carag-power-"))
-        try:
-            history = record(directory, broken=broken)
-            result[name] = {"events": len(history.events), **asdict(play(history, options.cuts))}
-        finally:
-            shutil.rmtree(directory)
-    text = json.dumps(result, indent=1)
-    print(text)
-    if options.write:
-        options.write.write_text(text + "\n")
-
-
-if __name__ == "__main__":
-    main()

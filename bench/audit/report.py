@@ -29,11 +29,25 @@ An append is a whole answered question: committed to, encoded, hashed, signed, o
 {log}
 
 {sizes}
+
+## What was lost
+
+Written by `python -m bench.audit.faults`. A fraction of it runs in `./scripts/test`, all of it with `--full`. The last
+two rows are a log with a wait left out: they must lose something, or the others say nothing.
+
+| fault | times | acknowledged records looked for | lost | not opened | damaged logs |
+|---|---|---|---|---|---|
+{faults}
 """
 
 
-def page(figures: dict[str, Any]) -> str:
+def page(figures: dict[str, Any], faults: dict[str, Any]) -> str:
     """Write the page."""
+    losses = [
+        f"| {name} | {found.get('rounds', found.get('cuts')):,} | {found['acknowledged']:,} | {found['lost']:,} "
+        f"| {found['unopened']:,} | {found.get('corrupt', 0)} |"
+        for name, found in faults.items()
+    ]
     log, peer = figures["log"]["carag"], figures["log"]["pymerkle"]
     pairs = zip(figures["appends"]["carag"], figures["appends"]["pymerkle"], strict=True)
     rows = [
@@ -66,6 +80,7 @@ def page(figures: dict[str, Any]) -> str:
         records=log["records"],
         log="\n".join(lines),
         sizes=sizes,
+        faults="\n".join(losses),
     )
 
 

@@ -117,41 +117,42 @@ class Rehash:
 
     def _hashes(self, start: int, stop: int) -> list[bytes]:
         """Return the leaf hashes; each record must be in its place, and committed no earlier than the last."""
-        hashes, expected = [], start
-        for seq, body in self._evidence.bodies(start, stop):
-            where = f"{self._evidence.where}: record {expected}"
-            if seq != expected:
-                raise CorruptFile(f"{where} is missing")
-            committed = self._place(body, seq, where)
+        rows = list(self._evidence.bodies(start, stop))
+        found = [seq for seq, _ in rows]
+        if found != list(range(start, stop)):
+            missing = min(set(range(start, stop)) - set(found))
+            raise CorruptFile(f"{self._evidence.where}: record {missing} is missing")
+        for seq, body in rows:
+            committed = self._place(body, seq)
             if committed < self.committed:
-                raise CorruptFile(f"{where} was committed before the one in front of it")
-            expected, self.committed = expected + 1, committed
-            hashes.append(leaf_hash(body))
-        if expected != stop:
-            raise CorruptFile(f"{self._evidence.where}: record {expected} is missing")
-        return hashes
+                raise CorruptFile(
+                    f"{self._evidence.where}: record {seq} was committed before the one in front of it"
+                )
+            self.committed = committed
+        return [leaf_hash(body) for _, body in rows]
 
-    def _place(self, body: bytes, seq: int, where: str) -> int:
+    def _place(self, body: bytes, seq: int) -> int:
         """Check whose record this says it is and where it stands; return its commit time.
 
         A key's quotes are not escaped, so its bytes cannot occur inside a text; one that occurs once is the
         record's own. Whatever is less plain is parsed.
         """
-        if b'"kind":"begin"' in body or b'"begun":' in body or b'"begins":' in body:
+        if b'"beg' in body:
             self._note_begins(body, seq)
-        at = body.find(b'"tc":')
-        end = body.find(b",", at)
+        log, place, time_ = body.find(b'"log":'), body.find(b'"seq":'), body.find(b'"tc":')
+        digits = body[time_ + 5 : body.find(b",", time_)]
         plain = (
-            self._log in body
-            and b'"seq":%d,' % seq in body
-            and body.count(b'"log":') == body.count(b'"seq":') == body.count(b'"tc":') == 1
-            and body[at + 5 : end].isdigit()
+            body.startswith(self._log, log)
+            and body.startswith(b'"seq":%d,' % seq, place)
+            and digits.isdigit()
+            and body.find(b'"log":', log + 1) == body.find(b'"seq":', place + 1) == -1
+            and body.find(b'"tc":', time_ + 1) == -1
         )
         if plain:
-            return int(body[at + 5 : end])
-        log, said, committed = Record.place(body)
-        if (log, said) != (self._origin, seq):
-            raise CorruptFile(f"{where} says it is record {said} of {log}")
+            return int(digits)
+        of, said, committed = Record.place(body)
+        if (of, said) != (self._origin, seq):
+            raise CorruptFile(f"{self._evidence.where}: record {seq} says it is record {said} of {of}")
         return committed
 
     def _note_begins(self, body: bytes, seq: int) -> None:

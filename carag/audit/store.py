@@ -72,6 +72,11 @@ class _Store:
         self._broken: str | None = None
         self._wal: int | None = None
         self._unsynced = self._lazy = False
+        if sqlite3.threadsafety < 3:
+            raise AuditUnavailable(
+                f"this Python's SQLite must not be shared by threads (threadsafety {sqlite3.threadsafety}); "
+                "use one that was built serialized, as is the default"
+            )
         if not create and not path.exists():
             raise CorruptFile(f"{path} is missing though the log exists; restore it from a backup")
         with self._reading():
@@ -263,8 +268,10 @@ class EvidenceStore(_Store):
     def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Yield (sequence number, bytes) of the records in ``start <= seq < stop``, in order."""
         query = "SELECT seq, body FROM rec WHERE seq >= ? AND seq < ? ORDER BY seq"
-        for seq, body in self._rows(query, start, stop):
-            yield seq, self._bytes((body,), f"record {seq}")
+        for row in self._rows(query, start, stop):
+            if type(row[1]) is not bytes:
+                self._bytes(None, f"record {row[0]}")
+            yield row
 
     def node(self, level: int, n: int) -> bytes:
         """Return the hash of a perfect subtree; CorruptFile if it is not there."""
@@ -293,7 +300,8 @@ class EvidenceStore(_Store):
 
     def _rows(self, query: str, start: int, stop: int | None) -> Iterator[Any]:
         with self._reading():
-            yield from self._reader.execute(query, (start, _NO_END if stop is None else stop))
+            rows = self._reader.execute(query, (start, _NO_END if stop is None else stop))
+            yield from rows if stop is None else rows.fetchall()
 
     def _bytes(self, row: tuple[object, ...] | None, what: str) -> bytes:
         if row is None or not isinstance(row[0], bytes):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+import carag
 from carag.audit import Checkpoint, InclusionProof, Verdict, verify_receipt
 from carag.audit.appender import Aside, GroupCommit
 from carag.errors import AuditUnavailable, InvalidArgument
@@ -311,3 +316,31 @@ def test_closing_answers_all_who_wait(tmp_path, build):
             assert verify_receipt(answer.to_bytes(), vkey).verdict is Verdict.VERIFIED
     with build.open_log(tmp_path) as again:
         assert again.verify().size == again.size
+
+
+FORK = """
+import os, sys
+from carag.audit import AuditLog, Recovery
+from carag.errors import AuditUnavailable
+
+log = AuditLog.open(sys.argv[1])
+log.append(Recovery("DRILL"))
+if (child := os.fork()) == 0:
+    try:
+        log.append(Recovery("DRILL"))
+    except AuditUnavailable as error:
+        log.close()
+        os._exit(0 if "fork" in str(error) else 2)
+    os._exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert log.append(Recovery("DRILL")).seq == 1
+assert log.verify().size == 2
+log.close()
+"""
+
+
+def test_a_child_process_neither_writes_nor_waits(tmp_path):
+    """After a real fork: the child, which has no appender thread, is refused at once, and the parent goes on."""
+    root = str(Path(carag.__file__).parents[1])
+    command = [sys.executable, "-W", "ignore", "-c", FORK, str(tmp_path)]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": root}, timeout=60)

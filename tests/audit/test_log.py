@@ -368,11 +368,25 @@ def test_a_failed_commit_poisons_the_log(tmp_path, build, store, after):
 
 
 def test_a_commit_waits_for_the_disk(tmp_path, build):
-    """Both files sync at every COMMIT (NORMAL would not) and overwrite what they delete."""
+    """The evidence syncs at every COMMIT (NORMAL would not), the values beside it; both overwrite what they delete."""
     with build.open_log(tmp_path) as log:
-        for db in (log._evidence._db, log._private._db):
-            wanted = {"synchronous": 2, "journal_mode": "wal", "secure_delete": 1, "fullfsync": 1}
+        synced = []
+        sync = log._private.sync
+        log._private.sync = lambda: (synced.append(log._private._unsynced), sync())
+        build.grow(log, 2)
+        assert synced == [True, True]
+        assert log._private._unsynced is False
+        for db, level in ((log._evidence._db, 2), (log._private._db, 1)):
+            wanted = {"synchronous": level, "journal_mode": "wal", "secure_delete": 1, "fullfsync": 1}
             assert {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
+        assert log._evidence._reader.execute("PRAGMA query_only").fetchone() == (1,)
+
+
+def test_a_library_that_threads_cannot_share_is_refused(tmp_path, build, monkeypatch):
+    """One connection serves several threads, which SQLite allows unless it was built without its locks."""
+    monkeypatch.setattr("sqlite3.threadsafety", 1)
+    with pytest.raises(AuditUnavailable, match="built serialized"):
+        build.open_log(tmp_path)
 
 
 def test_a_full_disk_is_refused_and_nothing_is_lost(tmp_path, build):
