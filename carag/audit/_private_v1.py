@@ -60,10 +60,16 @@ def upgrade(path: Path) -> None:
 
 
 def _tables(path: Path) -> list[tuple[str]]:
-    """Look without the write-ahead log, which may hold the tables of a young file: cheap, and leaves no trace."""
+    """Look without the write-ahead log: cheap, and leaves no trace. Nothing found means look again with it.
+
+    It may hold all tables of a young file, or mend one that a power cut left half written.
+    """
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
-        return db.execute(_QUERY).fetchall()
+    try:
+        with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+            return db.execute(_QUERY).fetchall()
+    except sqlite3.DatabaseError:
+        return []
 
 
 def _copy(old: sqlite3.Connection, scratch: Path) -> None:

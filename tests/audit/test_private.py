@@ -348,6 +348,19 @@ def test_whatever_is_erased_the_rest_opens(tmp_path_factory, people, erased):
             assert not opened_with(before / "private.db", all_live_keys(store)) & gone
 
 
+def test_a_checkpoint_that_was_cut_off_is_mended_from_the_log(tmp_path):
+    """Half a page in the file is no damage while the write-ahead log has the whole one."""
+    (tmp_path / "live").mkdir()
+    with private(tmp_path / "live") as store:
+        store.put({0: {"query": opening("zero")}})
+        crashed = copy(tmp_path / "live", tmp_path / "crashed")
+    file = crashed / "private.db"
+    data = file.read_bytes()
+    file.write_bytes(data[:100] + b"\xff" * (len(data) - 100))
+    with private(crashed) as store:
+        assert store.openings(0)["query"].value == "zero"
+
+
 # -- files of before
 
 
