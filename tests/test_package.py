@@ -48,6 +48,8 @@ MAY_IMPORT = {
     "audit_commands": {"replayed", "policy", "audit"},
     "anchor_commands": {"audit"},
     "key_commands": {"audit"},
+    "erasure_commands": {"audit"},
+    "postgres_commands": {"audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
     "cli": {
@@ -121,6 +123,7 @@ def test_boto3_stays_in_the_adapters_and_inside_functions() -> None:
             "boto3",
             "botocore",
             "xllamacpp",
+            "psycopg",
             "pymerkle",
             "hnswlib",
             "numba",

@@ -238,7 +238,8 @@ def play(history: History, cuts: int, *, seed: int = 7) -> Losses:
             home.mkdir(mode=0o700)
             for name, content in files.items():
                 Path(home, name).write_bytes(content)
-            Path(home, "audit.key").chmod(0o600)
+            for key in Path(home).glob("*.key"):
+                key.chmod(0o600)
             _look(home, acks, losses)
     return losses
 

@@ -12,6 +12,8 @@ from carag.audit.changes import IndexChange, ModelChange, PolicyChange
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import Opening
 from carag.audit.denial import Denial
+from carag.audit.disclosure import Disclosure, disclose
+from carag.audit.erasure import Basis, Erasure, erase
 from carag.audit.evaluation import Evaluation
 from carag.audit.event import (
     Access,
@@ -28,21 +30,25 @@ from carag.audit.event import (
     SessionSource,
 )
 from carag.audit.evidence import Batch, Evidence, EvidenceOpener
+from carag.audit.hold import Hold, HoldAction, HoldScope, place_hold, release_hold
 from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.log import AuditLog, Clock
 from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import MAX_RECORD_BYTES, Hit, HitV1, Passage, Record, text_hash
+from carag.audit.retention import RETENTION, RetentionClass, retain_until
 from carag.audit.state import Label, StateProof, place, state_entry
 from carag.audit.state_tree import StateTree, StateView
 from carag.audit.verify import Check, Verdict, Verification, verify_receipt
 
 __all__ = [
     "MAX_RECORD_BYTES",
+    "RETENTION",
     "Access",
     "Anchored",
     "AuditLog",
+    "Basis",
     "Batch",
     "Begin",
     "Check",
@@ -50,13 +56,18 @@ __all__ = [
     "Clock",
     "ConsistencyProof",
     "Denial",
+    "Disclosure",
     "EntityRule",
+    "Erasure",
     "Evaluation",
     "Event",
     "Evidence",
     "EvidenceOpener",
     "Hit",
     "HitV1",
+    "Hold",
+    "HoldAction",
+    "HoldScope",
     "InclusionProof",
     "IndexChange",
     "IndexState",
@@ -77,6 +88,7 @@ __all__ = [
     "Record",
     "RecordKind",
     "Recovery",
+    "RetentionClass",
     "SessionSource",
     "SigningKey",
     "StateProof",
@@ -85,7 +97,12 @@ __all__ = [
     "Verdict",
     "Verification",
     "VerifierKey",
+    "disclose",
+    "erase",
     "place",
+    "place_hold",
+    "release_hold",
+    "retain_until",
     "state_entry",
     "text_hash",
     "verify_receipt",

@@ -2,7 +2,9 @@
 
 ====================  ======================================================================================
 ``audit.db``          the evidence: records, tree nodes, newest checkpoint; nothing personal
-``private.db``        salts and values behind the commitments; may be destroyed without harm to any proof
+``private.db``        salts and values behind the commitments, sealed; may be destroyed without harm to any proof
+``private.key``       what unseals them; kept out of the copies of ``private.db``, it makes erasure reach those too
+``evidence.url``      in place of ``audit.db``, if the evidence is on a server: which
 ``audit.key``         the signing keys (0600)
 ``vkey``              the public keys, for everyone; written last, so its presence says that the log exists
 ``anchors/``          proofs that checkpoints are known outside, one file each

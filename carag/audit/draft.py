@@ -16,6 +16,7 @@ from carag.audit.canonical import MAX_INTEGER
 from carag.audit.commitment import SALT_SIZE, Opening
 from carag.audit.event import UNDISCLOSED
 from carag.audit.record import Passage, Record
+from carag.audit.retention import DEFAULT_CLASS
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -50,7 +51,12 @@ class Draft:
 
     @classmethod
     def of(
-        cls, origin: str, event: Event, secrets: Mapping[str, str | None], passages: Sequence[Passage]
+        cls,
+        origin: str,
+        event: Event,
+        secrets: Mapping[str, str | None],
+        passages: Sequence[Passage],
+        retain: str = DEFAULT_CLASS,
     ) -> Draft:
         """Commit to the secrets and encode.
 
@@ -72,6 +78,7 @@ class Draft:
             event,
             {name: opening.commitment(name) for name, opening in openings.items()},
             tuple(passage.hit for passage in passages),
+            retain=retain,
         )
         template = record.to_bytes()
         if wrong := "; ".join(record.contradictions()):

@@ -36,9 +36,10 @@ __all__ = [
     "SessionSource",
 ]
 
-UNDISCLOSED: Final = frozenset({"entities"})
+UNDISCLOSED: Final = frozenset({"entities", "targets"})
 """Commitments whose values no receipt opens: lists of companies are inside information, and the asker holds the
-receipt. They stay in the log's private half, for whoever may audit them."""
+receipt; lists of erased records tie a person's records together. They stay in the log's private half, for whoever
+may audit them."""
 
 
 class Event(Protocol):

@@ -21,6 +21,9 @@ class RecordKind(StrEnum):
     INDEX = "index"
     EVALUATION = "evaluation"
     RECOVERY = "recovery"
+    ERASURE = "erasure"
+    HOLD = "hold"
+    DISCLOSURE = "disclosure"
     ANCHOR = "anchor"
     KEY = "key"
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from carag.audit import merkle
 from carag.audit._home import LogHome
+from carag.audit._settle import settle
 from carag.audit.appender import Aside, GroupCommit
 from carag.audit.begin import Begin
 from carag.audit.checkpoint import Checkpoint
@@ -34,12 +35,16 @@ from carag.audit.event import Access, Event, Recovery
 from carag.audit.evidence import Batch
 from carag.audit.merkle import EMPTY_ROOT, Node, leaf_hash
 from carag.audit.paths import BatchPaths
+from carag.audit.postgres import evidence_at
+from carag.audit.postgres_setup import remembered
+from carag.audit.private import PrivateStore
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import Passage, Record, text_hash
 from carag.audit.recovery import Tip, check_extends, kept_note, read_checkpoint, read_tip
+from carag.audit.retention import DEFAULT_CLASS
 from carag.audit.scrub import Rehash, paced
-from carag.audit.store import EvidenceStore, PrivateStore
+from carag.audit.store import EvidenceStore
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -136,8 +141,8 @@ class AuditLog:
             A checkpoint, inclusion proof or receipt of this log that was kept elsewhere. A log that does not go on
             from it is not opened.
         evidence : callable, optional
-            Opens another store of evidence than the directory's ``audit.db``; see
-            :data:`~carag.audit.evidence.EvidenceOpener`.
+            Opens another store of evidence than the directory's ``audit.db``, or the server that the directory
+            names (``carag.audit.postgres``); see :data:`~carag.audit.evidence.EvidenceOpener`.
 
         Raises
         ------
@@ -157,6 +162,8 @@ class AuditLog:
             key = home.signing_key(origin, clock)
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
             create = not home.founded
+            if evidence is None and (server := remembered(home.path)) is not None:
+                evidence = evidence_at(server[0], schema=server[1])
             store: Evidence = (
                 EvidenceStore(home.evidence, create=create, empty=empty)
                 if evidence is None
@@ -172,6 +179,7 @@ class AuditLog:
                 kept.append((str(home.pin), pinned))
             for where, note in kept:
                 check_extends(store, log._tip, key.trusted, note, where)
+            settle(private, store.bodies(private.settled), log.size)
             log._recover()
             undo.pop_all()
         return log
@@ -213,23 +221,36 @@ class AuditLog:
         """Records so far."""
         return self._tip.frontier.size
 
+    @property
+    def private(self) -> PrivateStore:
+        """What the commitments hide. To open, erase or hold it there are functions that say so in a record."""
+        self._check_open()
+        return self._private
+
+    def now(self) -> int:
+        """Return the log's time in microseconds since 1970 UTC: never before its newest record."""
+        return max(self._clock(), self._tip.committed)
+
     def append(
         self,
         event: Event,
         *,
         secrets: Mapping[str, str | None] | None = None,
         passages: Sequence[Passage] = (),
+        retain: str = DEFAULT_CLASS,
     ) -> Receipt:
         """Write a record durably and return its receipt. Hand nothing out before this returns.
 
         Parameters
         ----------
-        event : Access, Begin, Ingest or Recovery
+        event : Access, Begin, Ingest, Recovery, ...
         secrets : mapping of str to str, optional
             Values to commit to: ``"subject"``, ``"query"``, ``"answer"``, and ``"entities"``, which no receipt
             opens. ``None`` leaves one out.
         passages : sequence of Passage
             What is handed out, best first.
+        retain : str, optional
+            The retention class (``retention.py``).
 
         Raises
         ------
@@ -240,7 +261,7 @@ class AuditLog:
         """
         if self._guard is not None:
             self._guard(event)
-        draft = Draft.of(self.origin, event, secrets or {}, passages)
+        draft = Draft.of(self.origin, event, secrets or {}, passages, retain)
         self._check_open()
         placed = self._appender.submit(draft)
         return Receipt(placed.seq, placed.body, placed.proof(), disclosed(draft.openings), draft.texts)

@@ -27,12 +27,16 @@ from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.changes import IndexChange, ModelChange, PolicyChange
 from carag.audit.commitment import COMMITMENT_SIZE
 from carag.audit.denial import Denial
+from carag.audit.disclosure import Disclosure
+from carag.audit.erasure import Erasure
 from carag.audit.evaluation import Evaluation
 from carag.audit.hits import AnyHit, Hit, HitV1, Passage, text_hash
+from carag.audit.hold import Hold
 from carag.audit.ingest import Ingest
 from carag.audit.key_change import KeyChange
 from carag.audit.kinds import Outcome, RecordKind
 from carag.audit.recovered import Recovery
+from carag.audit.retention import DEFAULT_CLASS, retention_class
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -55,7 +59,10 @@ _EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
     Anchored,
     Begin,
     Denial,
+    Disclosure,
+    Erasure,
     Evaluation,
+    Hold,
     IndexChange,
     Ingest,
     KeyChange,
@@ -87,6 +94,8 @@ class Record:
     hits : tuple of Hit, or in version 1 of HitV1
         Best first, as handed out.
     version : int
+    retain : str
+        Its retention class; the default one is not encoded.
     """
 
     log: str
@@ -97,6 +106,7 @@ class Record:
     commitments: Mapping[str, bytes] = field(default_factory=dict)
     hits: tuple[AnyHit, ...] = ()
     version: int = RECORD_VERSION
+    retain: str = DEFAULT_CLASS
 
     def __post_init__(self) -> None:
         if self.version not in _HITS:
@@ -119,6 +129,7 @@ class Record:
             _fields.digest(f"commitment to {name}", value, COMMITMENT_SIZE)
         if self.hits and not isinstance(self.event, Access):
             raise InvalidArgument(f"{self.kind} records have no hits")
+        retention_class(self.retain)
 
     @property
     def kind(self) -> RecordKind:
@@ -147,6 +158,8 @@ class Record:
             fields["hits"] = [hit.to_json() for hit in self.hits]
             if self.version == 1:  # which wrote it even where it was empty
                 fields.setdefault("withheld", [])
+        if self.retain != DEFAULT_CLASS:
+            fields["retain"] = self.retain
         body = canonical.encode(fields)
         if len(body) > MAX_RECORD_BYTES:
             raise InvalidArgument(
@@ -181,6 +194,7 @@ class Record:
                 },
                 hits=tuple(_HITS[version].from_json(hit) for hit in fields.get("hits", ())),
                 version=version,
+                retain=fields.get("retain", DEFAULT_CLASS),
             )
             again = record.to_bytes()
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""SQLite files behind the log: the evidence and, apart from it, the private values.
+"""SQLite files behind the log: the evidence here and, apart from it, the private values (``private.py``).
 
 Evidence and personal data live in separate files so that they can be backed up, handed out and destroyed
 separately. One connection writes and checkpoints each file, and nobody else may: before version 3.51.3 SQLite could
@@ -25,16 +25,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from carag.audit.commitment import Opening
 from carag.audit.merkle import stored_hash_count, stored_hash_index
 from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from carag.audit.evidence import Batch
 
-__all__ = ["EvidenceStore", "PrivateStore"]
+__all__ = ["EvidenceStore"]
 
 _PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
@@ -250,9 +249,9 @@ class EvidenceStore(_Store):
                 raise AuditUnavailable(
                     f"{self._path} no longer ends where this process left it; open the log again"
                 )
-            _insert(db, "rec", bodies)
-            _insert(db, "node", nodes)
-            _insert(db, "begun", [(seq,) for seq in batch.begun])
+            insert(db, "rec", bodies)
+            insert(db, "node", nodes)
+            insert(db, "begun", [(seq,) for seq in batch.begun])
             for seq in batch.ended:
                 db.execute("DELETE FROM begun WHERE seq = ?", (seq,))
             db.execute("DELETE FROM cp")
@@ -310,7 +309,7 @@ class EvidenceStore(_Store):
         return row[0]
 
 
-def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
     """Insert rows, many to a statement.
 
     The interpreter's lock changes hands at every step of a statement, and beside busy threads each time costs
@@ -333,51 +332,3 @@ def _sync(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:
         os.fdatasync(descriptor)
-
-
-class PrivateStore(_Store):
-    """Openings of the commitments, for the operator who must answer for what was asked.
-
-    They are written before the record they belong to: a record whose commitments nobody can open proves
-    little, while values without a record are noticed at the next opening and removed.
-    """
-
-    SCHEMA = (
-        "CREATE TABLE private (seq INTEGER, field TEXT, salt BLOB NOT NULL, value TEXT NOT NULL, "
-        "PRIMARY KEY (seq, field)) WITHOUT ROWID",
-    )
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, create=True)
-
-    def put(self, rows: Mapping[int, Mapping[str, Opening]]) -> None:
-        """Keep the openings of the records about to be written, replacing those of an attempt that failed.
-
-        They are safe from the death of this process at once, from a power cut after :meth:`sync`.
-
-        Parameters
-        ----------
-        rows : mapping of int to mapping of str to Opening
-            By sequence number, with one entry for each record, also where it is empty: whatever is kept from the
-            lowest number on is replaced.
-        """
-        values = [
-            (seq, name, opening.salt, opening.value)
-            for seq, openings in rows.items()
-            for name, opening in openings.items()
-        ]
-        with self._transaction(sync=False) as db:
-            db.execute("DELETE FROM private WHERE seq >= ?", (min(rows),))
-            _insert(db, "private", values)
-
-    def openings(self, seq: int) -> dict[str, Opening]:
-        """Return what is kept for a record, by field."""
-        with self._reading():
-            query = "SELECT field, salt, value FROM private WHERE seq = ? ORDER BY field"
-            return {name: Opening(salt, value) for name, salt, value in self._db.execute(query, (seq,))}
-
-    def holds_from(self, size: int) -> bool:
-        """Say whether there are values for a record that a log of ``size`` records has not."""
-        with self._reading():
-            query = "SELECT EXISTS (SELECT 1 FROM private WHERE seq >= ?)"
-            return bool(self._db.execute(query, (size,)).fetchone() == (1,))

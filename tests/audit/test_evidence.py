@@ -1,8 +1,9 @@
-"""What every store of evidence does, whatever it is made of. A backend joins by one more entry in ``STORES``."""
+"""What every store of evidence does, whatever it is made of. A backend joins by one more ``param`` of ``opener``."""
 
 from __future__ import annotations
 
 import threading
+from secrets import token_hex
 
 import pytest
 
@@ -20,12 +21,21 @@ def sqlite(path):
     return lambda create, empty: EvidenceStore(path / "audit.db", create=create, empty=empty)
 
 
-STORES = {"sqlite": sqlite}
+def on_server(url):
+    """Return what opens a schema of its own on a server."""
+    from carag.audit.postgres import evidence_at
+    from carag.audit.postgres_setup import set_up
+
+    schema = f"store_{token_hex(8)}"
+    set_up(url, role="carag_app", schema=schema)
+    return evidence_at(url.replace("//postgres:@", "//carag_app@"), schema=schema)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=["sqlite", "postgres"])
 def opener(request, tmp_path):
-    return STORES[request.param](tmp_path)
+    if request.param == "postgres":
+        return on_server(request.getfixturevalue("postgres"))
+    return sqlite(tmp_path)
 
 
 @pytest.fixture
