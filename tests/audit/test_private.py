@@ -293,7 +293,7 @@ def test_a_crash_before_the_old_key_goes_is_finished_at_opening(tmp_path, monkey
         def crash(key_id):
             raise KeyboardInterrupt
 
-        store._keyring.keep_only = crash
+        store._keys.keep_only = crash
         with pytest.raises(KeyboardInterrupt):
             store.erase([Target(1, "query")], 2)
     assert (tmp_path / "private.key").read_text().count("wrap ") == 2
