@@ -13,7 +13,8 @@ _PAGE: Final = """\
 
 Written by `python -m bench.audit` on {when}; do not edit.
 {machine}. Before the rounds {idle:.0%} to {idlest:.0%} of the machine was idle:
-where that is little, others had it, and only the ratios mean much. pymerkle is release 7's `SqliteTree`, on the same disk with the same bytes. Best of the rounds,
+where that is little, others had it, and only the ratios mean much.
+pymerkle is release 7's `SqliteTree`, on the same disk with the same bytes. Best of the rounds,
 for either.
 
 ## Durable appends, {sync} ms added to every sync
