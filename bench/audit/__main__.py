@@ -16,6 +16,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +29,7 @@ from bench.audit.report import page
 CLIENTS: Final = (1, 8, 64)
 SYNC_US: Final = 2000
 HERE: Final = Path(__file__).parent
+_QUIET: Final = 0.8
 
 
 def appends(subject: str, clients: int, seconds: float, place: Path) -> dict[str, Any]:
@@ -55,7 +57,26 @@ def appends(subject: str, clients: int, seconds: float, place: Path) -> dict[str
     finally:
         shutil.rmtree(directory)
         count.unlink(missing_ok=True)
-    return {"clients": clients, **found, "syncs_an_append": syncs / found["appends"]}
+    return {"clients": clients, **found, "syncs_an_append": syncs / found["appends_with_warm_up"]}
+
+
+def quiet(patience: float) -> float:
+    """Wait for a moment when others leave this machine alone, at most so many seconds; return the idle share seen."""
+    until, idle = time.monotonic() + patience, _idle()
+    while idle < _QUIET and time.monotonic() < until:
+        idle = _idle()
+    return idle
+
+
+def _idle(seconds: float = 0.5) -> float:
+    def ticks() -> tuple[int, int]:
+        numbers = [int(number) for number in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+        return numbers[3] + numbers[4], sum(numbers)
+
+    idle, every = ticks()
+    time.sleep(seconds)
+    idle_then, every_then = ticks()
+    return (idle_then - idle) / max(1, every_then - every)
 
 
 def main() -> None:
@@ -69,9 +90,13 @@ def main() -> None:
     parser.add_argument(
         "--place", type=Path, default=Path(tempfile.gettempdir()), help="a disk with 6 GB to spare"
     )
+    parser.add_argument(
+        "--patience", type=float, default=0, help="seconds to wait for a quiet moment, each time"
+    )
     parser.add_argument("--keep", type=Path, help="build the logs here, and use them again if they are here")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "figures.json")
     parser.add_argument("--page", type=Path, default=HERE / "RESULTS.md")
+    parser.add_argument("--parts", default="appends,log", help="what to measure; the rest is kept as it was")
     parser.add_argument(
         "--only-page", action="store_true", help="write the page of the committed results again"
     )
@@ -80,33 +105,43 @@ def main() -> None:
     if options.only_page:
         options.page.write_text(page(json.loads(options.out.read_text()), faults))
         return
-    figures: dict[str, Any] = {
+    parts = options.parts.split(",")
+    figures: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
+    figures |= {
         "when": datetime.now(UTC).isoformat(timespec="minutes"),
         "machine": f"{os.cpu_count()} CPUs, {platform.system()}, Python {platform.python_version()}, "
         f"SQLite {sqlite3.sqlite_version}",
-        "load": os.getloadavg()[0],
         "sync_us": SYNC_US,
-        "appends": {},
-        "log": {},
     }
-    for clients in CLIENTS:
-        rounds = [
-            {subject: appends(subject, clients, options.seconds, options.place) for subject in SUBJECTS}
-            for _ in range(options.rounds)
-        ]
+    if "appends" in parts:
+        figures["idle"], figures["appends"] = [], {subject: [] for subject in SUBJECTS}
+        for clients in CLIENTS:
+            rounds = []
+            for _ in range(options.rounds):
+                figures["idle"].append(quiet(options.patience))
+                rounds.append(
+                    {
+                        subject: appends(subject, clients, options.seconds, options.place)
+                        for subject in SUBJECTS
+                    }
+                )
+            for subject in SUBJECTS:
+                best = max((one[subject] for one in rounds), key=lambda found: float(found["appends_s"]))
+                figures["appends"][subject].append(best)
+                print(subject, json.dumps(best), flush=True)
+    if "log" in parts:
+        figures["log"] = {}
         for subject in SUBJECTS:
-            best = max((one[subject] for one in rounds), key=lambda found: float(found["appends_s"]))
-            figures["appends"].setdefault(subject, []).append(best)
-            print(subject, json.dumps(best), flush=True)
-    for subject in SUBJECTS:
-        directory = options.keep or Path(tempfile.mkdtemp(prefix="carag-million-", dir=options.place))
-        (directory / subject).mkdir(parents=True, exist_ok=True)
-        try:
-            figures["log"][subject] = measured(subject, directory / subject, options.records)
-        finally:
-            if not options.keep:
-                shutil.rmtree(directory)
-        print(subject, json.dumps(figures["log"][subject]), flush=True)
+            directory = options.keep or Path(tempfile.mkdtemp(prefix="carag-million-", dir=options.place))
+            (directory / subject).mkdir(parents=True, exist_ok=True)
+            try:
+                figures["log"][subject] = measured(
+                    subject, directory / subject, options.records, before=lambda: quiet(options.patience)
+                )
+            finally:
+                if not options.keep:
+                    shutil.rmtree(directory)
+            print(subject, json.dumps(figures["log"][subject]), flush=True)
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(json.dumps(figures, indent=1) + "\n")
     options.page.write_text(page(figures, faults))

@@ -11,8 +11,11 @@ _TARGETS: Final = {1: 300, 8: 1000, 64: 5000}
 _PAGE: Final = """\
 # What a durable record costs
 
-Written by `python -m bench.audit` on {when}; do not edit. {machine}; load {load:.1f} when it began. pymerkle is
-release 7's `SqliteTree`, on the same disk with the same bytes. Best of the rounds, for either.
+Written by `python -m bench.audit` on {when}; do not edit.
+{machine}. Before the rounds {idle:.0%} to {idlest:.0%} of the machine was idle:
+where that is little, others had it, and only the ratios mean much.
+pymerkle is release 7's `SqliteTree`, on the same disk with the same bytes. Best of the rounds,
+for either.
 
 ## Durable appends, {sync} ms added to every sync
 
@@ -74,7 +77,8 @@ def page(figures: dict[str, Any], faults: dict[str, Any]) -> str:
     return _PAGE.format(
         when=figures["when"],
         machine=figures["machine"],
-        load=figures["load"],
+        idle=min(figures["idle"]),
+        idlest=max(figures["idle"]),
         sync=figures["sync_us"] / 1000,
         appends="\n".join(rows),
         records=log["records"],

@@ -113,8 +113,10 @@ class _Store:
         """
         if self._broken:
             self.check_writable()
-        if not self._unsynced or self._wal is None:
+        if not self._unsynced:
             return
+        if self._wal is None:
+            raise AuditUnavailable(f"{self._path} was closed before it was synced; open the log again")
         try:
             _sync(self._wal)
         except OSError as error:
