@@ -280,7 +280,7 @@ def _pairs(policy: Policy) -> tuple[tuple[int, int], ...]:
 
 def _rule(policy: Policy) -> EntityRule | None:
     if policy.allow_entities is not None:
-        return EntityRule(ListKind.ALLOW, len(policy.allow_entities))
+        return EntityRule(ListKind.ALLOW, len(policy.allow_entities), denied=len(policy.deny_entities))
     return EntityRule(ListKind.DENY, len(policy.deny_entities)) if policy.deny_entities else None
 
 

@@ -29,7 +29,8 @@ __all__ = ["Replay", "ReplayVerdict", "replay", "replay_all"]
 
 _PLACES: Final = frozenset(bit for bit in PolicyBit if bit.name.startswith("J_"))
 _SOMEBODY: Final = frozenset({1})
-"""Stands for whoever is on a list, of which a record tells kind and length alone."""
+_OTHERS: Final = frozenset({3})
+"""Stand for whoever is on an allow and on a deny list, of which a record tells kind and length alone."""
 _NOW: Final = datetime.fromtimestamp(0, UTC)
 """Any moment will do: time decides which companies are listed, never which masks."""
 _BY_WHAT_IS_NOT_RECORDED: Final = frozenset({"NO_LEGAL_BASIS", "CONFLICT", "TOO_MANY_MASKS"})
@@ -189,13 +190,17 @@ def _session(event: Access, eu_transfer_basis: bool | None) -> Session:
         "cooling": timedelta(minutes=policy.cooling) if policy.cooling else None,
         "allow_entities": _SOMEBODY if _is(policy.entities, ListKind.ALLOW) else None,
         "eu_transfer_basis": eu_transfer_basis,
-        "restricted": _SOMEBODY if _is(policy.entities, ListKind.DENY) else frozenset(),
+        "restricted": _OTHERS if policy.entities is not None and _denies(policy.entities) else frozenset(),
     }
     return Session(**values)
 
 
 def _is(rule: EntityRule | None, kind: ListKind) -> bool:
     return rule is not None and rule.kind is kind
+
+
+def _denies(rule: EntityRule) -> bool:
+    return rule.kind is ListKind.DENY or rule.denied > 0
 
 
 def _any_entity(policy: Policy) -> int:

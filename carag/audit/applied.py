@@ -29,23 +29,32 @@ class EntityRule:
     ----------
     kind : ListKind
     count : int
+    denied : int
+        How many a deny list held that was in force beside an allow list; not encoded where there was none.
     """
 
     kind: ListKind
     count: int
+    denied: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", _fields.member(ListKind, self.kind))
         _fields.integer("listed entities", self.count, 0)
+        _fields.integer("denied entities", self.denied, 0)
+        if self.denied and self.kind is ListKind.DENY:
+            raise InvalidArgument(
+                f"a deny list of {self.count} with {self.denied} denied beside it; want one number"
+            )
 
     def to_json(self) -> Json:
         """Return the form that is encoded."""
-        return {"count": int(self.count), "kind": self.kind.value}
+        beside: dict[str, Json] = {"denied": int(self.denied)} if self.denied else {}
+        return {"count": int(self.count), **beside, "kind": self.kind.value}
 
     @classmethod
     def from_json(cls, fields: Any) -> EntityRule:
         """Read what :meth:`to_json` returns."""
-        return cls(fields["kind"], fields["count"])
+        return cls(fields["kind"], fields["count"], fields.get("denied", 0))
 
 
 @dataclass(frozen=True, slots=True)
