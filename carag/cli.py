@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from carag import policy_commands
+from carag import audit_commands, policy_commands
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
 
 if TYPE_CHECKING:
@@ -218,11 +219,13 @@ def verify(
             "--key", metavar="VKEY_OR_FILE", help="The log's public key (vkey), or a file holding it."
         ),
     ],
+    second_opinion: audit_commands.SecondOpinion = None,
     as_json: AsJson = False,
 ) -> int:
     """Check a receipt offline, with nothing but the receipt and the log's public key.
 
-    Exit codes: 0 verified, 1 a cryptographic check failed, 2 cannot tell (not a receipt, or another log's key).
+    Exit codes: 0 verified, 1 a cryptographic check failed, 2 cannot tell (not a receipt, another log's key, or a second
+    opinion that differs).
 
     [dim]carag verify r.json --key store/vkey[/dim]
     """
@@ -230,6 +233,12 @@ def verify(
 
     vkey = _read(Path(key)).decode("utf-8", "replace").strip() if Path(key).exists() else key
     checked = verify_receipt(_read(receipt), vkey)
+    if checked.verdict is Verdict.VERIFIED and second_opinion is not None:
+        objection = audit_commands.ask_second(second_opinion, _read(receipt))
+        if objection is not None:
+            checked = replace(
+                checked, verdict=Verdict.UNDECIDED, reason=f"{second_opinion} disagrees: {objection}"
+            )
     if as_json:
         _print_json(
             {
@@ -245,6 +254,8 @@ def verify(
             _out.print(f"not disclosed by this receipt: {', '.join(checked.undisclosed)}", highlight=False)
     return {Verdict.VERIFIED: Exit.OK, Verdict.FAILED: Exit.TAMPERED}.get(checked.verdict, Exit.CANNOT_TELL)
 
+
+app.add_typer(audit_commands.app, name="audit")
 
 policy_app = typer.Typer(help="What the policy is, and what it says of filings.", no_args_is_help=True)
 app.add_typer(policy_app, name="policy")

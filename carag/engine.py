@@ -9,38 +9,62 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import wraps
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, ParamSpec, Self, TypeVar
 
 from carag.answers import Answer, Explanation, Retrieval
-from carag.audit import AuditLog, Models, Outcome, RecordKind
+from carag.audit import AuditLog, Evaluation, Models, Outcome, RecordKind
+from carag.audit.anchors import Anchoring
 from carag.corpus import CorpusStore
-from carag.errors import CorruptFile, InvalidArgument, Refused
+from carag.denials import Denials
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused, without_frames
 from carag.generation import Answered, GuardedGenerator, generator_by_name
+from carag.in_force import InForce
 from carag.ingest import Ingestor, IngestReport, no_progress
 from carag.policy import PolicyTable, Session, bit_names, explained, infer, known_at_microseconds
 from carag.policy import intents as intents_of
-from carag.recorder import Recorder, Request
+from carag.recorder import Recorder, Request, proven, shortened
 from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
     from types import TracebackType
 
+    from carag.audit import Receipt
+    from carag.audit.anchors import Anchor, Exposure, Window
     from carag.corpus import StoredChunk
     from carag.generation import Generator
     from carag.ingest import Progress
-    from carag.policy import Decision
+    from carag.policy import Decision, TokenVerifier
     from carag.retrieval import Embedder
 
 __all__ = ["Engine"]
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 _K: Final = 8
 """Passages for one question, as in the paper."""
 _MAX_K: Final = 400
 _MAX_QUESTION: Final = 8192
+
+
+def _sealed(method: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Let no error of an unwritable log carry out, in its frames, the text whose record could not be written."""
+
+    @wraps(method)
+    def sealed(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        try:
+            return method(*args, **kwargs)
+        except AuditUnavailable as error:
+            unavailable = error
+        without_frames(unavailable)
+        raise unavailable
+
+    return sealed
 
 
 class Engine:
@@ -60,6 +84,7 @@ class Engine:
         self,
         *,
         log: AuditLog,
+        anchoring: Anchoring,
         store: CorpusStore,
         ingestor: Ingestor,
         guarded: GuardedGenerator,
@@ -69,6 +94,7 @@ class Engine:
         resources: ExitStack,
     ) -> None:
         self._log = log
+        self._anchoring = anchoring
         self._store = store
         self._ingestor = ingestor
         self._guarded = guarded
@@ -77,6 +103,9 @@ class Engine:
         self._intents = intents
         self._resources = resources
         self._recorder = Recorder(log, table, clock)
+        self._in_force = InForce(log, store)
+        self._denials = Denials(log, lambda: known_at_microseconds(clock()))
+        resources.callback(self._denials.flush)
         self._retriever = Retriever(ingestor.embedder, ingestor.index, store, lambda: ingestor.known_at)
 
     @classmethod
@@ -90,6 +119,8 @@ class Engine:
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
         intents: bool = True,
+        anchors: Sequence[Anchor] = (),
+        window: Window | None = None,
     ) -> Self:
         """Open a store, or found one.
 
@@ -110,6 +141,12 @@ class Engine:
         intents : bool
             Whether the words of a question tighten the policy: "audited", "latest", "as amended", ... They never
             widen it.
+        anchors : sequence of Anchor
+            Where the log's checkpoints are confirmed outside, every minute or 1,000 records
+            (``carag.audit.anchors``); none by default.
+        window : Window, optional
+            How much may be logged, and for how long, that no anchor confirmed; past it no answer leaves. Default:
+            50,000 records, 15 minutes.
 
         Raises
         ------
@@ -136,6 +173,11 @@ class Engine:
         with ExitStack() as resources:
             # The log's lock is the store's: one writer, and a store without a writable log stays shut.
             log = resources.enter_context(AuditLog.open(home, clock=lambda: known_at_microseconds(now())))
+            anchoring = resources.enter_context(
+                Anchoring(
+                    log, anchors, home / "anchors", window=window, clock=lambda: known_at_microseconds(now())
+                )
+            )
             store = resources.enter_context(
                 CorpusStore.open(database, create=create, clock=lambda: known_at_microseconds(now()))
             )
@@ -146,6 +188,7 @@ class Engine:
                 generator = generator_by_name(generator)
             engine = cls(
                 log=log,
+                anchoring=anchoring,
                 store=store,
                 ingestor=ingestor,
                 guarded=GuardedGenerator(generator, gate),
@@ -154,6 +197,9 @@ class Engine:
                 intents=intents,
                 resources=resources,
             )
+            opened = known_at_microseconds(now())
+            engine._in_force.policy(bytes.fromhex(table.sha256), at=opened)
+            engine._in_force.models(engine._models, gate=round(gate.threshold * 1_000_000), at=opened)
             engine._settle(IngestReport(), now(), "INGEST_RESUMED")
             engine._resources = resources.pop_all()  # from here on, the engine's to close
             return engine
@@ -162,6 +208,11 @@ class Engine:
     def vkey(self) -> str:
         """The public key that this store's receipts are verified with."""
         return self._log.vkey
+
+    @property
+    def exposure(self) -> Exposure:
+        """How much of the log no anchor has confirmed yet."""
+        return self._anchoring.exposure()
 
     def ingest(self, path: str | PathLike[str], *, progress: Progress = no_progress) -> IngestReport:
         """Read filings, label, chunk, embed and store them, and bring the index up to date.
@@ -181,6 +232,71 @@ class Engine:
         self._settle(report, started, "INGESTED")
         return report
 
+    def session(self, token: str, verifier: TokenVerifier) -> Session:
+        """Make a session from a signed token; a token that is refused is on record, though nothing it says.
+
+        Of many refusals for one reason the first is recorded at once, those of the following minute as a number, at the
+        latest when the engine is closed.
+
+        Raises
+        ------
+        Refused
+            With a code that starts with ``TOKEN_``.
+        AuditUnavailable
+            If the refusal cannot be recorded.
+        """
+        try:
+            return Session.from_token(token, verifier)
+        except Refused as refusal:
+            issuer, audience = (getattr(verifier, name, None) for name in ("issuer", "audience"))
+            self._denials.add(refusal.code, issuer=issuer, audience=audience)
+            raise
+
+    def evaluated(
+        self,
+        suite: str,
+        suite_hash: bytes,
+        result: bytes,
+        *,
+        started: datetime,
+        passed: bool,
+        thresholds: Mapping[str, int] | None = None,
+    ) -> Receipt:
+        """Record that this store was measured.
+
+        Parameters
+        ----------
+        suite : str
+            Its name, a code.
+        suite_hash, result : bytes
+            SHA-256 of its questions and settings, and of the whole result, which is kept elsewhere.
+        started : datetime
+            Aware.
+        passed : bool
+        thresholds : mapping of str to int, optional
+            By measure; integers, such as millionths.
+
+        Raises
+        ------
+        InvalidArgument
+            If a value is not of its kind.
+        AuditUnavailable
+            If the record cannot be written.
+        """
+        event = Evaluation(
+            started=known_at_microseconds(started),
+            ended=known_at_microseconds(self._clock()),
+            suite=suite,
+            suite_hash=suite_hash,
+            snapshot=self._ingestor.snapshot,
+            table=bytes.fromhex(self._table.sha256),
+            result=result,
+            passed=passed,
+            thresholds=thresholds or {},
+        )
+        return self._log.append(event)
+
+    @_sealed
     def ask(self, question: str, session: Session) -> Answer:
         """Answer a question from what the session may use.
 
@@ -206,7 +322,12 @@ class Engine:
             return Answer(Outcome.REFUSE, decision.code, receipt, text=str(decision))
         with self._recorder.failures(request, decision):
             evidence = self._retriever.retrieve(request.text, decision, _K)
-            result = self._guarded.answer(request.text, evidence)
+            state = proven(self._ingestor.state, request, decision, evidence)
+            result = self._guarded.answer(
+                request.text,
+                evidence,
+                before_remote=lambda: self._recorder.begin(request, decision, self._models),
+            )
         if isinstance(result, Answered):
             outcome, why, text, handed_out = Outcome.ANSWER, "ANSWERED", result.text, result.text
             citations, complete = result.citations, result.complete
@@ -220,7 +341,7 @@ class Engine:
             why=why,
             models=self._models,
             evidence=evidence,
-            snapshot=self._snapshot(decision),
+            state=state,
             answer=handed_out,
             cited={citation.chunk_id for citation in citations},
         )
@@ -235,6 +356,7 @@ class Engine:
             complete=complete,
         )
 
+    @_sealed
     def retrieve(self, question: str, session: Session, k: int = _K) -> Retrieval:
         """Return the ``min(k, admissible)`` nearest admissible passages, without generating.
 
@@ -254,6 +376,7 @@ class Engine:
             return Retrieval(Outcome.REFUSE, decision.code, receipt)
         with self._recorder.failures(request, decision):
             evidence = self._retriever.retrieve(request.text, decision, k)
+            state = proven(self._ingestor.state, request, decision, evidence)
         found = bool(evidence.passages)
         outcome, why = (Outcome.ANSWER, "RETRIEVED") if found else (Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE")
         receipt = self._recorder.access(
@@ -263,10 +386,11 @@ class Engine:
             why=why,
             models=Models(embed=self._ingestor.embedder.name),
             evidence=evidence,
-            snapshot=self._snapshot(decision),
+            state=state,
         )
         return Retrieval(outcome, why, receipt, passages=evidence.passages, withheld=evidence.withheld)
 
+    @_sealed
     def explain(self, chunk_id: str, session: Session) -> Explanation:
         """Say why a chunk is admissible or hidden for a session; never its text.
 
@@ -325,7 +449,9 @@ class Engine:
     def _models(self) -> Models:
         generator = self._guarded.generator
         return Models(
-            embed=self._ingestor.embedder.name, generate=generator.name, prompt=generator.fingerprint
+            embed=self._ingestor.embedder.name,
+            generate=generator.name,
+            prompt=shortened(generator.fingerprint),
         )
 
     def _request(self, kind: RecordKind, text: str, session: Session) -> Request:
@@ -347,21 +473,20 @@ class Engine:
 
     def _settle(self, report: IngestReport, started: datetime, why: str) -> None:
         """Record the state that will be searched, unless it already is: also after a run that was killed."""
-        snapshot = self._ingestor.snapshot
-        if self._store.epoch and self._store.meta_get("recorded_snapshot") != snapshot.hex():
-            self._recorder.ingested(
-                report,
-                started,
-                rows=len(self._ingestor.index),
-                snapshot=snapshot,
-                embedder=self._ingestor.embedder.name,
-                why=why,
-            )
-            self._store.meta_set("recorded_snapshot", snapshot.hex())
-
-    def _snapshot(self, decision: Decision) -> bytes:
-        known_at = decision.known_at
-        return self._ingestor.snapshot if known_at is None else self._ingestor.snapshot_at(known_at)
+        snapshot, known = self._ingestor.snapshot, str(self._store.known())
+        recorded = self._store.meta_get("recorded_snapshot")
+        # Earlier versions noted the instant under another name.
+        recorded_known = self._store.meta_get("recorded_known") or self._store.meta_get("snapshot_known")
+        if not self._store.epoch or recorded == snapshot.hex():
+            return
+        rows = len(self._ingestor.index)
+        if recorded and recorded_known == known:  # nothing was learnt, and the state is another
+            at = known_at_microseconds(started)
+            self._in_force.index(snapshot, before=bytes.fromhex(recorded), rows=rows, at=at)
+        else:
+            embedder = self._ingestor.embedder.name
+            self._recorder.ingested(report, started, rows=rows, snapshot=snapshot, embedder=embedder, why=why)
+        self._store.meta_update({"recorded_snapshot": snapshot.hex(), "recorded_known": known})
 
     def _find(self, chunk_id: str, decision: Decision) -> StoredChunk | None:
         try:

@@ -9,6 +9,7 @@
     ├── CorruptFile                    an index, store or receipt that fails its own checks
     ├── StoreLocked                    another writer holds the store
     ├── AuditUnavailable               the log cannot be written, so nothing may be returned
+    ├── AnchorUnavailable              a checkpoint could not be confirmed outside; what was logged stays logged
     ├── ModelUnavailable               an embedder or generator failed or is not installed
     └── MissingExtra (ImportError)     an optional package is absent; the message names the extra
 
@@ -18,6 +19,7 @@ A message says what came, what was wanted and what to do.
 from __future__ import annotations
 
 __all__ = [
+    "AnchorUnavailable",
     "AuditUnavailable",
     "CaragError",
     "CorruptFile",
@@ -70,9 +72,25 @@ class AuditUnavailable(CaragError):
     """The audit log cannot be written, so no text may be returned."""
 
 
+class AnchorUnavailable(CaragError):
+    """An anchor cannot be reached, refuses, or answers what cannot be believed; try again later."""
+
+
 class ModelUnavailable(CaragError):
     """An embedder or generator failed, timed out or was denied."""
 
 
 class MissingExtra(CaragError, ImportError):
     """An optional package is absent; the message names the extra that brings it."""
+
+
+def without_frames(error: BaseException) -> None:
+    """Take the stack frames off an error and all that led to it: their variables hold what nobody may have yet."""
+    links: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while links:
+        link = links.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            link.__traceback__ = None
+            links += (link.__cause__, link.__context__)

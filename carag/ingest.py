@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from carag.audit import StateTree
 from carag.corpus import (
     CHUNKER_VERSION,
     LABELLER_VERSION,
@@ -36,6 +35,7 @@ from carag.corpus import (
 from carag.errors import CorruptFile
 from carag.index import Index
 from carag.retrieval import add_labels, headed
+from carag.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -123,23 +123,18 @@ class Ingestor:
         """Of the store's knowledge, what the index reflects: microseconds since 1970, -1 for nothing."""
         self._unsaved = 0
         self._deleted = 0
-        self._past = -2, b""
-        self.index = self._load()
-        self.refresh(no_progress)
+        self.state = Snapshot(store, index_path.with_suffix(".state"))
+        try:
+            self.index = self._load()
+            self.refresh(no_progress)
+        except BaseException:
+            self.state.close()
+            raise
 
     @property
     def snapshot(self) -> bytes:
-        """Root hash over every open label: chunk id, text hash, word and window, by chunk id and time."""
-        return bytes.fromhex(self._store.meta_get("snapshot") or "")
-
-    def snapshot_at(self, known_at: int) -> bytes:
-        """Return the same for what was known at an instant in microseconds."""
-        known = self._store.known(known_at)
-        if known == self.known_at:
-            return self.snapshot
-        if self._past[0] != known:
-            self._past = known, self._root(known)
-        return self._past[1]
+        """Root hash over every open label: chunk id, text hash, word and window."""
+        return self.state.root
 
     def run(self, path: Path, *, progress: Progress) -> IngestReport:
         """Store what is new or changed under ``path``, and bring everything derived from it up to date."""
@@ -156,6 +151,7 @@ class Ingestor:
         if self._unsaved:
             self._save()
         self.index.close()
+        self.state.close()
 
     # --- filings to rows ---
 
@@ -199,9 +195,7 @@ class Ingestor:
     def refresh(self, progress: Progress) -> None:
         """Bring index and snapshot up to the store; also when opened, after a run that was killed."""
         known = self._store.known()
-        if self._store.meta_get("snapshot_known") != str(known):
-            notes = {"snapshot": self._root(None).hex(), "snapshot_known": str(known)}
-            self._store.meta_update(notes)
+        self.state.refresh()
         if self.known_at != known:
             self._follow(progress)
             self.known_at = known
@@ -210,12 +204,6 @@ class Ingestor:
             self._deleted = 0
         if self._unsaved * _SAVE_SHARE > len(self.index) or not self._path.exists():
             self._save()
-
-    def _root(self, known_at: int | None) -> bytes:
-        tree = StateTree()
-        for chunk_id, text_sha256, word, since, until in self._store.snapshot_rows(known_at=known_at):
-            tree.append(chunk_id, text_sha256, word, since, until)
-        return tree.root()
 
     def _load(self) -> Index:
         """Load the index file if it is the one this store saved last; any other starts anew, from the store."""

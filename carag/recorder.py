@@ -6,22 +6,27 @@ free text. Question, answer and subject go in as salted commitments.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from carag.audit import (
     Access,
+    Begin,
     EntityRule,
     IndexState,
     Ingest,
+    Label,
     ListKind,
+    Models,
     Outcome,
     Passage,
     PolicyApplied,
     SessionSource,
+    text_hash,
 )
 from carag.errors import AuditUnavailable, CaragError
 from carag.policy import as_of_minutes, known_at_microseconds
@@ -30,15 +35,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from datetime import datetime
 
-    from carag.audit import AuditLog, Models, Receipt, RecordKind
+    from carag.audit import AuditLog, Receipt, RecordKind, StateProof
     from carag.ingest import IngestReport
     from carag.policy import Decision, Policy, PolicyTable, Session
     from carag.retrieval import Evidence
+    from carag.snapshot import Snapshot
 
-__all__ = ["Recorder", "Request"]
+__all__ = ["Proven", "Recorder", "Request", "proven", "shortened"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """One call of the engine, from the moment it came in."""
 
@@ -47,6 +53,36 @@ class Request:
     """The question, or the id of the chunk to explain."""
     session: Session
     started: datetime
+    begun: int | None = None
+    """Its begin record, once it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """The index state that was searched, and that each passage found stood in it."""
+
+    root: bytes
+    proofs: tuple[StateProof, ...]
+
+
+def proven(state: Snapshot, request: Request, decision: Decision, evidence: Evidence) -> Proven:
+    """Prove what a search found, in the state it searched.
+
+    Whoever asks about the past does not learn when a word ceased to hold, for it may have been later than that.
+
+    Raises
+    ------
+    CorruptFile
+        If the state does not hold a passage that was found.
+    """
+    labels = [
+        Label(one.chunk_id, text_hash(one.text), one.word, one.public_at, one.expires_at)
+        for one in evidence.passages
+    ]
+    root, proofs = state.prove(labels, -1 if evidence.known_at is None else evidence.known_at)
+    if decision.as_of < as_of_minutes(request.started):
+        proofs = [proof.sealed() for proof in proofs]
+    return Proven(root, tuple(proofs))
 
 
 class Recorder:
@@ -75,7 +111,7 @@ class Recorder:
         why: str,
         models: Models | None = None,
         evidence: Evidence | None = None,
-        snapshot: bytes = b"",
+        state: Proven | None = None,
         answer: str | None = None,
         cited: Collection[str] = (),
     ) -> Receipt:
@@ -87,7 +123,9 @@ class Recorder:
         decision : Decision or None
             None when the session was refused.
         evidence : Evidence, optional
-            If a search was made; ``snapshot`` is then the root hash of what it searched.
+            If a search was made.
+        state : Proven, optional
+            What it searched; goes with the evidence.
         answer : str, optional
             The text handed out.
         cited : collection of str
@@ -110,17 +148,19 @@ class Recorder:
             policy=_applied(self._table_hash, decision),
             index=(
                 None
-                if evidence is None
-                else IndexState(snapshot, evidence.admissible, evidence.plan, evidence.known_at)
+                if evidence is None or state is None
+                else IndexState(state.root, evidence.admissible, evidence.plan, evidence.known_at)
             ),
-            withheld=() if evidence is None else tuple(kind.code for kind in evidence.withheld.kinds),
             intents=() if decision is None else tuple(intent.value for intent in decision.intents),
             outcome=outcome,
             why=why,
-            **({} if models is None else {"models": models}),
+            models=models or Models(),
+            begun=request.begun,
+            issuer=session.issuer,
+            audience=session.audience,
         )
         passages = () if evidence is None else evidence.passages
-        return self._log.append(
+        receipt = self._log.append(
             event,
             secrets={
                 "query": request.text,
@@ -139,6 +179,28 @@ class Recorder:
                 for passage in passages
             ],
         )
+        return replace(receipt, proofs=() if state is None else state.proofs)
+
+    def begin(self, request: Request, decision: Decision, models: Models) -> None:
+        """Record that question and passages are about to leave this machine; the request's record will name it.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the record cannot be made durable. Call no remote model.
+        """
+        session = request.session
+        event = Begin(
+            started=known_at_microseconds(request.started),
+            role=decision.role,
+            purpose=decision.purpose,
+            source=SessionSource(session.source.value),
+            as_of=decision.as_of,
+            policy=_applied(self._table_hash, decision),
+            models=models,
+        )
+        receipt = self._log.append(event, secrets={"query": request.text, "subject": session.subject})
+        request.begun = receipt.seq
 
     @contextmanager
     def failures(self, request: Request, decision: Decision) -> Iterator[None]:
@@ -185,6 +247,19 @@ class Recorder:
         return self._log.append(event)
 
 
+def shortened(fingerprint: str) -> str:
+    """Write a SHA-256 as records write theirs, in base64url instead of hex; anything else stays.
+
+    Examples
+    --------
+    >>> shortened("00" * 32), shortened("extractive-1")
+    ('AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', 'extractive-1')
+    """
+    if not re.fullmatch("[0-9a-f]{64}", fingerprint):
+        return fingerprint
+    return base64.urlsafe_b64encode(bytes.fromhex(fingerprint)).rstrip(b"=").decode()
+
+
 def _applied(table: bytes, decision: Decision | None) -> PolicyApplied:
     if decision is None:
         return PolicyApplied(table)
@@ -205,7 +280,7 @@ def _pairs(policy: Policy) -> tuple[tuple[int, int], ...]:
 
 def _rule(policy: Policy) -> EntityRule | None:
     if policy.allow_entities is not None:
-        return EntityRule(ListKind.ALLOW, len(policy.allow_entities))
+        return EntityRule(ListKind.ALLOW, len(policy.allow_entities), denied=len(policy.deny_entities))
     return EntityRule(ListKind.DENY, len(policy.deny_entities)) if policy.deny_entities else None
 
 

@@ -21,6 +21,7 @@ from carag.audit import Record, Verdict, verify_receipt
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, ModelUnavailable, StoreLocked
 from carag.generation import Draft
 from carag.policy import PolicyTable, as_of_minutes
+from carag.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -208,7 +209,7 @@ TEXT_METHODS = {
 
 def test_the_list_of_text_methods_is_complete() -> None:
     """Every public method of the engine either returns no text or stands in TEXT_METHODS."""
-    silent = {"open", "close", "ingest", "vkey"}
+    silent = {"open", "close", "evaluated", "exposure", "ingest", "session", "vkey"}
     public = {name for name, _ in inspect.getmembers(Engine) if not name.startswith("_")}
     assert public == silent | set(TEXT_METHODS)
 
@@ -257,7 +258,7 @@ def test_a_state_is_on_record_before_it_answers(home: Path) -> None:
 def test_an_ingest_record_counts_what_that_run_did(home: Path, small_corpus: Path) -> None:
     """One of the corpus's filings is set aside; a second run sets none aside again."""
     with Engine.open(home) as engine:
-        event = engine._log.record(0).event
+        event = engine._log.record(2).event
         assert (51, 1) == (event.documents, event.quarantined)  # type: ignore[union-attr]
         report = engine.ingest(small_corpus)
         assert (0, 1) == (report.set_aside, sum(report.quarantined.values()))
@@ -381,10 +382,14 @@ def test_a_killed_ingest_is_finished_by_the_next(
     assert steps[-1] == ("index" if after == 52 else "filings")
     with Engine.open(store, embedder="wordllama") as engine:
         engine.ingest(small_corpus)
-        counts, snapshot = engine._store.counts(), engine._ingestor.snapshot
+        counts, labels = engine._store.counts(), list(engine._store.snapshot_rows())
         assert engine._ingestor.index.keys().tolist() == engine._store.open_labels().tolist()
+        anew = Snapshot(engine._store, tmp_path / "anew.state")
+        anew.refresh()
+        assert anew.root == engine._ingestor.snapshot
+        anew.close()
     with Engine.open(shutil.copytree(ingested, tmp_path / "whole")) as undisturbed:
-        assert (undisturbed._store.counts(), undisturbed._ingestor.snapshot) == (counts, snapshot)
+        assert (undisturbed._store.counts(), list(undisturbed._store.snapshot_rows())) == (counts, labels)
 
 
 def test_an_unreadable_file_is_reported_and_the_rest_ingested(tmp_path: Path, small_corpus: Path) -> None:

@@ -64,6 +64,7 @@ def test_order_and_portions_do_not_matter(ingestor: Ingestor, small_corpus: Path
         ingest(ingestor, file)
     ingest(ingestor, small_corpus)
     with CorpusStore.open(tmp_path / "other.db") as store:
+        store.meta_set("state_key", ingestor._store.meta_get("state_key") or "")
         whole = Ingestor(store, embedder_by_name("wordllama"), tmp_path / "other.carag")
         ingest(whole, small_corpus)
         assert whole.snapshot == ingestor.snapshot

@@ -25,25 +25,50 @@ MAY_IMPORT = {
     "retrieval": {"index", "corpus", "policy"},
     "generation": {"retrieval", "policy"},
     "answers": {"generation", "retrieval", "policy", "audit"},
-    "ingest": {"retrieval", "index", "corpus", "policy", "audit"},
-    "recorder": {"ingest", "retrieval", "policy", "audit"},
-    "engine": {"answers", "recorder", "ingest", "generation", "retrieval", "corpus", "policy", "audit"},
+    "snapshot": {"corpus", "audit"},
+    "ingest": {"snapshot", "retrieval", "index", "corpus", "policy", "audit"},
+    "recorder": {"snapshot", "ingest", "retrieval", "policy", "audit"},
+    "in_force": {"corpus", "audit"},
+    "denials": {"audit"},
+    "replayed": {"policy", "audit"},
+    "engine": {
+        "answers",
+        "recorder",
+        "in_force",
+        "denials",
+        "ingest",
+        "generation",
+        "retrieval",
+        "corpus",
+        "policy",
+        "audit",
+    },
     "tokens": set(),
     "policy_commands": {"policy"},
+    "audit_commands": {"replayed", "policy", "audit"},
+    "anchor_commands": {"audit"},
+    "key_commands": {"audit"},
+    "erasure_commands": {"audit"},
+    "postgres_commands": {"audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
     "cli": {
+        "anchor_commands",
         "engine",
         "answers",
         "generation",
+        "key_commands",
         "retrieval",
         "policy",
         "policy_commands",
+        "audit_commands",
         "policy_label",
         "audit",
+        "replayed",
         "evaluation",
     },
 }
+LIMITS = {"verify_receipt.py": 700}  # one file by design: an auditor copies it
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 
@@ -82,7 +107,7 @@ def test_only_the_index_room_touches_the_core() -> None:
     assert {"index"} == users
 
 
-def test_boto3_stays_in_the_bedrock_adapters_and_inside_functions() -> None:
+def test_boto3_stays_in_the_adapters_and_inside_functions() -> None:
     """Importing CARAG never imports an optional package."""
     for path in modules():
         tree = ast.parse(path.read_text())
@@ -94,9 +119,19 @@ def test_boto3_stays_in_the_bedrock_adapters_and_inside_functions() -> None:
                 [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             )
         }
-        assert set() == top & {"boto3", "botocore", "xllamacpp", "pymerkle", "hnswlib", "numba", "jwt"}, path
+        assert set() == top & {
+            "boto3",
+            "botocore",
+            "xllamacpp",
+            "psycopg",
+            "pymerkle",
+            "hnswlib",
+            "numba",
+            "jwt",
+            "rfc3161_client",
+        }, path
         if any(name.split(".")[0] in {"boto3", "botocore"} for name in imports(path)):
-            assert "bedrock" in path.name
+            assert path.name in {"bedrock.py", "s3.py"}
 
 
 def test_the_auditors_part_stands_alone() -> None:
@@ -125,7 +160,7 @@ def test_files_stay_readable() -> None:
         str(path.relative_to(ROOT)): lines
         for pattern in ("carag/**/*.py", "csrc/*.[ch]", "tests/**/*.py", "bench/**/*.py", "scripts/*")
         for path in ROOT.glob(pattern)
-        if path.is_file() and (lines := len(path.read_text().splitlines())) > 550
+        if path.is_file() and (lines := len(path.read_text().splitlines())) > LIMITS.get(path.name, 550)
     }
     assert {} == long
 

@@ -19,6 +19,7 @@ import pytest
 from carag.corpus import CorpusStore, FilingFacts, StoredChunk, StoredFiling, state_history
 from carag.ingest import Ingestor, no_progress
 from carag.policy import VERSION_WORD, as_of_minutes
+from carag.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -127,6 +128,27 @@ def test_amend_in_the_index(benchmark: Any, world: tuple[CorpusStore, Ingestor])
 
 
 def test_snapshot(benchmark: Any, world: tuple[CorpusStore, Ingestor]) -> None:
-    """The root over every open label, which every run of ingestion takes once: this alone grows with the store."""
-    _, ingestor = world
-    benchmark.pedantic(ingestor._root, (None,), rounds=3)  # noqa: SLF001
+    """The index state after one more filing: its own rows' paths, among forty thousand."""
+    store, ingestor = world
+    rng = np.random.default_rng(3)
+    ingestor.state.refresh()
+
+    def learn() -> None:
+        _put(store, next(_next_company), "10-K/A", START + 1440, rng)
+
+    benchmark.pedantic(ingestor.state.refresh, setup=learn, rounds=50)
+    assert ingestor.state.known_at == store.known()
+
+
+def test_snapshot_anew(benchmark: Any, world: tuple[CorpusStore, Ingestor], tmp_path: Path) -> None:
+    """The same from nothing, as when its file was deleted: this alone grows with the store."""
+    store, ingestor = world
+    made: list[Snapshot] = []
+
+    def build() -> None:
+        made.append(Snapshot(store, tmp_path / f"{len(made)}.state"))
+        made[-1].refresh()
+
+    benchmark.pedantic(build, rounds=3)
+    ingestor.state.refresh()
+    assert {one.root for one in made} == {ingestor.snapshot}

@@ -6,8 +6,15 @@ library and ``cryptography``, so an auditor can run it alone.
 
 from __future__ import annotations
 
+from carag.audit.anchored import Anchored
+from carag.audit.begin import Begin
+from carag.audit.changes import IndexChange, ModelChange, PolicyChange
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import Opening
+from carag.audit.denial import Denial
+from carag.audit.disclosure import Disclosure, disclose
+from carag.audit.erasure import Basis, Erasure, erase
+from carag.audit.evaluation import Evaluation
 from carag.audit.event import (
     Access,
     EntityRule,
@@ -22,46 +29,81 @@ from carag.audit.event import (
     Recovery,
     SessionSource,
 )
+from carag.audit.evidence import Batch, Evidence, EvidenceOpener
+from carag.audit.hold import Hold, HoldAction, HoldScope, place_hold, release_hold
+from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.log import AuditLog, Clock
 from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
-from carag.audit.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
-from carag.audit.state import StateTree, state_leaf
+from carag.audit.record import MAX_RECORD_BYTES, Hit, HitV1, Passage, Record, text_hash
+from carag.audit.retention import RETENTION, RetentionClass, retain_until
+from carag.audit.state import Label, StateProof, place, state_entry
+from carag.audit.state_tree import StateTree, StateView
 from carag.audit.verify import Check, Verdict, Verification, verify_receipt
 
 __all__ = [
     "MAX_RECORD_BYTES",
+    "RETENTION",
     "Access",
+    "Anchored",
     "AuditLog",
+    "Basis",
+    "Batch",
+    "Begin",
     "Check",
     "Checkpoint",
     "Clock",
     "ConsistencyProof",
+    "Denial",
+    "Disclosure",
     "EntityRule",
+    "Erasure",
+    "Evaluation",
     "Event",
+    "Evidence",
+    "EvidenceOpener",
     "Hit",
+    "HitV1",
+    "Hold",
+    "HoldAction",
+    "HoldScope",
     "InclusionProof",
+    "IndexChange",
     "IndexState",
     "Ingest",
+    "KeyAction",
+    "KeyChange",
+    "Label",
     "ListKind",
+    "ModelChange",
     "Models",
     "Note",
     "Opening",
     "Outcome",
     "Passage",
     "PolicyApplied",
+    "PolicyChange",
     "Receipt",
     "Record",
     "RecordKind",
     "Recovery",
+    "RetentionClass",
     "SessionSource",
     "SigningKey",
+    "StateProof",
     "StateTree",
+    "StateView",
     "Verdict",
     "Verification",
     "VerifierKey",
-    "state_leaf",
+    "disclose",
+    "erase",
+    "place",
+    "place_hold",
+    "release_hold",
+    "retain_until",
+    "state_entry",
     "text_hash",
     "verify_receipt",
 ]

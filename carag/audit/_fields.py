@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from carag.audit.canonical import MAX_INTEGER
+from carag.audit.canonical import MAX_INTEGER as MAX_INTEGER
 from carag.errors import InvalidArgument
 
 DIGEST_SIZE: Final = 32
 MAX_LABEL: Final = 200
+MILLION: Final = 1_000_000
+_KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _CODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,63}", re.ASCII)
 
 
@@ -21,6 +23,11 @@ def integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -> None
 def code(name: str, value: object) -> None:
     if not (isinstance(value, str) and _CODE.fullmatch(value)):
         raise InvalidArgument(f"{name} is {value!r}; want a code of up to 64 letters, digits and _.:/@-")
+
+
+def key(name: str, value: object) -> None:
+    if not (isinstance(value, str) and _KEY.fullmatch(value)):
+        raise InvalidArgument(f"{name} is {value!r}; want a name of up to 64 small letters, digits and _")
 
 
 def label(name: str, value: object) -> None:

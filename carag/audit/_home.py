@@ -2,10 +2,14 @@
 
 ====================  ======================================================================================
 ``audit.db``          the evidence: records, tree nodes, newest checkpoint; nothing personal
-``private.db``        salts and values behind the commitments; may be destroyed without harm to any proof
-``audit.key``         the signing key (0600)
-``vkey``              the public key, for everyone; written last, so its presence says that the log exists
+``private.db``        salts and values behind the commitments, sealed; may be destroyed without harm to any proof
+``private.key``       what unseals them; kept out of the copies of ``private.db``, it makes erasure reach those too
+``evidence.url``      in place of ``audit.db``, if the evidence is on a server: which
+``audit.key``         the signing keys (0600)
+``vkey``              the public keys, for everyone; written last, so its presence says that the log exists
+``anchors/``          proofs that checkpoints are known outside, one file each
 ``audit.lock``        held by the one writer
+``pinned``            the checkpoint at the last close: ``audit.db`` alone cannot be put back behind it unnoticed
 ====================  ======================================================================================
 """
 
@@ -16,11 +20,12 @@ import secrets
 from typing import TYPE_CHECKING
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
-from carag.audit.note import SigningKey
+from carag.audit.keyring import KeyRing
+from carag.audit.note import Note, SigningKey
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -38,54 +43,72 @@ class LogHome:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.evidence, self.private = path / "audit.db", path / "private.db"
+        self.pin = path / "pinned"
         self._key, self._vkey = path / "audit.key", path / "vkey"
         with self._reachable():
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = WriterLock(path / "audit.lock")
             self.founded = self._vkey.exists()
 
-    def signing_key(self, origin: str | None) -> SigningKey:
-        """Load the log's key, or make it on first use.
+    def signing_key(self, origin: str | None, clock: Callable[[], int] | None = None) -> KeyRing:
+        """Load the log's keys, or make the first on first use.
 
         A missing key is never replaced once there is a log: the new key would start another history.
         """
         with self._reachable():
             if self._key.exists():
-                return self._load(origin)
+                return self._load(origin, clock)
             if self.founded or self.evidence.exists():
                 raise CorruptFile(f"{self._key} is missing though the log exists; restore it from a backup")
             key = SigningKey.generate(origin or f"carag.local/{secrets.token_hex(16)}")
             write_atomically(self._key, key.to_skey().encode() + b"\n")
-        return key
+        return self._ring(key, clock)
 
-    def finish(self, key: SigningKey) -> None:
+    def finish(self, ring: KeyRing) -> None:
         """Publish the vkey on first use; later, insist that it is still the key's own."""
         with self._reachable():
             if not self.founded:
                 sync_directory(self.path)
-                write_atomically(self._vkey, f"{key.verifier}\n".encode(), mode=0o644)
+                ring.save()
                 self.founded = True
-            if self._vkey.read_bytes() != f"{key.verifier}\n".encode():
+            ring.check_listed()
+
+    def pinned(self) -> Note | None:
+        """Read the checkpoint kept at the last close; None if there was none."""
+        with self._reachable():
+            if not self.pin.exists():
+                return None
+            try:
+                return Note.parse(self.pin.read_text("utf-8"))
+            except (UnicodeDecodeError, CorruptFile) as error:
                 raise CorruptFile(
-                    f"{self._vkey} and {self._key} belong to different keys; restore the right pair"
-                )
+                    f"{self.pin} is no checkpoint: {error}; restore it from a backup"
+                ) from error
+
+    def write_pin(self, note: Note) -> None:
+        """Keep a checkpoint for the next opening."""
+        with self._reachable():
+            write_atomically(self.pin, note.to_text().encode(), mode=0o644)
 
     def release(self) -> None:
         """Let another writer in."""
         self._lock.release()
 
-    def _load(self, origin: str | None) -> SigningKey:
+    def _load(self, origin: str | None, clock: Callable[[], int] | None) -> KeyRing:
         if self._key.stat().st_mode & 0o077:
             raise AuditUnavailable(
                 f"{self._key} can be read by others; chmod 600 it, or replace the log's key"
             )
         try:
-            key = SigningKey.parse(self._key.read_text("utf-8"))
+            ring = self._ring(self._key.read_text("utf-8"), clock)
         except ValueError as error:
             raise CorruptFile(f"{self._key}: {error}") from error
-        if origin not in (None, key.name):
-            raise InvalidArgument(f"{self.path} is the log {key.name}, not {origin}; leave the origin out")
-        return key
+        if origin not in (None, ring.name):
+            raise InvalidArgument(f"{self.path} is the log {ring.name}, not {origin}; leave the origin out")
+        return ring
+
+    def _ring(self, keys: SigningKey | str, clock: Callable[[], int] | None) -> KeyRing:
+        return KeyRing(self._key, self._vkey, keys, **({} if clock is None else {"clock": clock}))
 
     @contextlib.contextmanager
     def _reachable(self) -> Iterator[None]:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["MAX_INTEGER", "Json", "b64", "b64url", "decode", "encode", "load", "unb64", "unb64url"]
 
@@ -26,6 +27,9 @@ Json: TypeAlias = "int | str | Sequence[Json] | Mapping[str, Json] | None"
 
 MAX_INTEGER: Final = (1 << 53) - 1
 """The largest integer every JSON reader agrees on (RFC 8785 section 3.2.2.3)."""
+
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 
 
 def encode(value: Json) -> bytes:
@@ -42,7 +46,7 @@ def encode(value: Json) -> bytes:
     b'{"s":[1,null],"t":"a\\n"}'
     """
     _check(value)
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = _ENCODER.encode(value)
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -74,14 +78,18 @@ def decode(data: bytes) -> Any:
 def load(data: bytes) -> Any:
     """Read JSON without asking for its one spelling; for callers that compare the bytes themselves."""
     try:
-        return json.loads(data.decode("utf-8"), parse_float=_no_float, parse_constant=_no_float)
+        text = data.decode("utf-8")
+        value, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError) as error:
         raise CorruptFile(f"not JSON as records have it: {error}") from error
+    if end != len(text):
+        raise CorruptFile(f"not JSON as records have it: {len(text) - end} characters behind the value")
+    return value
 
 
 def b64url(data: bytes) -> str:
     """Encode as base64url without padding (RFC 4648 section 5), as records do."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+    return binascii.b2a_base64(data, newline=False).translate(_URL_SAFE, b"=").decode("ascii")
 
 
 def unb64url(text: object, size: int) -> bytes:
@@ -116,21 +124,36 @@ def _no_float(text: str) -> NoReturn:
     raise ValueError(f"numbers are integers here, got {text}")
 
 
+_DECODER: Final = json.JSONDecoder(
+    parse_float=_no_float, parse_constant=_no_float
+)  # made once: a log has millions
+
+
 def _check(value: object) -> None:
-    if value is None or isinstance(value, str):
-        return
-    if isinstance(value, (bool, float)):
-        raise InvalidArgument(f"canonical JSON has neither floats nor booleans, got {value!r}")
-    if isinstance(value, int):
-        if abs(value) > MAX_INTEGER:
-            raise InvalidArgument(f"want integers within +-(2**53 - 1), got {value}")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if not (isinstance(key, str) and key.isascii() and key.isidentifier() and key.islower()):
+    if isinstance(value, dict):
+        for key in value:
+            if not _is_key(key):
                 raise InvalidArgument(f"keys are ASCII snake_case, got {key!r}")
-            _check(item)
+        values: Iterable[object] = value.values()
     elif isinstance(value, (list, tuple)):
-        for item in value:
-            _check(item)
+        values = value
     else:
-        raise InvalidArgument(f"canonical JSON cannot hold a {type(value).__name__}")
+        values = (value,)
+    for item in values:
+        kind = type(item)  # nearly everything is one of these, and every record comes this way
+        if kind is str or item is None or (kind is int and -MAX_INTEGER <= item <= MAX_INTEGER):  # type: ignore[operator]
+            continue
+        if isinstance(item, (dict, list, tuple)):
+            _check(item)
+        elif isinstance(item, (bool, float)):
+            raise InvalidArgument(f"canonical JSON has neither floats nor booleans, got {item!r}")
+        elif isinstance(item, int):
+            if abs(item) > MAX_INTEGER:
+                raise InvalidArgument(f"want integers within +-(2**53 - 1), got {item}")
+        elif not isinstance(item, str):
+            raise InvalidArgument(f"canonical JSON cannot hold a {type(item).__name__}")
+
+
+@lru_cache(maxsize=1024)
+def _is_key(key: object) -> bool:
+    return isinstance(key, str) and key.isascii() and key.isidentifier() and key.islower()

@@ -7,7 +7,6 @@ record that carries it keeps every proof (GDPR Art. 17; EDPB Guidelines 02/2025)
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from dataclasses import dataclass, field
 from typing import Final
@@ -37,7 +36,7 @@ def commit(name: str, value: str, salt: bytes) -> bytes:
         message = _DOMAIN + name.encode("ascii") + b"\0" + value.encode("utf-8")
     except (UnicodeEncodeError, AttributeError) as error:
         raise InvalidArgument(f"{name} must be text without lone surrogates") from error
-    return hmac.new(salt, message, hashlib.sha256).digest()
+    return hmac.digest(salt, message, "sha256")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ What it promises. (a) :meth:`AuditLog.append` returns only after the record is o
 checkpoint; until then the caller must hand nothing out. (b) Whoever holds the vkey and one receipt or
 checkpoint from outside notices any edit, deletion, reordering, insertion, truncation or fork of what that
 checkpoint covers. What it cannot: prove that the caller told the truth when the record was written, or notice
-by itself that the whole directory was put back to an earlier state. That takes a checkpoint kept elsewhere.
+by itself that the whole directory was put back to an earlier state. That takes a checkpoint kept elsewhere,
+given to :meth:`AuditLog.open` as ``not_before``.
 
-The order of an append: salts and values into ``private.db`` (COMMIT, fsync), then record, nodes and
-checkpoint into ``audit.db`` in one transaction (COMMIT, fsync), then the frontier in memory. A failure
-anywhere leaves the frontier as it was.
+The order of an append. Callers draft their records side by side. One thread takes all drafts that wait, gives them
+their places, signs one root over them, writes salts and values into ``private.db``, then records, nodes and checkpoint
+into the evidence in one transaction, waits for the disk once, moves the frontier in memory and lets the callers
+go. A failure anywhere leaves the frontier as it was, and every caller of the batch is told.
 """
 
 from __future__ import annotations
@@ -18,38 +20,63 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_bytes
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from carag.audit import merkle
 from carag.audit._home import LogHome
+from carag.audit._settle import settle
+from carag.audit.appender import Aside, GroupCommit
+from carag.audit.begin import Begin
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.commitment import SALT_SIZE, Opening
-from carag.audit.event import UNDISCLOSED, Event, Recovery
-from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, peak_positions, stored_hash_index
-from carag.audit.note import Note, SigningKey
+from carag.audit.draft import Draft, disclosed
+from carag.audit.event import Access, Event, Recovery
+from carag.audit.evidence import Batch
+from carag.audit.merkle import EMPTY_ROOT, Node, leaf_hash
+from carag.audit.paths import BatchPaths
+from carag.audit.postgres import evidence_at
+from carag.audit.postgres_setup import remembered
+from carag.audit.private import PrivateStore
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import Passage, Record, text_hash
-from carag.audit.store import EvidenceStore, PrivateStore
-from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
+from carag.audit.recovery import Tip, check_extends, kept_note, read_checkpoint, read_tip
+from carag.audit.retention import DEFAULT_CLASS
+from carag.audit.scrub import Rehash, paced
+from carag.audit.store import EvidenceStore
+from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import TracebackType
+
+    from carag.audit.evidence import Evidence, EvidenceOpener
+    from carag.audit.keyring import KeyRing
+    from carag.audit.note import Note
 
 __all__ = ["AuditLog", "Clock"]
 
 Clock: TypeAlias = Callable[[], int]
 """Microseconds since 1970 UTC."""
 
-_ID_SIZE: Final = 16
-_RECHECKED_AT_OPEN: Final = 256  # records; the whole log is for verify(), a cold start is for milliseconds
+_BEGINS_A_RECORD: Final = 4000  # of at most 8 digits and a comma: within MAX_RECORD_BYTES
 
 
 def _system_clock() -> int:
     return time.time_ns() // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Where a draft became a record, and what proves it under its batch's checkpoint."""
+
+    seq: int
+    body: bytes
+    note: Note
+    paths: BatchPaths
+
+    def proof(self) -> str:
+        return InclusionProof(self.seq, tuple(self.paths.path(self.seq)), self.note).to_text()
 
 
 class AuditLog:
@@ -68,26 +95,38 @@ class AuditLog:
     def __init__(
         self,
         home: LogHome,
-        key: SigningKey,
-        evidence: EvidenceStore,
+        key: KeyRing,
+        evidence: Evidence,
         private: PrivateStore,
         clock: Clock,
     ) -> None:
         self._home, self._key, self._clock = home, key, clock
         self._evidence, self._private = evidence, private
-        self._mutex = threading.RLock()
         self._closed, self._pid = False, os.getpid()
-        self._checkpoint = self._read_checkpoint()
-        self._frontier = self._read_frontier()
-        self._last_commit = self._read_newest()
+        self._damage: str | None = None
+        self._tip = read_tip(evidence, key.verifier)
+        self._writing = threading.Lock()  # held while the store's end moves
+        self._closing = threading.RLock()
+        self._stopping = threading.Event()
+        self._guard: Callable[[Event], None] | None = None
+        self._scrubber: threading.Thread | None = None
+        self._aside = Aside()
+        self._appender = GroupCommit(self._commit)
 
     @classmethod
     def open(
-        cls, directory: str | os.PathLike[str], *, origin: str | None = None, clock: Clock = _system_clock
+        cls,
+        directory: str | os.PathLike[str],
+        *,
+        origin: str | None = None,
+        clock: Clock = _system_clock,
+        not_before: str | None = None,
+        evidence: EvidenceOpener | None = None,
     ) -> Self:
         """Open the log in a directory, founding it on first use.
 
-        The newest records, the tree's root and the newest checkpoint are checked against each other first.
+        The newest records, the tree's root and the newest checkpoint are checked against each other first. What an
+        earlier process left unfinished goes on record.
 
         Parameters
         ----------
@@ -98,31 +137,50 @@ class AuditLog:
             is a random name, later the name the log has.
         clock : callable, optional
             Microseconds since 1970 UTC.
+        not_before : str, optional
+            A checkpoint, inclusion proof or receipt of this log that was kept elsewhere. A log that does not go on
+            from it is not opened.
+        evidence : callable, optional
+            Opens another store of evidence than the directory's ``audit.db``, or the server that the directory
+            names (``carag.audit.postgres``); see :data:`~carag.audit.evidence.EvidenceOpener`.
 
         Raises
         ------
         StoreLocked
             If another writer has the log open.
         CorruptFile
-            If the log does not hold together; the message names what is wrong.
+            If the log does not hold together, or was rolled back; the message names what is wrong.
         AuditUnavailable
             If the directory cannot be read or written.
         InvalidArgument
-            If the log has another origin.
+            If the log has another origin, or ``not_before`` is nothing that this log signed.
         """
+        kept = [] if not_before is None else [("not_before", kept_note(not_before))]
         with contextlib.ExitStack() as undo:
             home = LogHome(Path(directory))
             undo.callback(home.release)
-            key = home.signing_key(origin)
+            key = home.signing_key(origin, clock)
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
-            evidence = EvidenceStore(home.evidence, create=not home.founded, empty=empty)
-            undo.callback(evidence.close)
+            create = not home.founded
+            if evidence is None and (server := remembered(home.path)) is not None:
+                evidence = evidence_at(server[0], schema=server[1])
+            store: Evidence = (
+                EvidenceStore(home.evidence, create=create, empty=empty)
+                if evidence is None
+                else evidence(create, empty)
+            )
+            undo.callback(store.close)
             private = PrivateStore(home.private)
             undo.callback(private.close)
             home.finish(key)
-            log = cls(home, key, evidence, private, clock)
-            if private.holds_from(log.size):
-                log.append(Recovery("UNFINISHED_APPEND"))
+            log = cls(home, key, store, private, clock)
+            undo.callback(log._stop)
+            if (pinned := home.pinned()) is not None:
+                kept.append((str(home.pin), pinned))
+            for where, note in kept:
+                check_extends(store, log._tip, key.trusted, note, where)
+            settle(private, store.bodies(private.settled), log.size)
+            log._recover()
             undo.pop_all()
         return log
 
@@ -137,9 +195,41 @@ class AuditLog:
         return str(self._key.verifier)
 
     @property
+    def keys(self) -> KeyRing:
+        """The keys that sign, and the public halves of all that ever did."""
+        return self._key
+
+    def watch(self, guard: Callable[[Event], None] | None) -> None:
+        """Ask before each append: what the guard raises refuses the record. ``None`` asks nobody again."""
+        self._guard = guard
+
+    def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
+        """Prove that ``size`` records begin with ``old_size``: the hashes of :meth:`consistency`, between any two.
+
+        Raises
+        ------
+        InvalidArgument
+            Unless ``0 < old_size <= size`` and the log has as many records.
+        """
+        self._check_open()
+        if size > self.size:
+            raise InvalidArgument(f"there are no {size} records; the log has {self.size}")
+        return tuple(merkle.consistency_proof(self._evidence.node, old_size, size))
+
+    @property
     def size(self) -> int:
         """Records so far."""
-        return self._frontier.size
+        return self._tip.frontier.size
+
+    @property
+    def private(self) -> PrivateStore:
+        """What the commitments hide. To open, erase or hold it there are functions that say so in a record."""
+        self._check_open()
+        return self._private
+
+    def now(self) -> int:
+        """Return the log's time in microseconds since 1970 UTC: never before its newest record."""
+        return max(self._clock(), self._tip.committed)
 
     def append(
         self,
@@ -147,52 +237,38 @@ class AuditLog:
         *,
         secrets: Mapping[str, str | None] | None = None,
         passages: Sequence[Passage] = (),
+        retain: str = DEFAULT_CLASS,
     ) -> Receipt:
         """Write a record durably and return its receipt. Hand nothing out before this returns.
 
         Parameters
         ----------
-        event : Access, Ingest or Recovery
+        event : Access, Begin, Ingest, Recovery, ...
         secrets : mapping of str to str, optional
             Values to commit to: ``"subject"``, ``"query"``, ``"answer"``, and ``"entities"``, which no receipt
             opens. ``None`` leaves one out.
         passages : sequence of Passage
             What is handed out, best first.
+        retain : str, optional
+            The retention class (``retention.py``).
 
         Raises
         ------
         InvalidArgument
-            If the record would be malformed, too long, or contradict itself; nothing was written.
+            If the record would be malformed, too long, or contradict itself or the log; nothing was written.
         AuditUnavailable
-            If it cannot be made durable. Return nothing to the asker.
+            If it cannot be made durable, or too many records wait already. Return nothing to the asker.
         """
-        openings = _openings(secrets or {})
-        commitments = {name: opening.commitment(name) for name, opening in openings.items()}
-        hits = tuple(passage.hit for passage in passages)
-        with self._mutex:
-            self._check_writable()
-            committed = max(self._clock(), self._last_commit)
-            record = Record(
-                self.origin, self.size, token_bytes(_ID_SIZE), committed, event, commitments, hits
-            )
-            body = record.to_bytes()
-            if wrong := "; ".join(record.contradictions()):
-                raise InvalidArgument(f"this record contradicts itself: {wrong}")
-            path = self._frontier.peaks[::-1]  # the siblings of the newest leaf are the peaks before it
-            frontier = self._frontier.copy()
-            nodes = frontier.append(leaf_hash(body))
-            note = self._key.sign(Checkpoint(self.origin, frontier.size, frontier.root()).to_text())
-            self._private.put(record.seq, openings)
-            self._evidence.append(record.seq, body, nodes, note.to_text())
-            self._frontier, self._checkpoint, self._last_commit = frontier, note, committed
-        proof = InclusionProof(record.seq, path, note).to_text()
-        texts = tuple((passage.chunk, passage.text) for passage in passages)
-        return Receipt(record.seq, body, proof, _disclosed(openings), texts)
+        if self._guard is not None:
+            self._guard(event)
+        draft = Draft.of(self.origin, event, secrets or {}, passages, retain)
+        self._check_open()
+        placed = self._appender.submit(draft)
+        return Receipt(placed.seq, placed.body, placed.proof(), disclosed(draft.openings), draft.texts)
 
     def checkpoint(self) -> str:
         """Return the newest signed checkpoint. Keep it elsewhere and the log cannot be rolled back unseen."""
-        with self._mutex:
-            return self._checkpoint.to_text()
+        return self._tip.note.to_text()
 
     def record(self, seq: int) -> Record:
         """Read a record.
@@ -204,16 +280,15 @@ class AuditLog:
         CorruptFile
             If its bytes are not a record.
         """
-        with self._mutex:
-            self._check_seq(seq)
-            return Record.parse(self._evidence.body(seq))
+        self._check_seq(seq, self._tip)
+        return Record.parse(self._evidence.body(seq))
 
     def prove(self, seq: int) -> str:
         """Prove a record under the newest checkpoint, as a ``c2sp.org/tlog-proof@v1`` text."""
-        with self._mutex:
-            self._check_seq(seq)
-            hashes = merkle.inclusion_proof(self._evidence.node, seq, self.size)
-            return InclusionProof(seq, tuple(hashes), self._checkpoint).to_text()
+        tip = self._tip
+        self._check_seq(seq, tip)
+        hashes = merkle.inclusion_proof(self._evidence.node, seq, tip.frontier.size)
+        return InclusionProof(seq, tuple(hashes), tip.note).to_text()
 
     def consistency(self, old_size: int) -> str:
         """Prove that the first ``old_size`` records are still what they were.
@@ -223,10 +298,10 @@ class AuditLog:
         str
             The ``add-checkpoint`` request body of ``c2sp.org/tlog-witness``.
         """
-        with self._mutex:
-            self._check_open()
-            hashes = merkle.consistency_proof(self._evidence.node, old_size, self.size)
-            return ConsistencyProof(old_size, tuple(hashes), self._checkpoint).to_text()
+        tip = self._tip
+        self._check_open()
+        hashes = merkle.consistency_proof(self._evidence.node, old_size, tip.frontier.size)
+        return ConsistencyProof(old_size, tuple(hashes), tip.note).to_text()
 
     def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
         """Make a receipt again, under the newest checkpoint.
@@ -242,47 +317,107 @@ class AuditLog:
         InvalidArgument
             If there is no such record or the passages are not its own.
         """
-        with self._mutex:
-            proof = self.prove(seq)
-            body, openings = self._evidence.body(seq), self._private.openings(seq)
-        named = [(hit.chunk, hit.text_hash) for hit in Record.parse(body).hits]
-        if named != [(chunk, text_hash(text)) for chunk, text in passages]:
-            raise InvalidArgument(f"record {seq} names {len(named)} passages; these are not their texts")
-        return Receipt(seq, body, proof, _disclosed(openings), tuple(passages))
+        proof = self.prove(seq)
+        body, openings = self._evidence.body(seq), self._private.openings(seq)
+        hits = Record.parse(body).hits
+        named = zip(hits, passages, strict=False)
+        if len(hits) != len(passages) or not all(
+            hit.is_of(chunk, text_hash(text)) for hit, (chunk, text) in named
+        ):
+            raise InvalidArgument(f"record {seq} names {len(hits)} passages; these are not their texts")
+        return Receipt(seq, body, proof, disclosed(openings), tuple(passages))
 
     def verify(self) -> Checkpoint:
         """Re-hash the whole log, from the records up, and return the checkpoint that covers it.
+
+        Appends go on meanwhile; only the records they add are read with the appender held.
 
         Raises
         ------
         CorruptFile
             Naming the first thing that does not hold together.
         """
-        with self._mutex:
+        self._check_open()
+        rehash = Rehash(self._evidence, self.origin)
+        for _ in rehash.advance(self.size):
             self._check_open()
-            checkpoint = Checkpoint.parse(self._read_checkpoint().text)
-            frontier, stored = Frontier(), self._evidence.nodes()
-            for leaf, _ in self._leaves(0):
-                for level, n, value in frontier.append(leaf):
-                    if next(stored, None) != (stored_hash_index(level, n), value):
-                        what = f"tree node ({level}, {n})" if level else f"record {n}"
-                        raise CorruptFile(
-                            f"{self._home.path}: {what} was altered, or is missing from the tree"
-                        )
-            if next(stored, None) is not None:
-                raise CorruptFile(f"{self._home.path}: the tree has nodes that no record accounts for")
-            if (checkpoint.size, checkpoint.root) != (frontier.size, frontier.root()):
-                raise CorruptFile(f"{self._home.path}: the records are not those of the signed checkpoint")
-            return checkpoint
+        with self._writing:
+            self._check_open()
+            checkpoint = Checkpoint.parse(read_checkpoint(self._evidence, self._key.verifier).text)
+            for _ in rehash.advance(self.size):
+                pass
+            rehash.nothing_beyond()
+            rehash.expect(checkpoint.size, checkpoint.root)
+            if rehash.unended != set(self._evidence.unended()):
+                raise CorruptFile(f"{self._home.path}: the begins on file are not those of the records")
+        return checkpoint
+
+    def scrub(self, *, rate: float | None = None) -> int:
+        """Re-hash what the log holds now, and write no more if it is damaged.
+
+        Parameters
+        ----------
+        rate : float, optional
+            Records a second at most; as fast as it goes by default.
+
+        Returns
+        -------
+        int
+            How many records were read: fewer than the log has if it was closed meanwhile.
+
+        Raises
+        ------
+        CorruptFile
+            Naming the first thing that does not hold together. Every later append raises AuditUnavailable.
+        """
+        self._check_open()
+        tip = self._tip
+        rehash = Rehash(self._evidence, self.origin)
+        try:
+            for _ in paced(rehash.advance(tip.frontier.size), rate, self._stopping.wait):
+                if self._stopping.is_set():
+                    return rehash.frontier.size
+            rehash.expect(tip.frontier.size, tip.frontier.root())
+        except CorruptFile as damage:
+            self._damage = str(damage)
+            raise
+        return rehash.frontier.size
+
+    def scrub_in_background(self, *, rate: float = 10_000, every: float = 3600) -> None:
+        """Scrub again and again in a thread of its own until the log is closed; once is enough to call it.
+
+        Damage is reported by the next append, which is refused.
+
+        Parameters
+        ----------
+        rate : float
+            Records a second at most.
+        every : float
+            Seconds between the end of one pass and the next.
+        """
+        self._check_open()
+        with self._closing:
+            if self._scrubber is None:
+                self._scrubber = threading.Thread(
+                    target=self._scrub_on, args=(rate, every), name="carag-audit-scrub", daemon=True
+                )
+                self._scrubber.start()
 
     def close(self) -> None:
-        """Close the files and let another writer in; harmless when repeated."""
-        with self._mutex:
-            if not self._closed:
-                self._closed = True
-                self._private.close()
-                self._evidence.close()
-                self._home.release()
+        """Write what callers wait for, close the files and let another writer in; harmless when repeated."""
+        if os.getpid() != self._pid:  # threads, locks and files are the parent's to close
+            self._closed = True
+            return
+        with self._closing:
+            if self._closed:
+                return
+            self._stop()
+            with contextlib.suppress(AuditUnavailable):  # the older pin holds as well, only less tightly
+                self._home.write_pin(self._tip.note)
+            self._closed = True
+            self._private.close()
+            self._evidence.close()
+            self._home.release()
 
     def __enter__(self) -> Self:
         return self
@@ -292,76 +427,94 @@ class AuditLog:
     ) -> None:
         self.close()
 
+    def _commit(self, drafts: Sequence[Draft]) -> list[_Placed | CaragError]:
+        """Write the drafts as one batch: the appender's thread, and nobody else's."""
+        with self._writing:
+            self._check_writable()
+            tip = self._tip
+            first, frontier = tip.frontier.size, tip.frontier.copy()
+            committed = max(self._clock(), tip.committed)
+            nodes: list[Node] = []
+            bodies: list[bytes] = []
+            rows = {}
+            unended, begun, ended = set(tip.unended), list[int](), list[int]()
+            places: list[int | CaragError] = []
+            for draft in drafts:
+                seq, event = frontier.size, draft.event
+                ends = _ends(event)
+                if not unended.issuperset(ends):
+                    places.append(InvalidArgument(f"{ends} are no open begin records of this log"))
+                    continue
+                unended.difference_update(ends)
+                ended += ends
+                if isinstance(event, Begin):
+                    unended.add(seq)
+                    begun.append(seq)
+                body = draft.placed(seq, committed)
+                nodes += frontier.append(leaf_hash(body))
+                bodies.append(body)
+                rows[seq] = draft.openings
+                places.append(seq)
+            if not bodies:
+                return [place for place in places if isinstance(place, CaragError)]
+            note = self._key.sign(Checkpoint(self.origin, frontier.size, frontier.root()).to_text())
+            batch = Batch(first, bodies, nodes, note.to_text(), begun, ended)
+            self._private.put(rows)
+            with self._aside.doing(self._private.sync):
+                self._evidence.append(batch)
+            self._tip = Tip(frontier, note, committed, frozenset(unended))
+        paths = BatchPaths(tip.frontier, frontier, nodes)
+        return [
+            place if isinstance(place, CaragError) else _Placed(place, bodies[place - first], note, paths)
+            for place in places
+        ]
+
+    def _recover(self) -> None:
+        """Put on record what an earlier process left unfinished."""
+        if self._private.holds_from(self.size):
+            self.append(Recovery("UNFINISHED_APPEND"))
+        while begins := sorted(self._tip.unended)[:_BEGINS_A_RECORD]:
+            self.append(Recovery("UNENDED_BEGINS", tuple(begins)))
+
+    def _scrub_on(self, rate: float, every: float) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.scrub(rate=rate)
+            except CorruptFile:
+                return  # the log is poisoned, which the next append reports
+            except AuditUnavailable as error:
+                if not self._stopping.is_set():
+                    self._damage = f"it cannot be read for the scrub ({error})"
+                return
+            self._stopping.wait(every)
+
+    def _stop(self) -> None:
+        """Stop the threads; what was queued is written first."""
+        self._stopping.set()
+        self._appender.close()
+        self._aside.close()
+        if self._scrubber is not None:
+            self._scrubber.join()
+
     def _check_open(self) -> None:
         if self._closed:
             raise AuditUnavailable(f"the log in {self._home.path} is closed; open it again")
         if os.getpid() != self._pid:  # the lock, the files and the frontier are the parent's
             raise AuditUnavailable(f"the log in {self._home.path} was opened before a fork; open it after")
 
-    def _check_seq(self, seq: int) -> None:
+    def _check_seq(self, seq: int, tip: Tip) -> None:
         self._check_open()
-        if not 0 <= seq < self.size:
-            raise InvalidArgument(f"there is no record {seq}; the log has {self.size}")
+        if not 0 <= seq < tip.frontier.size:
+            raise InvalidArgument(f"there is no record {seq}; the log has {tip.frontier.size}")
 
     def _check_writable(self) -> None:
-        self._check_open()
+        if self._damage is not None:
+            raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._damage}")
         self._evidence.check_writable()
-        if self._evidence.size() != self.size:
-            raise AuditUnavailable(
-                f"{self._home.evidence} no longer ends where this process left it; open the log again"
-            )
-
-    def _read_checkpoint(self) -> Note:
-        note = Note.parse(self._evidence.checkpoint())
-        if not self._key.verifier.verifies(note):
-            raise CorruptFile(f"{self._home.path}: the newest checkpoint is not signed by the log's own key")
-        if Checkpoint.parse(note.text).origin != self.origin:
-            raise CorruptFile(f"{self._home.path}: the newest checkpoint belongs to another log")
-        return note
-
-    def _read_frontier(self) -> Frontier:
-        checkpoint, size = Checkpoint.parse(self._checkpoint.text), self._evidence.size()
-        if size != checkpoint.size:
-            raise CorruptFile(
-                f"{self._home.path}: there are {size} records, the signed checkpoint covers {checkpoint.size}"
-            )
-        frontier = Frontier(size, [self._evidence.node(level, n) for level, n in peak_positions(size)])
-        if frontier.root() != checkpoint.root:
-            raise CorruptFile(f"{self._home.path}: the tree's root is not that of the signed checkpoint")
-        return frontier
-
-    def _read_newest(self) -> int:
-        """Lead the newest records to the signed root and return the last commit time."""
-        size, root, last = self.size, self._frontier.root(), 0
-        start = max(0, size - _RECHECKED_AT_OPEN)
-        for seq, (leaf, committed) in enumerate(self._leaves(start), start):
-            proof = merkle.inclusion_proof(self._evidence.node, seq, size)
-            if not merkle.verify_inclusion(leaf, seq, size, proof, root):
-                raise CorruptFile(f"{self._home.path}: record {seq} or the tree above it was altered")
-            last = committed
-        return last
-
-    def _leaves(self, start: int) -> Iterator[tuple[bytes, int]]:
-        """Yield (leaf hash, commit time) from ``start`` on; each record must be in place and in order."""
-        expected, previous = start, 0
-        for seq, body in self._evidence.bodies(start):
-            where = f"{self._home.path}: record {expected}"
-            if seq != expected:
-                raise CorruptFile(f"{where} is missing")
-            log, said, committed = Record.place(body)
-            if (log, said) != (self.origin, seq):
-                raise CorruptFile(f"{where} says it is record {said} of {log}")
-            if committed < previous:
-                raise CorruptFile(f"{where} was committed before the one in front of it")
-            expected, previous = expected + 1, committed
-            yield leaf_hash(body), committed
 
 
-def _openings(values: Mapping[str, str | None]) -> dict[str, Opening]:
-    return {
-        name: Opening(token_bytes(SALT_SIZE), value) for name, value in values.items() if value is not None
-    }
-
-
-def _disclosed(openings: Mapping[str, Opening]) -> dict[str, Opening]:
-    return {name: opening for name, opening in openings.items() if name not in UNDISCLOSED}
+def _ends(event: Event) -> tuple[int, ...]:
+    """Name the begin records that an event ends."""
+    if isinstance(event, Access) and event.begun is not None:
+        return (event.begun,)
+    return event.begins if isinstance(event, Recovery) else ()

@@ -1,15 +1,19 @@
-"""Signed notes and the keys that make them (``c2sp.org/signed-note``, Ed25519 only).
+"""Signed notes and the keys that make them (``c2sp.org/signed-note``).
 
 A note is a text, a blank line, and one signature line for each key. Keys have a text form too, the one of
 Go's ``sumdb/note``: a *vkey* to verify with, which may be shown to anyone, and an *skey* to sign with. The
 readers are stricter than the specification asks: one spelling of every byte, and no key may sign twice.
+
+The keys of this file are Ed25519 (signature type 0x01), which every log has. Witnesses (0x04) and ML-DSA-44
+(0x06) have files of their own; :class:`NoteKey` is what all of them can do. Signatures by keys nobody gave are
+ignored, as the specification demands: that is how keys are rotated and checkpoints witnessed.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -17,7 +21,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from carag.audit.canonical import b64, unb64
 from carag.errors import CorruptFile, InvalidArgument
 
-__all__ = ["Note", "NoteSignature", "SigningKey", "VerifierKey", "check_key_name"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Note", "NoteKey", "NoteSignature", "SigningKey", "VerifierKey", "check_key_name", "parse_vkeys"]
 
 MAX_SIGNATURES: Final = 100
 _ED25519: Final = b"\x01"
@@ -77,6 +84,12 @@ class Note:
     text: str
     signatures: tuple[NoteSignature, ...]
 
+    def signed_also(self, signatures: Iterable[NoteSignature]) -> Note:
+        """Return the note with further signature lines; one that a key here already made is left out."""
+        here = {(signature.name, signature.key_id) for signature in self.signatures}
+        new = [s for s in signatures if (s.name, s.key_id) not in here]
+        return Note(self.text, (*self.signatures, *new))
+
     def to_text(self) -> str:
         """Write the note."""
         lines = "".join(f"{signature.to_line()}\n" for signature in self.signatures)
@@ -107,6 +120,24 @@ class Note:
         return note
 
 
+class NoteKey(Protocol):
+    """A public key that may have signed a note: the log's, a witness's, of whatever signature type."""
+
+    @property
+    def name(self) -> str:
+        """The name in the key's signature lines."""
+
+    @property
+    def key_id(self) -> bytes:
+        """Four bytes that tell the key from others of its name."""
+
+    def signature_on(self, note: Note) -> NoteSignature | None:
+        """Find this key's signature on a note, verified or not."""
+
+    def verifies(self, note: Note) -> bool:
+        """Say whether the note carries a valid signature by this key."""
+
+
 @dataclass(frozen=True, slots=True)
 class VerifierKey:
     """A named Ed25519 public key.
@@ -124,7 +155,7 @@ class VerifierKey:
     @property
     def key_id(self) -> bytes:
         r"""First four bytes of ``SHA-256(name "\n" 0x01 public)``: an identifier, not a security."""
-        return hashlib.sha256(self.name.encode() + b"\n" + _ED25519 + self.public).digest()[:_KEY_ID_SIZE]
+        return key_id_of(self.name, _ED25519 + self.public)
 
     def __str__(self) -> str:
         """Write the vkey: ``name+keyid+base64``."""
@@ -139,7 +170,9 @@ class VerifierKey:
         InvalidArgument
             If it is not an Ed25519 vkey or its key id is not its own.
         """
-        name, public = _parse_key(vkey.strip(), "vkey")
+        name, data = split_key(vkey)
+        _insist_on_ed25519(data, "vkey")
+        public = data[1:]
         key = cls(name, public)
         try:
             Ed25519PublicKey.from_public_bytes(public)
@@ -151,8 +184,7 @@ class VerifierKey:
 
     def signature_on(self, note: Note) -> NoteSignature | None:
         """Find this key's signature on a note, verified or not."""
-        ours = (self.name, self.key_id)
-        return next((s for s in note.signatures if (s.name, s.key_id) == ours), None)
+        return signature_by(self, note)
 
     def verifies(self, note: Note) -> bool:
         """Say whether the note carries a valid signature by this key."""
@@ -208,20 +240,72 @@ class SigningKey:
         text = skey.strip()
         if not text.startswith("PRIVATE+KEY+"):
             raise InvalidArgument("a signing key starts with PRIVATE+KEY+")
-        key = cls(*_parse_key(text.removeprefix("PRIVATE+KEY+"), "signing key"))
+        name, data = split_key(text.removeprefix("PRIVATE+KEY+"))
+        _insist_on_ed25519(data, "signing key")
+        key = cls(name, data[1:])
         if key.to_skey() != text:
             raise InvalidArgument(f"the signing key of {key.name} does not match its own key id")
         return key
 
 
-def _parse_key(text: str, what: str) -> tuple[str, bytes]:
-    name, _, rest = text.partition("+")
+def parse_vkeys(text: str) -> tuple[NoteKey, ...]:
+    r"""Read the keys of one log, one vkey a line; blank lines are allowed.
+
+    A log whose key was rotated has several, the newest first; the ``vkey`` file in its directory lists them.
+
+    Raises
+    ------
+    InvalidArgument
+        If a line is no Ed25519 or ML-DSA-44 vkey, a key is listed twice, the names differ, or no key is Ed25519.
+
+    Examples
+    --------
+    >>> keys = [SigningKey("log.example/1", bytes([n]) * 32).verifier for n in range(2)]
+    >>> parse_vkeys(f"{keys[0]}\n{keys[1]}\n") == tuple(keys)
+    True
+    """
+    from carag.audit.mldsa import MlDsaKey
+
+    lines = [line for line in text.split("\n") if line.strip()]
+    keys: list[NoteKey] = []
+    for line in lines or [""]:
+        _, data = split_key(line)
+        keys.append(MlDsaKey.parse(line) if data[:1] == MlDsaKey.ALGORITHM else VerifierKey.parse(line))
+    if len({key.name for key in keys}) > 1:
+        names = ", ".join(sorted({key.name for key in keys}))
+        raise InvalidArgument(f"these keys belong to different logs: {names}; give those of one")
+    if len({key.key_id for key in keys}) < len(keys):
+        raise InvalidArgument(f"a key of {keys[0].name} is listed twice; list each once")
+    if not any(isinstance(key, VerifierKey) for key in keys):
+        raise InvalidArgument(f"no Ed25519 vkey of {keys[0].name} among the keys; a log always has one")
+    return tuple(keys)
+
+
+def signature_by(key: NoteKey, note: Note) -> NoteSignature | None:
+    """Find the line that says it was signed by a key."""
+    ours = (key.name, key.key_id)
+    return next((s for s in note.signatures if (s.name, s.key_id) == ours), None)
+
+
+def key_id_of(name: str, data: bytes) -> bytes:
+    r"""First four bytes of ``SHA-256(name "\n" type public)``; ``data`` is the type byte and the public key."""
+    return hashlib.sha256(name.encode() + b"\n" + data).digest()[:_KEY_ID_SIZE]
+
+
+def split_key(text: str) -> tuple[str, bytes]:
+    """Take ``name+keyid+base64`` apart into the name and the type byte with the key, believing nothing yet."""
+    name, _, rest = text.strip().partition("+")
     _, _, encoded = rest.partition("+")
     try:
         data = unb64(encoded)
     except CorruptFile:
         data = b""
+    if not data:
+        raise InvalidArgument("want a key as name+keyid+base64 (c2sp.org/signed-note)")
+    check_key_name(name)
+    return name, data
+
+
+def _insist_on_ed25519(data: bytes, what: str) -> None:
     if data[:1] != _ED25519 or len(data) != 33:
         raise InvalidArgument(f"want an Ed25519 {what}, name+keyid+base64 (c2sp.org/signed-note)")
-    check_key_name(name)
-    return name, data[1:]

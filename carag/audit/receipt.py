@@ -2,14 +2,17 @@
 
 ::
 
-    {"format":   "carag-receipt/v1",
-     "hits":     [{"chunk": id, "text": passage}, ...],       bound by the text hashes in the record
+    {"format":   "carag-receipt/v2",
+     "hits":     [{"chunk": id, "text": passage,              bound by the digests in the record
+                   "proof": {...} or null}, ...],             leads from both and the word to the record's index state
      "openings": {"query": {"salt": ..., "value": ...}, ...}, bound by the commitments in the record
      "proof":    "c2sp.org/tlog-proof@v1...",                 bound by its signature and its root hash
      "record":   "{...}"}                                     bound by the proof
 
-The file is canonical JSON and one newline, so no byte of it is free. A receipt holds the question and the
-answer in clear: it belongs to whoever asked.
+The file is canonical JSON (RFC 8785) and one newline, so no byte of it is free. ``state.py`` says what a hit's proof
+holds: ``{"from", "path", "sides", "until"}``. It is null where the log made the receipt again without the store, and
+in receipts of format ``carag-receipt/v1``, which have no such key; all else is the same there. A receipt holds the
+question and the answer in clear: it belongs to whoever asked.
 """
 
 from __future__ import annotations
@@ -27,10 +30,12 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from carag.audit.commitment import Opening
+    from carag.audit.state import StateProof
 
 __all__ = ["MAX_RECEIPT_BYTES", "RECEIPT_FORMAT", "Envelope", "Receipt", "open_envelope"]
 
-RECEIPT_FORMAT: Final = "carag-receipt/v1"
+RECEIPT_FORMAT: Final = "carag-receipt/v2"
+_FORMATS: Final = ("carag-receipt/v1", RECEIPT_FORMAT)
 MAX_RECEIPT_BYTES: Final = 64 << 20
 
 
@@ -50,6 +55,8 @@ class Receipt:
         Salts and values of the record's commitments.
     passages : tuple of (chunk id, text)
         In the order of the record's hits.
+    proofs : tuple of StateProof
+        One a passage, or none.
     """
 
     seq: int
@@ -57,16 +64,27 @@ class Receipt:
     proof: str
     openings: Mapping[str, Opening] = field(default_factory=dict, repr=False)
     passages: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    proofs: tuple[StateProof, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if self.proofs and len(self.proofs) != len(self.passages):
+            raise InvalidArgument(
+                f"{len(self.proofs)} proofs for {len(self.passages)} passages; want one each, or none"
+            )
 
     def to_bytes(self) -> bytes:
         """Write the receipt as the file holds it."""
+        proofs = [proof.to_json() for proof in self.proofs] or [None] * len(self.passages)
         openings = {
             name: {"salt": b64url(opening.salt), "value": opening.value}
             for name, opening in self.openings.items()
         }
         receipt: dict[str, canonical.Json] = {
             "format": RECEIPT_FORMAT,
-            "hits": [{"chunk": chunk, "text": text} for chunk, text in self.passages],
+            "hits": [
+                {"chunk": chunk, "proof": proof, "text": text}
+                for (chunk, text), proof in zip(self.passages, proofs, strict=True)
+            ],
             "openings": openings,
             "proof": self.proof,
             "record": self.record.decode("utf-8"),
@@ -96,6 +114,7 @@ class Envelope(NamedTuple):
     proof: str
     openings: dict[str, Any]
     hits: list[Any]
+    """Each with a proof, or None where there is none; in a receipt of version 1 there are none."""
 
 
 def open_envelope(data: bytes) -> Envelope:
@@ -111,16 +130,23 @@ def open_envelope(data: bytes) -> Envelope:
     if not data.endswith(b"\n"):
         raise CorruptFile("a receipt ends in a newline")
     fields = canonical.decode(data[:-1])
-    if not isinstance(fields, dict) or fields.get("format") != RECEIPT_FORMAT:
-        raise CorruptFile(f"not a receipt of format {RECEIPT_FORMAT}")
+    if not isinstance(fields, dict) or fields.get("format") not in _FORMATS:
+        raise CorruptFile(f"not a receipt of format {' or '.join(_FORMATS)}")
     match fields:
         case {
-            "format": _,
+            "format": str(name),
             "record": str(record),
             "proof": str(proof),
             "openings": dict(openings),
             "hits": list(hits),
             **rest,
         } if not rest:
-            return Envelope(record, proof, openings, hits)
+            return Envelope(
+                record, proof, openings, hits if name == RECEIPT_FORMAT else _without_proofs(hits)
+            )
     raise CorruptFile("a receipt has a record, a proof, openings and hits, and nothing else")
+
+
+def _without_proofs(hits: list[Any]) -> list[Any]:
+    """Give the hits of version 1 the key they have not; one that has it is no hit of version 1."""
+    return [{**hit, "proof": None} if isinstance(hit, dict) and "proof" not in hit else None for hit in hits]

@@ -3,123 +3,75 @@
 To the event the log adds its origin, the sequence number, a random id, the commit time, the salted
 commitments and the hits. The bytes are canonical JSON and are never written twice: proofs cover the bytes as
 stored, and :meth:`Record.parse` refuses any others.
+
+The keys every record has::
+
+    v            version: 2, or 1 in older records       log   origin of the log        seq   index of the leaf
+    kind         what the event is, see ``kinds.py``     id    16 random bytes          tc    commit time
+    commitments  by name, see ``commitment.py``          hits  where somebody asked, see ``hits.py``
+
+Beside them stand the event's own, which its class names. Bytes are base64url without padding, times microseconds since
+1970 UTC unless they are said to be minutes. What is not in force is left out, where the class says so.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from carag.audit import _fields, canonical
+from carag.audit.access import Access
+from carag.audit.anchored import Anchored
+from carag.audit.begin import Begin
 from carag.audit.canonical import Json, b64url, unb64url
+from carag.audit.changes import IndexChange, ModelChange, PolicyChange
 from carag.audit.commitment import COMMITMENT_SIZE
-from carag.audit.event import Access, Event, Ingest, Outcome, RecordKind, Recovery
+from carag.audit.denial import Denial
+from carag.audit.disclosure import Disclosure
+from carag.audit.erasure import Erasure
+from carag.audit.evaluation import Evaluation
+from carag.audit.hits import AnyHit, Hit, HitV1, Passage, text_hash
+from carag.audit.hold import Hold
+from carag.audit.ingest import Ingest
+from carag.audit.key_change import KeyChange
+from carag.audit.kinds import Outcome, RecordKind
+from carag.audit.recovered import Recovery
+from carag.audit.retention import DEFAULT_CLASS, retention_class
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["MAX_RECORD_BYTES", "Hit", "Passage", "Record", "text_hash"]
+    from carag.audit.event import Event
+
+__all__ = ["MAX_RECORD_BYTES", "RECORD_VERSION", "Hit", "HitV1", "Passage", "Record", "text_hash"]
+
+RECORD_VERSION: Final = 2
+"""What is written. Version 1, whose hits repeat chunk ids and whole hashes of texts, is still read."""
 
 MAX_RECORD_BYTES: Final = 60_000
 """Below the 65,535 bytes an entry of a C2SP tlog-tiles bundle may have."""
 
-_RECORD_VERSION: Final = 1
 _ID_SIZE: Final = 16
-_MICRO: Final = 1_000_000
-_MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few units in the last place
 
-_EVENTS: Final[dict[RecordKind, type[Access] | type[Ingest] | type[Recovery]]] = {
-    kind: event for event in (Access, Ingest, Recovery) for kind in event.KINDS
-}
-
-
-def text_hash(text: str) -> bytes:
-    """Hash a passage's text: SHA-256 of its UTF-8 bytes."""
-    try:
-        return hashlib.sha256(text.encode("utf-8")).digest()
-    except (UnicodeEncodeError, AttributeError) as error:
-        raise InvalidArgument("a passage must be text without lone surrogates") from error
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A passage as the asker got it. The record keeps its :attr:`hit`, the receipt also its text.
-
-    Parameters
-    ----------
-    chunk : str
-        The chunk's id.
-    text : str
-        Exactly what was shown or given to the generator.
-    similarity : float
-        Cosine similarity to the question, in -1..1.
-    word : int
-        The 32-bit policy word the chunk carried when it was emitted.
-    cited : bool
-        Whether the answer cites it.
-    """
-
-    chunk: str
-    text: str = field(repr=False)
-    similarity: float
-    word: int
-    cited: bool = False
-
-    @property
-    def hit(self) -> Hit:
-        """The passage as the record holds it."""
-        try:
-            similarity = round(self.similarity * _MICRO)
-        except (TypeError, ValueError, OverflowError) as error:  # NaN and infinity have no integer
-            raise InvalidArgument(f"similarity is {self.similarity!r}; want a number in -1..1") from error
-        return Hit(self.chunk, text_hash(self.text), int(similarity), self.word, bool(self.cited))
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One passage in a record: which chunk, which text, how near, under which word, cited or not.
-
-    Parameters
-    ----------
-    chunk : str
-    text_hash : bytes
-        SHA-256 of the text.
-    similarity : int
-        Millionths.
-    word : int
-        The 32-bit policy word.
-    cited : bool
-    """
-
-    chunk: str
-    text_hash: bytes
-    similarity: int
-    word: int
-    cited: bool
-
-    def __post_init__(self) -> None:
-        _fields.label("chunk id", self.chunk)
-        _fields.digest("text hash", self.text_hash)
-        _fields.integer("similarity in millionths", self.similarity, -_MAX_SIMILARITY, _MAX_SIMILARITY)
-        _fields.integer("policy word", self.word, 0, (1 << 32) - 1)
-
-    def to_json(self) -> Json:
-        """Return the form that is encoded."""
-        return {
-            "c": self.chunk,
-            "p": int(self.word),
-            "s": self.similarity,
-            "t": b64url(self.text_hash),
-            "u": int(self.cited),
-        }
-
-    @classmethod
-    def from_json(cls, fields: Any) -> Hit:
-        """Read what :meth:`to_json` returns."""
-        text = unb64url(fields["t"], _fields.DIGEST_SIZE)
-        return cls(fields["c"], text, fields["s"], fields["p"], fields["u"] == 1)
+_EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
+    Access,
+    Anchored,
+    Begin,
+    Denial,
+    Disclosure,
+    Erasure,
+    Evaluation,
+    Hold,
+    IndexChange,
+    Ingest,
+    KeyChange,
+    ModelChange,
+    PolicyChange,
+    Recovery,
+)
+_HITS: Final[dict[int, type[AnyHit]]] = {1: HitV1, 2: Hit}
+_EVENTS: Final = {kind: event for event in _EVENT_CLASSES for kind in event.KINDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +91,11 @@ class Record:
     event : Event
     commitments : mapping of str to bytes
         Salted commitments to "subject", "query", "answer" and "entities", as far as there are any.
-    hits : tuple of Hit
+    hits : tuple of Hit, or in version 1 of HitV1
         Best first, as handed out.
+    version : int
+    retain : str
+        Its retention class; the default one is not encoded.
     """
 
     log: str
@@ -149,9 +104,19 @@ class Record:
     committed: int
     event: Event
     commitments: Mapping[str, bytes] = field(default_factory=dict)
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[AnyHit, ...] = ()
+    version: int = RECORD_VERSION
+    retain: str = DEFAULT_CLASS
 
     def __post_init__(self) -> None:
+        if self.version not in _HITS:
+            raise InvalidArgument(
+                f"record version {self.version!r}; want one of {', '.join(map(str, _HITS))}"
+            )
+        if not all(isinstance(hit, _HITS[self.version]) for hit in self.hits):
+            raise InvalidArgument(
+                f"a record of version {self.version} has {_HITS[self.version].__name__} hits"
+            )
         _fields.label("log", self.log)
         _fields.integer("seq", self.seq, 0)
         _fields.integer("committed", self.committed, 0)
@@ -164,6 +129,7 @@ class Record:
             _fields.digest(f"commitment to {name}", value, COMMITMENT_SIZE)
         if self.hits and not isinstance(self.event, Access):
             raise InvalidArgument(f"{self.kind} records have no hits")
+        retention_class(self.retain)
 
     @property
     def kind(self) -> RecordKind:
@@ -179,7 +145,7 @@ class Record:
             If it is longer than :data:`MAX_RECORD_BYTES`.
         """
         fields: dict[str, Json] = {
-            "v": _RECORD_VERSION,
+            "v": self.version,
             "commitments": {name: b64url(value) for name, value in self.commitments.items()},
             "id": b64url(self.id),
             "kind": self.kind.value,
@@ -190,6 +156,10 @@ class Record:
         }
         if isinstance(self.event, Access):
             fields["hits"] = [hit.to_json() for hit in self.hits]
+            if self.version == 1:  # which wrote it even where it was empty
+                fields.setdefault("withheld", [])
+        if self.retain != DEFAULT_CLASS:
+            fields["retain"] = self.retain
         body = canonical.encode(fields)
         if len(body) > MAX_RECORD_BYTES:
             raise InvalidArgument(
@@ -208,8 +178,10 @@ class Record:
         """
         fields = canonical.load(body)
         try:
-            if fields["v"] != _RECORD_VERSION:
-                raise CorruptFile(f"record version {fields['v']!r}; this reader knows {_RECORD_VERSION}")
+            version = fields["v"]
+            if not isinstance(version, int) or version not in _HITS:
+                known = " and ".join(map(str, _HITS))
+                raise CorruptFile(f"record version {version!r}; this reader knows {known}")
             event = _EVENTS[_fields.member(RecordKind, fields["kind"])]
             record = cls(
                 log=fields["log"],
@@ -220,7 +192,9 @@ class Record:
                 commitments={
                     name: unb64url(value, COMMITMENT_SIZE) for name, value in fields["commitments"].items()
                 },
-                hits=tuple(Hit.from_json(hit) for hit in fields.get("hits", ())),
+                hits=tuple(_HITS[version].from_json(hit) for hit in fields.get("hits", ())),
+                version=version,
+                retain=fields.get("retain", DEFAULT_CLASS),
             )
             again = record.to_bytes()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -250,12 +224,16 @@ class Record:
         The last line of defence: no passage outside the recorded masks is ever logged, so none is handed out.
         """
         event = self.event
+        if isinstance(event, Begin) and "query" not in self.commitments:
+            yield "it commits to no question"
         if not isinstance(event, Access):
             return
+        if event.begun is not None and event.begun >= self.seq:
+            yield f"it names record {event.begun} as its begin, which is no earlier one"
         for hit in self.hits:
             if not event.policy.admits(hit.word):
-                yield f"chunk {hit.chunk} carries word {hit.word:#010x}, which no mask of the record admits"
-        if len({hit.chunk for hit in self.hits}) < len(self.hits):
+                yield f"{hit.name} carries word {hit.word:#010x}, which no mask of the record admits"
+        if len({hit.digest for hit in self.hits}) < len(self.hits):
             yield "a chunk is listed twice"
         if len(set(event.withheld)) < len(event.withheld):
             yield "a rule is listed twice as withholding"

@@ -1,9 +1,15 @@
-"""SQLite files behind the log: the evidence and, apart from it, the private values.
+"""SQLite files behind the log: the evidence here and, apart from it, the private values (``private.py``).
 
 Evidence and personal data live in separate files so that they can be backed up, handed out and destroyed
-separately. One connection writes each file and nobody else does; before version 3.51.3 SQLite could corrupt a
-WAL that two connections checkpoint. ``synchronous=FULL`` makes COMMIT return after fsync; with NORMAL a power
-cut takes acknowledged records along.
+separately. One connection writes and checkpoints each file, and nobody else may: before version 3.51.3 SQLite could
+corrupt a WAL that two connections write or checkpoint. Proofs are read over a second, read-only connection,
+which does neither. ``synchronous=FULL`` makes COMMIT return after fsync; with NORMAL a power cut takes
+acknowledged records along.
+
+The two files must not cost two waits for the disk. The private values are written first and their sync is left
+to :meth:`_Store.sync`, which runs beside the COMMIT of the evidence: whatever kills the process, the values of a
+record in the file are in theirs; a power cut between the two can only take values of a record that nobody was
+told of.
 
 A store never guesses. If COMMIT fails, what reached the disk is unknown, so every later write is refused
 until the file is opened again and read. If the file's name stops leading to the open file, writes are refused
@@ -15,17 +21,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from carag.audit.commitment import Opening
-from carag.audit.merkle import Node, stored_hash_index
+from carag.audit.merkle import stored_hash_count, stored_hash_index
 from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["EvidenceStore", "PrivateStore"]
+    from carag.audit.evidence import Batch
+
+__all__ = ["EvidenceStore"]
 
 _PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
@@ -35,6 +43,8 @@ _PRAGMAS: Final = (
     "PRAGMA cell_size_check=ON",
     "PRAGMA trusted_schema=OFF",
 )
+_READING: Final = ("PRAGMA query_only=ON", "PRAGMA cell_size_check=ON", "PRAGMA trusted_schema=OFF")
+_NO_END: Final = (1 << 63) - 1
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -51,12 +61,22 @@ class _Store:
     """
 
     SCHEMA: ClassVar[tuple[str, ...]] = ()
+    LATER: ClassVar[tuple[str, ...]] = ()
+    """The tables among them that a file of an earlier version has not; they are added, empty."""
 
     def __init__(
         self, path: Path, *, create: bool, first: Iterable[tuple[str, Sequence[object]]] = ()
     ) -> None:
         self._path = path
+        self._names = (path, Path(f"{path}-wal"))
         self._broken: str | None = None
+        self._wal: int | None = None
+        self._unsynced = self._lazy = False
+        if sqlite3.threadsafety < 3:
+            raise AuditUnavailable(
+                f"this Python's SQLite must not be shared by threads (threadsafety {sqlite3.threadsafety}); "
+                "use one that was built serialized, as is the default"
+            )
         if not create and not path.exists():
             raise CorruptFile(f"{path} is missing though the log exists; restore it from a backup")
         with self._reading():
@@ -67,12 +87,42 @@ class _Store:
             with self._reading():
                 self._prepare(create, first)
         except BaseException:
-            self._db.close()
+            self.close()
             raise
+
+    @property
+    def where(self) -> str:
+        """The file's path."""
+        return str(self._path)
 
     def close(self) -> None:
         """Close the file; harmless when repeated."""
         self._db.close()
+        if self._wal is not None:
+            os.close(self._wal)
+            self._wal = None
+
+    def sync(self) -> None:
+        """Make durable what a transaction with ``sync=False`` has written.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the disk reports an error; nothing more is written until the file is opened again, because the
+            kernel may have dropped what it could not write.
+        """
+        if self._broken:
+            self.check_writable()
+        if not self._unsynced:
+            return
+        if self._wal is None:
+            raise AuditUnavailable(f"{self._path} was closed before it was synced; open the log again")
+        try:
+            _sync(self._wal)
+        except OSError as error:
+            self._broken = f"an earlier sync failed ({error})"
+            raise AuditUnavailable(f"{self._path} cannot be synced: {error}") from error
+        self._unsynced = False
 
     def check_writable(self) -> None:
         """Raise AuditUnavailable if this connection must not write any more."""
@@ -94,12 +144,17 @@ class _Store:
             )
         found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
         self._files = self._identity()
+        self._wal = os.open(self._names[1], os.O_RDONLY | os.O_CLOEXEC)
         if not found and create:
             with self._transaction() as db:
                 for statement in self.SCHEMA:
                     db.execute(statement)
                 for statement, parameters in first:
                     db.execute(statement, parameters)
+        elif self.LATER and found == set(self.SCHEMA) - set(self.LATER):
+            with self._transaction() as db:
+                for statement in self.LATER:
+                    db.execute(statement)
         elif found != set(self.SCHEMA):
             raise CorruptFile(f"{self._path} does not have the tables of an audit log")
 
@@ -113,10 +168,15 @@ class _Store:
             raise AuditUnavailable(f"{self._path} cannot be read: {error}") from error
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, sync: bool = True) -> Iterator[sqlite3.Connection]:
+        """Run statements, all or none; with ``sync=False`` they are durable only after :meth:`sync`."""
         self.check_writable()
         committing = False
         try:
+            if sync is self._lazy:
+                self._db.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
+                self._lazy = not sync
+            self._unsynced = self._unsynced or not sync
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
             committing = True
@@ -138,14 +198,14 @@ class _Store:
 
     def _identity(self) -> list[tuple[int, int]]:
         try:
-            stats = [path.stat() for path in (self._path, Path(f"{self._path}-wal"))]
+            stats = [path.stat() for path in self._names]
         except OSError as error:
             raise AuditUnavailable(f"{self._path} is gone: {error}; close the log and restore it") from error
         return [(stat.st_dev, stat.st_ino) for stat in stats]
 
 
 class EvidenceStore(_Store):
-    """Records, tree nodes and the newest checkpoint.
+    """Records, tree nodes, the newest checkpoint and the open begins, as :class:`~carag.audit.evidence.Evidence`.
 
     ``node.i`` is :func:`~carag.audit.merkle.stored_hash_index`, so a proof is a few look-ups by key.
     """
@@ -154,65 +214,96 @@ class EvidenceStore(_Store):
         "CREATE TABLE rec (seq INTEGER PRIMARY KEY, body BLOB NOT NULL)",
         "CREATE TABLE node (i INTEGER PRIMARY KEY, hash BLOB NOT NULL)",
         "CREATE TABLE cp (size INTEGER PRIMARY KEY, note TEXT NOT NULL)",
+        "CREATE TABLE begun (seq INTEGER PRIMARY KEY)",
     )
+    LATER = SCHEMA[3:]
 
     def __init__(self, path: Path, *, create: bool, empty: str) -> None:
         super().__init__(path, create=create, first=[("INSERT INTO cp VALUES (0, ?)", (empty,))])
+        try:
+            with self._reading():
+                self._reader = sqlite3.connect(
+                    f"{path.absolute().as_uri()}?mode=ro",
+                    uri=True,
+                    isolation_level=None,
+                    check_same_thread=False,
+                )
+                for pragma in _READING:
+                    self._reader.execute(pragma)
+        except BaseException:
+            self.close()
+            raise
 
-    def append(self, seq: int, body: bytes, nodes: Sequence[Node], note: str) -> None:
-        """Add a record, the nodes it completes and the checkpoint that covers it, or nothing.
+    def close(self) -> None:
+        """Close the file; harmless when repeated."""
+        reader = getattr(self, "_reader", None)
+        if reader is not None:
+            reader.close()
+        super().close()  # last, because the last connection checkpoints
 
-        Raises
-        ------
-        AuditUnavailable
-            If it is not certain that all of it is durable.
-        """
-        rows = [(stored_hash_index(node.level, node.n), node.hash) for node in nodes]
+    def append(self, batch: Batch) -> None:
+        """Add a batch and replace the checkpoint, or change nothing."""
+        bodies = list(enumerate(batch.bodies, batch.first))
+        nodes = list(enumerate((node.hash for node in batch.nodes), stored_hash_count(batch.first)))
         with self._transaction() as db:
-            db.execute("INSERT INTO rec VALUES (?, ?)", (seq, body))
-            db.executemany("INSERT INTO node VALUES (?, ?)", rows)
+            size = db.execute("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec").fetchone()[0]
+            if size != batch.first:
+                raise AuditUnavailable(
+                    f"{self._path} no longer ends where this process left it; open the log again"
+                )
+            insert(db, "rec", bodies)
+            insert(db, "node", nodes)
+            insert(db, "begun", [(seq,) for seq in batch.begun])
+            for seq in batch.ended:
+                db.execute("DELETE FROM begun WHERE seq = ?", (seq,))
             db.execute("DELETE FROM cp")
-            db.execute("INSERT INTO cp VALUES (?, ?)", (seq + 1, note))
+            db.execute("INSERT INTO cp VALUES (?, ?)", (batch.size, batch.note))
 
     def size(self) -> int:
         """Return one more than the last sequence number."""
-        with self._reading():
-            row = self._db.execute("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec").fetchone()
-        return int(row[0])
+        return int(self._one("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec")[0])
 
     def body(self, seq: int) -> bytes:
         """Return a record's bytes; CorruptFile if it is not there."""
-        with self._reading():
-            row = self._db.execute("SELECT body FROM rec WHERE seq = ?", (seq,)).fetchone()
-        return self._bytes(row, f"record {seq}")
+        return self._bytes(self._one("SELECT body FROM rec WHERE seq = ?", seq), f"record {seq}")
 
-    def bodies(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """Yield (sequence number, bytes) from ``start`` on."""
-        with self._reading():
-            for seq, body in self._db.execute(
-                "SELECT seq, body FROM rec WHERE seq >= ? ORDER BY seq", (start,)
-            ):
-                yield seq, self._bytes((body,), f"record {seq}")
+    def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield (sequence number, bytes) of the records in ``start <= seq < stop``, in order."""
+        query = "SELECT seq, body FROM rec WHERE seq >= ? AND seq < ? ORDER BY seq"
+        for row in self._rows(query, start, stop):
+            if type(row[1]) is not bytes:
+                self._bytes(None, f"record {row[0]}")
+            yield row
 
     def node(self, level: int, n: int) -> bytes:
         """Return the hash of a perfect subtree; CorruptFile if it is not there."""
-        with self._reading():
-            query = "SELECT hash FROM node WHERE i = ?"
-            row = self._db.execute(query, (stored_hash_index(level, n),)).fetchone()
+        row = self._one("SELECT hash FROM node WHERE i = ?", stored_hash_index(level, n))
         return self._bytes(row, f"tree node ({level}, {n})")
 
-    def nodes(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (storage index, hash) of the whole tree in storage order."""
-        with self._reading():
-            yield from self._db.execute("SELECT i, hash FROM node ORDER BY i")
+    def nodes(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield (storage index, hash) of the nodes with ``start <= index < stop``, in order."""
+        yield from self._rows("SELECT i, hash FROM node WHERE i >= ? AND i < ? ORDER BY i", start, stop)
 
     def checkpoint(self) -> str:
         """Return the newest checkpoint; CorruptFile if there is none."""
-        with self._reading():
-            row = self._db.execute("SELECT note FROM cp ORDER BY size DESC LIMIT 1").fetchone()
+        row = self._one("SELECT note FROM cp ORDER BY size DESC LIMIT 1")
         if row is None or not isinstance(row[0], str):
             raise CorruptFile(f"{self._path} has no checkpoint; restore it from a backup")
         return row[0]
+
+    def unended(self) -> tuple[int, ...]:
+        """Return the sequence numbers of begin records without an end, in order."""
+        with self._reading():
+            return tuple(seq for (seq,) in self._reader.execute("SELECT seq FROM begun ORDER BY seq"))
+
+    def _one(self, query: str, *parameters: object) -> Any:
+        with self._reading():
+            return self._reader.execute(query, parameters).fetchone()
+
+    def _rows(self, query: str, start: int, stop: int | None) -> Iterator[Any]:
+        with self._reading():
+            rows = self._reader.execute(query, (start, _NO_END if stop is None else stop))
+            yield from rows if stop is None else rows.fetchall()
 
     def _bytes(self, row: tuple[object, ...] | None, what: str) -> bytes:
         if row is None or not isinstance(row[0], bytes):
@@ -220,36 +311,26 @@ class EvidenceStore(_Store):
         return row[0]
 
 
-class PrivateStore(_Store):
-    """Openings of the commitments, for the operator who must answer for what was asked.
+def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Insert rows, many to a statement.
 
-    They are written before the record they belong to: a record whose commitments nobody can open proves
-    little, while values without a record are noticed at the next opening and removed.
+    The interpreter's lock changes hands at every step of a statement, and beside busy threads each time costs
+    milliseconds; ``executemany`` steps once a row. The few sizes keep the statements in the connection's cache.
     """
+    at = 0
+    while rest := len(rows) - at:
+        count = next(size for size in (128, 32, 8, 1) if size <= rest)
+        marks = ", ".join([f"({', '.join('?' * len(rows[at]))})"] * count)
+        values = [value for row in rows[at : at + count] for value in row]
+        db.execute(f"INSERT INTO {table} VALUES {marks}", values)  # noqa: S608 - the tables of this file
+        at += count
 
-    SCHEMA = (
-        "CREATE TABLE private (seq INTEGER, field TEXT, salt BLOB NOT NULL, value TEXT NOT NULL, "
-        "PRIMARY KEY (seq, field)) WITHOUT ROWID",
-    )
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, create=True)
+def _sync(descriptor: int) -> None:
+    """Have the drive itself, not only the kernel, keep a file's bytes."""
+    if sys.platform == "darwin":  # there fsync stops at the drive's cache
+        import fcntl  # POSIX only, and verifying a receipt works everywhere
 
-    def put(self, seq: int, openings: Mapping[str, Opening]) -> None:
-        """Keep the openings of the record about to be written, replacing those of an attempt that failed."""
-        rows = [(seq, name, opening.salt, opening.value) for name, opening in openings.items()]
-        with self._transaction() as db:
-            db.execute("DELETE FROM private WHERE seq >= ?", (seq,))
-            db.executemany("INSERT INTO private VALUES (?, ?, ?, ?)", rows)
-
-    def openings(self, seq: int) -> dict[str, Opening]:
-        """Return what is kept for a record, by field."""
-        with self._reading():
-            query = "SELECT field, salt, value FROM private WHERE seq = ? ORDER BY field"
-            return {name: Opening(salt, value) for name, salt, value in self._db.execute(query, (seq,))}
-
-    def holds_from(self, size: int) -> bool:
-        """Say whether there are values for a record that a log of ``size`` records has not."""
-        with self._reading():
-            query = "SELECT EXISTS (SELECT 1 FROM private WHERE seq >= ?)"
-            return bool(self._db.execute(query, (size,)).fetchone() == (1,))
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fdatasync(descriptor)

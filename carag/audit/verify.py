@@ -15,14 +15,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from carag.audit.access import Access
 from carag.audit.canonical import unb64url
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import SALT_SIZE, Opening
+from carag.audit.hits import text_hash
 from carag.audit.merkle import leaf_hash, verify_inclusion
-from carag.audit.note import VerifierKey
+from carag.audit.note import NoteKey, parse_vkeys
 from carag.audit.proof import InclusionProof
 from carag.audit.receipt import Envelope, open_envelope
-from carag.audit.record import Record, text_hash
+from carag.audit.record import Record
+from carag.audit.state import StateProof
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
@@ -46,9 +49,9 @@ class Check(StrEnum):
     FORMAT = "format"
     """The file and its proof are readable and canonical, byte for byte."""
     KEY = "key"
-    """The checkpoint carries a signature by the given key and by no other."""
+    """The checkpoint carries a signature by a given key. Others are ignored (``c2sp.org/signed-note``)."""
     SIGNATURE = "signature"
-    """That signature is valid."""
+    """Every signature by a given key is valid."""
     ORIGIN = "origin"
     """The checkpoint is of the log the key is named after."""
     INCLUSION = "inclusion"
@@ -63,6 +66,9 @@ class Check(StrEnum):
     """Every passage is the text the record names, in its order, and none is missing."""
     CONSISTENCY = "consistency"
     """The record does not contradict itself: every passage satisfies a mask, a refusal has none, ..."""
+    STATE = "state"
+    """Every passage stood in the index state the record names, with this text and under this word, at the instant
+    asked about. Passed only where every passage has a proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,8 @@ class Verification:
         Only if VERIFIED.
     undisclosed : tuple of str
         Fields the record commits to and the receipt does not open.
+    unproved : tuple of str
+        Chunk ids of passages that come without a proof that they stood in the index state.
     """
 
     verdict: Verdict
@@ -95,6 +103,7 @@ class Verification:
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     passages: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     undisclosed: tuple[str, ...] = ()
+    unproved: tuple[str, ...] = ()
 
 
 class _Stop(Exception):  # control flow inside this module, never raised to a caller
@@ -114,33 +123,36 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
     data : bytes
         The receipt file's content.
     vkey : str
-        The log's public key, from a source you trust: not from whoever gave you the receipt.
+        The log's public key, from a source you trust: not from whoever gave you the receipt. A log whose key
+        was rotated has several, one a line; a receipt signed by any of them is its own.
 
     Raises
     ------
     InvalidArgument
-        If ``vkey`` is not an Ed25519 vkey.
+        If ``vkey`` is not an Ed25519 vkey, or several of one log.
     """
-    key = VerifierKey.parse(vkey)
+    keys = parse_vkeys(vkey)
     record: Record | None = None
     try:
         envelope, proof = _read(data)
-        _check_checkpoint(proof, key)
-        record = _check_record(envelope, proof, key)
+        _check_checkpoint(proof, keys)
+        record = _check_record(envelope, proof, keys[0].name)
         values = _check_commitments(envelope, record)
         passages = _check_passages(envelope, record)
         _check_consistency(record)
+        unproved = _check_state(envelope, record)
     except _Stop as stop:
         passed = _ORDER[: _ORDER.index(stop.check)]
         return Verification(stop.verdict, str(stop), passed, stop.check, record)
     return Verification(
         Verdict.VERIFIED,
         f"record {record.seq} of {record.log} is as the log signed it",
-        _ORDER,
+        _ORDER[:-1] if unproved else _ORDER,
         record=record,
         values=values,
         passages=passages,
         undisclosed=tuple(sorted(set(record.commitments) - set(values))),
+        unproved=unproved,
     )
 
 
@@ -152,31 +164,28 @@ def _read(data: bytes) -> tuple[Envelope, InclusionProof]:
         raise _Stop(Verdict.UNDECIDED, Check.FORMAT, str(error)) from error
 
 
-def _check_checkpoint(proof: InclusionProof, key: VerifierKey) -> None:
+def _check_checkpoint(proof: InclusionProof, keys: tuple[NoteKey, ...]) -> None:
     note = proof.checkpoint
-    if key.signature_on(note) is None:
+    known = [key for key in keys if key.signature_on(note) is not None]
+    if not known:
         signers = ", ".join(f"{s.name}+{s.key_id.hex()}" for s in note.signatures)
+        given = ", ".join(f"{key.name}+{key.key_id.hex()}" for key in keys)
         raise _Stop(
             Verdict.UNDECIDED,
             Check.KEY,
-            f"the checkpoint is signed by {signers}, not by {key.name}+{key.key_id.hex()}; "
-            "give the key of that log",
+            f"the checkpoint is signed by {signers}, not by {given}; give the key of that log",
         )
-    if len(note.signatures) > 1:  # a second line would be bytes that nothing here vouches for
-        raise _Stop(
-            Verdict.UNDECIDED, Check.KEY, "the checkpoint carries signatures of keys that were not given"
-        )
-    if not key.verifies(note):
+    if not all(key.verifies(note) for key in known):
         raise _Stop(Verdict.FAILED, Check.SIGNATURE, "the checkpoint's signature is not valid")
 
 
-def _check_record(envelope: Envelope, proof: InclusionProof, key: VerifierKey) -> Record:
+def _check_record(envelope: Envelope, proof: InclusionProof, name: str) -> Record:
     try:
         checkpoint = Checkpoint.parse(proof.checkpoint.text)
     except CorruptFile as error:
         raise _Stop(Verdict.UNDECIDED, Check.ORIGIN, f"the signed note is no checkpoint: {error}") from error
-    if checkpoint.origin != key.name:
-        raise _Stop(Verdict.FAILED, Check.ORIGIN, f"{key.name} signed a checkpoint of {checkpoint.origin}")
+    if checkpoint.origin != name:
+        raise _Stop(Verdict.FAILED, Check.ORIGIN, f"{name} signed a checkpoint of {checkpoint.origin}")
     body = envelope.record.encode("utf-8")
     if not verify_inclusion(leaf_hash(body), proof.index, checkpoint.size, proof.hashes, checkpoint.root):
         raise _Stop(
@@ -227,12 +236,40 @@ def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str]
     passages = []
     for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
         match shown:
-            case {"chunk": str(chunk), "text": str(text), **rest} if not rest:
-                if chunk == hit.chunk and text_hash(text) == hit.text_hash:
+            case {"chunk": str(chunk), "text": str(text), "proof": _, **rest} if not rest:
+                if hit.is_of(chunk, text_hash(text)):
                     passages.append((chunk, text))
                     continue
-        raise _Stop(Verdict.FAILED, Check.PASSAGES, f"passage {number} is not the text of chunk {hit.chunk}")
+        raise _Stop(Verdict.FAILED, Check.PASSAGES, f"passage {number} is not the one of {hit.name}")
     return tuple(passages)
+
+
+def _check_state(envelope: Envelope, record: Record) -> tuple[str, ...]:
+    """Return the chunks that come without a proof; the other proofs hold."""
+    unproved = []
+    for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
+        if shown["proof"] is None:
+            unproved.append(shown["chunk"])
+            continue
+        wrong = _wrong_with(shown, hit.word, record)
+        if wrong:
+            raise _Stop(Verdict.FAILED, Check.STATE, f"the proof of passage {number} {wrong}")
+    return tuple(unproved)
+
+
+def _wrong_with(shown: Any, word: int, record: Record) -> str | None:
+    event = record.event
+    if not isinstance(event, Access) or event.index is None:
+        return "leads nowhere: the record names no index state"
+    try:
+        proof = StateProof.from_json(shown["proof"])
+    except CorruptFile as error:
+        return f"is none: {error}"
+    if proof.root(shown["chunk"], text_hash(shown["text"]), word) != event.index.snapshot:
+        return "does not lead to the index state of the record"
+    if not proof.holds_at(event.as_of):
+        return "is of another time than was asked about"
+    return None
 
 
 def _check_consistency(record: Record) -> None:

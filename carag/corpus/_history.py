@@ -46,6 +46,19 @@ _INSERT: Final = """
     INSERT INTO labels (label, key, word, valid_from, valid_to, entity, known_from, causes)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 
+# Labels are numbered in the order they were opened, without a gap, so a sum says where an instant's begin.
+_FIRST: Final = "(SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= :{})"
+_CHANGED: Final = (
+    "chunk_id, text_sha256, labels.word, valid_from, valid_to FROM labels JOIN chunks USING (key)"
+)
+CLOSED_BETWEEN: Final = f"""
+    SELECT 0, {_CHANGED}
+    WHERE known_to > :a AND known_to <= :b AND label < {_FIRST.format("a")}"""
+OPENED_BETWEEN: Final = f"""
+    SELECT 1, {_CHANGED}
+    WHERE label >= {_FIRST.format("a")} AND label < {_FIRST.format("b")}
+    AND (known_to IS NULL OR known_to > :b)"""
+
 
 class LabelChange:
     """What one transaction does to labels.

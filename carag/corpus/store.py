@@ -27,7 +27,7 @@ import numpy as np
 
 from carag.corpus import _rows as rows
 from carag.corpus._entities import EntitySets
-from carag.corpus._history import LabelChange
+from carag.corpus._history import CLOSED_BETWEEN, OPENED_BETWEEN, LabelChange
 from carag.corpus._schema import connect, create_or_check, translating
 from carag.corpus.stored import (
     Change,
@@ -394,6 +394,15 @@ class CorpusStore:
             f"FROM chunks JOIN labels USING (key) WHERE {was_open} ORDER BY chunk_id, valid_from",
             {} if known_at is None else {"u": known_at},
         )
+
+    def label_changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int]]:
+        """Stream what was learnt after one instant and by another, both in microseconds: first what it closed.
+
+        ``(1 if opened and still open, 0 if closed, chunk id, SHA-256 of the text, word, valid from, valid to)``; what
+        was opened and closed again in between is left out.
+        """
+        for query in (CLOSED_BETWEEN, OPENED_BETWEEN):
+            yield from self._snapshot(query, {"a": since, "b": until})
 
     @property
     def dim(self) -> int | None:

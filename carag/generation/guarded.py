@@ -15,6 +15,8 @@ from carag.generation.generator import Stop
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from carag.generation.generator import Draft, Generator
     from carag.retrieval.evidence import Evidence, Passage
     from carag.retrieval.gate import ConfidenceGate
@@ -85,8 +87,17 @@ class GuardedGenerator:
         self.generator = generator
         self.gate = gate
 
-    def answer(self, question: str, evidence: Evidence) -> Answered | Declined:
+    def answer(
+        self, question: str, evidence: Evidence, *, before_remote: Callable[[], None] | None = None
+    ) -> Answered | Declined:
         """Answer from the admissible bucket, or decline.
+
+        Parameters
+        ----------
+        question : str
+        evidence : Evidence
+        before_remote : callable, optional
+            Called when question and passages are about to leave this machine; if it raises, they do not.
 
         Raises
         ------
@@ -97,6 +108,8 @@ class GuardedGenerator:
         if not self.gate.passes(passages):
             code = DeclineCode.BELOW_GATE if passages else DeclineCode.NO_ADMISSIBLE_EVIDENCE
             return Declined(code, self.gate.message(passages))
+        if self.generator.remote and before_remote is not None:
+            before_remote()
         draft = self.generator.generate(question, passages, evidence.withheld)
         return _judge(draft, passages)
 

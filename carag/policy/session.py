@@ -20,7 +20,7 @@ from carag.policy.modulators import (
 from carag.policy.time import as_of_minutes, known_at_microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import date, datetime, timedelta
 
     from carag.policy.claims import TokenVerifier
@@ -110,6 +110,9 @@ class Session:
     cooling: timedelta | None = None
     intents: tuple[Intent, ...] = ()
     source: SessionSource = field(init=False, default=SessionSource.ASSERTED)
+    issuer: str | None = field(init=False, default=None)
+    """Of the token that was verified; None for an asserted session."""
+    audience: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         for name in ("role", "purpose"):
@@ -156,10 +159,12 @@ class Session:
             With a code that starts with ``TOKEN_``.
         """
         try:
-            session = cls(**fields_of(verifier.verify(token)))
+            claims = verifier.verify(token)
+            session = cls(**fields_of(claims))
+            issuer, audience = (_named(claims, name) for name in ("iss", "aud"))
         except InvalidArgument as error:
             raise Refused("TOKEN_CLAIM_INVALID", f"the token grants no session: {error}") from error
-        object.__setattr__(session, "source", SessionSource.VERIFIED)
+        session._verified_by(issuer, audience)
         return session
 
     def narrow(
@@ -198,11 +203,25 @@ class Session:
         if cooling is not None:
             changes["cooling"] = max(cooling, self.cooling or cooling)
         narrowed = replace(self, **changes)
-        object.__setattr__(narrowed, "source", self.source)  # replace() makes an asserted one
+        if self.source is SessionSource.VERIFIED:  # replace() makes an asserted one
+            narrowed._verified_by(self.issuer, self.audience)  # noqa: SLF001
         return narrowed
+
+    def _verified_by(self, issuer: str | None, audience: str | None) -> None:
+        self._set("source", SessionSource.VERIFIED)
+        self._set("issuer", issuer)
+        self._set("audience", audience)
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
+
+
+def _named(claims: Mapping[str, Any], name: str) -> str | None:
+    """Return who issued a token or whom it is for, as a record can hold it; None where the verifier does not say."""
+    value = claims.get(name)
+    if value is not None and not (isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()):
+        raise InvalidArgument(f"{name} is no text of 1 to 200 printable characters")
+    return value
 
 
 def _all_of(kind: type, name: str, values: Iterable[object]) -> tuple[Any, ...]:

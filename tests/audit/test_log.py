@@ -166,7 +166,7 @@ def test_a_time_that_runs_backwards_is_noticed(tmp_path, build):
     ticks = iter([50, 40])
     with build.open_log(tmp_path, clock=lambda: next(ticks)) as log:
         build.ask(log)
-        log._last_commit = 0
+        log._tip = log._tip._replace(committed=0)
         build.ask(log)
         with pytest.raises(CorruptFile, match="record 1 was committed before"):
             log.verify()
@@ -189,14 +189,16 @@ def test_threads_append_without_gaps(tmp_path, build):
 
 
 def test_nothing_personal_is_in_the_evidence(tmp_path, build):
-    """Subject, question, answer and passages stay out of audit.db; private.db opens the commitments."""
+    """Subject, question, answer and passages are in clear in no file; private.db opens the commitments."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
         secrets = [*build.SECRETS.values(), *(passage.text for passage in build.passages())]
-        evidence = b"".join(path.read_bytes() for path in tmp_path.glob("audit.db*"))
-        private = b"".join(path.read_bytes() for path in tmp_path.glob("private.db*"))
-        assert not any(secret.encode() in evidence for secret in secrets)
-        assert all(secret.encode() in private for secret in build.SECRETS.values())
+        files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        assert not any(secret.encode() in files for secret in secrets)
+        openings = log.private.openings(0)
+        assert {name: opening.value for name, opening in openings.items()} == build.SECRETS
+        assert all(o.opens(name, log.record(0).commitments[name]) for name, o in openings.items())
+        assert not any(opening.salt in files for opening in openings.values())
 
 
 def test_proofs_outlive_the_private_values(tmp_path, build):
@@ -366,11 +368,25 @@ def test_a_failed_commit_poisons_the_log(tmp_path, build, store, after):
 
 
 def test_a_commit_waits_for_the_disk(tmp_path, build):
-    """Both files sync at every COMMIT (NORMAL would not) and overwrite what they delete."""
+    """The evidence syncs at every COMMIT (NORMAL would not), the values beside it; both overwrite what they delete."""
     with build.open_log(tmp_path) as log:
-        for db in (log._evidence._db, log._private._db):
-            wanted = {"synchronous": 2, "journal_mode": "wal", "secure_delete": 1, "fullfsync": 1}
+        synced = []
+        sync = log._private.sync
+        log._private.sync = lambda: (synced.append(log._private._unsynced), sync())
+        build.grow(log, 2)
+        assert synced == [True, True]
+        assert log._private._unsynced is False
+        for db, level in ((log._evidence._db, 2), (log._private._db, 1)):
+            wanted = {"synchronous": level, "journal_mode": "wal", "secure_delete": 1, "fullfsync": 1}
             assert {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
+        assert log._evidence._reader.execute("PRAGMA query_only").fetchone() == (1,)
+
+
+def test_a_library_that_threads_cannot_share_is_refused(tmp_path, build, monkeypatch):
+    """One connection serves several threads, which SQLite allows unless it was built without its locks."""
+    monkeypatch.setattr("sqlite3.threadsafety", 1)
+    with pytest.raises(AuditUnavailable, match="built serialized"):
+        build.open_log(tmp_path)
 
 
 def test_a_full_disk_is_refused_and_nothing_is_lost(tmp_path, build):

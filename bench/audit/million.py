@@ -1,0 +1,212 @@
+"""A million records: opening their log, proving from it, hashing it all again; and pymerkle with the same bytes.
+
+``python -m bench.audit.million carag|pymerkle build|measure|open DIR RECORDS`` runs one step in a process of its own
+and prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.audit.disk import ROOT
+from bench.audit.writers import EVENT, PASSAGES, SECRETS
+from carag.audit import AuditLog
+from carag.audit.draft import Draft
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["main", "measured"]
+
+_PROOFS: Final = 500
+_OPENINGS: Final = 7
+_RUNS: Final = 2
+
+
+def build_carag(directory: Path, records: int) -> dict[str, Any]:
+    """Write the log through its own commit, 512 records at a time; the drafts are made once."""
+    with AuditLog.open(directory / "log") as log:
+        drafts = [
+            Draft.of(log.origin, replace(EVENT, started=EVENT.started + n), SECRETS, PASSAGES)
+            for n in range(512)
+        ]
+        began = time.perf_counter()
+        while log.size < records:
+            log._commit(drafts[: records - log.size])  # noqa: SLF001
+        took = time.perf_counter() - began
+        body = log._evidence.body(records // 2)  # noqa: SLF001
+    size = sum((directory / "log" / name).stat().st_size for name in ("audit.db", "private.db"))
+    evidence = (directory / "log" / "audit.db").stat().st_size
+    return {
+        "record_bytes": len(body),
+        "evidence_bytes_a_record": evidence / records,
+        "disk_bytes_a_record": size / records,
+        "batched_appends_s": records / took,
+    }
+
+
+def build_pymerkle(directory: Path, records: int) -> dict[str, Any]:
+    """Append the same bytes in one bulk operation."""
+    from pymerkle import SqliteTree
+
+    with AuditLog.open(directory / "log") as log:
+        body = log.append(EVENT, secrets=SECRETS, passages=PASSAGES).record
+    tree = SqliteTree(str(directory / "tree.db"))
+    began = time.perf_counter()
+    tree.append_entries(body.replace(b'"seq":0,', b'"seq":%d,' % n) for n in range(records))
+    took = time.perf_counter() - began
+    tree.close()
+    size = (directory / "tree.db").stat().st_size
+    return {
+        "record_bytes": len(body),
+        "disk_bytes_a_record": size / records,
+        "batched_appends_s": records / took,
+    }
+
+
+def measure_carag(directory: Path, records: int) -> dict[str, Any]:
+    """Open once, prove at random, then hash everything again."""
+    _forget(directory / "log")
+    began = time.perf_counter()
+    log = AuditLog.open(directory / "log")
+    opening = time.perf_counter() - began
+    assert log.size == records
+    dice = random.Random(7)  # noqa: S311
+    prove = [_timed(lambda: log.prove(dice.randrange(records))) for _ in range(_PROOFS)]
+    consistency = [_timed(lambda: log.consistency(dice.randrange(1, records))) for _ in range(_PROOFS)]
+    proof = len(log.prove(records // 3))
+    began = time.perf_counter()
+    log.verify()
+    audit = time.perf_counter() - began
+    log.close()
+    return {
+        "open_cold_ms": 1e3 * opening,
+        "inclusion_ms": 1e3 * statistics.median(prove),
+        "consistency_ms": 1e3 * statistics.median(consistency),
+        "proof_bytes": proof,
+        "audit_records_s": records / audit,
+    }
+
+
+def open_carag(directory: Path, records: int) -> dict[str, Any]:
+    """Open with the files in the page cache, as a restarted service finds them."""
+    began = time.perf_counter()
+    log = AuditLog.open(directory / "log")
+    opening = time.perf_counter() - began
+    assert log.size == records
+    log.close()
+    return {"open_ms": 1e3 * opening}
+
+
+def measure_pymerkle(directory: Path, records: int) -> dict[str, Any]:
+    """Open and read the root, then prove at random."""
+    from pymerkle import SqliteTree
+
+    _forget(directory)
+    began = time.perf_counter()
+    tree = SqliteTree(str(directory / "tree.db"))
+    tree.get_root()
+    opening = time.perf_counter() - began
+    assert tree.get_size() == records
+    dice = random.Random(7)  # noqa: S311
+    tree.prove_inclusion(1, records)
+    prove = [
+        _timed(lambda: tree.prove_inclusion(dice.randrange(records) + 1, records)) for _ in range(_PROOFS)
+    ]
+    consistency = [
+        _timed(lambda: tree.prove_consistency(dice.randrange(1, records), records)) for _ in range(_PROOFS)
+    ]
+    tree.close()
+    return {
+        "open_cold_ms": 1e3 * opening,
+        "inclusion_ms": 1e3 * statistics.median(prove),
+        "consistency_ms": 1e3 * statistics.median(consistency),
+    }
+
+
+def open_pymerkle(directory: Path, records: int) -> dict[str, Any]:
+    """Open and read the root with the file in the page cache."""
+    from pymerkle import SqliteTree
+
+    began = time.perf_counter()
+    tree = SqliteTree(str(directory / "tree.db"))
+    tree.get_root()
+    opening = time.perf_counter() - began
+    assert tree.get_size() == records
+    tree.close()
+    return {"open_ms": 1e3 * opening}
+
+
+def _timed(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def _forget(directory: Path) -> None:
+    """Drop the files from the page cache, so that an opening reads the disk."""
+    for path in directory.iterdir():
+        if path.is_file():
+            descriptor = os.open(path, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(descriptor)
+
+
+STEPS: Final = {
+    ("carag", "build"): build_carag,
+    ("carag", "measure"): measure_carag,
+    ("carag", "open"): open_carag,
+    ("pymerkle", "build"): build_pymerkle,
+    ("pymerkle", "measure"): measure_pymerkle,
+    ("pymerkle", "open"): open_pymerkle,
+}
+
+
+def measured(subject: str, directory: Path, records: int, *, before: Callable[[], object]) -> dict[str, Any]:
+    """Run every step in a process of its own; a log that was built there before is measured again.
+
+    ``before`` is called before each measured step; of proofs and openings the best of a few runs counts.
+    """
+
+    def step(name: str) -> dict[str, Any]:
+        command = [sys.executable, "-m", "bench.audit.million", subject, name, str(directory), str(records)]
+        done = subprocess.run(
+            command, check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE
+        )
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    built = directory / "built.json"
+    if not built.exists():
+        built.write_text(json.dumps(step("build")))
+    runs = []
+    for _ in range(_RUNS):
+        before()
+        runs.append(
+            {
+                **step("measure"),
+                "open_ms": statistics.median(step("open")["open_ms"] for _ in range(_OPENINGS)),
+            }
+        )
+    best = {key: (max if key.endswith("_s") else min)(run[key] for run in runs) for key in runs[0]}
+    return {"records": records, **json.loads(built.read_text()), **best}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run one step and print what it found."""
+    subject, step, directory, records = arguments
+    print(json.dumps(STEPS[subject, step](Path(directory), int(records))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,106 @@
+"""``carag audit anchor``: show a log's newest checkpoint to somebody outside, once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path  # noqa: TC003 # Typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from carag.errors import CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from carag.audit.anchors.evidence import Evidence
+    from carag.audit.anchors.exposure import Exposure
+
+__all__ = ["anchor"]
+
+_OK: Final = 0
+_TAMPERED: Final = 1
+_CANNOT_TELL: Final = 2
+
+
+def anchor(
+    store: Annotated[Path, typer.Option("--store", metavar="DIR", help="The store with the audit log.")],
+    to: Annotated[
+        list[str],
+        typer.Option(
+            "--to",
+            metavar="ANCHOR",
+            help="[b]s3://bucket/prefix[/b], [b]tsa:URL[/b] or [b]witness:URL[/b]; can be given more than once.",
+        ),
+    ],
+    policy: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Whose cosignatures count (c2sp.org/tlog-policy); for witnesses."),
+    ] = None,
+    tsa_roots: Annotated[
+        Path | None,
+        typer.Option("--tsa-roots", metavar="FILE", help="Certificates in PEM to trust timestamps by."),
+    ] = None,
+    retain_days: Annotated[
+        int, typer.Option("--retain-days", metavar="N", help="How long S3 locks the object; irrevocable.")
+    ] = 2557,
+    region: Annotated[str | None, typer.Option(metavar="R", help="The bucket's AWS region.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> int:
+    """Have the newest checkpoint of the log confirmed outside, and keep the evidence beside the log.
+
+    Exit codes: 0 confirmed by every anchor named, 1 an anchor holds another history that this log signed,
+    2 an anchor could not be asked.
+
+    [dim]carag audit anchor --store store --to s3://audit-anchors/prod[/dim]
+    """
+    from carag.audit import AuditLog
+    from carag.audit.anchors.anchoring import Anchoring
+    from carag.audit.anchors.targets import anchors_named
+
+    anchors = anchors_named(to, policy=policy, tsa_roots=tsa_roots, retain_days=retain_days, region=region)
+    if not (store / "vkey").exists():
+        raise InvalidArgument(f"{store} holds no audit log; name the store that carag ingest made")
+    with AuditLog.open(store) as log:
+        try:
+            anchoring = Anchoring(log, anchors, store / "anchors")
+            confirmed = anchoring.anchor(always=True)
+        except CorruptFile as error:
+            _report((), None, str(error), as_json=as_json)
+            return _TAMPERED
+        exposure = anchoring.exposure()
+    _report(confirmed, exposure, None, as_json=as_json)
+    return _CANNOT_TELL if exposure.failures or len(confirmed) < len(anchors) else _OK
+
+
+def _report(
+    confirmed: tuple[Evidence, ...], exposure: Exposure | None, wrong: str | None, *, as_json: bool
+) -> None:
+    failures = exposure.failures if exposure else ()
+    if as_json:
+        report = {
+            "confirmed": [
+                {
+                    "kind": one.kind,
+                    "place": one.place,
+                    "seen": one.seen,
+                    "size": one.tree.size,
+                    "file": one.name,
+                }
+                for one in confirmed
+            ],
+            "contradiction": wrong,
+            "exposed": exposure and {"records": exposure.records, "seconds": round(exposure.seconds)},
+            "failures": dict(failures),
+        }
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+        return
+    for one in confirmed:
+        sys.stdout.write(f"confirmed  {one.tree.size} records  {one.kind}  {one.place}\n")
+    for place, reason in failures:
+        sys.stderr.write(f"not confirmed  {place}: {reason}\n")
+    if wrong:
+        sys.stderr.write(f"TAMPERED  {wrong}\n")
+    if exposure:
+        sys.stdout.write(
+            f"exposed  {exposure.records} records, {exposure.seconds:.0f} s ({exposure.standing})\n"
+        )

@@ -1,0 +1,333 @@
+"""A log together with its anchors: checkpoints go out by themselves, and what has not gone out is measured.
+
+A round takes the newest checkpoint and shows it to every anchor. Each confirmation is written to ``anchors/``
+and then into the log as an ``anchor`` record. Rounds run in a thread: at the start, every minute, every 1,000
+records, and at the end. A round that fails is repeated a minute later and holds nothing up; only when the
+exposure passes the window does the log refuse (or warn). If an anchor convicts the log, it refuses at once.
+
+One confirmation by any anchor covers the records; name two or three anchors of different kinds, for each sees
+what another does not.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Final, Self
+
+from carag.audit.anchored import Anchored
+from carag.audit.anchors.evidence import Evidence, Shelf
+from carag.audit.anchors.exposure import Exposure, Standing, Window
+from carag.audit.anchors.port import Submission, check_known
+from carag.audit.event import RecordKind
+from carag.audit.note import Note
+from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from carag.audit.anchors.port import Anchor
+    from carag.audit.event import Event
+    from carag.audit.log import AuditLog
+
+__all__ = ["EVERY_RECORDS", "EVERY_SECONDS", "Anchoring"]
+
+EVERY_SECONDS: Final = 60.0
+EVERY_RECORDS: Final = 1000
+_ALARM_AFTER: Final = 3  # missed rounds
+
+# Not held up by the window: they say what became of the log itself, and anchoring must be able to catch up.
+_EXEMPT: Final = frozenset({RecordKind.ANCHOR, RecordKind.KEY, RecordKind.RECOVERY})
+
+_logger = logging.getLogger(__name__)
+
+
+def _system_clock() -> int:
+    return time.time_ns() // 1000
+
+
+class Anchoring:
+    """Keeps a log anchored. Safe to share between threads; close it before the log.
+
+    Parameters
+    ----------
+    log : AuditLog
+    anchors : sequence of Anchor
+        None is allowed: then nothing happens and the exposure says so.
+    directory : Path
+        For the evidence, ``anchors`` in the log's directory.
+    window : Window, optional
+    every_seconds : float
+    every_records : int
+    clock : callable, optional
+        Microseconds since 1970 UTC; the log's.
+    monotonic : callable, optional
+        Seconds on a clock that nobody sets.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from carag.audit import AuditLog
+    >>> home = pathlib.Path(tempfile.mkdtemp())
+    >>> with AuditLog.open(home) as log, Anchoring(log, [], home / "anchors") as anchoring:
+    ...     print(anchoring.exposure().standing)
+    no anchor
+    """
+
+    def __init__(
+        self,
+        log: AuditLog,
+        anchors: Sequence[Anchor],
+        directory: Path,
+        *,
+        window: Window | None = None,
+        every_seconds: float = EVERY_SECONDS,
+        every_records: int = EVERY_RECORDS,
+        clock: Callable[[], int] = _system_clock,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not (every_seconds > 0 and every_records > 0):
+            raise InvalidArgument(
+                f"anchoring every {every_seconds} seconds and {every_records} records; want more than 0"
+            )
+        self._log, self._anchors, self._window = log, tuple(anchors), window or Window()
+        self._every_seconds, self._every_records = every_seconds, every_records
+        self._clock, self._monotonic = clock, monotonic
+        self._shelf = Shelf(directory) if self._anchors else None
+        self._round, self._state = threading.Lock(), threading.Lock()
+        self._wake, self._stop = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._anchored, self._confirmed_at = 0, None  # type: tuple[int, int | None]
+        self._own = 0  # anchor records after those: they do not count
+        self._exposed_since: tuple[int, float] | None = None  # by both clocks; None: nothing that counts
+        self._failures: dict[str, str] = {}
+        self._missed: dict[str, int] = {}
+        self._warned = False
+        self._contradiction: str | None = None
+        if self._shelf is not None:
+            self._remember(self._shelf)
+
+    # -- running
+
+    def start(self) -> None:
+        """Run a first round, then keep running them in a thread, and let the log ask before each record.
+
+        Raises
+        ------
+        CorruptFile
+            If an anchor, or the evidence beside the log, convicts it.
+        """
+        if not self._anchors:
+            return
+        self._log.watch(self.check)
+        self.anchor()
+        self._thread = threading.Thread(target=self._run, name="carag-anchoring", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Run a last round and stop; harmless when repeated. Whether it succeeded, :meth:`exposure` says."""
+        if self._thread is not None:
+            self._stop.set()
+            self._wake.set()
+            self._thread.join()
+            self._thread = None
+            try:
+                self.anchor()
+            except (CorruptFile, AuditUnavailable) as error:
+                _logger.error("the last anchoring failed: %s", error)  # noqa: TRY400 # the message says it all
+        self._log.watch(None)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def anchor(self, *, always: bool = False) -> tuple[Evidence, ...]:
+        """Run one round now and return the confirmations.
+
+        If nothing that counts is exposed, only anchors that failed last time are asked. An anchor that is
+        unavailable is noted in :meth:`exposure` and raises nothing.
+
+        Parameters
+        ----------
+        always : bool
+            Ask every anchor, exposed or not.
+
+        Raises
+        ------
+        CorruptFile
+            If an anchor convicts the log.
+        AuditUnavailable
+            If evidence or record cannot be written.
+        """
+        with self._round:
+            if self._shelf is None or self._log.size == 0:
+                return ()
+            asked = self._anchors
+            if not always and self.exposure().standing is Standing.COVERED:
+                asked = tuple(anchor for anchor in self._anchors if anchor.place in self._failures)
+            if not asked:
+                return ()
+            note = self._log.keys.cosign(Note.parse(self._log.checkpoint()))
+            submission = Submission(note, self._log.keys.listed, self._log.consistency_hashes, self._clock())
+            confirmed: list[Evidence] = []
+            failures: dict[str, str] = {}
+            for anchor in asked:
+                try:
+                    evidence = anchor.submit(submission)
+                except AnchorUnavailable as error:
+                    failures[anchor.place] = str(error)
+                except CorruptFile as error:
+                    with self._state:
+                        self._contradiction = str(error)
+                    raise
+                else:
+                    self._shelf.put(evidence)
+                    confirmed.append(evidence)
+            self._settle(submission.tree.size if confirmed else None, failures)
+            for evidence in confirmed:
+                event = Anchored(
+                    anchor=evidence.kind,
+                    size=evidence.tree.size,
+                    evidence=evidence.digest,
+                    seen=evidence.seen,
+                )
+                with self._state:  # before it is in the log: counted a moment too early it refuses nobody
+                    self._own += 1
+                self._log.append(event)
+            return tuple(confirmed)
+
+    # -- measuring
+
+    def exposure(self) -> Exposure:
+        """Measure what nobody outside knows yet."""
+        size = self._log.size
+        if not self._anchors:
+            return Exposure(Standing.NO_ANCHOR, size, records=size)
+        self._look_for_exposed(size)
+        with self._state:
+            anchored, since, contradiction = self._anchored, self._exposed_since, self._contradiction
+            own = self._own
+            failures = tuple(self._failures.items())
+            confirmed_at = self._confirmed_at
+        records = 0 if since is None else max(1, size - anchored - own)
+        seconds = 0.0 if since is None else self._age(since)
+        if contradiction is not None:
+            standing = Standing.CONTRADICTED
+        elif since is None:
+            standing = Standing.COVERED
+        else:
+            too_much = self._window.exceeded_by(records, seconds)
+            standing = Standing.EXCEEDED if too_much else Standing.OPEN
+        return Exposure(standing, size, anchored, records, seconds, confirmed_at, failures)
+
+    def check(self, event: Event) -> None:
+        """Let a record pass or refuse it; the log asks before each.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the window refuses and is exceeded, or an anchor has convicted the log.
+        """
+        if event.kind in _EXEMPT or not self._anchors:
+            return
+        now, size = (self._clock(), self._monotonic()), self._log.size + 1
+        with self._state:  # under this lock the log is never called: it may hold its own while it asks here
+            contradiction = self._contradiction
+            since = self._exposed_since = self._exposed_since or now
+            records = size - self._anchored - self._own
+        if contradiction is not None:
+            raise AuditUnavailable(
+                f"an anchor contradicts this log, so nothing is added to it: {contradiction}"
+            )
+        if (
+            records > self._every_records
+        ):  # this record is not in the log yet; a round now covers those before
+            self._wake.set()
+        seconds = self._age(since)
+        if not self._window.exceeded_by(records, seconds):
+            self._warned = False
+            return
+        why = "; ".join(f"{place}: {reason}" for place, reason in self._failures.items()) or "no answer yet"
+        message = (
+            f"{records} records, the oldest {seconds:.0f} s old, are known to no anchor; allowed are "
+            f"{self._window.records} records and {self._window.seconds:.0f} s; make an anchor reachable: {why}"
+        )
+        self._wake.set()
+        if self._window.refuse:
+            raise AuditUnavailable(message)
+        if not self._warned:
+            self._warned = True
+            _logger.warning(message)
+
+    def _age(self, since: tuple[int, float]) -> float:
+        """Return the age in seconds by whichever clock says more: one set back must not hide an exposure."""
+        wall, steady = since
+        return max((self._clock() - wall) / 1e6, self._monotonic() - steady)
+
+    # -- inside
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait(self._every_seconds)
+            self._wake.clear()
+            if self._stop.is_set():
+                return
+            try:
+                self.anchor()
+            except CorruptFile as error:
+                _logger.critical("an anchor contradicts the log %s: %s", self._log.origin, error)
+            except AuditUnavailable as error:
+                _logger.error("anchoring could not be recorded: %s", error)  # noqa: TRY400
+            if self._failures:  # what woke this round may wake the next; do not hammer an anchor that is down
+                self._stop.wait(min(1.0, self._every_seconds))
+
+    def _settle(self, size: int | None, failures: dict[str, str]) -> None:
+        with self._state:
+            self._failures = failures
+            self._missed = {place: self._missed.get(place, 0) + 1 for place in failures}
+            if size is not None and size > self._anchored:
+                self._anchored, self._confirmed_at, self._own = size, self._clock(), 0
+                self._exposed_since = None
+            missed = dict(self._missed)
+        self._look_for_exposed(self._log.size)
+        for place, reason in failures.items():
+            level = logging.ERROR if missed[place] >= _ALARM_AFTER else logging.WARNING
+            _logger.log(level, "no confirmation by %s (%d rounds in a row): %s", place, missed[place], reason)
+
+    def _look_for_exposed(self, size: int) -> None:
+        """Find the first record that counts and no anchor knows, and when it was committed."""
+        with self._state:
+            start, known = self._anchored, self._exposed_since is not None
+        if known:
+            return
+        for seq in range(start, size):
+            record = self._log.record(seq)
+            if record.kind is not RecordKind.ANCHOR:
+                age = max(0.0, (self._clock() - record.committed) / 1e6)
+                with self._state:
+                    if self._exposed_since is None and self._anchored == start:
+                        self._exposed_since = (record.committed, self._monotonic() - age)
+                return
+
+    def _remember(self, shelf: Shelf) -> None:
+        """Start from the newest evidence beside the log, which the log must continue."""
+        newest = shelf.newest()
+        if newest is None:
+            return
+        known = newest.check_signed(self._log.keys.listed)
+        note = Note.parse(self._log.checkpoint())
+        keys, hashes = self._log.keys.listed, self._log.consistency_hashes
+        check_known(known, Submission(note, keys, hashes, self._clock()), str(shelf.directory))
+        self._anchored, self._confirmed_at = known.size, newest.seen
+        while self._anchored + self._own < self._log.size:
+            if self._log.record(self._anchored + self._own).kind is not RecordKind.ANCHOR:
+                break
+            self._own += 1

@@ -1,0 +1,146 @@
+"""Receipts as anchors: whoever kept one can check that the log still begins with what it was then.
+
+A receipt, an inclusion or consistency proof, evidence of an anchor and a bare checkpoint all hold a signed
+checkpoint. The log of today must have at least as many records, and a proof must lead from that root to
+today's. A log that was rolled back past it, or rewritten by somebody who has its key, cannot give that proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from carag.audit.anchors.evidence import Evidence
+from carag.audit.checkpoint import Checkpoint
+from carag.audit.log_keys import signed_by_known
+from carag.audit.merkle import verify_consistency
+from carag.audit.note import Note
+from carag.audit.proof import ConsistencyProof, InclusionProof
+from carag.audit.receipt import open_envelope
+from carag.audit.verify import Verdict
+from carag.errors import CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.audit.note import NoteKey
+
+__all__ = ["History", "Pinned", "check_pin", "checkpoint_in", "leads_to"]
+
+
+class History(Protocol):
+    """What of a log is needed; ``AuditLog`` has it."""
+
+    def checkpoint(self) -> str:
+        """Return the newest signed checkpoint."""
+
+    def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
+        """Prove that ``size`` records begin with ``old_size``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """Whether a log still begins with what a kept checkpoint covers.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        VERIFIED, FAILED (rolled back or forked) or UNDECIDED (what was kept says nothing about this log).
+    reason : str
+        For a person.
+    size : int
+        Records the kept checkpoint covers; 0 if it could not be read.
+    """
+
+    verdict: Verdict
+    reason: str
+    size: int
+
+
+def checkpoint_in(data: bytes) -> Note:
+    """Take the checkpoint out of a receipt, a proof, evidence of an anchor, or a checkpoint's own file.
+
+    Raises
+    ------
+    CorruptFile
+        If the bytes are none of these.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptFile(f"neither receipt, proof, evidence nor checkpoint: {error}") from error
+    if text.startswith('{"checkpoint":'):
+        return Evidence.parse(data).checkpoint
+    if text.startswith("{"):
+        return InclusionProof.parse(open_envelope(data).proof).checkpoint
+    if text.startswith("c2sp.org/tlog-proof@"):
+        return InclusionProof.parse(text).checkpoint
+    if text.startswith("old "):
+        return ConsistencyProof.parse(text).checkpoint
+    note = Note.parse(text)
+    Checkpoint.parse(note.text)
+    return note
+
+
+def check_pin(history: History, data: bytes, keys: Sequence[NoteKey]) -> Pinned:
+    """Check a log against something that was kept.
+
+    Parameters
+    ----------
+    history : History
+        The log as it is now.
+    data : bytes
+        A receipt, proof, evidence or checkpoint from earlier.
+    keys : sequence of NoteKey
+        The log's keys, from a source you trust (``parse_vkeys``).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from carag.audit import AuditLog, Recovery
+    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory) as log:
+    ...     kept = log.append(Recovery("DRILL")).to_bytes()
+    ...     log.append(Recovery("DRILL")) and None
+    ...     check_pin(log, kept, log.keys.listed).verdict
+    <Verdict.VERIFIED: 'verified'>
+    """
+    try:
+        old = checkpoint_in(data)
+        size = Checkpoint.parse(old.text).size
+    except CorruptFile as error:
+        return Pinned(Verdict.UNDECIDED, f"what was kept cannot be read: {error}", 0)
+    new = Note.parse(history.checkpoint())
+    today = Checkpoint.parse(new.text).size
+    hashes = history.consistency_hashes(size, today) if 0 < size <= today else ()
+    return leads_to(old, ConsistencyProof(size, hashes, new), keys)
+
+
+def leads_to(old: Note, proof: ConsistencyProof, keys: Sequence[NoteKey]) -> Pinned:
+    """Check offline that a proof leads from a kept checkpoint to a newer one of the same log."""
+    before = Checkpoint.parse(old.text)
+    if not signed_by_known(old, keys) or before.origin != keys[0].name:
+        return Pinned(
+            Verdict.UNDECIDED,
+            f"the checkpoint that was kept is not signed by a given key of {keys[0].name}",
+            before.size,
+        )
+    after = Checkpoint.parse(proof.checkpoint.text)
+    if not signed_by_known(proof.checkpoint, keys) or after.origin != before.origin:
+        return Pinned(
+            Verdict.FAILED,
+            f"the log's newest checkpoint is not signed by a given key of {before.origin}",
+            before.size,
+        )
+    if after.size < before.size:
+        reason = f"the log has {after.size} records and had {before.size}: it was rolled back"
+        return Pinned(Verdict.FAILED, reason, before.size)
+    if before.size == 0:
+        return Pinned(Verdict.VERIFIED, "the log was empty then; that holds of every log", 0)
+    hold = verify_consistency(before.size, after.size, proof.hashes, before.root, after.root)
+    if proof.old != before.size or not hold:
+        reason = (
+            f"the log's {after.size} records do not begin with the {before.size} it had: it was rewritten"
+        )
+        return Pinned(Verdict.FAILED, reason, before.size)
+    reason = f"the log's {after.size} records begin with the {before.size} it had"
+    return Pinned(Verdict.VERIFIED, reason, before.size)

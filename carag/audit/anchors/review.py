@@ -1,0 +1,78 @@
+"""Review evidence, for an auditor: does each piece hold, and does the log still continue it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from carag.audit.anchors.pin import check_pin
+from carag.audit.verify import Verdict
+from carag.errors import AnchorUnavailable, CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from carag.audit.anchors.evidence import Evidence
+    from carag.audit.anchors.pin import History
+    from carag.audit.anchors.port import Anchor
+    from carag.audit.note import NoteKey
+
+__all__ = ["Reviewed", "review"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """One piece of evidence, judged.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    verdict : Verdict
+        VERIFIED: the log continues it, and its anchor confirms it. FAILED: one of the two is not so. UNDECIDED:
+        the log continues it, but its anchor was not given or cannot be asked.
+    reason : str
+        For a person.
+    """
+
+    evidence: Evidence
+    verdict: Verdict
+    reason: str
+
+
+def review(
+    history: History, evidence: Iterable[Evidence], keys: Sequence[NoteKey], anchors: Sequence[Anchor] = ()
+) -> Iterator[Reviewed]:
+    """Judge evidence against the log and against the anchors it came from.
+
+    Parameters
+    ----------
+    history : History
+        The log as it is now.
+    evidence : iterable of Evidence
+        A :class:`Shelf` is one.
+    keys : sequence of NoteKey
+        The log's keys, from a source you trust.
+    anchors : sequence of Anchor
+        Those you trust; matched by kind and place.
+    """
+    by_place = {(anchor.kind, anchor.place): anchor for anchor in anchors}
+    for piece in evidence:
+        pinned = check_pin(history, piece.to_bytes(), keys)
+        anchor = by_place.get((piece.kind, piece.place))
+        if pinned.verdict is not Verdict.VERIFIED:
+            yield Reviewed(piece, Verdict.FAILED, pinned.reason)
+        elif anchor is None:
+            reason = f"{pinned.reason}; {piece.kind} {piece.place} is not among the anchors given"
+            yield Reviewed(piece, Verdict.UNDECIDED, reason)
+        else:
+            yield _asked(anchor, piece, keys, pinned.reason)
+
+
+def _asked(anchor: Anchor, piece: Evidence, keys: Sequence[NoteKey], reason: str) -> Reviewed:
+    try:
+        anchor.confirm(piece, tuple(keys))
+    except CorruptFile as error:
+        return Reviewed(piece, Verdict.FAILED, str(error))
+    except AnchorUnavailable as error:
+        return Reviewed(piece, Verdict.UNDECIDED, f"{reason}; {error}")
+    return Reviewed(piece, Verdict.VERIFIED, f"{reason}; confirmed by {piece.kind} {piece.place}")

@@ -1,0 +1,104 @@
+"""Anchors by name, as a command line or a configuration has them.
+
+=====================  =====================================================================================
+``s3://bucket/prefix``  S3 Object Lock
+``tsa:URL``             an RFC 3161 timestamp authority; needs the certificates it is trusted by
+``witness:URL``         a tlog-witness; needs a policy file that names its key, see ``policy.py``
+=====================  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from carag.audit.anchors._http import check_url
+from carag.audit.anchors.policy import TrustPolicy
+from carag.audit.anchors.s3 import RETAIN_DAYS, S3Anchor
+from carag.audit.anchors.timestamp import TimestampAnchor
+from carag.audit.anchors.witness import WitnessAnchor
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    from carag.audit.anchors.port import Anchor
+
+__all__ = ["anchors_named"]
+
+
+def anchors_named(
+    names: Sequence[str],
+    *,
+    policy: str | PathLike[str] | None = None,
+    tsa_roots: str | PathLike[str] | None = None,
+    retain_days: int = RETAIN_DAYS,
+    region: str | None = None,
+    endpoint_url: str | None = None,
+) -> tuple[Anchor, ...]:
+    """Make anchors of names. All ``witness:`` names together are one anchor, which needs the policy's quorum.
+
+    Parameters
+    ----------
+    names : sequence of str
+    policy : path, optional
+        A ``c2sp.org/tlog-policy`` file; needed for witnesses, and every one named must be in it with its URL.
+    tsa_roots : path, optional
+        A PEM file; needed for timestamp authorities.
+    retain_days, region, endpoint_url
+        Of S3.
+
+    Raises
+    ------
+    InvalidArgument
+        If a name is none, is given twice, or lacks what it needs.
+    MissingExtra
+        If a package is absent.
+
+    Examples
+    --------
+    >>> anchors_named(["ftp://example"])
+    Traceback (most recent call last):
+    carag.errors.InvalidArgument: 'ftp://example' names no anchor; want s3://bucket/prefix, tsa:URL or witness:URL
+    """
+    anchors: list[Anchor] = []
+    asked: list[str] = []
+    if len(set(names)) < len(names):
+        raise InvalidArgument("an anchor is named twice; name each once")
+    for name in names:
+        if name.startswith("s3://"):
+            anchors.append(S3Anchor(name, retain_days=retain_days, region=region, endpoint_url=endpoint_url))
+        elif name.startswith("tsa:"):
+            if tsa_roots is None:
+                raise InvalidArgument(f"{name} needs the certificates to trust it by; give a PEM file")
+            anchors.append(TimestampAnchor(name.removeprefix("tsa:"), tsa_roots))
+        elif name.startswith("witness:"):
+            asked.append(check_url(name.removeprefix("witness:")))
+        else:
+            raise InvalidArgument(
+                f"{name!r} names no anchor; want s3://bucket/prefix, tsa:URL or witness:URL"
+            )
+    return (*anchors, *([_witnesses(asked, policy)] if asked else []))
+
+
+def _witnesses(urls: list[str], policy: str | PathLike[str] | None) -> WitnessAnchor:
+    if policy is None:
+        raise InvalidArgument(
+            "a witness needs a policy file with its key: witness NAME VKEY URL, and a quorum line"
+        )
+    try:
+        trust = TrustPolicy.parse(Path(policy).read_bytes().decode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise InvalidArgument(f"the policy {policy} cannot be read: {error}") from error
+    known = {witness.url for witness in trust.witnesses}
+    if missing := [url for url in urls if url not in known]:
+        raise InvalidArgument(
+            f"{policy} names no witness at {missing[0]}; add: witness NAME VKEY {missing[0]}"
+        )
+    kept = (
+        witness if witness.url in urls else dataclasses.replace(witness, url=None)
+        for witness in trust.witnesses
+    )
+    return WitnessAnchor(dataclasses.replace(trust, witnesses=tuple(kept)))

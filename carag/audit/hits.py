@@ -1,0 +1,182 @@
+"""Passages as the asker got them, and the hits a record keeps of them.
+
+A record of version 2 keeps of a hit, in this order, ``[digest, word, similarity in millionths, cited]``. The digest is
+the first 20 bytes of ``SHA-256("carag/hit/v2" NUL chunk id NUL SHA-256 of the text)``: it binds which chunk and which
+text without repeating either, for the receipt carries both in full, and its proofs lead to the index state with all
+32 bytes. Version 1 kept the chunk id and the whole hash of the text in clear.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from carag.audit import _fields
+from carag.audit.canonical import Json, b64url, unb64url
+from carag.errors import InvalidArgument
+
+__all__ = ["AnyHit", "Hit", "HitV1", "Passage", "hit_digest", "text_hash"]
+
+_MICRO: Final = 1_000_000
+_MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few units in the last place
+_DIGEST_SIZE: Final = 20
+_DOMAIN: Final = b"carag/hit/v2\0"
+
+
+def text_hash(text: str) -> bytes:
+    """Hash a passage's text: SHA-256 of its UTF-8 bytes."""
+    try:
+        return hashlib.sha256(text.encode("utf-8")).digest()
+    except (UnicodeEncodeError, AttributeError) as error:
+        raise InvalidArgument("a passage must be text without lone surrogates") from error
+
+
+def hit_digest(chunk: str, text_sha256: bytes) -> bytes:
+    """Return what a record names a passage by, from chunk id and hash of the text."""
+    return hashlib.sha256(_DOMAIN + chunk.encode("utf-8") + b"\0" + text_sha256).digest()[:_DIGEST_SIZE]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage as the asker got it. The record keeps its :attr:`hit`, the receipt also id, text and proof.
+
+    Parameters
+    ----------
+    chunk : str
+        The chunk's id.
+    text : str
+        Exactly what was shown or given to the generator.
+    similarity : float
+        Cosine similarity to the question, in -1..1.
+    word : int
+        The 32-bit policy word the chunk carried when it was emitted.
+    cited : bool
+        Whether the answer cites it.
+    """
+
+    chunk: str
+    text: str = field(repr=False)
+    similarity: float
+    word: int
+    cited: bool = False
+
+    @property
+    def hit(self) -> Hit:
+        """The passage as the record holds it."""
+        try:
+            similarity = round(self.similarity * _MICRO)
+        except (TypeError, ValueError, OverflowError) as error:  # NaN and infinity have no integer
+            raise InvalidArgument(f"similarity is {self.similarity!r}; want a number in -1..1") from error
+        _fields.label("chunk id", self.chunk)
+        return Hit(hit_digest(self.chunk, text_hash(self.text)), similarity, self.word, self.cited)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage in a record: which, how near, under which word, cited or not.
+
+    Parameters
+    ----------
+    digest : bytes
+        Of chunk id and text; see :func:`hit_digest`.
+    similarity : int
+        Millionths.
+    word : int
+        The 32-bit policy word.
+    cited : bool
+    """
+
+    digest: bytes
+    similarity: int
+    word: int
+    cited: bool
+
+    def __post_init__(self) -> None:
+        _fields.digest("hit digest", self.digest, _DIGEST_SIZE)
+        _check(self)
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"hit {b64url(self.digest)}"
+
+    def is_of(self, chunk: str, text_sha256: bytes) -> bool:
+        """Say whether this is the hit of a chunk whose text has that hash."""
+        return hit_digest(chunk, text_sha256) == self.digest
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        return [b64url(self.digest), int(self.word), int(self.similarity), int(self.cited)]
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Hit:
+        """Read what :meth:`to_json` returns."""
+        digest, word, similarity, cited = fields
+        return cls(unb64url(digest, _DIGEST_SIZE), similarity, word, cited == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class HitV1:
+    """A passage in a record of version 1.
+
+    Parameters
+    ----------
+    chunk : str
+    text_hash : bytes
+        SHA-256 of the text.
+    similarity : int
+        Millionths.
+    word : int
+        The 32-bit policy word.
+    cited : bool
+    """
+
+    chunk: str
+    text_hash: bytes
+    similarity: int
+    word: int
+    cited: bool
+
+    def __post_init__(self) -> None:
+        _fields.label("chunk id", self.chunk)
+        _fields.digest("text hash", self.text_hash)
+        _check(self)
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"chunk {self.chunk}"
+
+    @property
+    def digest(self) -> bytes:
+        """What is listed once."""
+        return self.chunk.encode("utf-8")
+
+    def is_of(self, chunk: str, text_sha256: bytes) -> bool:
+        """Say whether this is the hit of a chunk whose text has that hash."""
+        return (chunk, text_sha256) == (self.chunk, self.text_hash)
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        return {
+            "c": self.chunk,
+            "p": int(self.word),
+            "s": self.similarity,
+            "t": b64url(self.text_hash),
+            "u": int(self.cited),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> HitV1:
+        """Read what :meth:`to_json` returns."""
+        text = unb64url(fields["t"], _fields.DIGEST_SIZE)
+        return cls(fields["c"], text, fields["s"], fields["p"], fields["u"] == 1)
+
+
+AnyHit: TypeAlias = Hit | HitV1
+
+
+def _check(hit: AnyHit) -> None:
+    _fields.integer("similarity in millionths", hit.similarity, -_MAX_SIMILARITY, _MAX_SIMILARITY)
+    _fields.integer("policy word", hit.word, 0, (1 << 32) - 1)

@@ -1,0 +1,22 @@
+"""Two people for what cannot be undone."""
+
+from __future__ import annotations
+
+from carag.errors import InvalidArgument
+
+__all__ = ["two_persons"]
+
+
+def two_persons(actor: str, approver: str) -> None:
+    """Insist on two names that differ by more than case and spaces.
+
+    Raises
+    ------
+    InvalidArgument
+        If a name is empty or both are the same.
+    """
+    names = {" ".join(name.casefold().split()) for name in (actor, approver)}
+    if "" in names:
+        raise InvalidArgument("name the person who acts and the person who approves")
+    if len(names) < 2:
+        raise InvalidArgument(f"{actor!r} cannot approve what {actor!r} does; a second person must")

@@ -1,0 +1,109 @@
+"""How long a record is kept, and the law that says so.
+
+Records are never altered, so this is about two things: until when a record may not be pruned, and whether the
+values behind its commitments must be kept as long. Where the duty is one to keep the *content* (what was said to
+whom), a person's request for erasure waits for it: GDPR Art. 17(3)(b). Where it is one to keep *logs*, data
+protection law goes first: AI Act Art. 19(1), "unless provided otherwise in ... Union law on the protection of
+personal data".
+
+An engineering control with its sources, not legal advice; which class applies is the operator's decision.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from carag.errors import InvalidArgument
+
+__all__ = ["DEFAULT_CLASS", "RETENTION", "RetentionClass", "retain_until", "retention_class"]
+
+_MIN_MONTHS: Final = 6  # AI Act Art. 19(1) and 26(6)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionClass:
+    """A duty to keep records.
+
+    Parameters
+    ----------
+    code : str
+        As records name it.
+    months : int
+        From the commit time on; at least six.
+    binds_values : bool
+        Whether it is also a duty to keep what the commitments hide.
+    law : str
+        What it rests on.
+    """
+
+    code: str
+    months: int
+    binds_values: bool
+    law: str
+
+    def __post_init__(self) -> None:
+        if self.months < _MIN_MONTHS:
+            raise InvalidArgument(
+                f"class {self.code} keeps records for {self.months} months; want at least {_MIN_MONTHS}: "
+                "Regulation (EU) 2024/1689 Art. 19(1) and 26(6)"
+            )
+
+
+RETENTION: Final = {
+    each.code: each
+    for each in (
+        RetentionClass(
+            "ai6m", 6, binds_values=False, law="Regulation (EU) 2024/1689 Art. 19(1), 26(6): six months"
+        ),
+        RetentionClass(
+            "fin5y", 60, binds_values=True, law="Directive 2014/65/EU (MiFID II) Art. 16(7): five years"
+        ),
+        RetentionClass(
+            "fin6y", 72, binds_values=True, law="FINRA Rule 4511(b) with 17 CFR 240.17a-4: six years"
+        ),
+        RetentionClass(
+            "fin7y",
+            84,
+            binds_values=True,
+            law="Directive 2014/65/EU (MiFID II) Art. 16(7): up to seven years; covers FINRA Rule 4511(b)",
+        ),
+    )
+}
+"""The classes by code."""
+
+DEFAULT_CLASS: Final = "fin7y"
+"""Of records that name none."""
+
+
+def retention_class(code: str) -> RetentionClass:
+    """Return a class by its code; InvalidArgument for an unknown one."""
+    try:
+        return RETENTION[code]
+    except (KeyError, TypeError) as error:
+        raise InvalidArgument(f"no retention class {code!r}; want one of {', '.join(RETENTION)}") from error
+
+
+def retain_until(committed: int, code: str = DEFAULT_CLASS) -> datetime:
+    """Say until when a record is kept.
+
+    Parameters
+    ----------
+    committed : int
+        Its commit time in microseconds since 1970 UTC.
+    code : str
+        Its retention class.
+
+    Examples
+    --------
+    >>> retain_until(1_709_200_000_000_000, "ai6m").isoformat(" ", "minutes")  # a 29 February
+    '2024-08-29 09:46+00:00'
+    """
+    start = _EPOCH + timedelta(microseconds=committed)
+    month = start.month - 1 + retention_class(code).months
+    year, month = start.year + month // 12, month % 12 + 1
+    day = min(start.day, monthrange(year, month)[1])
+    return start.replace(year=year, month=month, day=day)

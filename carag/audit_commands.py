@@ -1,0 +1,403 @@
+"""``carag audit``: what an auditor does with a log, or with a copy of one, without its writer's lock and key.
+
+Exit codes, everywhere: 0 what was asked holds, 1 tampered: something signed or kept is contradicted, 2 cannot tell.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from carag.errors import CaragError, CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from carag.audit.examine import Examination, Kept
+    from carag.audit.log_keys import LogKeys
+    from carag.audit.reader import LogReader
+    from carag.policy import PolicyTable
+
+__all__ = ["app", "ask_second"]
+
+app = typer.Typer(
+    help="Check a log, prove records, and hand it to others. Exit codes: 0 holds, 1 tampered, 2 cannot tell.",
+    no_args_is_help=True,
+)
+OK, TAMPERED, CANNOT_TELL = 0, 1, 2
+_ASKED_AT_MOST = 1000
+_SHOWN = 20
+
+Store = Annotated[
+    Path, typer.Option("--store", metavar="DIR", help="The log's directory, or a copy of its audit.db.")
+]
+VKey = Annotated[
+    str | None,
+    typer.Option(
+        "--vkey",
+        metavar="VKEY_OR_FILE",
+        help="The log's public key, from a source you trust. Left out: the one lying beside the log.",
+    ),
+]
+Checkpoints = Annotated[
+    list[Path] | None,
+    typer.Option("--checkpoint", metavar="FILE", help="A checkpoint kept elsewhere; can be given often."),
+]
+Receipts = Annotated[
+    list[Path] | None,
+    typer.Option("--receipt", metavar="FILE", help="A receipt kept elsewhere; can be given often."),
+]
+SecondOpinion = Annotated[
+    str | None,
+    typer.Option("--second-opinion", metavar="NAME", help="Ask [b]pymerkle[/b] too; never instead."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+@app.command()
+def verify(
+    store: Store,
+    vkey: VKey = None,
+    checkpoint: Checkpoints = None,
+    receipt: Receipts = None,
+    second_opinion: SecondOpinion = None,
+    as_json: AsJson = False,
+) -> int:
+    """Hash every record again and compare with what was signed, here and in what was kept elsewhere.
+
+    Without a checkpoint or receipt from elsewhere, a log that was cut short, put back to an earlier state, or written
+    again by whoever stole its key looks whole.
+
+    [dim]carag audit verify --store store --vkey vkey --receipt old-receipt.json[/dim]
+    """
+
+    def run() -> int:
+        from carag.audit import Verdict
+        from carag.audit.examine import Examination, examine
+
+        kept = _kept(_key_text(vkey), store, checkpoint, receipt)
+        with _reader(store, vkey) as reader:
+            found = examine(reader, kept)
+            if found.verdict is Verdict.VERIFIED and second_opinion is not None:
+                differing = _disagreements(reader, second_opinion)
+                if differing:
+                    reason = f"{second_opinion} disagrees on {', '.join(differing[:_SHOWN])}"
+                    found = Examination(Verdict.UNDECIDED, reason, found.size, found.checkpoint)
+        return _tell(found, as_json)
+
+    return _judged(run, as_json)
+
+
+@app.command()
+def prove(
+    seq: Annotated[int, typer.Argument(metavar="SEQ", help="The record's number, from 0.")],
+    store: Store,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the three files here.")],
+    vkey: VKey = None,
+) -> int:
+    """Write ``record.json``, ``proof.tlog-proof`` and ``vkey`` of one record, for any tlog client.
+
+    [dim]carag audit prove 17 --store store --out proof-17[/dim]
+    """
+
+    def run() -> int:
+        from carag.audit.export import write_proof
+
+        with _reader(store, vkey) as reader:
+            write_proof(reader, seq, out)
+            _say(f"record {seq} of {reader.size}: {out}/record.json, proof.tlog-proof, vkey")
+        return OK
+
+    return _judged(run)
+
+
+@app.command()
+def consistency(
+    old: Annotated[
+        str,
+        typer.Argument(metavar="OLD", help="A number of records, or a checkpoint or receipt kept elsewhere."),
+    ],
+    store: Annotated[
+        Path | None, typer.Option("--store", metavar="DIR", help="Make the proof from this log.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the proof here instead of printing it."),
+    ] = None,
+    proof: Annotated[
+        Path | None, typer.Option("--proof", metavar="FILE", help="Check this proof instead of making one.")
+    ] = None,
+    vkey: VKey = None,
+) -> int:
+    """Prove that the log still begins with what it was at an earlier size, or check such a proof.
+
+    [dim]carag audit consistency old.checkpoint --store store --out consistency.txt[/dim]
+    [dim]carag audit consistency old.checkpoint --proof consistency.txt --vkey vkey[/dim]
+    """
+
+    def run() -> int:
+        if (store is None) == (proof is None):
+            raise InvalidArgument("give --store to make a proof, or --proof to check one")
+        if proof is not None:
+            return _check_proof(Path(old), proof, vkey)
+        return _make_proof(old, store or Path(), out, vkey)
+
+    return _judged(run)
+
+
+@app.command()
+def replay(
+    store: Store,
+    vkey: VKey = None,
+    table: Annotated[
+        Path | None,
+        typer.Option("--table", metavar="FILE", help="The table in force then; the shipped one if left out."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Derive each record's masks again from role, purpose and table, and judge every passage by them.
+
+    What cannot be told, as of a record under another table, is counted, and the exit code is 2.
+
+    [dim]carag audit replay --store store[/dim]
+    """
+
+    def run() -> int:
+        from carag.audit import Verdict
+        from carag.audit.examine import examine
+
+        counts = {"records": 0, "replayed": 0, "undecided": 0, "unreadable": 0}
+        wrong: list[str] = []
+        judge = _replayer(_table(table), counts, wrong)
+        with _reader(store, vkey) as reader:
+            found = examine(reader, visit=judge)
+        if found.verdict is not Verdict.VERIFIED:
+            return _tell(found, as_json)
+        if as_json:
+            _print({**counts, "contradictions": wrong})
+        else:
+            for line in wrong[:_SHOWN]:
+                _say(line)
+            _say(
+                f"{counts['records']} records, {counts['replayed']} replayed, {len(wrong)} contradictions; "
+                f"{counts['undecided']} cannot be told, {counts['unreadable']} of an unknown version"
+            )
+        if wrong:
+            return TAMPERED
+        return CANNOT_TELL if counts["undecided"] or counts["unreadable"] else OK
+
+    return _judged(run, as_json)
+
+
+@app.command()
+def export(
+    store: Store,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new directory.")],
+    vkey: VKey = None,
+    checkpoint: Checkpoints = None,
+    receipt: Receipts = None,
+    as_json: AsJson = False,
+) -> int:
+    """Write all records as JSON lines, with the checkpoint, the tree and the public key, examined on the way.
+
+    Nothing personal goes out: commitments do, the salts and values behind them do not, nor any passage's text. Check
+    the directory with ``scripts/verify_receipt.py DIR --key VKEY``.
+
+    [dim]carag audit export --store store --out export-2026-11[/dim]
+    """
+
+    def run() -> int:
+        from carag.audit.export import export_log
+
+        kept = _kept(_key_text(vkey), store, checkpoint, receipt)
+        with _reader(store, vkey) as reader:
+            return _tell(export_log(reader, out, kept), as_json)
+
+    return _judged(run, as_json)
+
+
+def ask_second(name: str, receipt: bytes) -> str | None:
+    """Ask a second implementation about a receipt; return what it objects to."""
+    from carag.audit.second_opinion import second_opinion_on
+
+    _check_name(name)
+    return second_opinion_on(receipt)
+
+
+def _disagreements(reader: LogReader, name: str) -> list[str]:
+    from carag.audit.second_opinion import disagreements
+
+    _check_name(name)
+    step = max(1, reader.size // _ASKED_AT_MOST)
+    return disagreements(reader, range(0, reader.size, step))
+
+
+def _check_name(name: str) -> None:
+    if name != "pymerkle":
+        raise InvalidArgument(f"no second opinion by {name!r}; want pymerkle")
+
+
+def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
+    from carag.audit import Verdict
+    from carag.audit.check import check_consistency
+    from carag.audit.log_keys import LogKeys
+
+    if vkey is None:
+        raise InvalidArgument("give --vkey, the log's public key, to check a proof")
+    key = LogKeys.parse(_key_text(vkey) or "")
+    verdict, reason = check_consistency(_text(old), _text(proof), key)
+    _say(f"{verdict.value}: {reason}")
+    return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(verdict, CANNOT_TELL)
+
+
+def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> int:
+    from carag.audit.examine import extends
+
+    text = _key_text(vkey)
+    kept = None if old.isdecimal() else _kept_file(Path(old), _trusted(text, store))
+    with _reader(store, vkey) as reader:
+        if kept is not None:
+            extends(reader, kept)
+        proof = reader.consistency(int(old) if kept is None else kept.checkpoint.size)
+        reader.check_unchanged()
+    if out is None:
+        sys.stdout.write(proof)
+    else:
+        _write(out, proof)
+        _say(f"the log extends {'its first ' + old + ' records' if kept is None else kept.name}: {out}")
+    return OK
+
+
+def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> Callable[[int, bytes], None]:
+    from carag.audit import Record
+    from carag.replayed import ReplayVerdict, replay
+
+    def judge(seq: int, body: bytes) -> None:
+        counts["records"] += 1
+        try:
+            record = Record.parse(body)
+        except CorruptFile:  # its hash is the stored one, so it is not altered but unknown to this version
+            counts["unreadable"] += 1
+            return
+        again = replay(record, table)
+        counts["replayed"] += again.verdict in (ReplayVerdict.MATCHES, ReplayVerdict.DIFFERS)
+        counts["undecided"] += again.verdict is ReplayVerdict.UNDECIDED
+        if again.verdict is ReplayVerdict.DIFFERS:
+            wrong.append(f"record {seq}: {again.reason}")
+
+    return judge
+
+
+def _table(path: Path | None) -> PolicyTable:
+    from carag.policy import PolicyTable
+
+    shipped = files("carag.policy").joinpath("roles.toml")
+    return PolicyTable.from_toml(shipped.read_text("utf-8") if path is None else _text(path))
+
+
+def _reader(store: Path, vkey: str | None) -> LogReader:
+    from carag.audit.reader import LogReader
+
+    return LogReader(store, vkey=_key_text(vkey))
+
+
+def _kept(
+    vkey: str | None, store: Path, checkpoints: list[Path] | None, receipts: list[Path] | None
+) -> list[Kept]:
+    named = [*(checkpoints or ()), *(receipts or ())]
+    return [_kept_file(path, _trusted(vkey, store)) for path in named]
+
+
+def _kept_file(path: Path, key: LogKeys) -> Kept:
+    """Read what was kept; if it proves nothing itself, it proves nothing about the log."""
+    from carag.audit.examine import kept_checkpoint, kept_receipt
+
+    data = _bytes(path)
+    try:
+        if data.startswith(b"{"):
+            return kept_receipt(data, str(key), str(path))
+        return kept_checkpoint(data.decode("utf-8"), key, str(path))
+    except (CorruptFile, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{error}; want a checkpoint or receipt of this log") from error
+
+
+def _trusted(vkey: str | None, store: Path) -> LogKeys:
+    from carag.audit.reader import key_of
+
+    return key_of(store, vkey)
+
+
+def _key_text(vkey: str | None) -> str | None:
+    return _text(Path(vkey)).strip() if vkey is not None and Path(vkey).exists() else vkey
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {path}: {error.strerror}; name a readable file") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return _bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"{path} is not UTF-8 text") from error
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidArgument(f"cannot write {path}: {error.strerror}") from error
+
+
+def _judged(run: Callable[[], int], as_json: bool = False) -> int:
+    """Run a command; what contradicts the signatures is 1, whatever else goes wrong is 2."""
+    try:
+        return run()
+    except CorruptFile as error:
+        _refuse("failed", error, as_json)
+        return TAMPERED
+    except CaragError as error:
+        _refuse("undecided", error, as_json)
+        return CANNOT_TELL
+
+
+def _refuse(verdict: str, error: CaragError, as_json: bool) -> None:
+    if as_json:
+        _print({"verdict": verdict, "reason": str(error)})
+    else:
+        sys.stderr.write(f"{verdict}: {error}\n")
+
+
+def _tell(found: Examination, as_json: bool) -> int:
+    from carag.audit import Verdict
+
+    if as_json:
+        _print(
+            {
+                "verdict": found.verdict.value,
+                "reason": found.reason,
+                "size": found.size,
+                "extends": list(found.extends),
+            }
+        )
+    else:
+        _say(f"{found.verdict.value}: {found.reason}")
+        if found.verdict is Verdict.VERIFIED and not found.extends:
+            _say("note: with nothing kept elsewhere, truncation and rollback cannot be noticed")
+    return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(found.verdict, CANNOT_TELL)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _print(value: Mapping[str, object]) -> None:
+    _say(json.dumps(value, ensure_ascii=False, indent=2))

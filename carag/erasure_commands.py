@@ -1,0 +1,184 @@
+"""``carag audit erase``, ``hold``, ``release`` and ``disclose``: the private half of the log, by role and on record.
+
+Exit codes: 0 done, 4 refused (a hold, a duty to keep, a role), 65 bad input, 70 not certain that it is done.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path  # Typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from carag.errors import InvalidArgument, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.audit import AuditLog, Receipt
+
+__all__ = ["disclose", "erase", "hold", "release"]
+
+Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="The store: text, index and audit log.")]
+Records = Annotated[
+    list[int] | None, typer.Option("--record", metavar="N", help="Of this record; may be repeated.")
+]
+Subject = Annotated[
+    str | None,
+    typer.Option(
+        metavar="S", help="Of this person; [b]-[/b] reads the name from the input, so that no shell keeps it."
+    ),
+]
+Fields = Annotated[
+    list[str] | None,
+    typer.Option("--field", metavar="F", help="Only this, such as [b]query[/b]; may be repeated."),
+]
+Actor = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept sealed.")]
+Approver = Annotated[str, typer.Option(metavar="NAME", help="The second person.")]
+ReceiptFile = Annotated[
+    Path | None, typer.Option("--receipt", metavar="FILE", help="Where to keep the receipt of the record.")
+]
+_REFUSED: Final = 4
+
+
+def erase(
+    store: Store,
+    actor: Actor,
+    approver: Approver,
+    basis: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE",
+            help="GDPR_17_1 or GDPR_5_1_E, which wait for a duty to keep; GDPR_17_1_D or GDPR_17_1_E, which do not.",
+        ),
+    ],
+    record: Records = None,
+    subject: Subject = None,
+    field: Fields = None,
+    receipt: ReceiptFile = None,
+) -> int:
+    """Destroy what the log keeps of some records or of one person; every proof stays valid.
+
+    Copies of private.db made before no longer open afterwards: back it up again.
+
+    [dim]carag audit erase --store s --record 17 --basis GDPR_17_1_D --actor "D. Po" --approver "C. Co"[/dim]
+    """
+    from carag.audit import erase as erase_values
+
+    with _opened(store) as log:
+        try:
+            done = erase_values(
+                log,
+                actor=actor,
+                approver=approver,
+                basis=basis,
+                records=record or (),
+                subject=_read_name(subject),
+                fields=field or (),
+            )
+        except Refused as refused:
+            return _refuse(refused)
+        _report(done, receipt, "erased; back up private.db again, older copies of it no longer open")
+    return 0
+
+
+def hold(
+    store: Store,
+    actor: Actor,
+    matter: Annotated[str, typer.Option(metavar="CODE", help="A code for the matter; no names.")],
+    subject: Subject = None,
+    first: Annotated[int | None, typer.Option(metavar="N", help="From this record on.")] = None,
+    last: Annotated[int | None, typer.Option(metavar="N", help="Up to this record.")] = None,
+    receipt: ReceiptFile = None,
+) -> int:
+    """Forbid erasure: of a person, of records, or with neither of everything, until two people release it.
+
+    [dim]carag audit hold --store s --matter MATTER-2026-17 --actor "C. Co" --first 0 --last 999[/dim]
+    """
+    from carag.audit import place_hold
+
+    if (first is None) != (last is None):
+        raise InvalidArgument("a range of records has --first and --last")
+    records = None if first is None or last is None else (first, last)
+    with _opened(store) as log:
+        placed = place_hold(log, matter, actor=actor, subject=_read_name(subject), records=records)
+        _report(placed, receipt, f"hold in force; release it with: carag audit release {placed.seq}")
+    return 0
+
+
+def release(
+    placed: Annotated[int, typer.Argument(metavar="N", help="The record that placed the hold.")],
+    store: Store,
+    actor: Actor,
+    approver: Approver,
+    receipt: ReceiptFile = None,
+) -> int:
+    """End a legal hold.
+
+    [dim]carag audit release 42 --store s --actor "D. Po" --approver "C. Co"[/dim]
+    """
+    from carag.audit import release_hold
+
+    with _opened(store) as log:
+        done = release_hold(log, placed, actor=actor, approver=approver)
+        _report(done, receipt, "hold released")
+    return 0
+
+
+def disclose(
+    record: Annotated[int, typer.Argument(metavar="N", help="The record.")],
+    store: Store,
+    actor: Actor,
+    role: Annotated[
+        str, typer.Option(metavar="R", help="[b]auditor[/b] or [b]privacy_officer[/b], as claimed.")
+    ],
+    why: Annotated[str, typer.Option(metavar="CODE", help="What for, as a code.")],
+    field: Fields = None,
+) -> int:
+    """Open what a record commits to; that it was opened, or asked for, is recorded first.
+
+    [dim]carag audit disclose 17 --store s --role auditor --actor "E. Ve" --why COMPLAINT-3[/dim]
+    """
+    from carag.audit import disclose as open_values
+
+    with _opened(store) as log:
+        try:
+            opened = open_values(log, record, role=role, actor=actor, why=why, fields=field or ())
+        except Refused as refused:
+            return _refuse(refused)
+    values = {name: opening.value for name, opening in opened.items()}
+    sys.stdout.write(json.dumps(values, ensure_ascii=False, indent=2) + "\n")
+    return 0
+
+
+@contextmanager
+def _opened(store: Path) -> Iterator[AuditLog]:
+    from carag.audit import AuditLog
+
+    if not (store / "vkey").is_file():  # opening would found a log
+        raise InvalidArgument(f"there is no audit log in {store}; name a store that carag ingest has made")
+    with AuditLog.open(store) as log:
+        yield log
+
+
+def _read_name(subject: str | None) -> str | None:
+    if subject != "-":
+        return subject
+    name = sys.stdin.readline().rstrip("\r\n")
+    if not name:
+        raise InvalidArgument("--subject - reads one line with the name, and there was none")
+    return name
+
+
+def _refuse(refused: Refused) -> int:
+    sys.stderr.write(f"refused ({refused.code}): {refused}\n")
+    return _REFUSED
+
+
+def _report(receipt: Receipt, path: Path | None, what: str) -> None:
+    if path is not None:
+        receipt.write(path)
+    sys.stdout.write(f"record {receipt.seq}: {what}\n")

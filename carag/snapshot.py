@@ -1,0 +1,164 @@
+"""The store's labels as the state that records name, and proofs that passages stood in it.
+
+The audit room knows what a state is, the corpus room what labels are; this brings the one up to the other, at the cost
+of what changed. What is kept beside the store is derived from it and may be deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import threading
+from typing import TYPE_CHECKING, Final
+
+from carag.audit import Access, Label, StateProof, StateTree, place
+from carag.errors import CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from carag.audit import Record, StateView
+    from carag.corpus import CorpusStore
+
+__all__ = ["Snapshot"]
+
+_logger = logging.getLogger(__name__)
+
+_BATCH: Final = 200_000
+_KEY: Final = "state_key"
+
+
+class Snapshot:
+    """The state of a store's knowledge at its last instant, and on demand at earlier ones.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    path : Path
+        Where the tree is kept; a file that is missing, behind the store or of another store is brought up to it by
+        :meth:`refresh`.
+
+    Raises
+    ------
+    CorruptFile
+        If the file fails its checks.
+    """
+
+    def __init__(self, store: CorpusStore, path: Path) -> None:
+        self._store = store
+        self._path = path
+        self._lock = threading.RLock()
+        self._tree = StateTree(path)
+        self._key = self._store_key()
+        self._past: tuple[int, StateView] | None = None
+
+    @property
+    def root(self) -> bytes:
+        """Root hash of the state at :attr:`known_at`."""
+        return self._tree.view().root
+
+    @property
+    def known_at(self) -> int:
+        """Of which of the store's instants the state is, in microseconds since 1970; -1 of none."""
+        return int(self._tree.note("known") or -1)
+
+    def refresh(self) -> None:
+        """Bring the state up to the store."""
+        with self._lock:
+            known, now = self.known_at, self._store.known()
+            named = hashlib.sha256(self._key).hexdigest()
+            is_ours = self._tree.note("key_sha256") == named and self._store.known(known) == known
+            if not is_ours:
+                if self._tree.note("known") is not None:
+                    _logger.warning(
+                        "%s is not this store's, or of no instant of it; building it anew", self._path
+                    )
+                self._tree.clear()
+                known = -1
+            if known == now and is_ours:
+                return
+            self._past = None
+            batch: dict[int, bytes | None] = {}
+            for where, leaf in self._leaves(self._store.label_changes(known, now)):
+                if len(batch) == _BATCH:
+                    # Until the last batch the file is of no store, so that a kill in between has it built anew.
+                    self._tree.apply(batch, {"key_sha256": ""})
+                    batch = {}
+                batch[where] = leaf
+            self._tree.apply(batch, {"known": str(now), "key_sha256": named})
+
+    def root_at(self, known_at: int) -> bytes:
+        """Return the root hash of the state at an instant in microseconds."""
+        with self._lock:
+            return self._view(known_at).root
+
+    def prove(self, labels: Iterable[Label], known_at: int) -> tuple[bytes, list[StateProof]]:
+        """Return the root of the state at an instant, and a proof of each label in it.
+
+        Raises
+        ------
+        CorruptFile
+            If the state does not hold a label.
+        """
+        with self._lock:
+            view, proofs = self._view(known_at), []
+            for label in labels:
+                path, sides = view.path(place(label.chunk, label.since))
+                proof = StateProof(label.since, label.seal(self._key), path, sides)
+                if proof.root(label.chunk, label.text_hash, label.word) != view.root:
+                    raise CorruptFile(
+                        f"the index state holds another label of {label.chunk} than the store; delete "
+                        f"{self._path}, and the next opening builds it anew from the store"
+                    )
+                proofs.append(proof)
+            return view.root, proofs
+
+    def chunk_ids(self, record: Record) -> tuple[str | None, ...]:
+        """Find which chunks a record's hits name, for whoever has the log and the store and no receipt.
+
+        Of every label that was open when the question was asked the digest is made once more, in one pass.
+
+        Returns
+        -------
+        tuple of str or None
+            In the order of the hits; None for one that this store did not hold then.
+        """
+        event, found = record.event, dict[int, str]()
+        if isinstance(event, Access) and event.index is not None:
+            for chunk, text_sha256, *_ in self._store.snapshot_rows(known_at=event.index.known_at):
+                for at, hit in enumerate(record.hits):
+                    if at not in found and hit.is_of(chunk, text_sha256):
+                        found[at] = chunk
+        return tuple(found.get(at) for at in range(len(record.hits)))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._tree.close()
+
+    def _view(self, known_at: int) -> StateView:
+        known, now = self._store.known(known_at), self.known_at
+        if known == now:
+            return self._tree.view()
+        if self._past is None or self._past[0] != known:
+            back = self._leaves(self._store.label_changes(known, now), backwards=True)
+            self._past = known, self._tree.view().with_changes(dict(back))
+        return self._past[1]
+
+    def _leaves(
+        self, changes: Iterable[tuple[int, str, bytes, int, int, int]], *, backwards: bool = False
+    ) -> Iterator[tuple[int, bytes | None]]:
+        """Turn labels opened and closed, what goes first, into leaves put in and taken out."""
+        found = list(changes) if backwards else changes
+        for is_open, chunk, text, word, since, until in (
+            sorted(found, key=lambda one: -one[0]) if backwards else found
+        ):
+            label = Label(chunk, text, word, since, until)
+            yield place(label.chunk, label.since), label.leaf(self._key) if is_open != backwards else None
+
+    def _store_key(self) -> bytes:
+        """Return the key of the seals, made once a store: kept with the labels, for it is as secret as they are."""
+        if (kept := self._store.meta_get(_KEY)) is None:
+            self._store.meta_set(_KEY, kept := secrets.token_hex(32))
+        return bytes.fromhex(kept)

@@ -1,0 +1,68 @@
+"""Anchors run for real over the loopback interface: a witness, a timestamp authority, a strict S3."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from carag.audit import Recovery
+from carag.audit.anchors.port import Submission
+from carag.audit.note import Note, parse_vkeys
+from carag.audit.witness import Witness, serve
+
+NOW = 1_763_755_557
+
+
+@contextlib.contextmanager
+def running(server):
+    """Serve in a thread; yield the URL."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextlib.contextmanager
+def witnessing(directory, name, *vkeys, clock=lambda: NOW):
+    with (
+        Witness.open(directory, name=name, logs=vkeys, clock=clock) as witness,
+        running(serve(witness, "127.0.0.1", 0)) as url,
+    ):
+        yield SimpleNamespace(url=url, vkey=witness.vkey, itself=witness)
+
+
+def grow(log, count):
+    for _ in range(count):
+        log.append(Recovery("DRILL"))
+    return log
+
+
+def submission(log, now=NOW):
+    """What the log's newest checkpoint is submitted with."""
+    checkpoint = Note.parse(log.checkpoint())
+    return Submission(checkpoint, parse_vkeys(log.vkey), log.consistency_hashes, now * 1_000_000)
+
+
+def double(name):
+    """Load the double of a service from its file beside this one."""
+    spec = importlib.util.spec_from_file_location(f"anchors_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def outside():
+    """Give tests the builders of this file."""
+    return SimpleNamespace(
+        NOW=NOW, double=double, grow=grow, running=running, submission=submission, witnessing=witnessing
+    )

@@ -1,0 +1,163 @@
+// Judge checkpoints, inclusion proofs and consistency proofs with Go's own sumdb/note and sumdb/tlog.
+//
+// Reads one JSON object a line on standard input and writes one line for each: "ok", or "no: " and why. What a
+// proof file looks like (c2sp.org/tlog-proof, c2sp.org/tlog-witness) is read here; whether a signature, a path or
+// a root holds is decided by the packages the Go checksum database is verified with.
+//
+// Build: GO111MODULE=off GOPATH=/usr/share/gocode go build (Debian: golang-go, golang-golang-x-mod-dev).
+package main
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// A question is one line of input. Byte strings are base64 in JSON.
+type question struct {
+	Kind   string `json:"kind"` // "checkpoint", "inclusion" or "consistency"
+	Vkey   string `json:"vkey"`
+	Record []byte `json:"record"` // inclusion: the entry
+	Old    []byte `json:"old"`    // consistency: the earlier checkpoint
+	Text   []byte `json:"text"`   // the checkpoint or the proof file
+}
+
+func main() {
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	out := bufio.NewWriter(os.Stdout)
+	defer out.Flush()
+	decoder := json.NewDecoder(in)
+	for decoder.More() {
+		var q question
+		if err := decoder.Decode(&q); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		if err := judge(q); err != nil {
+			fmt.Fprintf(out, "no: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+		} else {
+			fmt.Fprintln(out, "ok")
+		}
+	}
+}
+
+func judge(q question) error {
+	verifier, err := note.NewVerifier(q.Vkey)
+	if err != nil {
+		return err
+	}
+	switch q.Kind {
+	case "checkpoint":
+		_, _, err := openCheckpoint(q.Text, verifier)
+		return err
+	case "inclusion":
+		text := strings.TrimPrefix(string(q.Text), header)
+		if text == string(q.Text) {
+			return errors.New("no tlog-proof header")
+		}
+		index, hashes, size, root, err := readProof(text, "index ", verifier)
+		if err != nil {
+			return err
+		}
+		return tlog.CheckRecord(tlog.RecordProof(hashes), size, root, index, tlog.RecordHash(q.Record))
+	case "consistency":
+		oldSize, oldRoot, err := openCheckpoint(q.Old, verifier)
+		if err != nil {
+			return err
+		}
+		old, hashes, size, root, err := readProof(string(q.Text), "old ", verifier)
+		if err != nil {
+			return err
+		}
+		if old != oldSize {
+			return fmt.Errorf("proof from %d records, checkpoint of %d", old, oldSize)
+		}
+		return tlog.CheckTree(tlog.TreeProof(hashes), size, root, old, oldRoot)
+	}
+	return fmt.Errorf("unknown kind %q", q.Kind)
+}
+
+const header = "c2sp.org/tlog-proof@v1\n"
+
+// readProof takes "<word>N", hashes, a blank line and a checkpoint apart, in their one spelling.
+func readProof(text, word string, verifier note.Verifier) (n int64, hashes []tlog.Hash, size int64, root tlog.Hash, err error) {
+	i := strings.Index(text, "\n\n")
+	if i < 0 {
+		return 0, nil, 0, root, errors.New("no blank line in front of the checkpoint")
+	}
+	lines := strings.Split(text[:i], "\n")
+	if !strings.HasPrefix(lines[0], word) {
+		return 0, nil, 0, root, fmt.Errorf("no line %q", word)
+	}
+	if n, err = decimal(lines[0][len(word):]); err != nil {
+		return 0, nil, 0, root, err
+	}
+	for _, line := range lines[1:] {
+		hash, err := parseHash(line)
+		if err != nil {
+			return 0, nil, 0, root, err
+		}
+		hashes = append(hashes, hash)
+	}
+	size, root, err = openCheckpoint([]byte(text[i+2:]), verifier)
+	return n, hashes, size, root, err
+}
+
+// openCheckpoint opens a note that exactly one key signed, the one given, and reads origin, size and root.
+func openCheckpoint(msg []byte, verifier note.Verifier) (int64, tlog.Hash, error) {
+	opened, err := note.Open(msg, note.VerifierList(verifier))
+	if err != nil {
+		return 0, tlog.Hash{}, err
+	}
+	if len(opened.Sigs) != 1 || len(opened.UnverifiedSigs) != 0 {
+		return 0, tlog.Hash{}, errors.New("not signed by the given key alone")
+	}
+	// note.Open forgives stray bits in a signature's base64; one note has one spelling here.
+	sig := opened.Sigs[0]
+	if _, err := base64.StdEncoding.Strict().DecodeString(sig.Base64); err != nil {
+		return 0, tlog.Hash{}, err
+	}
+	if string(msg) != opened.Text+"\n— "+sig.Name+" "+sig.Base64+"\n" {
+		return 0, tlog.Hash{}, errors.New("another spelling of the note")
+	}
+	lines := strings.Split(opened.Text, "\n")
+	if len(lines) != 4 || lines[3] != "" {
+		return 0, tlog.Hash{}, errors.New("a checkpoint has three lines")
+	}
+	if lines[0] != verifier.Name() {
+		return 0, tlog.Hash{}, fmt.Errorf("a checkpoint of %s", lines[0])
+	}
+	size, err := decimal(lines[1])
+	if err != nil {
+		return 0, tlog.Hash{}, err
+	}
+	root, err := parseHash(lines[2])
+	return size, root, err
+}
+
+func decimal(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	if n < 0 || strconv.FormatInt(n, 10) != text {
+		return 0, fmt.Errorf("not a plain number: %q", text)
+	}
+	return n, nil
+}
+
+func parseHash(text string) (tlog.Hash, error) {
+	hash, err := tlog.ParseHash(text)
+	if err == nil && hash.String() != text {
+		err = fmt.Errorf("another spelling of a hash: %q", text)
+	}
+	return hash, err
+}

@@ -1,0 +1,319 @@
+"""scripts/verify_receipt.py: one file, Python alone, and it says what our own verifier says."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import itertools
+import json
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.audit import SigningKey, Verdict, merkle, verify_receipt
+from carag.audit.export import export_log, write_proof
+from carag.audit.reader import LogReader
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "verify_receipt.py"
+CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
+
+
+def load(path, name):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+script = load(SCRIPT, "verify_receipt_under_test")
+tables = load(Path(__file__).with_name("test_verify.py"), "tables_of_test_verify")
+
+
+@pytest.fixture(scope="module")
+def issued(tmp_path_factory, build):
+    """Issue a receipt and keep its log."""
+    directory = tmp_path_factory.mktemp("log")
+    with build.open_log(directory) as log:
+        receipts = [build.ask(log) for _ in range(6)]
+        old = log.checkpoint()
+        build.grow(log, 5)
+        return receipts[-1].to_bytes(), log.vkey, directory, old
+
+
+@pytest.fixture
+def judge(tmp_path, capsys):
+    """Run the command on some bytes; return its exit code and what it said."""
+
+    def run(data, vkey, *more):
+        path = tmp_path / "given"
+        path.write_bytes(data)
+        code = script.main([str(path), "--key", vkey, *more])
+        return code, capsys.readouterr().out
+
+    return run
+
+
+# -- what it is
+
+
+def test_it_needs_nothing_but_python_3_9():
+    """It parses as 3.9 does, and imports the standard library only."""
+    tree = ast.parse(SCRIPT.read_text("utf-8"), feature_version=(3, 9))
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported <= sys.stdlib_module_names
+    # Evaluated at run time, `X | None` would need 3.10; in annotations it is text.
+    assert "annotations" in {a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+
+
+def test_it_runs_alone(issued, tmp_path):
+    """Isolated from every installed package, in an empty directory."""
+    data, vkey, *_ = issued
+    shutil.copy(SCRIPT, tmp_path)
+    (tmp_path / "r.json").write_bytes(data)
+    command = [sys.executable, "-I", "-S", "-W", "error", "verify_receipt.py", "r.json", "--key", vkey]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("verified: record 5 of ")
+    command[-1] = str(SigningKey("other.example", b"o" * 32).verifier)
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 2
+
+
+# -- Ed25519
+
+
+def test_the_published_vectors_verify():
+    """RFC 8032 section 7.1, tests 1 to 3."""
+    vectors = [
+        (
+            "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+            "",
+            "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46b"
+            "d25bf5f0595bbe24655141438e7a100b",
+        ),
+        (
+            "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+            "72",
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c"
+            "387b2eaeb4302aeeb00d291612bb0c00",
+        ),
+        (
+            "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+            "af82",
+            "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc659"
+            "4a7c15e9716ed28dc027beceea1ec40a",
+        ),
+    ]
+    for public, message, signature in vectors:
+        arguments = [bytes.fromhex(part) for part in (public, message, signature)]
+        assert script.ed25519_verify(*arguments)
+        assert not script.ed25519_verify(arguments[0], arguments[1] + b"x", arguments[2])
+
+
+@given(st.binary(min_size=32, max_size=32), st.binary(max_size=80), st.data())
+def test_it_agrees_with_cryptography(seed, message, data):
+    """On honest signatures, and on ones with a flipped bit anywhere."""
+    key = Ed25519PrivateKey.from_private_bytes(seed)
+    public, signature = key.public_key().public_bytes_raw(), key.sign(message)
+    assert script.ed25519_verify(public, message, signature)
+    bit = data.draw(st.integers(0, 511))
+    flipped = (int.from_bytes(signature, "little") ^ 1 << bit).to_bytes(64, "little")
+    assert not script.ed25519_verify(public, message, flipped)
+
+
+def test_a_signature_has_one_form():
+    """S + L would verify as well, were it not refused; so would short, long and empty ones be a crash."""
+    key = Ed25519PrivateKey.from_private_bytes(b"k" * 32)
+    public, signature = key.public_key().public_bytes_raw(), key.sign(b"m")
+    s = int.from_bytes(signature[32:], "little")
+    assert not script.ed25519_verify(public, b"m", signature[:32] + (s + script.L).to_bytes(32, "little"))
+    for other in (b"", signature[:63], signature + b"\0", bytes(64)):
+        assert not script.ed25519_verify(public, b"m", other)
+    assert script.point_decode((script.P + 1).to_bytes(32, "little")) is None
+    assert script.point_decode(((1 << 255) | 1).to_bytes(32, "little")) is None
+
+
+def test_its_roots_are_the_definitions():
+    """RFC 9162 section 2.1.1, for every size up to 40."""
+
+    def mth(leaves):
+        if len(leaves) < 2:
+            return leaves[0] if leaves else hashlib.sha256(b"").digest()
+        k = 1 << (len(leaves) - 1).bit_length() - 1
+        return script.node_hash(mth(leaves[:k]), mth(leaves[k:]))
+
+    leaves = [script.leaf_hash(bytes([n])) for n in range(40)]
+    for size in range(41):
+        assert script.tree_root(leaves[:size]) == mth(leaves[:size])
+
+
+def test_paths_hold_where_ours_hold():
+    """Every small proof, whole, cut and lengthened, under every index and size that somebody might claim for it."""
+    leaves = [script.leaf_hash(bytes([n])) for n in range(9)]
+    node = lambda level, n: script.tree_root(leaves[n << level : (n + 1) << level])  # noqa: E731
+    claims = list(itertools.product(range(-1, 11), range(11)))
+    held = 0
+    for size in range(1, 10):
+        root = script.tree_root(leaves[:size])
+        for index in range(size):
+            path = merkle.inclusion_proof(node, index, size)
+            old_root = script.tree_root(leaves[: index + 1])
+            steps = merkle.consistency_proof(node, index + 1, size)
+            for (one, other), change in itertools.product(
+                claims, (lambda p: p, lambda p: p[:-1], lambda p: [*p, p[0] if p else leaves[0]])
+            ):
+                arguments = (leaves[index], one, other, change(path), root)
+                holds = merkle.verify_inclusion(*arguments)
+                held += holds
+                assert script.inclusion_holds(*arguments) == holds
+                arguments = (one, other, change(steps), old_root, root)
+                holds = merkle.verify_consistency(*arguments)
+                held += holds
+                assert script.consistency_holds(*arguments) == holds
+    assert held > 90
+
+
+# -- receipts: the same mutations as in test_verify.py
+
+
+MUTATIONS = {
+    **{
+        name: lambda data, change=change: tables.altered(data, change)
+        for name, (change, _) in tables.FAILED.items()
+    },
+    **tables.UNREADABLE,
+}
+
+
+@pytest.mark.parametrize("change", MUTATIONS.values(), ids=MUTATIONS)
+def test_the_standalone_verifier_agrees(issued, judge, change):
+    """The exit code is that of our own verdict, for every named mutation of a receipt."""
+    data, vkey, *_ = issued
+    verdict = verify_receipt(change(data), vkey).verdict
+    code, said = judge(change(data), vkey)
+    assert (code, verdict is Verdict.VERIFIED) == (CODES[verdict], False), said
+
+
+def test_no_flipped_bit_verifies_here_either(issued, judge):
+    """One bit of every byte, at an eighth of the places."""
+    data, vkey, *_ = issued
+    rng = random.Random(5)  # noqa: S311
+    for position in rng.sample(range(len(data)), len(data) // 8):
+        flipped = bytearray(data)
+        flipped[position] ^= 1 << rng.randrange(8)
+        code, said = judge(bytes(flipped), vkey)
+        assert code in {1, 2}, (position, said)
+
+
+def test_a_signed_lie_is_found(build, judge):
+    """Passages outside the masks, a refusal with passages, another place: signed, and wrong."""
+    import dataclasses
+
+    from carag.audit import Outcome
+
+    record = build.record()
+    receipt, vkey = build.forge(record)
+    assert judge(receipt.to_bytes(), vkey)[0] == 0
+    for word in (build.WORD | 1 << 31, 0, build.WORD | 0x10000):
+        hits = (dataclasses.replace(record.hits[0], word=word), record.hits[1])
+        code, said = judge(build.forge(dataclasses.replace(record, hits=hits))[0].to_bytes(), vkey)
+        assert (code, "no recorded mask" in said) == (1, True)
+    refused = dataclasses.replace(record, event=build.access(outcome=Outcome.REFUSE))
+    assert judge(build.forge(refused)[0].to_bytes(), vkey)[0] == 1
+    assert judge(build.forge(dataclasses.replace(record, seq=0))[0].to_bytes(), vkey)[0] == 1
+    other, key = build.forge(record, origin="audit.example/other")
+    assert judge(other.to_bytes(), key)[0] == 1
+
+
+@given(st.binary(max_size=300))
+def test_garbage_is_no_receipt(data):
+    """Whatever it is given, it ends in words."""
+    key = script.parse_vkey(str(SigningKey("a", b"k" * 32).verifier))
+    with pytest.raises((script.CannotTell, script.Failed)):
+        script.check_receipt(data, key)
+
+
+@pytest.mark.parametrize("vkey", ["", "log.example", "a+00000000+AAAA", "a+b+c+d"])
+def test_a_malformed_key_cannot_tell(issued, judge, vkey):
+    """And says that a vkey is wanted."""
+    assert judge(issued[0], vkey)[0] == 2
+
+
+# -- proofs, directories and checkpoints
+
+
+@pytest.fixture
+def reader(issued):
+    """Open the log of the receipt."""
+    with LogReader(issued[2], vkey=issued[1]) as reader:
+        yield reader
+
+
+def test_a_proof_directory_is_checked(reader, issued, tmp_path, capsys):
+    """Record, proof and key as `prove` writes them; one altered byte fails."""
+    write_proof(reader, 3, tmp_path / "p")
+    assert sorted(path.name for path in (tmp_path / "p").iterdir()) == [
+        "proof.tlog-proof",
+        "record.json",
+        "vkey",
+    ]
+    assert script.main([str(tmp_path / "p")]) == 0
+    assert "whoever made the directory chose it" in capsys.readouterr().out
+    assert script.main([str(tmp_path / "p"), "--key", issued[1]]) == 0
+    body = (tmp_path / "p" / "record.json").read_bytes()
+    (tmp_path / "p" / "record.json").write_bytes(body.replace(b"buy_side", b"sell_side"))
+    assert script.main([str(tmp_path / "p"), "--key", issued[1]]) == 1
+    (tmp_path / "p" / "record.json").unlink()
+    assert script.main([str(tmp_path / "p"), "--key", issued[1]]) == 2
+
+
+def test_an_export_is_checked(reader, issued, tmp_path):
+    """All records at once; an edit, a missing line and another order fail."""
+    export_log(reader, tmp_path / "e")
+    command = [str(tmp_path / "e"), "--key", issued[1]]
+    assert script.main(command) == 0
+    records = tmp_path / "e" / "records.jsonl"
+    lines = records.read_bytes().splitlines(keepends=True)
+    for wrong in (lines[:-1], lines[1:], [lines[1], lines[0], *lines[2:]], [*lines, lines[-1]]):
+        records.write_bytes(b"".join(wrong))
+        assert script.main(command) == 1
+    edited = json.loads(lines[4])
+    edited["role"] = "sell_side"
+    text = json.dumps(edited, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    records.write_bytes(b"".join([*lines[:4], text.encode() + b"\n", *lines[5:]]))
+    assert script.main(command) == 1
+
+
+def test_checkpoints_and_consistency_proofs_are_checked(reader, issued, tmp_path, judge):
+    """A kept checkpoint, a proof from it to now, and the same proof against another."""
+    _, vkey, _, old = issued
+    proof = reader.consistency(6)
+    (tmp_path / "old").write_text(old)
+    (tmp_path / "new").write_text(reader.checkpoint.to_text())
+    assert judge(old.encode(), vkey) == (0, "verified: audit.example/test signed a checkpoint of 6 records\n")
+    assert judge(proof.encode(), vkey, "--old", str(tmp_path / "old"))[0] == 0
+    assert judge(proof.encode(), vkey, "--old", str(tmp_path / "new"))[0] == 1
+    assert judge(proof.encode(), vkey, "--old", str(tmp_path / "none"))[0] == 2
+    assert judge(old.replace("\n6\n", "\n7\n").encode(), vkey)[0] == 1
+    key = SigningKey("audit.example/one", b"k" * 32)
+    other = key.sign(f"audit.example/two\n0\n{'A' * 43}=\n").to_text()
+    code, said = judge(other.encode(), str(key.verifier))
+    assert (code, "signed a checkpoint of audit.example/two" in said) == (1, True)

@@ -1,0 +1,101 @@
+"""``carag audit anchor``: one round from the command line, with a real witness on this machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+
+import pytest
+
+from carag import anchor_commands
+from carag.audit import AuditLog, Recovery
+from carag.audit.witness import Witness, serve
+from carag.errors import InvalidArgument
+
+
+@pytest.fixture
+def store(tmp_path):
+    with AuditLog.open(tmp_path / "store") as log:
+        log.append(Recovery("DRILL"))
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def witness(store, tmp_path):
+    """A witness of the store's log, and the policy file that names it."""
+    vkey = (store / "vkey").read_text().strip()
+    with Witness.open(tmp_path / "w", name="witness.example/w1", logs=[vkey]) as one:
+        server = serve(one, "127.0.0.1", 0)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        policy = tmp_path / "policy"
+        policy.write_text(f"log {vkey}\nwitness w1 {one.vkey} {url}\nquorum w1\n")
+        yield {"to": [f"witness:{url}"], "policy": policy}
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_confirmation_is_printed_and_kept(store, witness, capsys):
+    """Exit code 0, evidence beside the log, an anchor record in it; and again."""
+    assert anchor_commands.anchor(store, **witness) == 0
+    assert "confirmed  1 records  witness" in capsys.readouterr().out
+    assert anchor_commands.anchor(store, **witness, as_json=True) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [one["size"] for one in report["confirmed"]] == [2]
+    assert report["failures"] == {}
+    assert len(list((store / "anchors").iterdir())) == 2
+
+
+def test_an_anchor_that_cannot_be_asked(store, witness, capsys, tmp_path):
+    """Exit code 2 and the reason."""
+    text = witness["policy"].read_text()
+    url = witness["to"][0].removeprefix("witness:")
+    (tmp_path / "down").write_text(text.replace(url, "http://127.0.0.1:9"))
+    assert anchor_commands.anchor(store, ["witness:http://127.0.0.1:9"], policy=tmp_path / "down") == 2
+    assert "cannot be reached" in capsys.readouterr().err
+
+
+def test_a_log_that_was_put_back(store, witness, capsys, tmp_path):
+    """Exit code 1 where the evidence beside an earlier copy convicts it."""
+    shutil.copytree(store, tmp_path / "early")
+    with AuditLog.open(store) as log:
+        log.append(Recovery("DRILL"))
+    assert anchor_commands.anchor(store, **witness) == 0
+    shutil.copytree(store / "anchors", tmp_path / "early" / "anchors")
+    assert anchor_commands.anchor(tmp_path / "early", **witness) == 1
+    assert "TAMPERED" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("to", "reason"),
+    [
+        (["ftp://x"], "names no anchor"),
+        (["tsa:http://tsa.example"], "certificates"),
+        (["witness:http://w.example"], "policy file"),
+        (["witness:w.example"], "no address"),
+        (["s3://x"], "s3://bucket/prefix"),
+        (["s3://bucket/x", "s3://bucket/x"], "twice"),
+    ],
+)
+def test_what_names_no_anchor_is_said(store, to, reason):
+    """Before anything is opened."""
+    with pytest.raises(InvalidArgument, match=reason):
+        anchor_commands.anchor(store, to)
+
+
+def test_the_policy_must_name_the_witness(store, witness, tmp_path):
+    """An address alone is nobody's; a policy that cannot be read trusts nobody."""
+    with pytest.raises(InvalidArgument, match="names no witness"):
+        anchor_commands.anchor(store, ["witness:http://other.example"], policy=witness["policy"])
+    with pytest.raises(InvalidArgument, match="cannot be read"):
+        anchor_commands.anchor(store, witness["to"], policy=tmp_path / "none")
+
+
+def test_a_directory_without_a_log_stays_so(witness, tmp_path):
+    """Anchoring founds no log."""
+    with pytest.raises(InvalidArgument, match="no audit log"):
+        anchor_commands.anchor(tmp_path / "nothing", **witness)
+    assert not (tmp_path / "nothing").exists()

@@ -1,0 +1,52 @@
+"""``carag audit rotate``: the receipt it writes leads from the old key to the printed one."""
+
+from __future__ import annotations
+
+import pytest
+
+from carag import key_commands
+from carag.audit import AuditLog, Recovery
+from carag.audit.mldsa import MlDsaKey
+from carag.audit.rotation import successor
+from carag.errors import InvalidArgument, MissingExtra
+
+
+@pytest.fixture
+def store(tmp_path):
+    with AuditLog.open(tmp_path / "store") as log:
+        log.append(Recovery("DRILL"))
+    return tmp_path / "store"
+
+
+def test_the_receipt_leads_to_the_printed_key(store, tmp_path, capsys):
+    """And the vkey file lists both, the new one first."""
+    old = (store / "vkey").read_text().strip()
+    assert key_commands.rotate(store, receipt=tmp_path / "rotation.json") == 0
+    new = capsys.readouterr().out.strip()
+    assert successor((tmp_path / "rotation.json").read_bytes(), old) == new
+    assert (store / "vkey").read_text().split() == [new, old]
+
+
+def test_an_mldsa_key_is_printed(store, capsys):
+    """The log's Ed25519 key stays."""
+    old = (store / "vkey").read_text().strip()
+    try:
+        key_commands.rotate(store, mldsa=True)
+    except MissingExtra:
+        pytest.skip("the installed cryptography has no ML-DSA")
+    key = MlDsaKey.parse(capsys.readouterr().out)
+    assert (store / "vkey").read_text().split() == [old, str(key)]
+
+
+@pytest.mark.parametrize("days", [-1, 366])
+def test_an_overlap_is_at_most_a_year(store, days):
+    """Nothing is written for a number that makes no sense."""
+    with pytest.raises(InvalidArgument, match="days"):
+        key_commands.rotate(store, overlap_days=days)
+
+
+def test_a_directory_without_a_log_stays_so(tmp_path):
+    """Rotating founds no log."""
+    with pytest.raises(InvalidArgument, match="no audit log"):
+        key_commands.rotate(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
