@@ -188,7 +188,7 @@ class CorpusStore:
             row = rows.insert_filing(sql, filing, version)
             keys = rows.insert_chunks(sql, row, chunks, ids=rows.chunk_ids(filing.accession_number, version))
             rows.insert_vectors(sql, keys, vectors)
-            change = LabelChange(sql, row, now=self._clock())
+            change = LabelChange(sql, [row], now=self._clock())
             if old is not None:
                 change.retire(old)
             change.apply(judge, old=old)
@@ -199,6 +199,42 @@ class CorpusStore:
             )
             labels = np.array([label for (label,) in own], np.int64)
         return Change(change.known_at, labels, change.opened, change.closed, change.relabelled)
+
+    def put_facts(self, filings: Sequence[StoredFiling], *, judge: Judge) -> Change:
+        """Store what is known of filings without their text, all in one transaction.
+
+        A filing that is not stored yet becomes its version 0, which has no passages; the version with its text will
+        be 1. Of one that is stored, facts and quarantine are replaced by those given, and nothing else.
+
+        Parameters
+        ----------
+        filings : sequence of StoredFiling
+            At least one. Their ``ciks`` are those whose filings they can bear on; ``facts`` and ``quarantine`` unite
+            what was known before with what is new (:mod:`carag.corpus.facts_only`).
+        judge : callable
+            As in :meth:`put`.
+
+        Returns
+        -------
+        Change
+
+        Raises
+        ------
+        InvalidArgument
+            If anything given does not fit together; nothing is stored.
+        StoreLocked
+            If another writer holds the store.
+        """
+        if not filings:
+            raise InvalidArgument("no filings are given; want at least one")
+        for filing in filings:
+            check_filing(filing)
+        with self._writing() as sql:
+            news = [rows.add_facts(sql, filing) for filing in filings]
+            change = LabelChange(sql, news, now=self._clock())
+            change.apply(judge, old=None)
+            rows.raise_epoch(sql)
+        return Change(change.known_at, np.empty(0, np.int64), change.opened, change.closed, change.relabelled)
 
     # --- reading: passages and filings ---
 
@@ -298,10 +334,19 @@ class CorpusStore:
         ):
             yield accession_number, json.loads(facts)
 
+    def facts_of(self, accession_number: str) -> dict[str, Any] | None:
+        """Return the facts of a filing's current version, or None if the filing is not stored."""
+        with self._reading() as sql:
+            row = sql.execute(
+                "SELECT facts FROM current_filings WHERE accession_number = ?", (accession_number,)
+            ).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
+
     def counts(self) -> Counts:
         """Count filings, passages, and quarantined filings by reason."""
         with self._reading() as sql:
-            filings = sql.execute("SELECT count(*) FROM current_filings").fetchone()[0]
+            filings = sql.execute("SELECT count(*) FROM current_filings WHERE version > 0").fetchone()[0]
+            events = sql.execute("SELECT count(*) FROM current_filings WHERE version = 0").fetchone()[0]
             chunks = sql.execute(
                 "SELECT count(*) FROM chunks JOIN current_filings USING (filing)"
             ).fetchone()[0]
@@ -309,7 +354,7 @@ class CorpusStore:
                 "SELECT quarantine_code, count(*) FROM current_filings "
                 "WHERE quarantine_code IS NOT NULL GROUP BY quarantine_code ORDER BY quarantine_code"
             ).fetchall()
-        return Counts(filings, chunks, dict(quarantined))
+        return Counts(filings, chunks, dict(quarantined), events)
 
     # --- reading: what the index and the audit log are made of ---
 
