@@ -88,7 +88,8 @@ class KnownFacts:
 
     def _add(self, number: str, facts: dict[str, Any]) -> None:
         known = self._known.get(number)
-        self._known[number] = facts if known is None else united(known, facts)
+        # Filings that state no number cannot be told to be one.
+        self._known[number] = facts if known is None or not number else united(known, facts)
 
 
 def facts_of_text(filing: Filing, label: Label) -> dict[str, Any]:
