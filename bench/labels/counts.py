@@ -74,7 +74,9 @@ def table(counts: Counts) -> str:
     passages = counts.after.total()
     lines = [
         f"{counts.filings.total():,} filings, {passages:,} passages; {counts.differing:,} filings have passages with "
-        f"words of their own. {counts.without_text:,} more filings are known by their facts alone, and act as events.",
+        "words of their own.",
+        "",
+        f"{counts.without_text:,} more filings are known by their facts alone: they add no passage, and act as events.",
         "",
         "| bit | name | level | filings | passages before | passages after |",
         "|---|---|---|---|---|---|",
