@@ -150,6 +150,22 @@ def test_a_row_that_contradicts_the_text_closes_it(
         assert (report.unchanged, report.quarantined) == (1, {"FACTS_DISAGREE": 1})
 
 
+def test_a_text_and_its_row_in_one_run_are_compared(
+    opened: Opened, small_corpus: Path, tmp_path: Path
+) -> None:
+    """Also while the text still waits to be embedded."""
+    text = (small_corpus / f"{ORIGINAL}.txt").read_text()
+    for name in ("0.txt", "x.txt"):  # sorts before CIK, and after it
+        folder = tmp_path / name[0]
+        folder.mkdir()
+        (folder / name).write_text(text)
+        filing = read(folder / name)
+        submissions(folder, filing.ciks[0], [row(filing, reportDate="2019-12-31")])
+        ingestor = opened()
+        assert run(ingestor, folder).quarantined == {"FACTS_DISAGREE": 1}
+        assert all(word & QUARANTINE for word in words(ingestor, ORIGINAL))
+
+
 @pytest.mark.parametrize("step", ["__init__", "apply", "_relabel", "_close", "_open"])
 def test_a_kill_inside_the_transaction_stores_no_event(
     opened: Opened, small_corpus: Path, listed: Path, monkeypatch: pytest.MonkeyPatch, step: str

@@ -8,7 +8,7 @@ from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus._entities import ciks_of, number_of
-from carag.corpus.stored import StoredChunk, StoredFiling, canonical_json
+from carag.corpus.stored import Counts, StoredChunk, StoredFiling, canonical_json
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import QUARANTINE, TOMBSTONE
 
@@ -90,7 +90,8 @@ def add_facts(sql: sqlite3.Connection, filing: StoredFiling) -> int:
     facts = canonical_json(filing.facts, f"facts of filing {filing.accession_number}")
     aside = filing.quarantine or (None, None)
     sql.execute(
-        "UPDATE filings SET facts = ?, quarantine_code = ?, quarantine_text = ? WHERE filing = ?",
+        "UPDATE filings SET facts = ?, quarantine_code = coalesce(?, quarantine_code), "
+        "quarantine_text = coalesce(?, quarantine_text) WHERE filing = ?",
         (facts, *aside, number),
     )
     if version == 0:
@@ -134,6 +135,19 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
         "INSERT INTO vectors (key, vector) VALUES (?, ?)",
         ((key, vector.tobytes()) for key, vector in zip(keys, little_endian, strict=True)),
     )
+
+
+def counts(sql: sqlite3.Connection) -> Counts:
+    """Count filings, passages, filings known by their facts alone, and quarantined filings by reason."""
+    filings, without_text = sql.execute(
+        "SELECT count(*) FILTER (WHERE version > 0), count(*) FILTER (WHERE version = 0) FROM current_filings"
+    ).fetchone()
+    chunks = sql.execute("SELECT count(*) FROM chunks JOIN current_filings USING (filing)").fetchone()[0]
+    quarantined = sql.execute(
+        "SELECT quarantine_code, count(*) FROM current_filings "
+        "WHERE quarantine_code IS NOT NULL GROUP BY quarantine_code ORDER BY quarantine_code"
+    ).fetchall()
+    return Counts(filings, chunks, dict(quarantined), without_text)
 
 
 def dim(sql: sqlite3.Connection) -> int | None:

@@ -78,6 +78,10 @@ class KnownFacts:
         """Take the facts of a filing with its text."""
         self._add(filing.accession_number, facts_of_text(filing, label))
 
+    def facts(self, accession_number: str) -> Mapping[str, Any]:
+        """Return what is known of one, as a store keeps it."""
+        return self._known[accession_number]
+
     def quarantine(self, accession_number: str) -> tuple[str, str] | None:
         """Return why a filing is set aside."""
         return quarantine_of(self._known[accession_number])
@@ -173,7 +177,7 @@ def readings(facts: Mapping[str, Any]) -> list[FilingFacts]:
 
 def _main(facts: dict[str, Any]) -> dict[str, Any]:
     """Put one reading where a reader of facts looks for it."""
-    if facts["own"] is None:
+    if is_without_text(facts):
         first = FilingFacts.from_json(facts["stated"][0]["facts"])
         all_stated = [FilingFacts.from_json(one["facts"]) for one in facts["stated"]]
         return {**_joined(first, all_stated).to_json(), **facts}

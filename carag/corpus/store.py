@@ -201,10 +201,10 @@ class CorpusStore:
         return Change(change.known_at, labels, change.opened, change.closed, change.relabelled)
 
     def put_facts(self, filings: Sequence[StoredFiling], *, judge: Judge) -> Change:
-        """Store what is known of filings without their text, all in one transaction.
+        """Store what is known of filings without their text, all in one transaction; errors as in :meth:`put`.
 
-        A filing that is not stored yet becomes its version 0, which has no passages; the version with its text will
-        be 1. Of one that is stored, facts and quarantine are replaced by those given, and nothing else.
+        A filing that is not stored yet becomes its version 0, which has no passages. Of one that is stored, facts and
+        quarantine are replaced by those given, and nothing else.
 
         Parameters
         ----------
@@ -213,17 +213,6 @@ class CorpusStore:
             what was known before with what is new (:mod:`carag.corpus.facts_only`).
         judge : callable
             As in :meth:`put`.
-
-        Returns
-        -------
-        Change
-
-        Raises
-        ------
-        InvalidArgument
-            If anything given does not fit together; nothing is stored.
-        StoreLocked
-            If another writer holds the store.
         """
         if not filings:
             raise InvalidArgument("no filings are given; want at least one")
@@ -345,16 +334,7 @@ class CorpusStore:
     def counts(self) -> Counts:
         """Count filings, passages, and quarantined filings by reason."""
         with self._reading() as sql:
-            filings = sql.execute("SELECT count(*) FROM current_filings WHERE version > 0").fetchone()[0]
-            events = sql.execute("SELECT count(*) FROM current_filings WHERE version = 0").fetchone()[0]
-            chunks = sql.execute(
-                "SELECT count(*) FROM chunks JOIN current_filings USING (filing)"
-            ).fetchone()[0]
-            quarantined = sql.execute(
-                "SELECT quarantine_code, count(*) FROM current_filings "
-                "WHERE quarantine_code IS NOT NULL GROUP BY quarantine_code ORDER BY quarantine_code"
-            ).fetchall()
-        return Counts(filings, chunks, dict(quarantined), events)
+            return rows.counts(sql)
 
     # --- reading: what the index and the audit log are made of ---
 

@@ -99,8 +99,8 @@ def test_the_order_of_arrival_does_not_matter(filings: list[Filing], random: Any
     """Rows and texts of one accession number, in agreement or not, end in the same states and quarantines."""
     one, other = known_of(*filings), known_of(*random.sample(filings, len(filings)))
     assert one.states() == other.states()
-    for number in one:
-        assert one.quarantine(number) == other.quarantine(number)
+    assert {number: one.facts(number) for number in one} == {number: other.facts(number) for number in other}
+    assert [one.quarantine(number) for number in one] == [other.quarantine(number) for number in one]
 
 
 @given(st.lists(FILINGS, min_size=1, max_size=8, unique_by=lambda one: one.accession_number))
@@ -203,6 +203,15 @@ def test_rows_of_two_registrants_name_one_filing() -> None:
     known = known_of(*rows, REPORT, text(filing("d", "10-K", ciks=(2,), parties=(2,))))
     assert known.quarantine("b") is None
     assert causes(known, "a")["DELISTED"] == causes(known, "d")["DELISTED"] == "b"
+
+
+def test_what_one_row_leaves_out_another_says() -> None:
+    """Items that only one registrant's row lists are the filing's, and concern the other too."""
+    rows = [
+        filing("b", "8-K", ciks=(1,), parties=(1,)),
+        filing("b", "8-K", items=("4.02",), ciks=(2,), parties=(2,)),
+    ]
+    assert causes(known_of(REPORT, *rows), "a") == {"NON_RELIANCE": "b"}
 
 
 def test_a_time_labelled_z_hides_from_its_earliest_reading() -> None:
