@@ -9,6 +9,7 @@ transaction.
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +48,11 @@ _OPEN: Final = """
 _INSERT: Final = """
     INSERT INTO labels (label, key, word, valid_from, valid_to, entity, known_from, causes)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def system_clock() -> int:
+    """Return microseconds since 1970."""
+    return time.time_ns() // 1000
 
 
 class LabelChange:

@@ -62,7 +62,8 @@ _STATE: Final = {
         "stock, warrants or rights alone, or that the duty to report on common equity remains; until the cover of a "
         "periodic report, 90 days or more later, lists common equity on an exchange",
         "covers every document of the filer; a form known by its facts alone counts as one on common equity, so a "
-        "filer whose notes matured is hidden until a report of its own with text proves that it is listed",
+        "filer whose notes matured is hidden until a report of its own with text proves that it is listed; the list of "
+        "an exchange's own filings holds the forms it filed on others, which then count as on the exchange",
     ),
 }
 

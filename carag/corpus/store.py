@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -27,7 +26,7 @@ import numpy as np
 
 from carag.corpus import _rows as rows
 from carag.corpus._entities import EntitySets
-from carag.corpus._history import LabelChange
+from carag.corpus._history import LabelChange, system_clock
 from carag.corpus._schema import connect, create_or_check, translating
 from carag.corpus.stored import (
     Change,
@@ -59,10 +58,6 @@ _EVER: Final = 2**63 - 1
 _KNOWN: Final = "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
 
 
-def _system_clock() -> int:
-    return time.time_ns() // 1000
-
-
 class CorpusStore:
     """One writer's or reader's hold on a store file; open it with :meth:`open`.
 
@@ -88,7 +83,7 @@ class CorpusStore:
         *,
         create: bool = True,
         timeout: float = 5.0,
-        clock: Callable[[], int] = _system_clock,
+        clock: Callable[[], int] = system_clock,
     ) -> Self:
         """Open a store, or make an empty one that only its owner can read.
 
@@ -203,16 +198,9 @@ class CorpusStore:
     def put_facts(self, filings: Sequence[StoredFiling], *, judge: Judge) -> Change:
         """Store what is known of filings without their text, all in one transaction; errors as in :meth:`put`.
 
-        A filing that is not stored yet becomes its version 0, which has no passages. Of one that is stored, facts and
-        quarantine are replaced by those given, and nothing else.
-
-        Parameters
-        ----------
-        filings : sequence of StoredFiling
-            At least one. Their ``ciks`` are those whose filings they can bear on; ``facts`` and ``quarantine`` unite
-            what was known before with what is new (:mod:`carag.corpus.facts_only`).
-        judge : callable
-            As in :meth:`put`.
+        A filing not stored yet becomes its version 0, which has no passages. Of a stored one, facts and quarantine are
+        replaced by those given, which unite what was known with what is new (:mod:`carag.corpus.facts_only`). The
+        ``ciks`` of each are those whose filings it can bear on.
         """
         if not filings:
             raise InvalidArgument("no filings are given; want at least one")
@@ -310,11 +298,7 @@ class CorpusStore:
 
     def content_hash(self, accession_number: str) -> str | None:
         """Return the content hash of a filing's current version, or None if the filing is not stored."""
-        with self._reading() as sql:
-            row = sql.execute(
-                "SELECT content_hash FROM current_filings WHERE accession_number = ?", (accession_number,)
-            ).fetchone()
-        return None if row is None else str(row[0])
+        return self._of_current("content_hash", accession_number)
 
     def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Stream ``(accession number, facts)`` of every filing's current version, by accession number."""
@@ -325,11 +309,8 @@ class CorpusStore:
 
     def facts_of(self, accession_number: str) -> dict[str, Any] | None:
         """Return the facts of a filing's current version, or None if the filing is not stored."""
-        with self._reading() as sql:
-            row = sql.execute(
-                "SELECT facts FROM current_filings WHERE accession_number = ?", (accession_number,)
-            ).fetchone()
-        return None if row is None else dict(json.loads(row[0]))
+        facts = self._of_current("facts", accession_number)
+        return None if facts is None else dict(json.loads(facts))
 
     def counts(self) -> Counts:
         """Count filings, passages, and quarantined filings by reason."""
@@ -489,6 +470,12 @@ class CorpusStore:
                 yield from connection.execute(query, parameters)
         finally:
             connection.close()
+
+    def _of_current(self, column: str, accession_number: str) -> str | None:
+        query = f"SELECT {column} FROM current_filings WHERE accession_number = ?"  # noqa: S608 - a constant
+        with self._reading() as sql:
+            row = sql.execute(query, (accession_number,)).fetchone()
+        return None if row is None else str(row[0])
 
     def _keys(self, query: str, parameters: object) -> NDArray[np.int64]:
         given = parameters if isinstance(parameters, dict) else (parameters,)
