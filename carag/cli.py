@@ -87,7 +87,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 @app.command()
 def ingest(
     path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A filing, a JSONL file of filings, or a directory.")
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="A filing, a JSONL file of filings, EDGAR's list of a company's filings (CIK##########.json), or a "
+            "directory.",
+        ),
     ],
     store: Store,
     embedder: Annotated[
@@ -99,7 +104,8 @@ def ingest(
     """Read filings, label them, and make them searchable.
 
     Can be killed at any point and run again: what is stored and unchanged is skipped, by content hash. A filing
-    that cannot be labelled is stored in quarantine, where no policy reaches it, and counted with its reason.
+    that cannot be labelled is stored in quarantine, where no policy reaches it, and counted with its reason. A filing
+    that is only listed, without text, adds no passage; it is an event: it may amend, supersede or delist others.
 
     [dim]carag ingest data/corpus --store store[/dim]
     """
@@ -128,6 +134,11 @@ def ingest(
         f"{report.chunks} chunks, {report.relabelled} relabelled. "
         f"The store holds {report.total_filings} filings in {report.total_chunks} chunks."
     )
+    if report.events or report.events_unchanged or report.total_events:
+        _out.print(
+            f"{report.events} events without text, {report.events_unchanged} rows said nothing new; "
+            f"the store knows {report.total_events} filings by their facts alone."
+        )
     for reason, count in sorted(report.quarantined.items()):
         _out.print(f"  quarantined {count:>6}  {reason}", highlight=False)
     for problem in report.problems:

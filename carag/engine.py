@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, Self, TypeVar
 from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import AuditLog, Evaluation, Models, Outcome, RecordKind
 from carag.audit.anchors import Anchoring
-from carag.corpus import CorpusStore
+from carag.corpus import CorpusStore, is_without_text
 from carag.denials import Denials
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused, without_frames
 from carag.generation import Answered, GuardedGenerator, generator_by_name
@@ -499,8 +499,14 @@ class Engine:
         filing = self._store.filing(chunk.accession_number, version=chunk.version)
         held = bit_names(chunk.word)
         own = (f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
-        state = (f"{bit}: set by {accession_number}" for bit, accession_number in chunk.causes)
+        state = (f"{bit}: set by {self._cause(number)}" for bit, number in chunk.causes)
         return (*own, *state, f"public at: {filing.public_at_source}")
+
+    def _cause(self, accession_number: str) -> str:
+        """Name a filing, and say where it is known by its facts alone: its text might clear the doubt."""
+        facts = self._store.facts_of(accession_number)
+        alone = facts is not None and is_without_text(facts)
+        return f"{accession_number}, known by its facts alone" if alone else accession_number
 
     def _decide(self, request: Request) -> Decision | Refused:
         asked = request.kind is not RecordKind.EXPLAIN and self._intents

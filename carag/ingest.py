@@ -3,13 +3,15 @@
 The store is the truth and the index a copy of it. Each filing is one transaction, and what it says of earlier
 filings is part of that transaction; so a kill at any point loses nothing that was stored, and leaves no replaced
 filing open. The next run skips what is unchanged, by content hash, and goes on.
+
+A filing of which a source has no text adds no passage; what it says of others is stored many filings a transaction.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -19,21 +21,29 @@ from carag.corpus import (
     LABELLER_VERSION,
     MAX_CIK,
     Filing,
-    FilingFacts,
     Label,
+    QuarantineCode,
     ReadKind,
     StoredChunk,
     StoredFiling,
+    bears_on_others,
     chunk,
     chunk_word,
     content_hash,
+    facts_of_text,
+    facts_without_text,
+    is_without_text,
     label,
+    quarantine_of,
     read_filings,
+    readings,
     state_history,
     total_bytes,
+    united,
 )
 from carag.errors import CorruptFile
 from carag.index import Index
+from carag.policy import QUARANTINE
 from carag.retrieval import add_labels, headed
 from carag.snapshot import Snapshot
 
@@ -49,6 +59,7 @@ __all__ = ["IngestReport", "Ingestor", "Progress", "no_progress"]
 _logger = logging.getLogger(__name__)
 
 _EMBED_BATCH: Final = 2048
+_EVENT_BATCH: Final = 4096
 _INDEX_BATCH: Final = 4096
 _HEADER_SIZE: Final = 768  # csrc/FORMAT.md
 _SAVE_EVERY: Final = 1 << 16
@@ -82,10 +93,16 @@ class IngestReport:
     """Filings this run stored in quarantine."""
     relabelled: int = 0
     """Chunks whose labels other filings changed."""
+    events: int = 0
+    """Events without text: rows this run learnt a filing's facts from."""
+    events_unchanged: int = 0
+    """Such rows that said nothing new."""
     problems: list[str] = field(default_factory=list)
     """What could not be read, with place and reason."""
     quarantined: dict[str, int] = field(default_factory=dict)
     """Filings in quarantine by reason, in the whole store."""
+    total_events: int = 0
+    """Filings known by their facts alone."""
     total_filings: int = 0
     total_chunks: int = 0
 
@@ -144,6 +161,7 @@ class Ingestor:
         counts = self._store.counts()
         report.quarantined = dict(counts.quarantined)
         report.total_filings, report.total_chunks = counts.filings, counts.chunks
+        report.total_events = counts.without_text
         return report
 
     def close(self) -> None:
@@ -157,10 +175,16 @@ class Ingestor:
 
     def _store_filings(self, path: Path, report: IngestReport, progress: Progress) -> None:
         batch = _Batch(self._store, self.embedder, report)
+        events = _Events(self._store, report)
         total = total_bytes(path)
         seen: dict[str, str] = {}
         for outcome in read_filings(path):
             progress("filings", outcome.bytes_read, total, f"{report.filings} read, {report.chunks} chunks")
+            if outcome.facts is not None:
+                batch.flush()
+                events.add(outcome.facts, outcome.where)
+                continue
+            events.flush()
             if outcome.filing is None:
                 whether = "skipped" if outcome.kind is ReadKind.SKIPPED else "broken"
                 report.problems.append(f"{outcome.where}: {whether}: {outcome.reason}")
@@ -170,7 +194,7 @@ class Ingestor:
                 report.problems.append(f"{outcome.where}: broken: CIK {unfit[0]}; want ten digits at most")
                 continue
             labelled = label(outcome.filing)
-            filing = _describe(outcome.filing, labelled)
+            filing, facts = _describe(outcome.filing, labelled)
             first = seen.setdefault(filing.accession_number, outcome.where)
             if first != outcome.where:
                 # Two texts under one accession number would replace each other on every run.
@@ -182,13 +206,17 @@ class Ingestor:
             if known == filing.content_hash:
                 report.unchanged += 1
                 continue
-            chunks = _cut(outcome.filing, labelled)
-            report.changed += known is not None
-            report.added += known is None
+            before = self._store.facts_of(filing.accession_number)
+            is_new = before is None or is_without_text(before)
+            filing, aside = _with_what_was_known(filing, facts, before)
+            chunks = _cut(outcome.filing, replace(labelled, word=labelled.word | aside))
+            report.changed += not is_new
+            report.added += is_new
             report.chunks += len(chunks)
             report.set_aside += filing.quarantine is not None
             batch.add(filing, chunks)
         batch.flush()
+        events.flush()
 
     # --- rows to index ---
 
@@ -290,8 +318,73 @@ class _Batch:
         self._size = 0
 
 
+class _Events:
+    """Filings without text, waiting to be stored together."""
+
+    def __init__(self, store: CorpusStore, report: IngestReport) -> None:
+        self._store = store
+        self._report = report
+        self._waiting: dict[str, StoredFiling] = {}
+
+    def add(self, filing: Filing, where: str) -> None:
+        """Take a row, unless all it says is known."""
+        number = filing.accession_number
+        unfit = [cik for cik in filing.ciks if not 0 <= cik < MAX_CIK]
+        if unfit:
+            self._report.problems.append(f"{where}: broken: CIK {unfit[0]}; want ten digits at most")
+            return
+        new = facts_without_text(filing, label(filing, facts_only=True))
+        waiting = self._waiting.get(number)
+        known = waiting.facts if waiting else self._store.facts_of(number)
+        facts = new if known is None else united(known, new)
+        if facts == known:
+            self._report.events_unchanged += 1
+            return
+        aside = quarantine_of(facts)
+        if aside and aside[0] == QuarantineCode.FACTS_DISAGREE and aside != (known and quarantine_of(known)):
+            self._report.problems.append(f"{where}: quarantined: {number}: {aside[1]}")
+            self._report.set_aside += 1
+        self._report.events += 1
+        self._waiting[number] = StoredFiling(
+            accession_number=number,
+            form=filing.form or "",
+            company=filing.company,
+            filed=filing.filed.isoformat() if filing.filed else "",
+            content_hash=content_hash(facts, (), version=LABELLER_VERSION),
+            facts=facts,
+            causes={"bits": []},
+            public_at_source="facts alone",
+            quarantine=aside,
+            ciks=_bearing(facts),
+        )
+        if len(self._waiting) >= _EVENT_BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._waiting:
+            self._report.relabelled += self._store.put_facts(
+                list(self._waiting.values()), judge=_judge
+            ).relabelled
+            self._waiting.clear()
+
+
+def _bearing(facts: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return whose filings an event can concern: none, if it can set no bit; then it costs no later filing anything."""
+    return tuple(sorted({cik for one in readings(facts) if bears_on_others(one) for cik in one.ciks}))
+
+
+def _with_what_was_known(
+    filing: StoredFiling, facts: Mapping[str, Any], before: Mapping[str, Any] | None
+) -> tuple[StoredFiling, int]:
+    """Unite a filing's facts with those of rows without its text; return it and the quarantine bit that follows."""
+    known = united(before, facts) if before is not None else dict(facts)
+    aside = quarantine_of(known)
+    ciks = tuple(dict.fromkeys((*filing.ciks, *(cik for one in readings(known) for cik in one.ciks))))
+    return replace(filing, facts=known, quarantine=aside, ciks=ciks), QUARANTINE if aside else 0
+
+
 def _judge(facts: Iterable[Mapping[str, Any]]) -> Mapping[str, Sequence[StateSpan]]:
-    return state_history(FilingFacts.from_json(fields) for fields in facts)
+    return state_history(reading for fields in facts for reading in readings(fields))
 
 
 def _header_hash(path: Path) -> str:
@@ -300,10 +393,11 @@ def _header_hash(path: Path) -> str:
         return hashlib.sha256(file.read(_HEADER_SIZE)).hexdigest()
 
 
-def _describe(filing: Filing, labelled: Label) -> StoredFiling:
-    facts = FilingFacts.of(filing, labelled).to_json()
+def _describe(filing: Filing, labelled: Label) -> tuple[StoredFiling, dict[str, Any]]:
+    """Return a filing as the store keeps it, and its facts, which what was known before may add to."""
+    facts = facts_of_text(filing, labelled)
     filed = filing.filed.isoformat() if filing.filed else ""
-    return StoredFiling(
+    stored = StoredFiling(
         accession_number=filing.accession_number,
         form=filing.form or "",
         company=filing.company,
@@ -326,6 +420,7 @@ def _describe(filing: Filing, labelled: Label) -> StoredFiling:
         quarantine=labelled.quarantine,
         ciks=filing.ciks,
     )
+    return stored, facts
 
 
 def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:

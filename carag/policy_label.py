@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus import FilingFacts, chunk, chunk_word, label, state_bits
+from carag.corpus import KnownFacts, chunk, chunk_word, label
 from carag.corpus.bit_page import bit_page
 from carag.corpus.label_inputs import LabelInput, label_inputs
 from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, bit_names, from_minutes
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from carag.corpus import Filing, Label, StateBits
+    from carag.corpus import Filing, Label
+    from carag.corpus.events import StateBits
 
 __all__ = ["bit_page", "labelled", "shipped_table"]
 
@@ -40,12 +41,13 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
     InvalidArgument
         If the path does not exist.
     """
-    facts = [
-        FilingFacts.of(given.filing, label(given.filing, facts_only=given.facts_only))
-        for given in label_inputs(path)
-        if given.filing is not None
-    ]
-    states = state_bits(facts)
+    known = KnownFacts()
+    for given in label_inputs(path):
+        if given.filing is not None and given.facts_only:
+            known.add_row(given.filing)
+        elif given.filing is not None:
+            known.add_text(given.filing, label(given.filing))
+    states = known.states()
     for given in label_inputs(path):
         yield _described(given, states)
 

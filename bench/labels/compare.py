@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bench.labels.sample import fingerprint
-from carag.corpus import FilingFacts, chunk, chunk_word, label, read_filings, state_bits
+from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
 from carag.policy import POLICY_BITS, QUARANTINE, PolicyBit, policy_word
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Labelled:
     """Passages whose filing, document or text is no longer what was judged."""
     accessions: frozenset[str]
     """Every filing that was read: what is not among them cannot have caused a bit."""
+    without_text: int
+    """How many of them are known by their facts alone."""
     quarantined: Mapping[str, int]
     """Passages in quarantine, by the code of their filing."""
 
@@ -104,27 +106,33 @@ def label_audited(audited: Iterable[Audited], data: Path) -> Labelled:
         wanted.setdefault(one.accession, []).append(one)
     words: dict[Audited, int] = {}
     lost: list[Audited] = []
-    quarantined: Counter[str] = Counter()
-    facts = []
+    known = KnownFacts()
     for outcome in read_filings(data):
+        if outcome.facts is not None:
+            known.add_row(outcome.facts)
+            continue
         if (filing := outcome.filing) is None:
             continue
         said = label(filing)
-        facts.append(FilingFacts.of(filing, said))
+        known.add_text(filing, said)
         for one in wanted.pop(filing.accession_number, ()):
             if (found := _find(filing, one)) is None:
                 lost.append(one)
                 continue
             place, start, text = found
             words[one] = chunk_word(said, filing, filing.documents[place], text, start)
-            if said.quarantine is not None:
-                quarantined[said.quarantine.code.name] += 1
     lost += [one for left in wanted.values() for one in left]
-    states = state_bits(facts)
+    states = known.states()
+    quarantined: Counter[str] = Counter()
+    for one in words:
+        if reason := known.quarantine(one.accession):
+            words[one] |= QUARANTINE
+            quarantined[reason[0]] += 1
     return Labelled(
         words={one: word | states[one.accession].bits for one, word in words.items()},
         lost=tuple(lost),
-        accessions=frozenset(states),
+        accessions=frozenset(known),
+        without_text=known.without_text,
         quarantined=dict(quarantined.most_common()),
     )
 

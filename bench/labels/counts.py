@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carag.corpus import FilingFacts, chunk, chunk_word, label, read_filings, state_bits
+from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
 from carag.corpus.rules import RULES, Level
 from carag.errors import InvalidArgument
 from carag.policy import QUARANTINE, PolicyBit
@@ -36,17 +36,25 @@ class Counts:
     before: Counter[int] = field(default_factory=Counter)
     """Of passages, as if each had its filing's word."""
     after: Counter[int] = field(default_factory=Counter)
+    without_text: int = 0
+    """Filings known by their facts alone: events, and nothing to search."""
     differing: int = 0
     """Filings whose passages have words of their own."""
 
 
 def count(path: Path) -> Counts:
     """Label every filing under a path, and every passage."""
-    facts = [FilingFacts.of(one, label(one)) for one in _filings(path)]
-    states = state_bits(facts)
-    counts = Counts()
+    known = KnownFacts()
+    for outcome in read_filings(path):
+        if outcome.facts is not None:
+            known.add_row(outcome.facts)
+        elif outcome.filing is not None:
+            known.add_text(outcome.filing, label(outcome.filing))
+    states = known.states()
+    counts = Counts(without_text=known.without_text)
     for filing in _filings(path):
         said, state = label(filing), states[filing.accession_number].bits
+        state |= QUARANTINE if known.quarantine(filing.accession_number) else 0
         whole = said.word | state
         words = Counter(
             chunk_word(said, filing, document, piece.text, piece.start) | state
@@ -67,6 +75,8 @@ def table(counts: Counts) -> str:
     lines = [
         f"{counts.filings.total():,} filings, {passages:,} passages; {counts.differing:,} filings have passages with "
         "words of their own.",
+        "",
+        f"{counts.without_text:,} more filings are known by their facts alone: they add no passage, and act as events.",
         "",
         "| bit | name | level | filings | passages before | passages after |",
         "|---|---|---|---|---|---|",

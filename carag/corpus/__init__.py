@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from carag.corpus.chunking import CHUNKER_VERSION, Chunk, chunk
-from carag.corpus.events import FilingFacts, StateBits, StateSpan, state_bits, state_history
+from carag.corpus.events import (
+    FilingFacts,
+    StateBits,
+    StateSpan,
+    bears_on_others,
+    state_bits,
+    state_history,
+)
+from carag.corpus.facts_only import (
+    KnownFacts,
+    facts_of_text,
+    facts_without_text,
+    is_without_text,
+    quarantine_of,
+    readings,
+    united,
+)
 from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.labelling import LABELLER_VERSION, Cause, Label, QuarantineCode, chunk_word, label
 from carag.corpus.readers import ReadKind, ReadOutcome, read_filings, total_bytes
@@ -21,6 +37,7 @@ __all__ = [
     "Filing",
     "FilingDocument",
     "FilingFacts",
+    "KnownFacts",
     "Label",
     "QuarantineCode",
     "ReadKind",
@@ -29,12 +46,19 @@ __all__ = [
     "StateSpan",
     "StoredChunk",
     "StoredFiling",
+    "bears_on_others",
     "chunk",
     "chunk_word",
     "content_hash",
+    "facts_of_text",
+    "facts_without_text",
+    "is_without_text",
     "label",
+    "quarantine_of",
     "read_filings",
+    "readings",
     "state_bits",
     "state_history",
     "total_bytes",
+    "united",
 ]

@@ -9,6 +9,7 @@ transaction.
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -27,15 +28,17 @@ if TYPE_CHECKING:
 
 NO_EVENTS: Final = (StateSpan(0, 0),)
 
+_NEWS: Final = "SELECT value FROM json_each(:news)"
 _SHARING_A_CIK: Final = """
     SELECT filing FROM filing_ciks WHERE cik IN (SELECT cik FROM filing_ciks WHERE filing IN ({}))"""
 _CONCERNED: Final = f"""
     SELECT filing, accession_number FROM current_filings
-    WHERE filing = :new OR filing IN ({_SHARING_A_CIK.format(":new, :old")})
+    WHERE (filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_NEWS)})) AND version > 0
     ORDER BY filing"""  # noqa: S608 - constants
+"""Those of version 0 have no passages to label."""
 _FACTS: Final = f"""
     SELECT facts FROM current_filings
-    WHERE filing = :new OR filing IN ({_SHARING_A_CIK.format(_SHARING_A_CIK.format(":new, :old"))})
+    WHERE filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_SHARING_A_CIK.format(_NEWS))})
     ORDER BY filing"""  # noqa: S608
 """What decides the histories of the filings concerned: one step further, for a filing may have several CIKs."""
 
@@ -60,26 +63,31 @@ OPENED_BETWEEN: Final = f"""
     AND (known_to IS NULL OR known_to > :b)"""
 
 
+def system_clock() -> int:
+    """Return microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
 class LabelChange:
     """What one transaction does to labels.
 
     Parameters
     ----------
     sql : Connection
-    filing : int
-        Row of the filing that brings the news.
+    filings : sequence of int
+        Rows of the filings that bring the news.
     now : int
         Microseconds since 1970. If an earlier transaction had that reading or a later one, the next free one is
         taken: no two changes are known at one instant.
     """
 
-    def __init__(self, sql: sqlite3.Connection, filing: int, *, now: int) -> None:
+    def __init__(self, sql: sqlite3.Connection, filings: Sequence[int], *, now: int) -> None:
         self._sql = sql
-        self._filing = filing
+        self._filings = filings
         last = sql.execute("SELECT max(known_at) FROM changes").fetchone()[0]
         self.known_at = now if last is None else max(now, last + 1)
         self.opened = self.closed = self.relabelled = 0
-        sql.execute("INSERT INTO changes VALUES (?, ?, 0, 0)", (self.known_at, filing))
+        sql.execute("INSERT INTO changes VALUES (?, ?, 0, 0)", (self.known_at, filings[-1]))
 
     def retire(self, filing: int) -> None:
         """Close what is open of a superseded version."""
@@ -99,17 +107,19 @@ class LabelChange:
         judge : callable or None
             Gives filings' histories from their facts; without one the new filing has no events.
         old : int or None
-            Row of the version the new filing replaces, whose CIKs may have been others.
+            Row of the version that a single new filing replaces, whose CIKs may have been others.
         """
         if judge is None:
-            self._relabel(self._filing, NO_EVENTS)
+            for filing in self._filings:
+                self._relabel(filing, NO_EVENTS)
         else:
-            rows = {"new": self._filing, "old": old}
+            news = [*self._filings, *([] if old is None else [old])]
+            rows = {"news": canonical_json(news, "rows")}
             facts = self._sql.execute(_FACTS, rows).fetchall()
             histories = judge([json.loads(one) for (one,) in facts])
             for filing, accession_number in self._sql.execute(_CONCERNED, rows).fetchall():
                 changed = self._relabel(filing, histories[accession_number])
-                self.relabelled += changed if filing != self._filing else 0
+                self.relabelled += changed if filing not in self._filings else 0
         self._sql.execute(
             "UPDATE changes SET opened = ?, closed = ? WHERE known_at = ?",
             (self.opened, self.closed, self.known_at),

@@ -8,9 +8,9 @@ from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus._entities import ciks_of, number_of
-from carag.corpus.stored import StoredChunk, StoredFiling, canonical_json
+from carag.corpus.stored import Counts, StoredChunk, StoredFiling, canonical_json
 from carag.errors import CorruptFile, InvalidArgument
-from carag.policy import TOMBSTONE
+from carag.policy import QUARANTINE, TOMBSTONE
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,7 +41,10 @@ INSERT_CHUNK: Final = """
 
 
 def supersede(sql: sqlite3.Connection, accession_number: str) -> tuple[int | None, int]:
-    """End the filing's current version, if there is one; return its row and the number of the next."""
+    """End the filing's current version, if there is one; return its row and the number of the next.
+
+    Version 0 is a filing known by its facts alone, so the first with passages is always 1.
+    """
     row = sql.execute(
         "SELECT filing, version FROM current_filings WHERE accession_number = ?", (accession_number,)
     ).fetchone()
@@ -70,6 +73,35 @@ def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -
     ciks = ((as_int(cik), row) for cik in dict.fromkeys(filing.ciks))
     sql.executemany("INSERT INTO filing_ciks (cik, filing) VALUES (?, ?)", ciks)
     return int(row)
+
+
+def add_facts(sql: sqlite3.Connection, filing: StoredFiling) -> int:
+    """Say of a filing what is known without its text: of its current version if there is one; return its row.
+
+    One that is set aside by it is so from now on; its passages' labels are for the caller to bring in line.
+    """
+    row = sql.execute(
+        "SELECT filing, version, quarantine_code FROM current_filings WHERE accession_number = ?",
+        (filing.accession_number,),
+    ).fetchone()
+    if row is None:
+        return insert_filing(sql, filing, 0)
+    number, version, was_aside = row
+    facts = canonical_json(filing.facts, f"facts of filing {filing.accession_number}")
+    aside = filing.quarantine or (None, None)
+    sql.execute(
+        "UPDATE filings SET facts = ?, quarantine_code = coalesce(?, quarantine_code), "
+        "quarantine_text = coalesce(?, quarantine_text) WHERE filing = ?",
+        (facts, *aside, number),
+    )
+    if version == 0:
+        sql.execute("UPDATE filings SET content_hash = ? WHERE filing = ?", (filing.content_hash, number))
+    if filing.quarantine and not was_aside:
+        sql.execute("UPDATE chunks SET word = word | ? WHERE filing = ?", (QUARANTINE, number))
+        sql.execute("UPDATE filings SET history = '' WHERE filing = ?", (number,))
+    ciks = ((as_int(cik), number) for cik in filing.ciks)
+    sql.executemany("INSERT OR IGNORE INTO filing_ciks (cik, filing) VALUES (?, ?)", ciks)
+    return int(number)
 
 
 def insert_chunks(
@@ -103,6 +135,19 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
         "INSERT INTO vectors (key, vector) VALUES (?, ?)",
         ((key, vector.tobytes()) for key, vector in zip(keys, little_endian, strict=True)),
     )
+
+
+def counts(sql: sqlite3.Connection) -> Counts:
+    """Count filings, passages, filings known by their facts alone, and quarantined filings by reason."""
+    filings, without_text = sql.execute(
+        "SELECT count(*) FILTER (WHERE version > 0), count(*) FILTER (WHERE version = 0) FROM current_filings"
+    ).fetchone()
+    chunks = sql.execute("SELECT count(*) FROM chunks JOIN current_filings USING (filing)").fetchone()[0]
+    quarantined = sql.execute(
+        "SELECT quarantine_code, count(*) FROM current_filings "
+        "WHERE quarantine_code IS NOT NULL GROUP BY quarantine_code ORDER BY quarantine_code"
+    ).fetchall()
+    return Counts(filings, chunks, dict(quarantined), without_text)
 
 
 def dim(sql: sqlite3.Connection) -> int | None:

@@ -150,6 +150,7 @@ def with_header(filing: Filing, header: Filing) -> Filing:
         filed=header.filed or filing.filed,
         period=header.period or filing.period,
         accepted=header.accepted or filing.accepted,
+        accepted_earliest=None if header.accepted else filing.accepted_earliest,
         private_to_public=header.private_to_public or filing.private_to_public,
         released=header.released or filing.released,
         items=header.items if header_reads_all or (header.items and not row_reads_more) else own,

@@ -35,14 +35,18 @@ _STATE: Final = {
     PolicyBit.SUPERSEDED: _StateRule(
         "the same; document list; text",
         "AMENDED, and the amendment carries statements: EX-32 (of a 20-F EX-13), an accountant's opinion, or the "
-        "titles of interim statements",
-        "most 10-K/As carry Part III alone, and replace nothing",
+        "titles of interim statements; of a report with statements, also where the amendment is known by its facts "
+        "alone",
+        "most 10-K/As carry Part III alone, and replace nothing; one without text is taken to replace, unless it is a "
+        "10-K/A or 10-Q/A of a period after 15 June 2011 without XBRL (isXBRL), which statements must have "
+        "(Regulation S-T 405), or an 8-K/A without item 2.02",
     ),
     PolicyBit.NON_RELIANCE: _StateRule(
         "ITEM INFORMATION; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT",
         "carries statements, and a later 8-K item 4.02 of the CIK came within three years of the period, and no "
         "amendment with statements since",
-        "the item names its periods only in its text, so all statements of those years are closed",
+        "the item names its periods only in its text, so all statements of those years are closed; an amendment "
+        "known by its facts alone reopens none",
     ),
     PolicyBit.NOT_LATEST: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT",
@@ -55,8 +59,11 @@ _STATE: Final = {
     PolicyBit.DELISTED: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; text of the form",
         "a Form 25, 15 or 15F, or a revocation, of the CIK, unless the form says that it removes debt, preferred "
-        "stock, warrants or rights alone, or that the duty to report on common equity remains",
-        "covers every document of the filer; a form of which only the header is known counts as one on common equity",
+        "stock, warrants or rights alone, or that the duty to report on common equity remains; until the cover of a "
+        "periodic report, 90 days or more later, lists common equity on an exchange",
+        "covers every document of the filer; a form known by its facts alone counts as one on common equity, so a "
+        "filer whose notes matured is hidden until a report of its own with text proves that it is listed; the list of "
+        "an exchange's own filings holds the forms it filed on others, which then count as on the exchange",
     ),
 }
 

@@ -60,6 +60,7 @@ class _Row(BaseModel):
     documents: list[_RowDocument] | None = None
     text_chars_full: int | None = None
     text_truncated: bool | None = None
+    is_xbrl: bool | None = None
     meta_src: dict[str, list[str]] | None = None
 
 
@@ -125,6 +126,7 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
     if not number:
         raise CorruptFile("both accession and id are empty; want one of them, to name the filing")
     dei = given.dei or {}
+    readings = acceptance_readings(given.accepted or "")
     countries = (dei.get("EntityAddressCountry"), None if given.business_state else given.business_country)
     filing = Filing(
         accession_number=number,
@@ -135,7 +137,8 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
         parties=_parties(given),
         filed=given.filed,
         period=given.period,
-        accepted=next(iter(acceptance_readings(given.accepted or "")), None),
+        accepted=next(iter(readings), None),
+        accepted_earliest=readings[-1] if len(readings) > 1 else None,
         accession_year=accession_year(given.accession or "") or given.accession_year,
         private_to_public=bool(given.private_to_public),
         released=given.released,
@@ -152,6 +155,7 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
         filer_category=given.filer_category or dei.get("EntityFilerCategory", ""),
         emerging_growth=_truth(dei, "EntityEmergingGrowthCompany"),
         shell_company=_truth(dei, "EntityShellCompany"),
+        carries_xbrl=given.is_xbrl,
         documents=_documents(given),
         provenance=_provenance(given),
     )

@@ -1,4 +1,4 @@
-"""Whether the form that removes a class of securities leaves the filer's common equity where it was.
+"""Whether a form that removes a class of securities leaves the filer's common equity alone, and whether it is listed.
 
 Form 25 strikes one class from listing (Exchange Act 12(d)), and most that are filed name notes that matured; Form 15
 names the classes it covers, and those for which the duty to report remains. Only what a form says in so many words
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from carag.corpus.filing import Filing
 
-__all__ = ["leaves_common_equity"]
+__all__ = ["leaves_common_equity", "lists_common_equity"]
 
 _COMMON: Final = re.compile(
     r"\b(?:common|ordinary|capital\s+stock|beneficial\s+interests?|depositar\w+|ADSs?|ADRs?|units?|partner\w*|members?\w*"
@@ -28,6 +28,14 @@ _SENIOR: Final = re.compile(
     r"\b(?:notes?|bonds?|debentures?|debt|warrants?|rights?|prefer(?:red|ence)|certificates?)\b",
     re.IGNORECASE,
 )
+_EXCHANGE: Final = re.compile(
+    r"\b(?:NYSE|NASDAQ|(?:New\s+York|American|Pacific|Chicago|Boston|Philadelphia|Midwest)\s+Stock\s+Exchange|Cboe\s+BZX)\b",
+    re.IGNORECASE,
+)
+_UNDER_12B: Final = re.compile(r"\bsection\s+12\s*\(b\)", re.IGNORECASE)
+_UNDER_12G: Final = re.compile(r"\bsection\s+12\s*\(g\)|\bindicate\s+by\s+check\s*mark", re.IGNORECASE)
+_COVER: Final = 10_000
+_AT_MOST: Final = 3_000
 _IN_XML: Final = re.compile(r"^descriptionClassSecurity:[ \t]*(?P<words>[^\n]+)$", re.MULTILINE)
 _BEFORE_25: Final = r"description\s+of\s+class\s+of\s+securit(?:y|ies)"
 _BEFORE_15: Final = (
@@ -68,6 +76,37 @@ def leaves_common_equity(filing: Filing) -> bool:
     if form.startswith("15-"):
         return any(_COMMON.search(one) for one in _classes((_STATED_15,), texts))
     return False
+
+
+def lists_common_equity(filing: Filing) -> bool:
+    r"""Whether a periodic report's cover says that common equity of the filer is listed (Exchange Act 12(b)).
+
+    Parameters
+    ----------
+    filing : Filing
+        Between the words *Section 12(b)* and *Section 12(g)* of its cover, one line must name common equity, nothing
+        senior to it, and an exchange.
+
+    Examples
+    --------
+    >>> from carag.corpus.filing import Filing, FilingDocument
+    >>> cover = "pursuant to Section 12(b) of the Act:\n{} | NYSE\npursuant to Section 12(g): None"
+    >>> filings = [
+    ...     Filing(accession_number="a", form="10-K", documents=(FilingDocument("10-K", cover.format(what)),))
+    ...     for what in ("Common Stock, $1 par value", "5.2% Notes due 2030", "Warrants for Common Stock")
+    ... ]
+    >>> [lists_common_equity(filing) for filing in filings]
+    [True, False, False]
+    """
+    families = form_families(filing.base_form)
+    if not families & {FormFamily.ANNUAL, FormFamily.INTERIM} or not filing.documents:
+        return False
+    cover = filing.documents[0].text[:_COVER]
+    if (begins := _UNDER_12B.search(cover)) is None:
+        return False
+    ends = _UNDER_12G.search(cover, begins.end())
+    lines = cover[begins.end() : ends.start() if ends else begins.end() + _AT_MOST].splitlines()
+    return any(_COMMON.search(line) and _EXCHANGE.search(line) and not _SENIOR.search(line) for line in lines)
 
 
 def _classes(patterns: Iterable[re.Pattern[str]], texts: Iterable[str]) -> Iterator[str]:

@@ -69,6 +69,8 @@ class Filing:
     """``CONFORMED PERIOD OF REPORT``."""
     accepted: datetime | None = None
     """``<ACCEPTANCE-DATETIME>``, aware, US Eastern."""
+    accepted_earliest: datetime | None = None
+    """The earliest moment that may be meant, where there are two: EDGAR's JSON labels Eastern times ``Z``."""
     accession_year: int | None = None
     """The year the accession number carries."""
     private_to_public: bool = False
@@ -99,6 +101,8 @@ class Filing:
     emerging_growth: bool | None = None
     """``dei:EntityEmergingGrowthCompany``."""
     shell_company: bool | None = None
+    carries_xbrl: bool | None = None
+    """``isXBRL`` of EDGAR's submissions."""
     """``dei:EntityShellCompany``."""
     documents: tuple[FilingDocument, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()

@@ -7,7 +7,6 @@ rows without ``text``, and EDGAR's own submissions rows, whatever their spelling
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import zlib
@@ -18,6 +17,13 @@ from carag.corpus.beside import HeadersBeside
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
 from carag.corpus.readers import ReadKind, read_filings
 from carag.corpus.sgml import parse_header
+from carag.corpus.submission_rows import (
+    filing_of_facts,
+    is_row_of_facts,
+    is_submissions,
+    rows_of_submissions,
+    rows_of_table,
+)
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -31,17 +37,6 @@ _ROWS: Final = {".jsonl", ".ndjson"}
 _TABLES: Final = {".tsv"}
 _JSON: Final = {".json"}
 _ERRORS: Final = (CorruptFile, OSError, EOFError, zlib.error, UnicodeDecodeError)
-
-# EDGAR's submissions JSON, under the names the rows of a dataset use.
-_SPELLINGS: Final = {
-    "accessionNumber": "accession",
-    "filingDate": "filed",
-    "reportDate": "period",
-    "acceptanceDateTime": "accepted",
-    "fileNumber": "file_number",
-    "stateOfIncorporation": "state_of_inc",
-    "category": "filer_category",
-}
 
 
 class LabelInput(NamedTuple):
@@ -116,11 +111,8 @@ def _row_of_line(line: bytes, where: str, beside: HeadersBeside) -> LabelInput:
 
 def _table(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
     with _opened(file) as raw:
-        lines = (line.decode("utf-8") for line in raw)
-        for number, row in enumerate(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
-            yield _input(
-                {name: value or None for name, value in row.items() if name}, f"{where}:{number}", beside
-            )
+        for number, row in rows_of_table(raw):
+            yield _input(row, f"{where}:{number}", beside)
 
 
 def _json(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
@@ -131,7 +123,7 @@ def _json(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]
         value = json.loads(content)
     except ValueError as error:
         raise CorruptFile(f"no JSON ({error})") from error
-    rows = _columns(value) if isinstance(value, dict) and "filings" in value else value
+    rows = rows_of_submissions(value, file.name) if is_submissions(value) else value
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], start=1):
         if not isinstance(row, dict):
             yield LabelInput(
@@ -139,27 +131,6 @@ def _json(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]
             )
         else:
             yield _input(row, f"{where}:{number}", beside)
-
-
-def _columns(filer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Turn a submissions file's columns into rows; addresses are the filer's of today (and said to be so)."""
-    try:
-        recent = filer["filings"]["recent"]
-        count = len(recent["accessionNumber"])
-        of_filer = {
-            "cik": int(filer["cik"]),
-            "company": filer.get("name"),
-            "sic": filer.get("sic") or None,
-            "business_state": filer.get("addresses", {}).get("business", {}).get("stateOrCountry"),
-            "state_of_inc": filer.get("stateOfIncorporation") or None,
-            "exchanges": [name for name in filer.get("exchanges") or () if name],
-            "filer_category": filer.get("category"),
-        }
-        return [{**of_filer, **{name: recent[name][at] for name in recent}} for at in range(count)]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise CorruptFile(
-            f"no submissions of a filer ({error!r}); want EDGAR's CIK##########.json"
-        ) from error
 
 
 def _input(row: Mapping[str, Any], where: str, beside: HeadersBeside) -> LabelInput:
@@ -171,16 +142,9 @@ def _input(row: Mapping[str, Any], where: str, beside: HeadersBeside) -> LabelIn
             if why := why_no_filing(row):
                 return LabelInput(where, skipped=why)
             return LabelInput(where, beside.compare_and_unite(filing_of_row(row), row))
-        facts = {_SPELLINGS.get(name, name): value for name, value in row.items()}
-        if not {"form", "accession"} & facts.keys():
+        if not is_row_of_facts(row):
             return LabelInput(where, skipped="neither form nor accession: no filing's row")
-        for name in ("filed", "period", "accepted"):
-            facts[name] = facts.get(name) or None
-        if isinstance(facts.get("items"), str):
-            facts["items"] = [item.strip() for item in facts["items"].split(",") if item.strip()]
-        return LabelInput(
-            where, filing_of_row({"form": None, **facts, "text": "", "documents": None}), facts_only=True
-        )
+        return LabelInput(where, filing_of_facts(row), facts_only=True)
     except CorruptFile as error:
         return LabelInput(where, problem=str(error), accession=stated)
 

@@ -1,39 +1,49 @@
 """Files in: which of them hold filings, and one outcome for each filing, skipped file and broken place.
 
 Nothing is passed over in silence, and nothing stops the reading: what cannot be read is an outcome with its
-place and reason. One filing is in memory at a time, and the headers that lie beside a directory's rows.
+place and reason. One filing is in memory at a time, and the headers that lie beside a directory's rows. A filing of
+which a source states facts and holds no text is an outcome of its own kind.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
+import json
 import os
 import zlib
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from carag.corpus.beside import HeadersBeside, is_headers_file
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
 from carag.corpus.submission import is_submission, parse_submission
+from carag.corpus.submission_rows import (
+    filing_of_facts,
+    is_row_of_facts,
+    is_submissions,
+    rows_of_submissions,
+    rows_of_table,
+)
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from carag.corpus.filing import Filing
 
 __all__ = ["ReadKind", "ReadOutcome", "read_filings", "total_bytes"]
 
 _ROWS: Final = {".jsonl", ".ndjson"}
+_TABLES: Final = {".tsv"}
+_JSON: Final = {".json"}
 _SUBMISSIONS: Final = {".txt", ".sgml", ".nc"}
 _NEVER_DOCUMENTS: Final = {
     "qa": "questions are never documents",
     "headers": "headers without their filings",
-    "filings_meta_only": "metadata without text",
     "companies": "company metadata",
-    "edgar_index": "an index of filings",
 }
 _READ_ERRORS: Final = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 
@@ -42,6 +52,8 @@ class ReadKind(Enum):
     """What became of a file or row."""
 
     FILING = auto()
+    FACTS = auto()
+    """A filing known by its facts alone."""
     SKIPPED = auto()
     """Readable, and no filing."""
     BROKEN = auto()
@@ -50,7 +62,7 @@ class ReadKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReadOutcome:
-    """One filing, or why there is none."""
+    """One filing, with its text or without, or why there is none."""
 
     kind: ReadKind
     where: str
@@ -58,6 +70,9 @@ class ReadOutcome:
     bytes_read: int
     """Bytes of all files taken so far, for a progress bar against :func:`total_bytes`."""
     filing: Filing | None = None
+    """With its text."""
+    facts: Filing | None = None
+    """Of a filing without text."""
     reason: str = ""
 
 
@@ -74,12 +89,13 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
     path : Path
         EDGAR full submissions (``.txt``, ``.sgml``, ``.nc``), JSON Lines with a filing a row (``.jsonl``,
         ``.ndjson``), each also with ``.gz``; or a directory. Headers in ``headers*.jsonl`` beside rows are
-        compared with them; see :mod:`carag.corpus.beside`.
+        compared with them; see :mod:`carag.corpus.beside`. Filings without text: rows without ``text``, an index as a
+        table (``.tsv``), EDGAR's submissions (``.json``); see :mod:`carag.corpus.submission_rows`.
 
     Yields
     ------
     ReadOutcome
-        A filing, a skipped file or row, or a broken one.
+        A filing, the facts of one, a skipped file or row, or a broken one.
 
     Raises
     ------
@@ -130,8 +146,12 @@ def _read_file(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadO
         yield from _read_rows(file, where, headers)
     elif kind in _SUBMISSIONS:
         yield _read_submission(file, where)
+    elif kind in _TABLES:
+        yield from _read_table(file, where)
+    elif kind in _JSON:
+        yield from _read_json(file, where)
     else:
-        wanted = ", ".join(sorted(_ROWS | _SUBMISSIONS))
+        wanted = ", ".join(sorted(_ROWS | _SUBMISSIONS | _TABLES | _JSON))
         reason = f"no format of filings; want {wanted}, or one of them with .gz"
         yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=reason)
 
@@ -162,11 +182,49 @@ def _read_rows(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadO
 def _read_row(line: bytes, where: str, position: int, headers: HeadersBeside) -> ReadOutcome:
     try:
         row = load_row(line.decode("utf-8"))
+        if is_row_of_facts(row):
+            facts = headers.compare_and_unite(filing_of_facts(row), row)
+            return ReadOutcome(ReadKind.FACTS, where, position, facts=facts)
         if why := why_no_filing(row):
             return ReadOutcome(ReadKind.SKIPPED, where, position, reason=why)
         filing = headers.compare_and_unite(filing_of_row(row), row)
         return ReadOutcome(ReadKind.FILING, where, position, filing=filing)
     except (CorruptFile, UnicodeDecodeError) as error:
+        return ReadOutcome(ReadKind.BROKEN, where, position, reason=str(error))
+
+
+def _read_table(file: Path, where: str) -> Iterator[ReadOutcome]:
+    try:
+        with file.open("rb") as raw, _unpacked(file, raw) as lines:
+            for number, row in rows_of_table(lines):
+                yield _facts_of_row(row, f"{where}:{number}", raw.tell())
+    except (CorruptFile, csv.Error, *_READ_ERRORS) as error:
+        yield ReadOutcome(
+            ReadKind.BROKEN, where, file.stat().st_size, reason=f"unreadable from here on: {error}"
+        )
+
+
+def _read_json(file: Path, where: str) -> Iterator[ReadOutcome]:
+    size = file.stat().st_size
+    try:
+        with file.open("rb") as raw, _unpacked(file, raw) as stream:
+            value = json.loads(stream.read())
+        if not is_submissions(value):
+            reason = "no submissions of a filer (EDGAR's CIK##########.json)"
+            yield ReadOutcome(ReadKind.SKIPPED, where, size, reason=reason)
+            return
+        rows = rows_of_submissions(value, file.name.removesuffix(".gz"))
+    except (CorruptFile, ValueError, RecursionError, *_READ_ERRORS) as error:
+        yield ReadOutcome(ReadKind.BROKEN, where, size, reason=str(error))
+        return
+    for number, row in enumerate(rows, start=1):
+        yield _facts_of_row(row, f"{where}:{number}", size)
+
+
+def _facts_of_row(row: Mapping[str, Any], where: str, position: int) -> ReadOutcome:
+    try:
+        return ReadOutcome(ReadKind.FACTS, where, position, facts=filing_of_facts(row))
+    except CorruptFile as error:
         return ReadOutcome(ReadKind.BROKEN, where, position, reason=str(error))
 
 

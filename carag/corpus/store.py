@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -27,7 +26,7 @@ import numpy as np
 
 from carag.corpus import _rows as rows
 from carag.corpus._entities import EntitySets
-from carag.corpus._history import CLOSED_BETWEEN, OPENED_BETWEEN, LabelChange
+from carag.corpus._history import CLOSED_BETWEEN, OPENED_BETWEEN, LabelChange, system_clock
 from carag.corpus._schema import connect, create_or_check, translating
 from carag.corpus.stored import (
     Change,
@@ -59,10 +58,6 @@ _EVER: Final = 2**63 - 1
 _KNOWN: Final = "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
 
 
-def _system_clock() -> int:
-    return time.time_ns() // 1000
-
-
 class CorpusStore:
     """One writer's or reader's hold on a store file; open it with :meth:`open`.
 
@@ -88,7 +83,7 @@ class CorpusStore:
         *,
         create: bool = True,
         timeout: float = 5.0,
-        clock: Callable[[], int] = _system_clock,
+        clock: Callable[[], int] = system_clock,
     ) -> Self:
         """Open a store, or make an empty one that only its owner can read.
 
@@ -188,7 +183,7 @@ class CorpusStore:
             row = rows.insert_filing(sql, filing, version)
             keys = rows.insert_chunks(sql, row, chunks, ids=rows.chunk_ids(filing.accession_number, version))
             rows.insert_vectors(sql, keys, vectors)
-            change = LabelChange(sql, row, now=self._clock())
+            change = LabelChange(sql, [row], now=self._clock())
             if old is not None:
                 change.retire(old)
             change.apply(judge, old=old)
@@ -199,6 +194,24 @@ class CorpusStore:
             )
             labels = np.array([label for (label,) in own], np.int64)
         return Change(change.known_at, labels, change.opened, change.closed, change.relabelled)
+
+    def put_facts(self, filings: Sequence[StoredFiling], *, judge: Judge) -> Change:
+        """Store what is known of filings without their text, all in one transaction; errors as in :meth:`put`.
+
+        A filing not stored yet becomes its version 0, which has no passages. Of a stored one, facts and quarantine are
+        replaced by those given, which unite what was known with what is new (:mod:`carag.corpus.facts_only`). The
+        ``ciks`` of each are those whose filings it can bear on.
+        """
+        if not filings:
+            raise InvalidArgument("no filings are given; want at least one")
+        for filing in filings:
+            check_filing(filing)
+        with self._writing() as sql:
+            news = [rows.add_facts(sql, filing) for filing in filings]
+            change = LabelChange(sql, news, now=self._clock())
+            change.apply(judge, old=None)
+            rows.raise_epoch(sql)
+        return Change(change.known_at, np.empty(0, np.int64), change.opened, change.closed, change.relabelled)
 
     # --- reading: passages and filings ---
 
@@ -285,11 +298,7 @@ class CorpusStore:
 
     def content_hash(self, accession_number: str) -> str | None:
         """Return the content hash of a filing's current version, or None if the filing is not stored."""
-        with self._reading() as sql:
-            row = sql.execute(
-                "SELECT content_hash FROM current_filings WHERE accession_number = ?", (accession_number,)
-            ).fetchone()
-        return None if row is None else str(row[0])
+        return self._of_current("content_hash", accession_number)
 
     def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Stream ``(accession number, facts)`` of every filing's current version, by accession number."""
@@ -298,18 +307,15 @@ class CorpusStore:
         ):
             yield accession_number, json.loads(facts)
 
+    def facts_of(self, accession_number: str) -> dict[str, Any] | None:
+        """Return the facts of a filing's current version, or None if the filing is not stored."""
+        facts = self._of_current("facts", accession_number)
+        return None if facts is None else dict(json.loads(facts))
+
     def counts(self) -> Counts:
         """Count filings, passages, and quarantined filings by reason."""
         with self._reading() as sql:
-            filings = sql.execute("SELECT count(*) FROM current_filings").fetchone()[0]
-            chunks = sql.execute(
-                "SELECT count(*) FROM chunks JOIN current_filings USING (filing)"
-            ).fetchone()[0]
-            quarantined = sql.execute(
-                "SELECT quarantine_code, count(*) FROM current_filings "
-                "WHERE quarantine_code IS NOT NULL GROUP BY quarantine_code ORDER BY quarantine_code"
-            ).fetchall()
-        return Counts(filings, chunks, dict(quarantined))
+            return rows.counts(sql)
 
     # --- reading: what the index and the audit log are made of ---
 
@@ -473,6 +479,12 @@ class CorpusStore:
                 yield from connection.execute(query, parameters)
         finally:
             connection.close()
+
+    def _of_current(self, column: str, accession_number: str) -> str | None:
+        query = f"SELECT {column} FROM current_filings WHERE accession_number = ?"  # noqa: S608 - a constant
+        with self._reading() as sql:
+            row = sql.execute(query, (accession_number,)).fetchone()
+        return None if row is None else str(row[0])
 
     def _keys(self, query: str, parameters: object) -> NDArray[np.int64]:
         given = parameters if isinstance(parameters, dict) else (parameters,)

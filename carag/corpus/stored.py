@@ -45,7 +45,7 @@ class StoredFiling:
     ciks: tuple[int, ...] = ()
     """Whose filing it is: events concern filings that share one."""
     version: int = 0
-    """1, 2, ... in order of arrival, given by the store."""
+    """1, 2, ... in order of arrival, given by the store; 0 is a filing known by its facts alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +118,8 @@ class Counts:
     chunks: int
     quarantined: Mapping[str, int]
     """Filings by quarantine code."""
+    without_text: int = 0
+    """Filings known by their facts alone, which are not among ``filings``."""
 
 
 def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str) -> str:

@@ -424,3 +424,25 @@ def test_what_is_never_public_has_the_state_of_the_end() -> None:
     """One span, which no session reaches."""
     hidden = facts("a", "10-K", NEVER, since=PUBLIC)
     assert history("a", hidden, facts("d", "25", APRIL)) == [(NEVER, {"DELISTED"}, ["d"])]
+
+
+def test_a_later_form_hides_again_what_a_report_had_cleared() -> None:
+    """And the 90 days count from the latest minute the form can have become public."""
+    day = 24 * 60
+    report = facts("a", "10-K", 0)
+    first, second = (
+        facts(name, "25", at, since=at - day, period=None)
+        for name, at in (("b", 100 * day), ("d", 300 * day))
+    )
+    early, proof = (
+        facts(name, "10-Q", at, lists_common=True, period=None)
+        for name, at in (("c", 190 * day - 1), ("e", 190 * day))
+    )
+    filings = [report, first, second, early, proof]
+    spans = [(span.since // day, span.causes) for span in state_history(filings)["a"]]
+    assert [(since, [cause.accession_number for cause in found]) for since, found in spans] == [
+        (0, []),
+        (99, ["b"]),
+        (190, []),
+        (299, ["d"]),
+    ]
