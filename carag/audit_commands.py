@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from carag import anchor_commands, key_commands
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -219,6 +220,10 @@ def export(
             return _tell(export_log(reader, out, kept), as_json)
 
     return _judged(run, as_json)
+
+
+app.command("anchor")(anchor_commands.anchor)
+app.command("rotate")(key_commands.rotate)
 
 
 def ask_second(name: str, receipt: bytes) -> str | None:

@@ -327,7 +327,7 @@ def check_inclusion(record: bytes, proof: str, keys: Keys) -> tuple[Fields, int]
             f"the record is not entry {index} of the signed tree of {checkpoint.size}: it or its proof was altered"
         )
     fields = canonical(record, "the record")
-    if not isinstance(fields, dict):
+    if not (isinstance(fields, dict) and {"log", "seq"} <= set(fields)):
         raise CannotTell("the signed entry is no record")
     if (fields.get("log"), fields.get("seq")) != (checkpoint.origin, index):
         said = f"entry {fields.get('seq')} of {fields.get('log')}"
@@ -385,24 +385,32 @@ def check_passages(fields: Fields, receipt: Fields) -> None:
 
 def check_record(fields: Fields, _receipt: Fields) -> None:
     """Check that a pair (required, forbidden) of the record admits each hit, and that it contradicts itself nowhere."""
-    hits, policy, index = hits_of(fields), fields.get("policy") or {}, fields.get("index")
-    outcome, begun = fields.get("outcome"), fields.get("begun")
-    if outcome == "refuse" and (hits or index):
-        raise Failed("a refused request has passages or searched an index")
-    if outcome != "answer" and any(hit.cited for hit in hits):
-        raise Failed("the record cites a passage and is no answer")
-    if len({hit.binds[0] for hit in hits}) < len(hits):
-        raise Failed("a chunk is listed twice")
+    hits, index, said = hits_of(fields), fields.get("index"), fields.get("commitments") or {}
+    kind, outcome, policy = fields.get("kind"), fields.get("outcome"), fields.get("policy") or {}
+    asked, answers = kind in ("query", "retrieve", "explain"), outcome == "answer" and kind != "retrieve"
     try:
-        if fields.get("kind") != "explain" and len(hits) > (index["admissible"] if index else 0):
-            raise Failed("the record has more passages than the index had admissible rows")
-        if begun is not None and begun >= fields["seq"]:
-            raise Failed(f"the record names record {begun} as its begin, which is no earlier one")
+        rows, lists = index["admissible"] if index else 0, {"entities", "reopened_entities"} & policy.keys()
+        listed = fields.get("intents", ()), fields.get("withheld", ())
+        contradictions = {
+            "a refused request has passages or searched an index": outcome == "refuse" and (hits or index),
+            "it cites passages and is no answer": outcome != "answer" and any(hit.cited for hit in hits),
+            "a chunk is listed twice": len({hit.binds[0] for hit in hits}) < len(hits),
+            "an intent or rule is listed twice": any(len(set(codes)) < len(codes) for codes in listed),
+            "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
+            "its begin is no earlier record": fields.get("begun", -1) >= fields["seq"],
+            "it has no passage for its answer": answers and kind == "query" and not hits,
+            "it commits to no answer": answers and kind == "query" and "answer" not in said,
+            "it commits to an answer that nobody got": "answer" in said and not answers,
+            "it commits to no question": (asked or kind == "begin") and "query" not in said,
+            "it commits to lists it has not, or the reverse": asked and ("entities" in said) != bool(lists),
+        }
+        for contradiction, is_so in contradictions.items():
+            if is_so:
+                raise Failed(f"the record contradicts itself: {contradiction}")
         pairs = [*policy["masks"], *policy.get("reopened", ())] if hits else []
         for hit in hits:
             if not any(
-                hit.word & (required | forbidden | CONTROL_BITS) == required | VERSION_WORD
-                for required, forbidden in pairs
+                hit.word & (ones | zeros | CONTROL_BITS) == ones | VERSION_WORD for ones, zeros in pairs
             ):
                 raise Failed(f"{hit.name} carries word {hit.word:#010x}, which no recorded mask admits")
     except (KeyError, TypeError, ValueError) as error:

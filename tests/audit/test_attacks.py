@@ -133,7 +133,7 @@ ELSEWHERE = {
 
 
 def named_tests():
-    files = Path(__file__).parent.glob("test_*.py")
+    files = (ROOT / "tests").rglob("test_*.py")
     return {name for path in files for name in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.M)}
 
 

@@ -491,13 +491,13 @@ def test_every_line_of_a_given_key_must_hold(log, honest, successor, verifier):
     both = f"{successor.verifier}\n{log.vkey}"
     sample = [q for q in rng.sample(honest, 150) if q["kind"] != "consistency"]
     signed = [signed_also(q, line_by(successor, q)) for q in sample]
-    renewed = [
-        with_note(q, lambda note, q=q: Note(note.text, (line_by(successor, q),))) for q in sample
-    ]
+    renewed = [with_note(q, lambda note, q=q: Note(note.text, (line_by(successor, q),))) for q in sample]
     for questions in (sample, signed, renewed):
         assert all(verifier(questions, both))
     false = NoteSignature(successor.name, successor.verifier.key_id, rng.randbytes(64))
-    condemned = [signed_also(q, *order) for q in sample for order in ([false], [line_by(successor, q), false])]
+    condemned = [
+        signed_also(q, *order) for q in sample for order in ([false], [line_by(successor, q), false])
+    ]
     assert not any(verifier(condemned, both))
     assert verifier(condemned, log.vkey) == [True, False] * len(sample)
 
