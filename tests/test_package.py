@@ -45,7 +45,7 @@ MAY_IMPORT = {
     },
     "tokens": set(),
     "policy_commands": {"policy"},
-    "audit_commands": {"replayed", "policy", "audit"},
+    "audit_commands": {"anchor_commands", "key_commands", "replayed", "policy", "audit"},
     "anchor_commands": {"audit"},
     "key_commands": {"audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
