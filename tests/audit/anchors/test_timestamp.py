@@ -1,6 +1,6 @@
 """RFC 3161 timestamps from a real authority on this machine: what is stamped, and what is refused.
 
-The authority is the ``openssl`` command. Where it or the extra ``anchors`` is missing these tests are skipped, and where
+The authority is the ``openssl`` command. Where it or the extra ``anchors`` is missing, these tests are skipped; where
 ``CARAG_REQUIRE_TSA`` is set, as in ``.ci/run``, that is a failure.
 """
 
