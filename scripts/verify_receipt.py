@@ -489,9 +489,9 @@ def hits_of(fields: Fields) -> list[Hit]:
         raise CannotTell(f"a record of version {version!r}, which is unknown here")
     try:
         if version == 1:
-            read = [Hit((hit["c"], hit["t"]), hit["p"], hit["u"] == 1) for hit in hits]
+            read = [Hit((hit["c"], hit["t"]), hit["p"], {0: False, 1: True}[hit["u"]]) for hit in hits]
         else:
-            read = [Hit((digest,), word, cited == 1) for digest, word, _, cited in hits]
+            read = [Hit((digest,), word, {0: False, 1: True}[cited]) for digest, word, _, cited in hits]
     except (KeyError, TypeError, ValueError) as error:
         raise CannotTell("the record's hits are of a form unknown here") from error
     if not all(isinstance(hit.word, int) and all(isinstance(one, str) for one in hit.binds) for hit in read):
