@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
+from functools import wraps
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from carag import anchor_commands, erasure_commands, key_commands, postgres_commands
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from carag.audit.anchors.port import Anchor
     from carag.audit.examine import Examination, Kept
     from carag.audit.log_keys import LogKeys
     from carag.audit.reader import LogReader
@@ -52,6 +56,28 @@ Receipts = Annotated[
     list[Path] | None,
     typer.Option("--receipt", metavar="FILE", help="A receipt kept elsewhere; can be given often."),
 ]
+Evidence = Annotated[
+    Path | None,
+    typer.Option(
+        "--anchors", metavar="DIR", help="Evidence of anchors: [b]anchors/[/b] beside the log, or a copy."
+    ),
+]
+Anchors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--anchor",
+        metavar="ANCHOR",
+        help="An anchor to ask about it, as [b]carag audit anchor --to[/b] has it.",
+    ),
+]
+TrustedWitnesses = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="Whose cosignatures count (c2sp.org/tlog-policy)."),
+]
+TsaRoots = Annotated[
+    Path | None,
+    typer.Option("--tsa-roots", metavar="FILE", help="Certificates in PEM to trust timestamps by."),
+]
 SecondOpinion = Annotated[
     str | None,
     typer.Option("--second-opinion", metavar="NAME", help="Ask [b]pymerkle[/b] too; never instead."),
@@ -65,13 +91,17 @@ def verify(
     vkey: VKey = None,
     checkpoint: Checkpoints = None,
     receipt: Receipts = None,
+    anchors: Evidence = None,
+    anchor: Anchors = None,
+    policy: TrustedWitnesses = None,
+    tsa_roots: TsaRoots = None,
     second_opinion: SecondOpinion = None,
     as_json: AsJson = False,
 ) -> int:
     """Hash every record again and compare with what was signed, here and in what was kept elsewhere.
 
-    Without a checkpoint or receipt from elsewhere, a log that was cut short, put back to an earlier state, or written
-    again by whoever stole its key looks whole.
+    Without a checkpoint, receipt or anchor from elsewhere, a log that was cut short, put back to an earlier state, or
+    written again by whoever stole its key looks whole. Evidence whose anchor is not named cannot be told.
 
     [dim]carag audit verify --store store --vkey vkey --receipt old-receipt.json[/dim]
     """
@@ -88,6 +118,9 @@ def verify(
                 if differing:
                     reason = f"{second_opinion} disagrees on {', '.join(differing[:_SHOWN])}"
                     found = Examination(Verdict.UNDECIDED, reason, found.size, found.checkpoint)
+            if found.verdict is Verdict.VERIFIED and anchors is not None:
+                trusted = _anchors(anchor, policy, tsa_roots)
+                found = _reviewed(reader, found, anchors, trusted)
         return _tell(found, as_json)
 
     return _judged(run, as_json)
@@ -237,6 +270,38 @@ def _disagreements(reader: LogReader, name: str) -> list[str]:
     return disagreements(reader, range(0, reader.size, step))
 
 
+def _anchors(named: list[str] | None, policy: Path | None, tsa_roots: Path | None) -> tuple[Anchor, ...]:
+    from carag.audit.anchors.targets import anchors_named
+
+    return anchors_named(named or (), policy=policy, tsa_roots=tsa_roots)
+
+
+def _reviewed(
+    reader: LogReader, found: Examination, directory: Path, anchors: Sequence[Anchor]
+) -> Examination:
+    """Judge evidence against a log that holds together by itself, and against the anchors it came from."""
+    from carag.audit import Verdict
+    from carag.audit.anchors.evidence import Shelf
+    from carag.audit.anchors.review import ReaderHistory, review
+
+    try:
+        evidence = list(Shelf(directory)) if directory.is_dir() else []
+    except CorruptFile as error:  # says nothing about the log
+        raise InvalidArgument(f"{error}; want evidence as carag audit anchor kept it") from error
+    if not evidence:
+        raise InvalidArgument(
+            f"{directory} holds no evidence; name the directory that carag audit anchor filled"
+        )
+    judged = list(review(ReaderHistory(reader), evidence, reader.key.keys, anchors))
+    for verdict in (Verdict.FAILED, Verdict.UNDECIDED):
+        reasons = [f"{one.evidence.name}: {one.reason}" for one in judged if one.verdict is verdict]
+        if reasons:
+            return replace(found, verdict=verdict, reason="; ".join(reasons[:_SHOWN]))
+    names = tuple(one.evidence.name for one in judged)
+    reason = f"{found.reason}; confirmed outside: {', '.join(names[:_SHOWN])}"
+    return replace(found, reason=reason, extends=(*found.extends, *names))
+
+
 def _check_name(name: str) -> None:
     if name != "pymerkle":
         raise InvalidArgument(f"no second opinion by {name!r}; want pymerkle")
@@ -374,6 +439,29 @@ def _refuse(verdict: str, error: CaragError, as_json: bool) -> None:
         _print({"verdict": verdict, "reason": str(error)})
     else:
         sys.stderr.write(f"{verdict}: {error}\n")
+
+
+def _judging(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command of another file the exit codes of these."""
+
+    @wraps(command)
+    def judged(**given: Any) -> int:
+        return _judged(lambda: command(**given), given.get("as_json", False))
+
+    return judged
+
+
+app.command("anchor")(_judging(anchor_commands.anchor))
+app.command("rotate")(_judging(key_commands.rotate))
+for _command in (
+    erasure_commands.erase,
+    erasure_commands.hold,
+    erasure_commands.release,
+    erasure_commands.disclose,
+    postgres_commands.postgres,
+    postgres_commands.copy,
+):
+    app.command()(_command)
 
 
 def _tell(found: Examination, as_json: bool) -> int:

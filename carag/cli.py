@@ -256,6 +256,7 @@ def verify(
                 "verdict": checked.verdict.value,
                 "reason": checked.reason,
                 "undisclosed": list(checked.undisclosed),
+                "unproved": list(checked.unproved),
             }
         )
     else:
@@ -263,6 +264,9 @@ def verify(
         _out.print(f"[{colour}]{checked.verdict.value}[/{colour}]: {escape(checked.reason)}", highlight=False)
         if checked.undisclosed:
             _out.print(f"not disclosed by this receipt: {', '.join(checked.undisclosed)}", highlight=False)
+        if checked.unproved:
+            chunks = escape(", ".join(checked.unproved))
+            _out.print(f"without a proof that they stood in the index state: {chunks}", highlight=False)
     return {Verdict.VERIFIED: Exit.OK, Verdict.FAILED: Exit.TAMPERED}.get(checked.verdict, Exit.CANNOT_TELL)
 
 

@@ -6,13 +6,15 @@
     python3 verify_receipt.py PROOF --old CHECKPOINT --key VKEY     that a log extends a checkpoint you kept
     python3 verify_receipt.py CHECKPOINT --key VKEY         that the log signed it
 
-VKEY is the log's public key or a file that holds it. Take it from a source you trust, not from whoever gave you
-the files. Exit codes: 0 every check holds, 1 a check fails (something was altered, or the log broke its own rules),
-2 cannot tell (not readable, of another log, or of a format unknown here).
+VKEY is the log's public key or a file that holds it; a log whose key was changed has several, one a line. Take them
+from a source you trust, not from whoever gave you the files. Exit codes: 0 every check holds, 1 a check fails
+(something was altered, or the log broke its own rules), 2 cannot tell (not readable, of another log, or of a format
+unknown here).
 
 Read it before you trust it. It shares no line of code with CARAG and needs no package: Ed25519 (RFC 8032), the Merkle
 tree (RFC 9162), notes, checkpoints and proofs (c2sp.org/signed-note, tlog-checkpoint, tlog-proof, tlog-witness), and
-records as canonical JSON (RFC 8785).
+records and receipts of versions 1 and 2 as canonical JSON (RFC 8785). Lines signed by keys that were not given, as of
+witnesses, are not judged; nor are those of ML-DSA-44 keys, which Python has no means to check.
 """
 
 from __future__ import annotations
@@ -28,13 +30,20 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-RECEIPT_FORMAT = "carag-receipt/v1"
+HIT_KEYS = {
+    "carag-receipt/v1": {"chunk", "text"},
+    "carag-receipt/v2": {"chunk", "proof", "text"},
+}
+"""What a receipt shows of each passage, by its format."""
+RECORD_VERSIONS = (1, 2)
 RECEIPT_KEYS = {"format", "hits", "openings", "proof", "record"}
 PROOF_HEADER = "c2sp.org/tlog-proof@v1\n"
 MAX_BYTES = 64 << 20
 MAX_HASHES = 63
+MAX_SIGNATURES = 100
+MAX_MINUTE = 0xFFFFFFFF
 MAX_NUMBER = (1 << 63) - 1
-# Record version 1 pins the words of policy version 1: control bits 27..31, of which 27 is the version.
+# Records pin the words of policy version 1: control bits 27..31, of which 27 is the version.
 CONTROL_BITS = 0xF8000000
 VERSION_WORD = 1 << 27
 
@@ -200,6 +209,21 @@ class Key(NamedTuple):
     public: bytes
 
 
+class Keys(NamedTuple):
+    """The keys of one log."""
+
+    name: str
+    keys: tuple[Key, ...]
+
+
+class Signature(NamedTuple):
+    """A line under a note: whose it says it is, and the signature."""
+
+    name: str
+    id: bytes
+    signature: bytes
+
+
 class Checkpoint(NamedTuple):
     """What a signed checkpoint says."""
 
@@ -208,39 +232,76 @@ class Checkpoint(NamedTuple):
     root: bytes
 
 
-def parse_vkey(text: str) -> Key:
-    """Read ``name+keyid+base64(0x01 || public key)`` (c2sp.org/signed-note)."""
+def parse_vkeys(text: str) -> Keys:
+    """Read the vkeys of one log, one a line. ML-DSA-44 keys are left out, and one other has to be there."""
+    vkeys = [parse_vkey(line) for line in text.split("\n") if line.strip()]
+    names, keys = {name for name, _ in vkeys}, [key for _, key in vkeys if key is not None]
+    if len(names) > 1:
+        raise CannotTell(f"these keys belong to different logs: {', '.join(sorted(names))}")
+    if not keys:
+        raise CannotTell("want an Ed25519 vkey: name+keyid+base64")
+    if len({key.id for key in keys}) < len(keys):
+        raise CannotTell(f"a key of {keys[0].name} is listed twice")
+    return Keys(keys[0].name, tuple(keys))
+
+
+def parse_vkey(text: str) -> tuple[str, Key | None]:
+    """Read ``name+keyid+base64(type || public key)`` (c2sp.org/signed-note): type 1 is Ed25519, 6 is ML-DSA-44."""
     name, _, rest = text.strip().partition("+")
     key_id, _, encoded = rest.partition("+")
     data = unbase64(encoded, "the public key")
-    if len(data) != 33 or data[0] != 1 or not name or point_decode(data[1:]) is None:
+    ed25519 = len(data) == 33 and data[0] == 1 and point_decode(data[1:]) is not None
+    if not (is_name(name) and (ed25519 or (len(data) == 1313 and data[0] == 6))):
         raise CannotTell("want an Ed25519 vkey: name+keyid+base64")
     if hashlib.sha256(name.encode() + b"\n" + data).hexdigest()[:8] != key_id:
         raise CannotTell(f"the vkey of {name} does not match its own key id; copy it again")
-    return Key(name, bytes.fromhex(key_id), data[1:])
+    return name, Key(name, bytes.fromhex(key_id), data[1:]) if ed25519 else None
 
 
-def open_checkpoint(text: str, key: Key) -> Checkpoint:
-    """Check that this key alone signed a note, and read it as a checkpoint (without extension lines)."""
+def is_name(name: str) -> bool:
+    """Say whether a key can have this name."""
+    return 0 < len(name) <= 200 and name.isprintable() and not any(c.isspace() or c == "+" for c in name)
+
+
+def parse_signatures(lines: str) -> list[Signature]:
+    """Read the lines ``— name base64(key id || signature)`` under a note: of each key one."""
+    signatures: list[Signature] = []
+    for line in lines.split("\n")[:-1]:
+        dash, name, encoded = (*line.split(" "), "", "")[:3]
+        data = unbase64(encoded, "the signature")
+        if f"\u2014 {name} {encoded}" != line or not is_name(name) or len(data) < 5 or dash != "\u2014":
+            raise CannotTell(f"want signature lines `\u2014 name base64`, got {line!r}")
+        signatures.append(Signature(name, data[:4], data[4:]))
+    if not (lines.endswith("\n") and len(signatures) <= MAX_SIGNATURES):
+        raise CannotTell(f"want one to {MAX_SIGNATURES} signature lines, each ending in a newline")
+    if len({(one.name, one.id) for one in signatures}) < len(signatures):
+        raise CannotTell("the note is signed twice by the same key")
+    return signatures
+
+
+def open_checkpoint(text: str, keys: Keys) -> Checkpoint:
+    """Check that a given key signed a note, and read it as a checkpoint (without extension lines).
+
+    As c2sp.org/signed-note asks: lines of unknown keys are ignored, a false line of a given key condemns the note.
+    """
     body, blank, lines = text.rpartition("\n\n")
-    match = re.fullmatch("— ([^ \n]+) ([A-Za-z0-9+/=]+)\n", lines)
     if not (body and blank):
-        raise CannotTell("a checkpoint is a text, a blank line and a signature line")
-    if match is None:
-        raise CannotTell("want one signature line, by the given key alone, as `— name base64`")
-    data = unbase64(match.group(2), "the signature")
-    if (match.group(1), data[:4]) != (key.name, key.id):
-        signer = f"{match.group(1)}+{data[:4].hex()}"
-        raise CannotTell(
-            f"the checkpoint is signed by {signer}, not by {key.name}+{key.id.hex()}; give that key"
-        )
-    if not ed25519_verify(key.public, (body + "\n").encode(), data[4:]):
-        raise Failed("the checkpoint's signature is not valid: it or its text was altered")
+        raise CannotTell("a checkpoint is a text, a blank line and signature lines")
+    signatures = parse_signatures(lines)
+    known = {(key.name, key.id): key for key in keys.keys}
+    ours = [one for one in signatures if (one.name, one.id) in known]
+    if not ours:
+        signers = ", ".join(f"{one.name}+{one.id.hex()}" for one in signatures)
+        given = ", ".join(f"{key.name}+{key.id.hex()}" for key in keys.keys)
+        raise CannotTell(f"the checkpoint is signed by {signers}, not by {given}; give that key")
+    for one in ours:
+        if not ed25519_verify(known[one.name, one.id].public, (body + "\n").encode(), one.signature):
+            raise Failed("the checkpoint's signature is not valid: it or its text was altered")
     origin, *said = body.split("\n")
     if len(said) != 2:
         raise CannotTell("the signed note is no checkpoint: it has not three lines")
-    if origin != key.name:
-        raise Failed(f"{key.name} signed a checkpoint of {origin}")
+    if origin != keys.name:
+        raise Failed(f"{keys.name} signed a checkpoint of {origin}")
     return Checkpoint(origin, number(said[0], "the tree size"), hash_of(said[1]))
 
 
@@ -255,18 +316,18 @@ def parse_proof(text: str, word: str) -> tuple[int, list[bytes], str]:
     return number(first[len(word) + 1 :], word), [hash_of(line) for line in hashes], note
 
 
-def check_inclusion(record: bytes, proof: str, key: Key) -> tuple[Fields, int]:
+def check_inclusion(record: bytes, proof: str, keys: Keys) -> tuple[Fields, int]:
     """Check that a record stands in the signed log; return its fields and its place."""
     if not proof.startswith(PROOF_HEADER):
         raise CannotTell(f"an inclusion proof starts with {PROOF_HEADER.strip()}")
     index, path, note = parse_proof(proof[len(PROOF_HEADER) :], "index")
-    checkpoint = open_checkpoint(note, key)
+    checkpoint = open_checkpoint(note, keys)
     if not inclusion_holds(leaf_hash(record), index, checkpoint.size, path, checkpoint.root):
         raise Failed(
             f"the record is not entry {index} of the signed tree of {checkpoint.size}: it or its proof was altered"
         )
     fields = canonical(record, "the record")
-    if not isinstance(fields, dict):
+    if not (isinstance(fields, dict) and {"log", "seq"} <= set(fields)):
         raise CannotTell("the signed entry is no record")
     if (fields.get("log"), fields.get("seq")) != (checkpoint.origin, index):
         said = f"entry {fields.get('seq')} of {fields.get('log')}"
@@ -274,11 +335,11 @@ def check_inclusion(record: bytes, proof: str, key: Key) -> tuple[Fields, int]:
     return fields, index
 
 
-def check_consistency(old: str, proof: str, key: Key) -> str:
+def check_consistency(old: str, proof: str, keys: Keys) -> str:
     """Check that the log of a proof's checkpoint extends the one of an older checkpoint."""
-    before = open_checkpoint(old, key)
+    before = open_checkpoint(old, keys)
     start, path, note = parse_proof(proof, "old")
-    after = open_checkpoint(note, key)
+    after = open_checkpoint(note, keys)
     if start != before.size:
         raise Failed(f"the proof starts from {start} records, the checkpoint kept covers {before.size}")
     if not consistency_holds(before.size, after.size, path, before.root, after.root):
@@ -290,106 +351,206 @@ def check_consistency(old: str, proof: str, key: Key) -> str:
 
 
 def check_commitments(fields: Fields, receipt: Fields) -> None:
-    r"""Check each opened value: HMAC-SHA256(salt, "carag/commit/v1\0" name "\0" value)."""
+    """Check each opened value against its commitment."""
     commitments = fields.get("commitments")
     for name, opening in receipt["openings"].items():
         fits = isinstance(opening, dict) and set(opening) == {"salt", "value"}
         if not (fits and isinstance(commitments, dict) and isinstance(opening["value"], str)):
             raise Failed(f"the {name} shown is not the one committed to")
-        message = b"carag/commit/v1\0" + name.encode() + b"\0" + opening["value"].encode()
-        said = hmac.new(unbase64url(opening["salt"]), message, hashlib.sha256).digest()
-        if base64url(said) != commitments.get(name):
+        if base64url(commitment(name, opening)) != commitments.get(name):
             raise Failed(f"the {name} shown is not the one committed to")
 
 
+def commitment(name: str, opening: Fields) -> bytes:
+    r"""Commit: HMAC-SHA256(salt, "carag/commit/v1\0" name "\0" value)."""
+    message = b"carag/commit/v1\0" + name.encode() + b"\0" + opening["value"].encode()
+    return hmac.new(unbase64url(opening["salt"], 32), message, hashlib.sha256).digest()
+
+
 def check_passages(fields: Fields, receipt: Fields) -> None:
-    """Check that each passage has the text the record names, in its order, and that none is missing."""
+    """Check that each passage is the one the record names, in its order, and that none is missing."""
     named, shown = hits_of(fields), receipt["hits"]
     if len(named) != len(shown):
         raise Failed(f"the record names {len(named)} passages, the receipt shows {len(shown)}")
     for place, hit in enumerate(named):
         passage = shown[place]
-        if not (isinstance(passage, dict) and set(passage) == {"chunk", "text"}):
-            raise Failed(f"passage {place + 1} is not the text of chunk {hit['c']}")
-        text = passage["text"]
-        digest = hashlib.sha256(text.encode()).digest() if isinstance(text, str) else b""
-        if passage["chunk"] != hit["c"] or base64url(digest) != hit["t"]:
-            raise Failed(f"passage {place + 1} is not the text of chunk {hit['c']}")
+        fits = isinstance(passage, dict) and set(passage) == HIT_KEYS[receipt["format"]]
+        if not (fits and isinstance(passage["chunk"], str) and isinstance(passage["text"], str)):
+            raise Failed(f"passage {place + 1} is not the one of {hit.name}")
+        chunk, text = passage["chunk"], hashlib.sha256(passage["text"].encode()).digest()
+        digest = hashlib.sha256(b"carag/hit/v2\0" + chunk.encode() + b"\0" + text).digest()[:20]
+        if hit.binds not in ((chunk, base64url(text)), (base64url(digest),)):
+            raise Failed(f"passage {place + 1} is not the one of {hit.name}")
 
 
-def check_masks(fields: Fields, _receipt: Fields) -> None:
-    """Check that some recorded pair (required, forbidden) admits each passage's word, and that a refusal has none."""
-    hits, policy = hits_of(fields), fields.get("policy") or {}
-    if fields.get("outcome") == "refuse" and (hits or fields.get("index")):
-        raise Failed("a refused request has passages or searched an index")
+def check_record(fields: Fields, _receipt: Fields) -> None:
+    """Check that a pair (required, forbidden) of the record admits each hit, and that it contradicts itself nowhere."""
+    hits, index, said = hits_of(fields), fields.get("index"), fields.get("commitments") or {}
+    kind, outcome, policy = fields.get("kind"), fields.get("outcome"), fields.get("policy") or {}
+    asked, answers = kind in ("query", "retrieve", "explain"), outcome == "answer" and kind != "retrieve"
     try:
+        rows, lists = index["admissible"] if index else 0, {"entities", "reopened_entities"} & policy.keys()
+        listed = fields.get("intents", ()), fields.get("withheld", ())
+        contradictions = {
+            "a refused request has passages or searched an index": outcome == "refuse" and (hits or index),
+            "it cites passages and is no answer": outcome != "answer" and any(hit.cited for hit in hits),
+            "a chunk is listed twice": len({hit.binds[0] for hit in hits}) < len(hits),
+            "an intent or rule is listed twice": any(len(set(codes)) < len(codes) for codes in listed),
+            "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
+            "its begin is no earlier record": fields.get("begun", -1) >= fields["seq"],
+            "it has no passage for its answer": answers and kind == "query" and not hits,
+            "it commits to no answer": answers and kind == "query" and "answer" not in said,
+            "it commits to an answer that nobody got": "answer" in said and not answers,
+            "it commits to no question": (asked or kind == "begin") and "query" not in said,
+            "it commits to lists it has not, or the reverse": asked and ("entities" in said) != bool(lists),
+        }
+        for contradiction, is_so in contradictions.items():
+            if is_so:
+                raise Failed(f"the record contradicts itself: {contradiction}")
         pairs = [*policy["masks"], *policy.get("reopened", ())] if hits else []
         for hit in hits:
             if not any(
-                hit["p"] & (required | forbidden | CONTROL_BITS) == required | VERSION_WORD
-                for required, forbidden in pairs
+                hit.word & (ones | zeros | CONTROL_BITS) == ones | VERSION_WORD for ones, zeros in pairs
             ):
-                raise Failed(f"chunk {hit['c']} carries word {hit['p']:#010x}, which no recorded mask admits")
+                raise Failed(f"{hit.name} carries word {hit.word:#010x}, which no recorded mask admits")
     except (KeyError, TypeError, ValueError) as error:
-        raise CannotTell(f"the record's policy cannot be read: {error}") from error
+        raise CannotTell(f"the record cannot be read: {error!r}") from error
 
 
-RECEIPT_CHECKS = (check_commitments, check_passages, check_masks)
+def check_state(fields: Fields, receipt: Fields) -> None:
+    """Check that each passage with a proof stood in the index state of the record, with its text and word, then."""
+    for place, hit in enumerate(hits_of(fields)):
+        passage = receipt["hits"][place]
+        proof = passage.get("proof")
+        if proof is None:
+            continue
+        index, wrong = fields.get("index"), f"the proof of passage {place + 1}"
+        if not isinstance(index, dict):
+            raise Failed(f"{wrong} leads nowhere: the record names no index state")
+        since, until, root = follow(proof, passage, hit.word, wrong)
+        if base64url(root) != index.get("snapshot"):
+            raise Failed(f"{wrong} does not lead to the index state of the record")
+        if not since <= fields["as_of"] < until:
+            raise Failed(f"{wrong} is of another time than was asked about")
+
+
+def follow(proof: Any, passage: Fields, word: int, wrong: str) -> tuple[int, int, bytes]:
+    """Fold a state proof up: from which minute, until which if it tells, and the root it leads to.
+
+    The leaf is {"c": chunk, "f": from, "p": word, "t": SHA-256 of the text, "u": commitment to the minute until which
+    the word holds}. ``sides`` says of each hash in ``path`` on which side it stands.
+    """
+    try:
+        since, path, sides, until = (proof[name] for name in ("from", "path", "sides", "until"))
+        fits = (
+            len(proof) == 4 and isinstance(since, int) and 0 <= since <= MAX_MINUTE and set(sides) <= {*"LR"}
+        )
+        hashes, end = unbase64url(path, 32 * len(sides)), MAX_MINUTE + 1
+        if isinstance(until, dict):
+            seal, end = commitment("until", until), number(until["value"], "a minute")
+            fits = fits and set(until) == {"salt", "value"} and end <= MAX_MINUTE
+        else:
+            seal = unbase64url(until, 32)
+    except (CannotTell, KeyError, TypeError, AttributeError) as error:
+        raise Failed(f"{wrong} is none: {error!r}") from error
+    if not (fits and isinstance(sides, str)):
+        raise Failed(f"{wrong} is none: it has from, path, sides and until, and nothing else")
+    text = base64url(hashlib.sha256(passage["text"].encode()).digest())
+    entry = {"c": passage["chunk"], "f": since, "p": word, "t": text, "u": base64url(seal)}
+    current = leaf_hash(json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
+    for step, side in enumerate(sides):
+        sibling = hashes[32 * step : 32 * step + 32]
+        current = node_hash(sibling, current) if side == "L" else node_hash(current, sibling)
+    return since, end, current
+
+
+RECEIPT_CHECKS = (check_commitments, check_passages, check_record, check_state)
 """What is checked of a receipt once its record is proved: each takes the record's fields and the receipt's."""
 
 
-def hits_of(fields: Fields) -> list[Fields]:
-    """Return the record's hits, each with chunk id, text hash and word."""
-    hits = fields.get("hits", [])
-    for hit in hits if isinstance(hits, list) else [None]:
-        if not (isinstance(hit, dict) and isinstance(hit.get("p"), int) and {"c", "t"} <= set(hit)):
-            raise CannotTell("the record's hits are of a form unknown here")
-    return list(hits)
+class Hit(NamedTuple):
+    """What a record says of a passage."""
+
+    binds: tuple[str, ...]
+    """Version 1: chunk id and SHA-256 of the text. Version 2: the first 20 bytes of a SHA-256 over both."""
+    word: int
+    cited: bool
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"{'chunk' if len(self.binds) == 2 else 'hit'} {self.binds[0]}"
 
 
-def check_receipt(data: bytes, key: Key) -> str:
+def hits_of(fields: Fields) -> list[Hit]:
+    """Return the record's hits."""
+    hits, version = fields.get("hits", []), fields.get("v")
+    if version not in RECORD_VERSIONS or not isinstance(hits, list):
+        raise CannotTell(f"a record of version {version!r}, which is unknown here")
+    try:
+        if version == 1:
+            read = [Hit((hit["c"], hit["t"]), hit["p"], {0: False, 1: True}[hit["u"]]) for hit in hits]
+        else:
+            read = [Hit((digest,), word, {0: False, 1: True}[cited]) for digest, word, _, cited in hits]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CannotTell("the record's hits are of a form unknown here") from error
+    if not all(isinstance(hit.word, int) and all(isinstance(one, str) for one in hit.binds) for hit in read):
+        raise CannotTell("the record's hits are of a form unknown here")
+    return read
+
+
+def check_receipt(data: bytes, keys: Keys) -> str:
     """Check a receipt file."""
     if not data.endswith(b"\n"):
         raise CannotTell("a receipt ends in a newline")
     receipt = canonical(data[:-1], "the receipt")
-    if not isinstance(receipt, dict) or receipt.get("format") != RECEIPT_FORMAT:
-        raise CannotTell(f"not a receipt of format {RECEIPT_FORMAT}")
+    if not isinstance(receipt, dict) or receipt.get("format") not in HIT_KEYS:
+        raise CannotTell(f"not a receipt of format {' or '.join(HIT_KEYS)}")
     kinds = {"openings": dict, "hits": list, "proof": str, "record": str}
     if set(receipt) != RECEIPT_KEYS or not all(isinstance(receipt[k], kind) for k, kind in kinds.items()):
         raise CannotTell("a receipt has a record, a proof, openings and hits, and nothing else")
-    fields, index = check_inclusion(receipt["record"].encode(), receipt["proof"], key)
+    fields, index = check_inclusion(receipt["record"].encode(), receipt["proof"], keys)
     for check in RECEIPT_CHECKS:
         check(fields, receipt)
     closed = sorted(set(fields.get("commitments", {})) - set(receipt["openings"]))
-    more = f"; not disclosed: {', '.join(closed)}" if closed else ""
-    return (
-        f"record {index} of {key.name} is as the log signed it, and so are texts, question and answer{more}"
-    )
+    unproved = [passage["chunk"] for passage in receipt["hits"] if passage.get("proof") is None]
+    said = f"record {index} of {keys.name} is as the log signed it, and so are texts, question and answer"
+    if len(unproved) < len(receipt["hits"]):
+        said += "; passages stood in its index state with these texts and words"
+    if unproved:
+        said += f"; without a proof that they stood there: {', '.join(unproved)}"
+    return said + (f"; not disclosed: {', '.join(closed)}" if closed else "")
 
 
 # -- directories
 
 
-def check_proof_directory(path: Path, key: Key) -> str:
+def check_proof_directory(path: Path, keys: Keys) -> str:
     """Check what `carag audit prove` wrote."""
     proof = text_of(read(path / "proof.tlog-proof"), "the proof")
-    _, index = check_inclusion(read(path / "record.json"), proof, key)
-    return f"record {index} of {key.name} is as the log signed it"
+    _, index = check_inclusion(read(path / "record.json"), proof, keys)
+    return f"record {index} of {keys.name} is as the log signed it"
 
 
-def check_export(path: Path, key: Key) -> str:
+def check_export(path: Path, keys: Keys) -> str:
     """Check what `carag audit export` wrote: every record, from the first to the last."""
-    checkpoint = open_checkpoint(text_of(read(path / "checkpoint"), "the checkpoint"), key)
+    checkpoint = open_checkpoint(text_of(read(path / "checkpoint"), "the checkpoint"), keys)
     leaves: list[bytes] = []
+    ids: set[str] = set()
+    before = 0
     with (path / "records.jsonl").open("rb") as lines:
         for line in lines:
             fields, seq = canonical(line.rstrip(b"\n"), f"record {len(leaves)}"), len(leaves)
-            if (fields.get("log"), fields.get("seq")) != (key.name, seq) or not line.endswith(b"\n"):
-                raise Failed(f"line {seq + 1} is not record {seq} of {key.name}")
+            if (fields.get("log"), fields.get("seq")) != (keys.name, seq) or not line.endswith(b"\n"):
+                raise Failed(f"line {seq + 1} is not record {seq} of {keys.name}")
+            if fields["id"] in ids or fields["tc"] < before:
+                raise Failed(f"record {seq} was entered again, or before the one in front of it")
+            ids.add(fields["id"])
+            before = fields["tc"]
             leaves.append(leaf_hash(line[:-1]))
     if (len(leaves), tree_root(leaves)) != (checkpoint.size, checkpoint.root):
         raise Failed(f"these {len(leaves)} records are not the {checkpoint.size} that the log signed")
-    return f"{len(leaves)} records of {key.name} are as the log signed them"
+    return f"{len(leaves)} records of {keys.name} are as the log signed them"
 
 
 # -- one spelling of everything
@@ -449,13 +610,16 @@ def base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def unbase64url(text: Any) -> bytes:
-    """Read a salt: 32 bytes in base64url without padding."""
-    if isinstance(text, str) and re.fullmatch("[A-Za-z0-9_-]{43}", text):
-        data = base64.urlsafe_b64decode(text + "=")
-        if base64url(data) == text:
+def unbase64url(text: Any, size: int) -> bytes:
+    """Read so many bytes in base64url without padding, in its one spelling."""
+    if isinstance(text, str) and re.fullmatch("[A-Za-z0-9_-]*", text):
+        try:
+            data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        except binascii.Error:
+            data = b""
+        if len(data) == size and base64url(data) == text:
             return data
-    raise Failed(f"a salt is 32 bytes in base64url, got {text!r}")
+    raise Failed(f"want {size} bytes in base64url, got {text!r}")
 
 
 def text_of(data: bytes, what: str) -> str:
@@ -481,30 +645,33 @@ def read(path: Path) -> bytes:
 # -- the command
 
 
-def find_key(given: str | None, path: Path) -> tuple[Key, str]:
-    """Take the key that was given, or else the one lying in the directory; say which."""
+def find_keys(given: str | None, path: Path) -> tuple[Keys, str]:
+    """Take the keys that were given, or else those lying in the directory; say which."""
     if given is not None:
-        text = text_of(read(Path(given)), "the vkey") if Path(given).exists() else given
-        return parse_vkey(text), ""
+        try:
+            is_file = Path(given).is_file()
+        except OSError:  # too long for a name, as several vkeys are
+            is_file = False
+        return parse_vkeys(text_of(read(Path(given)), "the vkey") if is_file else given), ""
     if not (path / "vkey").is_file():
         raise CannotTell("give the log's public key with --key")
     note = (
         "note: the key is the one lying in the directory; whoever made the directory chose it, so compare it"
     )
-    return parse_vkey(text_of(read(path / "vkey"), "the vkey")), note
+    return parse_vkeys(text_of(read(path / "vkey"), "the vkey")), note
 
 
-def judge(path: Path, key: Key, old: str | None) -> str:
+def judge(path: Path, keys: Keys, old: str | None) -> str:
     """Find out what lies at a path, and check it."""
     if path.is_dir():
-        return (check_export if (path / "records.jsonl").exists() else check_proof_directory)(path, key)
+        return (check_export if (path / "records.jsonl").exists() else check_proof_directory)(path, keys)
     data = read(path)
     if old is not None:
-        return check_consistency(text_of(read(Path(old)), "the checkpoint"), text_of(data, "the proof"), key)
+        return check_consistency(text_of(read(Path(old)), "the checkpoint"), text_of(data, "the proof"), keys)
     if data.startswith(b"{"):
-        return check_receipt(data, key)
-    checkpoint = open_checkpoint(text_of(data, "the checkpoint"), key)
-    return f"{key.name} signed a checkpoint of {checkpoint.size} records"
+        return check_receipt(data, keys)
+    checkpoint = open_checkpoint(text_of(data, "the checkpoint"), keys)
+    return f"{keys.name} signed a checkpoint of {checkpoint.size} records"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -513,16 +680,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "path", help="receipt, checkpoint, consistency proof, or directory of prove or export"
     )
-    parser.add_argument("--key", help="the log's vkey, or a file that holds it")
+    parser.add_argument("--key", help="the log's vkey, or a file that holds its vkeys, one a line")
     parser.add_argument("--old", help="a checkpoint you kept, for a consistency proof")
     given = parser.parse_args(arguments)
     try:
-        key, note = find_key(given.key, Path(given.path))
-        print("verified:", judge(Path(given.path), key, given.old))
+        keys, note = find_keys(given.key, Path(given.path))
+        print("verified:", judge(Path(given.path), keys, given.old))
     except Failed as failure:
         print("FAILED:", failure)
         return 1
-    except (CannotTell, OSError, ValueError, TypeError, AttributeError) as doubt:
+    except (CannotTell, OSError, ValueError, TypeError, KeyError, AttributeError) as doubt:
         print("cannot tell:", doubt)
         return 2
     print(note, end="\n" if note else "")

@@ -11,6 +11,7 @@ import pytest
 from carag import anchor_commands
 from carag.audit import AuditLog, Recovery
 from carag.audit.witness import Witness, serve
+from carag.cli import Exit, _run
 from carag.errors import InvalidArgument
 
 
@@ -47,6 +48,35 @@ def test_a_confirmation_is_printed_and_kept(store, witness, capsys):
     assert [one["size"] for one in report["confirmed"]] == [2]
     assert report["failures"] == {}
     assert len(list((store / "anchors").iterdir())) == 2
+
+
+def test_a_log_is_anchored_and_verified_from_the_command_line(store, witness, capsys, tmp_path):
+    """0 with the anchor named, 2 without it, 1 for a log put back to before; what is no evidence decides nothing."""
+    shutil.copytree(store, tmp_path / "earlier")
+    asked = [witness["to"][0], "--policy", str(witness["policy"])]
+    for _ in range(2):
+        assert _run(["audit", "anchor", "--store", str(store), "--to", *asked]) == Exit.OK
+    assert _run(["audit", "anchor", "--store", str(tmp_path / "none"), "--to", *asked]) == Exit.CANNOT_TELL
+
+    def verify(*words, place=store):
+        return _run(["audit", "verify", "--store", str(place), *map(str, words)])
+
+    evidence = ["--anchors", store / "anchors"]
+    capsys.readouterr()
+    assert verify(*evidence, "--anchor", *asked) == Exit.OK
+    said = capsys.readouterr().out
+    assert "confirmed outside" in said
+    assert "cannot be noticed" not in said
+    assert verify(*evidence) == Exit.CANNOT_TELL
+    assert "not among the anchors given" in capsys.readouterr().out
+    assert verify(*evidence, "--anchor", *asked, place=tmp_path / "earlier") == Exit.TAMPERED
+    assert "rolled back" in capsys.readouterr().out
+    assert verify(place=tmp_path / "earlier") == Exit.OK
+    for directory in (tmp_path / "none", tmp_path / "earlier"):
+        assert verify("--anchors", directory) == Exit.CANNOT_TELL
+        assert not (tmp_path / "none").exists()
+    next((store / "anchors").iterdir()).write_text("{}")
+    assert verify(*evidence, "--anchor", *asked) == Exit.CANNOT_TELL
 
 
 def test_an_anchor_that_cannot_be_asked(store, witness, capsys, tmp_path):

@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -200,6 +202,30 @@ def test_an_export_has_every_record(home: Path) -> None:
         assert (home / "out" / "checkpoint").read_text() == log.checkpoint()
 
 
+def test_all_that_is_handed_out_satisfies_the_standalone_verifier(home: Path, tmp_path: Path) -> None:
+    """Receipts of every session, a proof and an export: Python alone, and no passage without its state proof."""
+    script = Path(__file__).parents[1] / "scripts" / "verify_receipt.py"
+    store = ["--store", home / "store"]
+    assert audit("prove", 3, *store, "--out", tmp_path / "p") == Exit.OK
+    assert audit("export", *store, "--out", tmp_path / "e") == Exit.OK
+    receipts = sorted(home.glob("*.json"))
+    assert len(receipts) == 2 * len(sessions())
+    code = """
+import runpy, sys
+run = runpy.run_path(sys.argv[1])["main"]
+for path in sys.argv[3:]:
+    print(run([path, "--key", sys.argv[2]]))
+"""
+    given = [home / "vkey", *receipts, tmp_path / "p", tmp_path / "e"]
+    command = [sys.executable, "-I", "-S", "-c", code, script, *given]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = said.splitlines()
+    assert lines[1::2] == ["0"] * (len(receipts) + 2), said
+    assert all(line.startswith("verified: ") for line in lines[::2])
+    assert "stood in its index state" in said
+    assert "without a proof" not in said
+
+
 def test_a_receipt_gets_a_second_opinion(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which can cast doubt, and can never verify what we do not."""
     words = ["verify", str(home / "3.json"), "--key", str(home / "vkey"), "--second-opinion", "pymerkle"]
@@ -239,7 +265,9 @@ def test_records_under_another_table_cannot_be_told(home: Path, capsys: pytest.C
     assert (said["replayed"], said["undecided"]) == (0, said["records"] - 3)
 
 
-@pytest.mark.parametrize("command", ["verify", "prove", "consistency", "replay", "export"])
+@pytest.mark.parametrize(
+    "command", ["verify", "prove", "consistency", "replay", "export", "anchor", "rotate"]
+)
 def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A whole line to try."""
     assert audit(command, "--help") == Exit.OK

@@ -35,6 +35,28 @@ def test_ask_answers_and_its_receipt_verifies(store: str, tmp_path: Path) -> Non
     assert _run(["verify", str(receipt), "--key", vkey]) == Exit.OK
 
 
+def test_passages_without_a_state_proof_are_named(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A receipt without proofs verifies, and says of which passages the index state is not proved."""
+    receipt = tmp_path / "r.json"
+    _run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)])
+    command = ["verify", str(receipt), "--key", f"{store}/vkey"]
+    capsys.readouterr()
+    assert _run([*command, "--json"]) == Exit.OK
+    assert json.loads(capsys.readouterr().out)["unproved"] == []
+    fields = json.loads(receipt.read_bytes())
+    for hit in fields["hits"]:
+        hit["proof"] = None
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    receipt.write_text(text + "\n", encoding="utf-8")
+    assert _run([*command, "--json"]) == Exit.OK
+    said = json.loads(capsys.readouterr().out)
+    assert said["unproved"] == [hit["chunk"] for hit in fields["hits"]] != []
+    assert _run(command) == Exit.OK
+    assert "without a proof that they stood in the index state" in capsys.readouterr().out.replace("\n", " ")
+
+
 def test_a_tampered_receipt_exits_1_and_an_unreadable_one_2(store: str, tmp_path: Path) -> None:
     """Failed is not the same as cannot tell."""
     receipt = tmp_path / "r.json"

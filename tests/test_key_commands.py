@@ -8,6 +8,7 @@ from carag import key_commands
 from carag.audit import AuditLog, Recovery
 from carag.audit.mldsa import MlDsaKey
 from carag.audit.rotation import successor
+from carag.cli import Exit, _run
 from carag.errors import InvalidArgument, MissingExtra
 
 
@@ -25,6 +26,15 @@ def test_the_receipt_leads_to_the_printed_key(store, tmp_path, capsys):
     new = capsys.readouterr().out.strip()
     assert successor((tmp_path / "rotation.json").read_bytes(), old) == new
     assert (store / "vkey").read_text().split() == [new, old]
+
+
+def test_a_key_is_rotated_from_the_command_line(store, tmp_path, capsys):
+    """0, and both keys are listed; 2 and no key where there is no log."""
+    assert _run(["audit", "rotate", "--store", str(store), "--overlap-days", "0"]) == Exit.OK
+    assert capsys.readouterr().out.strip() == (store / "vkey").read_text().split()[0]
+    assert _run(["audit", "verify", "--store", str(store)]) == Exit.OK
+    assert _run(["audit", "rotate", "--store", str(tmp_path)]) == Exit.CANNOT_TELL
+    assert _run(["audit", "rotate", "--store", str(store), "--overlap-days", "999"]) == Exit.CANNOT_TELL
 
 
 def test_an_mldsa_key_is_printed(store, capsys):

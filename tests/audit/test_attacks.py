@@ -5,6 +5,7 @@ What a running log notices of its own files when it is opened stands in ``test_t
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import re
 import shutil
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from carag.audit import AuditLog, Recovery, Verdict, VerifierKey, canonical
+from carag.audit import AuditLog, Note, Recovery, SigningKey, Verdict, VerifierKey, canonical
 from carag.audit.examine import examine_log, kept_checkpoint, kept_receipt
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +99,20 @@ def test_a_record_of_another_log_is_none_of_this_one(attacks, scene, tmp_path):
     assert "says it is record 59 of audit.example/other" in found.reason
 
 
+def test_a_line_under_a_checkpoint_is_no_attack_unless_it_says_it_is_the_logs(attacks, scene, tmp_path):
+    """What unknown keys sign is not judged; a second line of the log's own key is false, whoever wrote it."""
+    note = Note.parse(scene.notes[attacks.RECORDS])
+    (ours,) = note.signatures
+    stranger = SigningKey("witness.example/w", b"w" * 32).sign(note.text).signatures[0]
+    false = dataclasses.replace(ours, signature=bytes(64))
+    for lines, noticed in (([ours, stranger], "..."), ([stranger, ours], "..."), ([ours, false], "DDD")):
+        attacked = attacks.again(scene, tmp_path / str(len(list(tmp_path.iterdir()))))
+        text = "".join([note.text, "\n", *(f"{line.to_line()}\n" for line in lines)])
+        with attacked.database() as db:
+            db.execute("UPDATE cp SET note = ? WHERE size = ?", (text, attacks.RECORDS))
+        assert attacks.pattern(attacked) == noticed
+
+
 def test_a_machine_put_back_and_used_again_contradicts_its_own_receipts(tmp_path):
     """A snapshot of a virtual machine, restored: both histories are signed, and either convicts the other."""
     with AuditLog.open(tmp_path / "log") as log:
@@ -133,7 +148,7 @@ ELSEWHERE = {
 
 
 def named_tests():
-    files = Path(__file__).parents[1].rglob("test_*.py")
+    files = (ROOT / "tests").rglob("test_*.py")
     return {name for path in files for name in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.M)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import hashlib
 import importlib.util
 import itertools
@@ -18,9 +19,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit import SigningKey, Verdict, merkle, verify_receipt
+from carag.audit import (
+    Checkpoint,
+    InclusionProof,
+    Outcome,
+    RecordKind,
+    Recovery,
+    SigningKey,
+    Verdict,
+    merkle,
+    verify_receipt,
+)
 from carag.audit.export import export_log, write_proof
+from carag.audit.mldsa import MlDsaKey
 from carag.audit.reader import LogReader
+from carag.audit.rotation import rotate
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "verify_receipt.py"
 CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
@@ -34,7 +47,12 @@ def load(path, name):
 
 
 script = load(SCRIPT, "verify_receipt_under_test")
-tables = load(Path(__file__).with_name("test_verify.py"), "tables_of_test_verify")
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden"
+tables, records, events, begins, keys = (
+    load(HERE / f"test_{name}.py", f"tables_of_test_{name}")
+    for name in ("verify", "record", "events", "begin", "keys")
+)
 
 
 @pytest.fixture(scope="module")
@@ -225,10 +243,6 @@ def test_no_flipped_bit_verifies_here_either(issued, judge):
 
 def test_a_signed_lie_is_found(build, judge):
     """Passages outside the masks, a refusal with passages, another place: signed, and wrong."""
-    import dataclasses
-
-    from carag.audit import Outcome
-
     record = build.record()
     receipt, vkey = build.forge(record)
     assert judge(receipt.to_bytes(), vkey)[0] == 0
@@ -243,12 +257,124 @@ def test_a_signed_lie_is_found(build, judge):
     assert judge(other.to_bytes(), key)[0] == 1
 
 
+@pytest.mark.parametrize("mutation", records.CONTRADICTIONS.values(), ids=records.CONTRADICTIONS)
+def test_each_contradiction_is_found_here_too(build, mutation):
+    """Every law of a record that our own verifier knows, and none that breaks a record in order."""
+    record = build.record()
+    script.check_record(json.loads(record.to_bytes()), {})
+    script.check_record(
+        json.loads(
+            build.record(event=build.refusal(), hits=(), **records._without(record, "answer")).to_bytes()
+        ),
+        {},
+    )
+    with pytest.raises(script.Failed):
+        script.check_record(json.loads(build.record(**mutation(build, record)).to_bytes()), {})
+
+
 @given(st.binary(max_size=300))
 def test_garbage_is_no_receipt(data):
     """Whatever it is given, it ends in words."""
-    key = script.parse_vkey(str(SigningKey("a", b"k" * 32).verifier))
+    keys = script.parse_vkeys(str(SigningKey("a", b"k" * 32).verifier))
     with pytest.raises((script.CannotTell, script.Failed)):
-        script.check_receipt(data, key)
+        script.check_receipt(data, keys)
+
+
+# -- the index state
+
+
+@pytest.mark.parametrize("lie", tables.STATE_LIES.values(), ids=tables.STATE_LIES)
+def test_a_state_that_says_otherwise_fails(build, judge, lie):
+    """Another word, not yet, no longer: the root is the record's, and what leads to it is another label."""
+    first, *rest = build.passages(5)
+    honest, vkey = tables.forged_over(build, [build.label(passage) for passage in (first, *rest)])
+    code, said = judge(honest.to_bytes(), vkey)
+    assert (code, "passages stood in its index state" in said) == (0, True)
+    labels = [build.label(first, **lie), *(build.label(passage) for passage in rest)]
+    receipt, vkey = tables.forged_over(build, labels)
+    code, said = judge(receipt.to_bytes(), vkey)
+    assert (code, "the proof of passage 1" in said) == (1, True)
+
+
+def test_a_sealed_end_is_taken(build, judge):
+    """From when a word holds is checked without until when."""
+    for since, wanted in ((29_000_000, 0), (29_395_925, 0), (29_395_926, 1)):
+        labels = [build.label(passage, since=since) for passage in build.passages(5)]
+        receipt, vkey = tables.forged_over(build, labels)
+        sealed = dataclasses.replace(receipt, proofs=tuple(proof.sealed() for proof in receipt.proofs))
+        assert judge(sealed.to_bytes(), vkey)[0] == wanted
+
+
+def test_passages_without_a_proof_are_named(issued, build, judge):
+    """Verified, and it says of which passages the state is not proved; a proof that leads nowhere fails."""
+    first, second = (passage.chunk for passage in build.passages())
+    code, said = judge(tables.altered(issued[0], lambda f: f["hits"][1].update(proof=None)), issued[1])
+    assert (code, said.count(first), said.count(second)) == (0, 0, 1)
+    bare = tables.altered(issued[0], lambda f: [hit.update(proof=None) for hit in f["hits"]])
+    code, said = judge(bare, issued[1])
+    assert (code, "stood in its index state" in said) == (0, False)
+    assert f"without a proof that they stood there: {first}, {second}" in said
+    unsearched, vkey = build.forge(build.record(event=build.access(kind="explain", index=None)))
+    assert judge(unsearched.to_bytes(), vkey)[0] == 1
+
+
+@pytest.mark.parametrize(("name", "unproved"), [("receipt-v1.json", True), ("receipt-v2.json", False)])
+def test_receipts_of_each_version_verify(judge, name, unproved):
+    """The ones kept here; in a flipped one nothing does, and no proof is smuggled into the first version."""
+    data = (GOLDEN / name).read_bytes()
+    code, said = judge(data, tables.VKEY)
+    assert (code, "without a proof" in said) == (0, unproved)
+    for position in range(0, len(data), 40):
+        flipped = bytearray(data)
+        flipped[position] ^= 1 << position % 7
+        assert judge(bytes(flipped), tables.VKEY)[0] in {1, 2}, position
+    if unproved:
+        more = tables.altered(data, lambda f: f["hits"][0].update(proof=None))
+        assert judge(more, tables.VKEY)[0] == 1
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"v":3}', b'{"a": 1}', b'{"hits":[1],"v":2}'])
+def test_a_record_of_a_form_unknown_here_cannot_be_told(build, judge, body):
+    """Signed, and no record of a version known here: neither verified nor altered."""
+    placed = body.replace(b"{", b'{"log":"audit.example/test","seq":1,', 1) if body.endswith(b"2}") else body
+    receipt, vkey = build.forge(body=placed, openings={}, shown=[])
+    assert judge(receipt.to_bytes(), vkey)[0] == 2
+
+
+# -- keys of a log whose key was changed
+
+
+def test_any_key_of_the_log_will_do_and_none_may_be_false(issued, build, judge, tmp_path):
+    """One vkey a line; lines of unknown keys are ignored, a false one of a given key condemns."""
+    data, vkey, *_ = issued
+    other = SigningKey(build.ORIGIN, b"n" * 32)
+    both = f"{other.verifier}\n\n{vkey}\n"
+    (tmp_path / "vkeys").write_text(both)
+    assert judge(data, both)[0] == judge(data, str(tmp_path / "vkeys"))[0] == 0
+    text = InclusionProof.parse(json.loads(data)["proof"]).checkpoint.text
+    line = other.sign(text).signatures[0].to_line()
+    signed, false = (
+        tables.altered(data, lambda f, more=more: f.update(proof=f"{f['proof']}{more}\n"))
+        for more in (line, f"{line[:-8]}AAAAAAA=")
+    )
+    assert [judge(signed, keys)[0] for keys in (vkey, str(other.verifier), both)] == [0, 0, 0]
+    assert [judge(false, keys)[0] for keys in (vkey, str(other.verifier), both)] == [0, 1, 1]
+    twice = tables.altered(data, lambda f: f.update(proof=f"{f['proof']}{line}\n{line}\n"))
+    assert judge(twice, vkey)[0] == 2
+    for keys in (f"{vkey}\n{vkey}", f"{vkey}\n{SigningKey('other.example', b'o' * 32).verifier}", "\n"):
+        assert judge(data, keys)[0] == 2
+
+
+def test_mldsa_keys_are_left_out(issued, build, judge):
+    """Python cannot check them; beside an Ed25519 key they stand in the file, and alone they prove nothing."""
+    data, vkey, *_ = issued
+    quantum = MlDsaKey(build.ORIGIN, b"q" * 1312)
+    signed = SigningKey(build.ORIGIN, b"s" * 32).sign("x\n").signatures[0]
+    line = dataclasses.replace(signed, key_id=quantum.key_id, signature=bytes(8 + 2420)).to_line()
+    more = tables.altered(data, lambda f: f.update(proof=f"{f['proof']}{line}\n"))
+    assert judge(more, f"{vkey}\n{quantum}")[0] == 0
+    assert judge(more, str(quantum))[0] == 2
+    assert judge(more, f"{vkey}\n{quantum}"[:-8] + "AAAAAAA=")[0] == 2
 
 
 @pytest.mark.parametrize("vkey", ["", "log.example", "a+00000000+AAAA", "a+b+c+d"])
@@ -300,6 +426,56 @@ def test_an_export_is_checked(reader, issued, tmp_path):
     text = json.dumps(edited, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     records.write_bytes(b"".join([*lines[:4], text.encode() + b"\n", *lines[5:]]))
     assert script.main(command) == 1
+
+
+@pytest.fixture
+def every_kind(tmp_path, build):
+    """Grow a log with a record of every kind, over a change of its key."""
+    with build.open_log(tmp_path / "all") as log:
+        for record in events.one_of_each(build):
+            secrets = {name: build.SECRETS[name] for name in record.commitments}
+            if "query" in record.event.COMMITS:
+                secrets["query"] = build.SECRETS["query"]
+            log.append(record.event, secrets=secrets, passages=build.passages() if record.hits else ())
+        begun = begins.start(log, build).seq
+        log.append(build.access(begun=begun), secrets=build.SECRETS, passages=build.passages())
+        log.append(keys.EVENTS["anchored"])
+        rotate(log, overlap=0)
+        log.append(Recovery("DRILL"))
+        kinds = {log.record(seq).kind for seq in range(log.size)}
+    assert kinds == set(RecordKind) - {RecordKind.RETRIEVE, RecordKind.EXPLAIN}
+    with LogReader(tmp_path / "all") as reader:
+        yield reader
+
+
+def test_records_of_every_kind_are_proved_and_exported(every_kind, tmp_path, capsys):
+    """As `prove` and `export` write them, with the keys of a log whose key was changed."""
+    size = every_kind.size
+    export_log(every_kind, tmp_path / "e")
+    assert len((tmp_path / "e" / "vkey").read_text().split()) == 2
+    assert script.main([str(tmp_path / "e")]) == 0
+    assert f"{size} records" in capsys.readouterr().out
+    for seq in range(size):
+        write_proof(every_kind, seq, tmp_path / str(seq))
+        assert script.main([str(tmp_path / str(seq))]) == 0
+        assert f"verified: record {seq} of" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("change", ["id", "tc"])
+def test_an_export_that_the_log_should_not_have_signed_fails(tmp_path, build, change):
+    """A record entered twice, and one from before the one in front of it, under a good signature."""
+    key, place = SigningKey(build.ORIGIN, b"k" * 32), tmp_path / "e"
+    place.mkdir()
+    bodies = [build.record(seq=seq, id=bytes([seq]) * 16).to_bytes() for seq in range(3)]
+    for last, code in (
+        (bodies[2], 0),
+        (build.record(seq=2, **{"id": {"id": bytes(16)}, "tc": {"committed": 5}}[change]).to_bytes(), 1),
+    ):
+        records = [*bodies[:2], last]
+        root = script.tree_root([script.leaf_hash(body) for body in records])
+        (place / "records.jsonl").write_bytes(b"".join(body + b"\n" for body in records))
+        (place / "checkpoint").write_text(key.sign(Checkpoint(key.name, 3, root).to_text()).to_text())
+        assert script.main([str(place), "--key", str(key.verifier)]) == code
 
 
 def test_checkpoints_and_consistency_proofs_are_checked(reader, issued, tmp_path, judge):

@@ -22,9 +22,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from carag.audit import Checkpoint, ConsistencyProof, InclusionProof, Note, SigningKey, VerifierKey, merkle
+from carag.audit import Checkpoint, ConsistencyProof, InclusionProof, Note, SigningKey, merkle
 from carag.audit.canonical import b64
 from carag.audit.check import check_checkpoint, check_consistency, check_inclusion
+from carag.audit.log_keys import LogKeys
 from carag.audit.note import NoteSignature
 from carag.audit.reader import LogReader
 from carag.audit.verify import Verdict
@@ -146,7 +147,7 @@ def go(tmp_path_factory):
 
 def ours(questions, vkey):
     """Ask carag.audit.check."""
-    key = VerifierKey.parse(vkey)
+    key = LogKeys.parse(vkey)
 
     def one(q):
         try:
@@ -173,20 +174,20 @@ def standalone():
     spec.loader.exec_module(script)
     script.ed25519_verify = functools.cache(script.ed25519_verify)
 
-    def one(q, key):
+    def one(q, keys):
         try:
             text = script.text_of(as_bytes(q["text"]), "the text")
             if q["kind"] == "checkpoint":
-                script.open_checkpoint(text, key)
+                script.open_checkpoint(text, keys)
             elif q["kind"] == "inclusion":
-                script.check_inclusion(q["record"], text, key)
+                script.check_inclusion(q["record"], text, keys)
             else:
-                script.check_consistency(q["old"], text, key)
+                script.check_consistency(q["old"], text, keys)
         except (script.Failed, script.CannotTell):
             return False
         return True
 
-    return lambda questions, vkey: [one(q, script.parse_vkey(vkey)) for q in questions]
+    return lambda questions, vkey: [one(q, script.parse_vkeys(vkey)) for q in questions]
 
 
 # -- mutations: each returns a changed copy, or None where it does not apply
@@ -336,19 +337,23 @@ def origin(q, rng, log):
 
 
 def key_id(q, rng, log):
-    """Alter the id, or let another key of the same name sign, under its own id or under ours."""
+    """Alter the id, or let another key of the same name sign, under its own id, or under ours, or there once more."""
 
     def change(note):
         (one,) = note.signatures
         other = SigningKey(one.name, rng.randbytes(32)).sign(note.text).signatures[0]
+        false = NoteSignature(one.name, one.key_id, other.signature)
         return Note(
             note.text,
             rng.choice(
                 [
                     (NoteSignature(one.name, flipped(one.key_id, rng), one.signature),),
                     (other,),
-                    (NoteSignature(one.name, one.key_id, other.signature),),
-                    (one, other),
+                    (false,),
+                    (one, false),
+                    (other, one, false),
+                    (false, one),
+                    (one, one),
                 ]
             ),
         )
@@ -448,6 +453,53 @@ def test_every_lie_is_rejected(log, lies, verifier):
     """None of 2,040 mutations, in any class."""
     answers = verifier([q for _, q in lies], log.vkey)
     assert [lie for lie, accepted in zip(lies, answers, strict=True) if accepted] == []
+
+
+# -- more than one key
+
+
+def signed_also(q, *lines):
+    """Put lines under the checkpoint, one of them in front of the log's own."""
+    return with_note(q, lambda note: Note(note.text, (*lines[:1], *note.signatures, *lines[1:])))
+
+
+def line_by(key, q):
+    return key.sign(Note.parse(split(q)[1]).text).signatures[0]
+
+
+@pytest.fixture(scope="module")
+def successor(log):
+    """The log's next key: of the same name."""
+    return SigningKey(log.key.name, b"n" * 32)
+
+
+def test_lines_of_unknown_keys_are_ignored(log, honest, successor, verifier):
+    """A witness's, the log's next key's, and what nobody could have signed: none of them is judged."""
+    rng = random.Random(17)  # noqa: S311
+    witness = SigningKey("witness.example/w", b"w" * 32)
+    questions = []
+    for q in rng.sample(honest, 100):
+        cosigned = NoteSignature("witness.example/v", rng.randbytes(4), rng.randbytes(8 + 64))
+        questions.append(signed_also(q, line_by(witness, q), line_by(successor, q), cosigned))
+    assert all(verifier(questions, log.vkey))
+    assert not any(verifier(questions, str(SigningKey(log.key.name, b"o" * 32).verifier)))
+
+
+def test_every_line_of_a_given_key_must_hold(log, honest, successor, verifier):
+    """Of two keys either is enough, both may sign, and one false line condemns the note."""
+    rng = random.Random(19)  # noqa: S311
+    both = f"{successor.verifier}\n{log.vkey}"
+    sample = [q for q in rng.sample(honest, 150) if q["kind"] != "consistency"]
+    signed = [signed_also(q, line_by(successor, q)) for q in sample]
+    renewed = [with_note(q, lambda note, q=q: Note(note.text, (line_by(successor, q),))) for q in sample]
+    for questions in (sample, signed, renewed):
+        assert all(verifier(questions, both))
+    false = NoteSignature(successor.name, successor.verifier.key_id, rng.randbytes(64))
+    condemned = [
+        signed_also(q, *order) for q in sample for order in ([false], [line_by(successor, q), false])
+    ]
+    assert not any(verifier(condemned, both))
+    assert verifier(condemned, log.vkey) == [True, False] * len(sample)
 
 
 @pytest.mark.full

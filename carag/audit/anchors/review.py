@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from carag.audit.anchors.pin import check_pin
+from carag.audit.merkle import consistency_proof
 from carag.audit.verify import Verdict
 from carag.errors import AnchorUnavailable, CorruptFile
 
@@ -16,8 +17,23 @@ if TYPE_CHECKING:
     from carag.audit.anchors.pin import History
     from carag.audit.anchors.port import Anchor
     from carag.audit.note import NoteKey
+    from carag.audit.reader import LogReader
 
-__all__ = ["Reviewed", "review"]
+__all__ = ["ReaderHistory", "Reviewed", "review"]
+
+
+class ReaderHistory(NamedTuple):
+    """A log that is read and not written, as the history that evidence is compared with."""
+
+    reader: LogReader
+
+    def checkpoint(self) -> str:
+        """Return the newest signed checkpoint."""
+        return self.reader.checkpoint.to_text()
+
+    def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
+        """Prove that ``size`` records begin with ``old_size``."""
+        return tuple(consistency_proof(self.reader.node, old_size, size))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,15 @@
-"""RFC 3161 timestamps from a real authority on this machine: what is stamped, and what is refused."""
+"""RFC 3161 timestamps from a real authority on this machine: what is stamped, and what is refused.
+
+The authority is the ``openssl`` command. Where it or the extra ``anchors`` is missing, these tests are skipped; where
+``CARAG_REQUIRE_TSA`` is set, as in ``.ci/run``, that is a failure.
+"""
 
 from __future__ import annotations
 
 import base64
 import dataclasses
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -18,10 +23,17 @@ from carag.audit.canonical import b64
 from carag.audit.note import Note, SigningKey
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
-needs_tools = pytest.mark.skipif(
-    importlib.util.find_spec("rfc3161_client") is None or shutil.which("openssl") is None,
-    reason="the extra 'anchors' or the openssl command is not installed",
-)
+needs_tools = pytest.mark.usefixtures("tools")
+
+
+@pytest.fixture(scope="session")
+def tools():
+    """Skip what needs both tools, or fail where they must be there."""
+    if importlib.util.find_spec("rfc3161_client") is None or shutil.which("openssl") is None:
+        missing = "the extra 'anchors' or the openssl command is not installed"
+        if os.environ.get("CARAG_REQUIRE_TSA"):
+            pytest.fail(missing)
+        pytest.skip(missing)
 
 
 @pytest.fixture(scope="module")

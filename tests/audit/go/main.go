@@ -23,8 +23,8 @@ import (
 
 // A question is one line of input. Byte strings are base64 in JSON.
 type question struct {
-	Kind   string `json:"kind"` // "checkpoint", "inclusion" or "consistency"
-	Vkey   string `json:"vkey"`
+	Kind   string `json:"kind"`   // "checkpoint", "inclusion" or "consistency"
+	Vkey   string `json:"vkey"`   // the log's keys, one a line
 	Record []byte `json:"record"` // inclusion: the entry
 	Old    []byte `json:"old"`    // consistency: the earlier checkpoint
 	Text   []byte `json:"text"`   // the checkpoint or the proof file
@@ -50,30 +50,34 @@ func main() {
 }
 
 func judge(q question) error {
-	verifier, err := note.NewVerifier(q.Vkey)
-	if err != nil {
-		return err
+	var keys []note.Verifier
+	for _, vkey := range strings.Split(q.Vkey, "\n") {
+		key, err := note.NewVerifier(vkey)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, key)
 	}
 	switch q.Kind {
 	case "checkpoint":
-		_, _, err := openCheckpoint(q.Text, verifier)
+		_, _, err := openCheckpoint(q.Text, keys)
 		return err
 	case "inclusion":
 		text := strings.TrimPrefix(string(q.Text), header)
 		if text == string(q.Text) {
 			return errors.New("no tlog-proof header")
 		}
-		index, hashes, size, root, err := readProof(text, "index ", verifier)
+		index, hashes, size, root, err := readProof(text, "index ", keys)
 		if err != nil {
 			return err
 		}
 		return tlog.CheckRecord(tlog.RecordProof(hashes), size, root, index, tlog.RecordHash(q.Record))
 	case "consistency":
-		oldSize, oldRoot, err := openCheckpoint(q.Old, verifier)
+		oldSize, oldRoot, err := openCheckpoint(q.Old, keys)
 		if err != nil {
 			return err
 		}
-		old, hashes, size, root, err := readProof(string(q.Text), "old ", verifier)
+		old, hashes, size, root, err := readProof(string(q.Text), "old ", keys)
 		if err != nil {
 			return err
 		}
@@ -88,7 +92,7 @@ func judge(q question) error {
 const header = "c2sp.org/tlog-proof@v1\n"
 
 // readProof takes "<word>N", hashes, a blank line and a checkpoint apart, in their one spelling.
-func readProof(text, word string, verifier note.Verifier) (n int64, hashes []tlog.Hash, size int64, root tlog.Hash, err error) {
+func readProof(text, word string, keys []note.Verifier) (n int64, hashes []tlog.Hash, size int64, root tlog.Hash, err error) {
 	i := strings.Index(text, "\n\n")
 	if i < 0 {
 		return 0, nil, 0, root, errors.New("no blank line in front of the checkpoint")
@@ -107,32 +111,24 @@ func readProof(text, word string, verifier note.Verifier) (n int64, hashes []tlo
 		}
 		hashes = append(hashes, hash)
 	}
-	size, root, err = openCheckpoint([]byte(text[i+2:]), verifier)
+	size, root, err = openCheckpoint([]byte(text[i+2:]), keys)
 	return n, hashes, size, root, err
 }
 
-// openCheckpoint opens a note that exactly one key signed, the one given, and reads origin, size and root.
-func openCheckpoint(msg []byte, verifier note.Verifier) (int64, tlog.Hash, error) {
-	opened, err := note.Open(msg, note.VerifierList(verifier))
+// openCheckpoint opens a note that a given key signed, none of them falsely, and reads origin, size and root.
+func openCheckpoint(msg []byte, keys []note.Verifier) (int64, tlog.Hash, error) {
+	opened, err := note.Open(msg, note.VerifierList(keys...))
 	if err != nil {
 		return 0, tlog.Hash{}, err
 	}
-	if len(opened.Sigs) != 1 || len(opened.UnverifiedSigs) != 0 {
-		return 0, tlog.Hash{}, errors.New("not signed by the given key alone")
-	}
-	// note.Open forgives stray bits in a signature's base64; one note has one spelling here.
-	sig := opened.Sigs[0]
-	if _, err := base64.StdEncoding.Strict().DecodeString(sig.Base64); err != nil {
+	if err := checkLines(strings.TrimPrefix(string(msg), opened.Text+"\n")); err != nil {
 		return 0, tlog.Hash{}, err
-	}
-	if string(msg) != opened.Text+"\n— "+sig.Name+" "+sig.Base64+"\n" {
-		return 0, tlog.Hash{}, errors.New("another spelling of the note")
 	}
 	lines := strings.Split(opened.Text, "\n")
 	if len(lines) != 4 || lines[3] != "" {
 		return 0, tlog.Hash{}, errors.New("a checkpoint has three lines")
 	}
-	if lines[0] != verifier.Name() {
+	if lines[0] != keys[0].Name() {
 		return 0, tlog.Hash{}, fmt.Errorf("a checkpoint of %s", lines[0])
 	}
 	size, err := decimal(lines[1])
@@ -141,6 +137,24 @@ func openCheckpoint(msg []byte, verifier note.Verifier) (int64, tlog.Hash, error
 	}
 	root, err := parseHash(lines[2])
 	return size, root, err
+}
+
+// checkLines checks what note.Open forgives: it drops a second line of a key unread, and stray bits in base64.
+func checkLines(signatures string) error {
+	seen := map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSuffix(signatures, "\n"), "\n") {
+		name, encoded, _ := strings.Cut(strings.TrimPrefix(line, "— "), " ")
+		data, err := base64.StdEncoding.Strict().DecodeString(encoded)
+		if err != nil || len(data) < 5 || line != "— "+name+" "+base64.StdEncoding.EncodeToString(data) {
+			return fmt.Errorf("another spelling of a signature line: %q", line)
+		}
+		key := name + "+" + string(data[:4])
+		if seen[key] {
+			return errors.New("signed twice by the same key")
+		}
+		seen[key] = true
+	}
+	return nil
 }
 
 func decimal(text string) (int64, error) {
