@@ -212,6 +212,7 @@ class _Remembering:
 
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.dim, self.fingerprint = embedder.name, embedder.dim, embedder.fingerprint
+        self.remote = embedder.remote
         self.embed_documents = embedder.embed_documents
         self.embed_query = cache(embedder.embed_query)
 

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from carag.generation import Generator
     from carag.ingest import Progress
     from carag.policy import Decision, TokenVerifier
-    from carag.retrieval import Embedder
+    from carag.recorder import Proven
+    from carag.retrieval import Embedder, Evidence
 
 __all__ = ["Engine"]
 
@@ -321,8 +322,7 @@ class Engine:
             receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
             return Answer(Outcome.REFUSE, decision.code, receipt, text=str(decision))
         with self._recorder.failures(request, decision):
-            evidence = self._retriever.retrieve(request.text, decision, _K)
-            state = proven(self._ingestor.state, request, decision, evidence)
+            evidence, state = self._search(request, decision, _K, self._models)
             result = self._guarded.answer(
                 request.text,
                 evidence,
@@ -374,9 +374,9 @@ class Engine:
         if isinstance(decision, Refused):
             receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
             return Retrieval(Outcome.REFUSE, decision.code, receipt)
+        models = Models(embed=self._ingestor.embedder.name)
         with self._recorder.failures(request, decision):
-            evidence = self._retriever.retrieve(request.text, decision, k)
-            state = proven(self._ingestor.state, request, decision, evidence)
+            evidence, state = self._search(request, decision, k, models)
         found = bool(evidence.passages)
         outcome, why = (Outcome.ANSWER, "RETRIEVED") if found else (Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE")
         receipt = self._recorder.access(
@@ -384,7 +384,7 @@ class Engine:
             decision,
             outcome=outcome,
             why=why,
-            models=Models(embed=self._ingestor.embedder.name),
+            models=models,
             evidence=evidence,
             state=state,
         )
@@ -507,6 +507,14 @@ class Engine:
         facts = self._store.facts_of(accession_number)
         alone = facts is not None and is_without_text(facts)
         return f"{accession_number}, known by its facts alone" if alone else accession_number
+
+    def _search(
+        self, request: Request, decision: Decision, k: int, models: Models
+    ) -> tuple[Evidence, Proven]:
+        if self._ingestor.embedder.remote:
+            self._recorder.begin(request, decision, models)
+        evidence = self._retriever.retrieve(request.text, decision, k)
+        return evidence, proven(self._ingestor.state, request, decision, evidence)
 
     def _decide(self, request: Request) -> Decision | Refused:
         asked = request.kind is not RecordKind.EXPLAIN and self._intents

@@ -182,13 +182,17 @@ class Recorder:
         return replace(receipt, proofs=() if state is None else state.proofs)
 
     def begin(self, request: Request, decision: Decision, models: Models) -> None:
-        """Record that question and passages are about to leave this machine; the request's record will name it.
+        """Record that a question, or passages with it, are about to leave this machine, once a request.
+
+        The request's record will name it.
 
         Raises
         ------
         AuditUnavailable
             If the record cannot be made durable. Call no remote model.
         """
+        if request.begun is not None:
+            return
         session = request.session
         event = Begin(
             started=known_at_microseconds(request.started),

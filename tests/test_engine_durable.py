@@ -205,6 +205,29 @@ def test_without_a_begin_record_nothing_is_sent(
     assert generator.seen == []
 
 
+@pytest.mark.parametrize("ask", [Engine.ask, Engine.retrieve])
+def test_a_question_is_embedded_elsewhere_after_its_begin_record(
+    store: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]
+) -> None:
+    """One begin record a request, before the question leaves; a remote generator after it needs no second."""
+    generator = Scripted(remote=True)
+    engine = store(generator)
+    embedder, size, seen = engine._ingestor.embedder, engine._log.size, list[int]()
+    embed = embedder.embed_query
+
+    def elsewhere(text: str) -> Any:
+        seen.append(engine._log.size)
+        return embed(text)
+
+    monkeypatch.setattr(type(embedder), "remote", True)
+    monkeypatch.setattr(embedder, "embed_query", elsewhere)
+    found = ask(engine, QUESTION, SESSION)
+    assert seen == [size + 1]
+    assert isinstance(engine._log.record(size).event, Begin)
+    assert (found.receipt.seq, engine._log.record(size + 1).event.begun) == (size + 1, size)  # type: ignore[union-attr]
+    assert engine._log._evidence.unended() == ()
+
+
 def test_a_call_cut_short_is_on_record_at_the_next_opening(store: Callable[..., Engine]) -> None:
     """The process died while the model had the question: the begin has no end, and a recovery record says so."""
     generator = Scripted(remote=True)

@@ -70,6 +70,7 @@ class MpNet:
 
     name = "mpnet"
     dim = 768
+    remote = False
 
     def __init__(self) -> None:
         from safetensors.numpy import load

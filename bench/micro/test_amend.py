@@ -34,7 +34,7 @@ START: Final = as_of_minutes(date(2024, 3, 1))
 class _Vectors:
     """Stands where the embedder does; nothing is embedded here."""
 
-    name, dim, fingerprint = "none", DIM, "none"
+    name, dim, fingerprint, remote = "none", DIM, "none", False
 
     def embed_documents(self, texts: Any) -> Any:
         raise NotImplementedError

@@ -145,6 +145,7 @@ class Cohere:
 
     name: Final = "bedrock:cohere.embed-multilingual-v3"
     dim: Final = 1024
+    remote: Final = True
     fingerprint: Final = fingerprint("bedrock:cohere.embed-multilingual-v3", 1024, 1)
     """The last part is the version of the preprocessing here; the weights are the service's, by model id."""
 

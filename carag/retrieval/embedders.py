@@ -49,6 +49,11 @@ class Embedder(Protocol):
         """
         ...
 
+    @property
+    def remote(self) -> bool:
+        """Whether texts leave this machine."""
+        ...
+
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed passages to store.
 

@@ -72,6 +72,7 @@ class MiniLm:
     files: Final = (_MODEL, _TOKENIZER)
     name: Final = "minilm"
     dim: Final = 384
+    remote: Final = False
     fingerprint: Final = fingerprint("minilm", 384, _MODEL.sha256, _TOKENIZER.sha256, _WINDOW, _PREPROCESSING)
 
     def __init__(self, *, threads: int | None = None) -> None:

@@ -55,6 +55,7 @@ class StaticWordLlama:
     files: Final = (_WEIGHTS, _TOKENIZER)
     name: Final = "wordllama"
     dim: Final = 256
+    remote: Final = False
     fingerprint: Final = fingerprint("wordllama", 256, _WEIGHTS.sha256, _TOKENIZER.sha256, _PREPROCESSING)
 
     def __init__(self) -> None:
