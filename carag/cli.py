@@ -1,4 +1,4 @@
-"""The command line: ingest, ask, explain, verify, policy.
+"""The command line: ingest, ask, explain, verify, policy, bench.
 
 Exit codes: 0 answered or verified · 1 a cryptographic check failed · 2 cannot tell · 3 declined · 4 refused ·
 64 usage · 65 bad input · 70 internal error or unwritable log.
@@ -22,6 +22,7 @@ from rich.table import Table
 
 from carag import policy_commands
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
+from carag.evaluation.commands import edgar as bench_edgar
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -250,6 +251,13 @@ policy_app = typer.Typer(help="What the policy is, and what it says of filings."
 app.add_typer(policy_app, name="policy")
 for _command in (policy_commands.show, policy_commands.lint, policy_commands.diff):
     policy_app.command()(_command)
+
+
+bench_app = typer.Typer(
+    help="Benchmarks, and their reports made again from committed rows.", no_args_is_help=True
+)
+app.add_typer(bench_app, name="bench")
+bench_app.command("edgar")(bench_edgar)
 
 
 @policy_app.command("label")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
@@ -74,6 +74,8 @@ class Cell:
     name : CellName
     pairs, questions, filers : int
         Distinct (question, session) pairs; questions; filers.
+    rows : mapping of str to int
+        By system; fewer than `pairs` where it was not asked everything.
     systems : mapping
         By system and measure.
     paired : tuple of Paired
@@ -83,6 +85,7 @@ class Cell:
     pairs: int
     questions: int
     filers: int
+    rows: Mapping[str, int]
     systems: Mapping[str, Mapping[str, Estimate | NotMeasured]]
     paired: tuple[Paired, ...]
 
@@ -176,20 +179,21 @@ def measured(
 ) -> Cell:
     """Measure one cell; a stratum too small has no figures."""
     asked = sorted({(row.filer, row.question_id) for row in rows})
+    by_system: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_system[row.system].append(row)
     cell = Cell(
         name=name,
         pairs=len({row.pair for row in rows}),
         questions=len(asked),
         filers=len({filer for filer, _ in asked}),
+        rows={system: len(by_system[system]) for system in SYSTEMS if system in by_system},
         systems={},
         paired=(),
     )
     if cell.too_small:
         return cell
     drawn = weights([filer for filer, _ in asked])
-    by_system: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_system[row.system].append(row)
     found: dict[str, dict[str, Estimate | NotMeasured]] = {}
     for lies in Lies:
         some = [measure for measure in measures if measure.lies is lies]
@@ -201,15 +205,11 @@ def measured(
         for key, estimate in estimates(columns, lies=lies, drawn=drawn).items() if columns else ():
             system, measure_name = key.split("\t")
             found.setdefault(system, {})[measure_name] = estimate
-    return Cell(
-        name=name,
-        pairs=cell.pairs,
-        questions=cell.questions,
-        filers=cell.filers,
+    return replace(
+        cell,
         systems={
             system: {measure.name: found[system][measure.name] for measure in measures}
-            for system in SYSTEMS
-            if system in found
+            for system in cell.rows
         },
         paired=tuple(_paired(asked, by_system, oracles, [m for m in measures if m.paired], drawn)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 from collections import Counter
@@ -145,7 +146,7 @@ def report(
 
 
 def report_from(path: Path) -> Report:
-    """Measure a file of rows, with ``run.json`` and ``words.json`` beside it where they are.
+    """Measure a file of rows, with ``run.json`` and ``words.json`` (or ``.gz``) beside it where they are.
 
     Raises
     ------
@@ -160,8 +161,9 @@ def report_from(path: Path) -> Report:
             raise CorruptFile(
                 f"{beside} is of rows {about.rows_sha256}, not of {found}; take both from one run"
             )
-    if (beside := path.with_name("words.json")).exists():
-        words = _read_words(beside)
+    for name in ("words.json", "words.json.gz"):
+        if (beside := path.with_name(name)).exists():
+            words = _read_words(beside)
     return report(rows, about=about, words=words)
 
 
@@ -175,8 +177,9 @@ def rows_sha256(rows: Sequence[Row]) -> str:
 
 def _read_words(path: Path) -> dict[str, int]:
     try:
-        words = json.loads(path.read_bytes())
-    except ValueError as error:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            words = json.load(file)
+    except (ValueError, EOFError, gzip.BadGzipFile) as error:
         raise CorruptFile(f"{path}: {error}; copy the file again") from error
     if not isinstance(words, dict) or any(type(w) is not int or not 0 <= w < 1 << 32 for w in words.values()):
         raise CorruptFile(f"{path}: want one object of chunk ids and 32-bit words; copy the file again")
@@ -274,6 +277,7 @@ def _plain_cell(cell: Cell) -> dict[str, Any]:
         "pairs": cell.pairs,
         "questions": cell.questions,
         "filers": cell.filers,
+        "rows": dict(cell.rows),
         "not_measured": cell.too_small or None,
         "systems": {
             system: {name: figure.to_json() for name, figure in figures.items()}

@@ -212,10 +212,20 @@ def _figures(target: Target, facts: Facts) -> Iterator[tuple[CellName, Estimate 
             yield name, cell.systems[target.system][target.measure]
 
 
+def _unasked(target: Target, facts: Facts) -> str:
+    """Say of how many pairs a goal about everything cannot be judged: what was not asked may have leaked."""
+    for name, cell in facts.cells.items():
+        if target.scope == _EVERYTHING == name.scope and 0 < cell.rows.get(target.system, 0) < cell.pairs:
+            return f"{target.system} was asked {cell.rows[target.system]} of {cell.pairs} pairs only"
+    return ""
+
+
 def _by_figures(
     beyond: Callable[[Target, Estimate], float | None],
 ) -> Callable[[Target, Facts], Verdict]:
     def judged(target: Target, facts: Facts) -> Verdict:
+        if why := _unasked(target, facts):
+            return _missing(target, why)
         found = [
             (name, figure, far)
             for name, figure in _figures(target, facts)
