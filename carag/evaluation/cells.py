@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from carag.evaluation.estimate import Estimate
     from carag.evaluation.row import PairKey, Row
 
-__all__ = ["DIMENSIONS", "EVERYTHING", "Cell", "CellName", "Models", "Paired", "cells", "measured", "models"]
+__all__ = ["DIMENSIONS", "EVERYTHING", "Cell", "CellName", "Models", "Paired", "cells", "models"]
 
 EVERYTHING: Final = "everything"
 DIMENSIONS: Final = ("share", "selectivity", "correlation")
@@ -99,6 +99,15 @@ class Cell:
         )
 
 
+class Tally(NamedTuple):
+    """What a row adds to each measure; counted once, for it lies in several cells."""
+
+    row: Row
+    pair: PairKey
+    question: Question
+    sums: Mapping[str, Sums]
+
+
 OURS: Final = ("carag-auto", "carag-certified")
 AGAINST: Final = (ORACLE, "postfilter-1", "postfilter-4", "postfilter-16")
 
@@ -147,26 +156,32 @@ def cells(rows: Sequence[Row]) -> Iterator[Cell]:
     adversary; then the strata of the first two.
     """
     oracles = {row.pair: row for row in rows if row.system == ORACLE}
-    yield measured(CellName(EVERYTHING), rows, oracles, SAFETY)
+    tallies = [_tally(row, oracles.get(row.pair)) for row in rows]
+    yield _measured(CellName(EVERYTHING), tallies, SAFETY)
     for scope in _scopes(rows):
         within = [
-            row
-            for row in rows
-            if row.kind == scope and (row.split == "reported" or scope.startswith("adversary"))
+            one
+            for one in tallies
+            if one.row.kind == scope and (one.row.split == "reported" or scope.startswith("adversary"))
         ]
         if not within:
             continue
-        yield measured(CellName(scope), within, oracles, MEASURES)
+        yield _measured(CellName(scope), within, MEASURES)
         if scope.startswith("adversary"):
             continue
         for dimension in DIMENSIONS:
-            parted: dict[str, list[Row]] = defaultdict(list)
-            for row in within:
-                parted[getattr(row.stratum, dimension)].append(row)
+            parted: dict[str, list[Tally]] = defaultdict(list)
+            for one in within:
+                parted[getattr(one.row.stratum, dimension)].append(one)
             for stratum in sorted(
                 parted, key=lambda name: (SHARES.index(name) if name in SHARES else 0, name)
             ):
-                yield measured(CellName(scope, dimension, stratum), parted[stratum], oracles, MEASURES)
+                yield _measured(CellName(scope, dimension, stratum), parted[stratum], MEASURES)
+
+
+def _tally(row: Row, oracle: Row | None) -> Tally:
+    sums = {measure.name: measure.sums(row, oracle) for measure in MEASURES}
+    return Tally(row, row.pair, (row.filer, row.question_id), sums)
 
 
 def _scopes(rows: Iterable[Row]) -> list[str]:
@@ -174,17 +189,15 @@ def _scopes(rows: Iterable[Row]) -> list[str]:
     return [*(kind for kind in ("real", "built") if kind in kinds), *sorted(kinds - {"real", "built"})]
 
 
-def measured(
-    name: CellName, rows: Sequence[Row], oracles: Mapping[PairKey, Row], measures: Sequence[Measure]
-) -> Cell:
+def _measured(name: CellName, tallies: Sequence[Tally], measures: Sequence[Measure]) -> Cell:
     """Measure one cell; a stratum too small has no figures."""
-    asked = sorted({(row.filer, row.question_id) for row in rows})
-    by_system: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_system[row.system].append(row)
+    asked = sorted({one.question for one in tallies})
+    by_system: dict[str, list[Tally]] = defaultdict(list)
+    for one in tallies:
+        by_system[one.row.system].append(one)
     cell = Cell(
         name=name,
-        pairs=len({row.pair for row in rows}),
+        pairs=len({one.pair for one in tallies}),
         questions=len(asked),
         filers=len({filer for filer, _ in asked}),
         rows={system: len(by_system[system]) for system in SYSTEMS if system in by_system},
@@ -198,7 +211,7 @@ def measured(
     for lies in Lies:
         some = [measure for measure in measures if measure.lies is lies]
         columns = {
-            f"{system}\t{measure.name}": _filled(asked, measure, of, oracles)
+            f"{system}\t{measure.name}": _filled(asked, measure.name, of)
             for system, of in by_system.items()
             for measure in some
         }
@@ -211,45 +224,40 @@ def measured(
             system: {measure.name: found[system][measure.name] for measure in measures}
             for system in cell.rows
         },
-        paired=tuple(_paired(asked, by_system, oracles, [m for m in measures if m.paired], drawn)),
+        paired=tuple(_paired(asked, by_system, [m.name for m in measures if m.paired], drawn)),
     )
 
 
-def _filled(
-    asked: Sequence[Question], measure: Measure, rows: Iterable[Row], oracles: Mapping[PairKey, Row]
-) -> dict[Question, Sums]:
+def _filled(asked: Sequence[Question], measure: str, tallies: Iterable[Tally]) -> dict[Question, Sums]:
     """Add up by question; those that add nothing are there as well, for all columns are resampled alike."""
     sums = dict.fromkeys(asked, Sums())
-    for row in rows:
-        sums[row.filer, row.question_id] += measure.sums(row, oracles.get(row.pair))
+    for one in tallies:
+        sums[one.question] += one.sums[measure]
     return sums
 
 
 def _paired(
     asked: Sequence[Question],
-    by_system: Mapping[str, Sequence[Row]],
-    oracles: Mapping[PairKey, Row],
-    measures: Sequence[Measure],
+    by_system: Mapping[str, Sequence[Tally]],
+    measures: Sequence[str],
     drawn: NDArray[np.float64],
 ) -> Iterator[Paired]:
     columns: dict[str, dict[Question, Sums]] = {}
     for system in OURS:
-        mine = {row.pair: row for row in by_system.get(system, ())}
+        mine = {one.pair: one for one in by_system.get(system, ())}
         for other in AGAINST:
-            theirs = [row for row in by_system.get(other, ()) if row.pair in mine]
+            theirs = [one for one in by_system.get(other, ()) if one.pair in mine]
             for measure in measures if mine and other in by_system else ():
                 sums = dict.fromkeys(asked, Sums())
-                for row in theirs:
-                    oracle = oracles.get(row.pair)
-                    both = zip(
-                        measure.values(mine[row.pair], oracle), measure.values(row, oracle), strict=True
-                    )
-                    sums[row.filer, row.question_id] += Sums.of(*(ours - its for ours, its in both))
-                columns[f"{system}\t{other}\t{measure.name}"] = sums
+                for one in theirs:
+                    # What is paired counts a row once or not at all, and depends on the pair whether.
+                    if one.sums[measure].count:
+                        difference = mine[one.pair].sums[measure].values - one.sums[measure].values
+                        sums[one.question] += Sums.of(difference)
+                columns[f"{system}\t{other}\t{measure}"] = sums
     if not columns:
         return
     made = estimates(columns, lies=Lies.DIFFERENCE, drawn=drawn)
     for key, sums in columns.items():
         system, other, name = key.split("\t")
-        differing = sum(one.nonzero for one in sums.values())
-        yield Paired(system, other, name, made[key], differing)
+        yield Paired(system, other, name, made[key], sum(one.nonzero for one in sums.values()))

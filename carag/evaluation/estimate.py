@@ -57,14 +57,16 @@ class Sums:
     def of(cls, *values: int) -> Sums:
         """Count some values, each in millionths."""
         if not values:
-            return cls()
+            return _EMPTY
         squares = sum(value * value for value in values)
         nonzero = sum(value != 0 for value in values)
         return cls(sum(values), len(values), nonzero, squares, min(values), max(values))
 
     def __add__(self, other: Sums) -> Sums:
-        if not self.count or not other.count:
-            return self if self.count else other
+        if not other.count:
+            return self
+        if not self.count:
+            return other
         return Sums(
             self.values + other.values,
             self.count + other.count,
@@ -73,6 +75,9 @@ class Sums:
             min(self.least, other.least),
             max(self.greatest, other.greatest),
         )
+
+
+_EMPTY: Final = Sums()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +173,12 @@ def estimates(
     if drawn.shape[1] != len(questions):
         raise InvalidArgument(f"{drawn.shape[1]} weights for {len(questions)} questions; want one for each")
     names = sorted(columns)
-    empty = Sums()
     values = np.array(
-        [[columns[name].get(q, empty).values for name in names] for q in questions], dtype=float
+        [[columns[name].get(q, _EMPTY).values for name in names] for q in questions], dtype=float
     )
-    counts = np.array([[columns[name].get(q, empty).count for name in names] for q in questions], dtype=float)
+    counts = np.array(
+        [[columns[name].get(q, _EMPTY).count for name in names] for q in questions], dtype=float
+    )
     means = _ratios(drawn @ values, drawn @ counts)
     return {name: _one(columns[name], means[:, at], lies) for at, name in enumerate(names)}
 

@@ -197,16 +197,16 @@ class Row:
 
     def to_json(self) -> str:
         """Write one line, without its end: sorted keys, no spaces, ASCII."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        values = {name: getattr(self, name) for name in _NAMES} | {"stratum": asdict(self.stratum)}
+        return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Row:
         """Read a line as `to_json` writes it; CorruptFile if it is not that, to the last byte."""
         try:
             got = json.loads(line)
-            names = {field.name for field in fields(cls)}
-            if not isinstance(got, dict) or names != set(got):
-                odd = sorted(names ^ set(got)) if isinstance(got, dict) else [type(got).__name__]
+            if not isinstance(got, dict) or set(_NAMES) != set(got):
+                odd = sorted(set(_NAMES) ^ set(got)) if isinstance(got, dict) else [type(got).__name__]
                 raise InvalidArgument(f"missing or unknown: {', '.join(odd)}")
             got = {name: tuple(value) if isinstance(value, list) else value for name, value in got.items()}
             row = cls(**{**got, "stratum": Stratum(**got["stratum"])})
@@ -217,6 +217,9 @@ class Row:
                 f"the row of {row.question_id!r} is not in its canonical spelling; run it again"
             )
         return row
+
+
+_NAMES: Final = tuple(field.name for field in fields(Row))
 
 
 def read_rows(path: Path) -> list[Row]:

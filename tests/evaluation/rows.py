@@ -88,6 +88,7 @@ def benchmark(
                             filer=filer,
                             role=("buy_side", "sell_side")[session % 2],
                             purpose=("invest", "publish")[session % 2],
+                            as_of=f"2025-{1 + session // 2:02}-01",
                             system=system,
                             split="dev" if number == 0 else "reported",
                             retrieved=tuple(shown),
