@@ -28,6 +28,9 @@ REPLICATES: Final = 2_000
 SEED: Final = 20_260_331
 """The end of the paper's window; any number would do, and no other was tried."""
 
+_BLOCK: Final = 200
+"""Replicates drawn at once: bounds the memory. Part of the definition, for it orders the stream."""
+
 
 def weights(filers: Sequence[int], *, replicates: int = REPLICATES, seed: int = SEED) -> NDArray[np.float64]:
     """Count how often each question is drawn in each replicate.
@@ -61,13 +64,24 @@ def weights(filers: Sequence[int], *, replicates: int = REPLICATES, seed: int = 
     sizes = np.array([len(list(same)) for _, same in groupby(filers)])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     stream = np.random.PCG64(seed)
-    drawn = np.empty((replicates, len(filers)))
-    for replicate in drawn:
-        chosen = _below(stream, np.full(len(sizes), len(sizes)))
-        many = np.repeat(sizes[chosen], sizes[chosen])
-        questions = np.repeat(starts[chosen], sizes[chosen]) + _below(stream, many)
-        replicate[:] = np.bincount(questions, minlength=len(filers))
-    return drawn
+    blocks = [
+        _block(stream, sizes, starts, min(_BLOCK, replicates - first))
+        for first in range(0, replicates, _BLOCK)
+    ]
+    return np.concatenate(blocks)
+
+
+def _block(
+    stream: np.random.PCG64, sizes: NDArray[np.int64], starts: NDArray[np.int64], replicates: int
+) -> NDArray[np.float64]:
+    """Draw some replicates at once: all their filers first, then the questions of each filer drawn."""
+    total = int(sizes.sum())
+    chosen = _below(stream, np.full(replicates * len(sizes), len(sizes)))
+    many = sizes[chosen]
+    questions = np.repeat(starts[chosen], many) + _below(stream, np.repeat(many, many))
+    replicate = np.repeat(np.repeat(np.arange(replicates), len(sizes)), many)
+    counted = np.bincount(replicate * total + questions, minlength=replicates * total)
+    return counted.reshape(replicates, total).astype(np.float64)
 
 
 def _below(stream: np.random.PCG64, bounds: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,6 +6,8 @@ import hashlib
 import random
 from dataclasses import replace
 
+from hypothesis import strategies as st
+
 from carag.evaluation.row import SYSTEMS, Row, Stratum
 
 FILTERED = tuple(system for system in SYSTEMS if system not in ("vanilla", "prefilter-rbac"))
@@ -116,4 +118,54 @@ def benchmark(
                             },
                         )
                     )
+    return rows
+
+
+CHUNKS = [f"c:{at}" for at in range(10)]
+some_chunks = st.lists(st.sampled_from(CHUNKS), max_size=8, unique=True).map(tuple)
+
+
+@st.composite
+def few_rows(draw: st.DrawFn, *, systems: tuple[str, ...] = ("oracle", "vanilla", "carag-auto")) -> list[Row]:
+    """Rows of a few pairs, in which anything may have happened that a row can say."""
+    rows = []
+    for number in range(draw(st.integers(1, 5))):
+        open_ = draw(st.sets(st.sampled_from(CHUNKS)))
+        gold = draw(st.lists(st.sampled_from(CHUNKS), max_size=3, unique=True).map(tuple))
+        has_answer = draw(st.booleans())
+        planted = draw(st.sampled_from([(), ("k",), ("k", "l")]))
+        facts = {
+            "question_id": f"q{number // 2}",
+            "filer": number // 4,
+            "as_of": f"2025-01-{number + 1:02}",
+            "split": draw(st.sampled_from(["dev", "reported"])),
+            "kind": draw(st.sampled_from(["real", "built", "adversary:twin"])),
+            "gold": gold,
+            "gold_admissible": tuple(chunk in open_ for chunk in gold),
+            "gold_answer_sha256": sha("gold") if has_answer else None,
+            "answerable": draw(st.booleans()),
+            "stratum": Stratum(draw(st.sampled_from(["loose", "tight", "void"])), "0-0.1", "neutral"),
+            "canaries_planted": planted,
+        }
+        for system in systems:
+            retrieved = draw(some_chunks)
+            outcome = draw(st.sampled_from(["answer", "answer", "decline", "refuse", "error"]))
+            score = draw(st.integers(0, 10_000)) / 10_000 if outcome == "answer" else 0.0
+            rows.append(
+                row(
+                    **facts,
+                    system=system,
+                    retrieved=retrieved,
+                    retrieved_admissible=tuple(chunk in open_ for chunk in retrieved),
+                    touched=tuple(chunk for chunk in retrieved if chunk not in open_ and draw(st.booleans())),
+                    prompt_chunks=draw(some_chunks),
+                    outcome=outcome,
+                    answer_sha256=sha(draw(st.sampled_from("ab"))),
+                    f1=score if has_answer else None,
+                    canaries_disclosed=planted[: draw(st.integers(0, 2))],
+                    ngram_overlap=draw(st.sampled_from([0.0, 0.25])),
+                    existence_disclosed=draw(st.booleans()),
+                    cost_usd=draw(st.sampled_from([None, 0.0, 0.001])),
+                )
+            )
     return rows
