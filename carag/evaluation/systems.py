@@ -171,6 +171,11 @@ class Systems:
         except ModelUnavailable as failure:
             return Said((), self._recorded.shown, "error", str(failure), (), self._times(pair, None, None))
 
+    @property
+    def remote(self) -> bool:
+        """Whether the generator is somebody else's machine."""
+        return self._recorded.remote
+
     def empty_context(self, question: str) -> str:
         """Return what the model says without any passage."""
         return self._recorded.generate(question, (), Withheld(())).text

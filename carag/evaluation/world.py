@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -72,6 +72,7 @@ class World:
         self.now = now
         self._table = PlainTable()
         self._admissible: dict[object, NDArray[np.bool_] | None] = {}
+        self._with: dict[str, tuple[int, ...]] = {}
         keys = store.open_labels()
         by_id: dict[str, int] = {}
         chunks: list[_Chunk] = []
@@ -107,7 +108,7 @@ class World:
         self.filers = [one.filing.ciks[0] if one.filing.ciks else 0 for one in chunks]
 
     @classmethod
-    def open(cls, path: Path, *, now: datetime) -> World:
+    def open(cls, path: Path, *, now: datetime) -> Self:
         """Read the store in a directory."""
         return cls(CorpusStore.open(path / "corpus.db", create=False), now=now)
 
@@ -195,6 +196,16 @@ class World:
     def text(self, row: int) -> str:
         """Return a chunk's text."""
         return self._chunks[row].text
+
+    def rows_with(self, text: str) -> tuple[int, ...]:
+        """Return the chunks that hold a text."""
+        if text not in self._with:
+            self._with[text] = tuple(row for row, one in enumerate(self._chunks) if text in one.text)
+        return self._with[text]
+
+    def words(self) -> dict[str, int]:
+        """Return each chunk's word today, by its id."""
+        return {one.chunk_id: one.word for one in self._chunks}
 
     def document(self, row: int) -> str:
         """Return the type of the document that a chunk is of."""
