@@ -82,8 +82,13 @@ def plan_attacks(world: World, pairs: list[Pair], *, count: int, seed: int) -> l
         if company and company not in found and len(found) < count:
             at = len(found)
             found[company] = Attack(
-                at, company, _FIRST_MADE_UP_CIK + at, _code(seed, at, "order"), _code(seed, at, "report"),
-                world.text(row), row,
+                at,
+                company,
+                _FIRST_MADE_UP_CIK + at,
+                _code(seed, at, "order"),
+                _code(seed, at, "report"),
+                world.text(row),
+                row,
             )
     return list(found.values())
 
@@ -117,7 +122,9 @@ def write_amendments(attacks: list[Attack], path: Path) -> None:
     _write(rows, path)
 
 
-def attacked_pairs(world: World, attacks: list[Attack], embedder: Remembered, pairs: list[Pair]) -> list[Pair]:
+def attacked_pairs(
+    world: World, attacks: list[Attack], embedder: Remembered, pairs: list[Pair]
+) -> list[Pair]:
     """Write the questions, and find where they lie in the world with the plants.
 
     Parameters

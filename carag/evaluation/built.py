@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["built_pairs"]
 
-_FACT: Final = re.compile(r"\bItem\s+\d\.\d\d\b|\bForm\s+(?:10-K|10-Q|20-F|40-F|6-K|8-K|S-1|S-3)\b", re.IGNORECASE)
+_FACT: Final = re.compile(
+    r"\bItem\s+\d\.\d\d\b|\bForm\s+(?:10-K|10-Q|20-F|40-F|6-K|8-K|S-1|S-3)\b", re.IGNORECASE
+)
 _SIDES: Final = (1, 2, 3, 1, 0)
 """How many of four may be used, in turn: tight, medium, medium, tight, void."""
 

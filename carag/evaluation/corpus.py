@@ -139,12 +139,16 @@ def build_corpus(
         questions = real_questions(data)
         source = _candidates(data / "edgar", home / "candidates", questions, rule, seed, say)
         say("finding the evidence")
-        wanted = {doc for question in questions for piece in question.evidence for doc, _ in piece.alternatives}
+        wanted = {
+            doc for question in questions for piece in question.evidence for doc, _ in piece.alternatives
+        }
         plan = _Plan({one.source_id: one for one in _filings(source) if one.source_id in wanted}, questions)
         only = _select(source, plan, rule, seed) if rule.total else None
     say(f"building the store of {size}")
     with Engine.open(home / "store", embedder=embedder) as engine:
-        report = engine.ingest(source, only=only, progress=lambda stage, done, total, note: say(f"{stage}: {note}"))
+        report = engine.ingest(
+            source, only=only, progress=lambda stage, _done, _total, note: say(f"{stage}: {note}")
+        )
     if rule is not None and rule.total and report.total_chunks != rule.total:
         raise InvalidArgument(
             f"the store in {home} has {report.total_chunks} chunks; the rule wants {rule.total}: are filings "
@@ -169,13 +173,21 @@ class _Plan:
         def find(name: str, evidence: str | None, answer: str | None) -> list[Place]:
             if name not in texts:
                 return []
-            found = likely_holders(answer or "", texts[name]) if evidence is None else holders(evidence, held[name])
+            found = (
+                likely_holders(answer or "", texts[name])
+                if evidence is None
+                else holders(evidence, held[name])
+            )
             return [self.places[name][at] for at in found]
 
         self.gold: dict[str, tuple[tuple[Place, ...], ...]] = {}
         for question in questions:
             pieces_held = (
-                tuple(dict.fromkeys(place for one in piece.alternatives for place in find(*one, question.answer)))
+                tuple(
+                    dict.fromkeys(
+                        place for one in piece.alternatives for place in find(*one, question.answer)
+                    )
+                )
                 for piece in question.evidence
             )
             self.gold[question.id] = tuple(piece for piece in pieces_held if piece)
@@ -202,8 +214,12 @@ def _candidates(
         with gzip.open(path, "rt", encoding="utf-8") as file:
             for line in file:
                 row = json.loads(line)
-                rows.append({name: row[name] for name in ("id", "cik", "filed")} | {"chars": len(row["text"])})
-    window = [row for row in rows if _WINDOW[0] <= (row["filed"] or "") <= _WINDOW[1] and row["id"] not in wanted]
+                rows.append(
+                    {name: row[name] for name in ("id", "cik", "filed")} | {"chars": len(row["text"])}
+                )
+    window = [
+        row for row in rows if _WINDOW[0] <= (row["filed"] or "") <= _WINDOW[1] and row["id"] not in wanted
+    ]
     random.Random(seed).shuffle(window)  # noqa: S311 - sampling, no secret
     # A chunk has about a thousand characters: twice what is needed, and the rest is cut off when chunks are counted.
     room = 2 * 1000 * (rule.total - rule.near)
@@ -253,7 +269,9 @@ def _select(source: Path, plan: _Plan, rule: Rule, seed: int) -> dict[str, set[t
     places = [place for of_filing in others for place in of_filing]
     chosen |= set(places[: rule.total - len(chosen)])
     if len(chosen) != rule.total:
-        raise InvalidArgument(f"the filings give {len(chosen)} chunks; the rule wants {rule.total}: some are missing")
+        raise InvalidArgument(
+            f"the filings give {len(chosen)} chunks; the rule wants {rule.total}: some are missing"
+        )
     only: dict[str, set[tuple[str, int]]] = {number: set() for number in known}
     for place in chosen:
         only[place.accession_number].add((place.document, place.start))

@@ -84,9 +84,7 @@ def row_of(
         canaries_disclosed=tuple(name for name, text in hidden.items() if text in said.text),
         ngram_overlap=_overlap(world, pair, answer, parametric),
         existence_disclosed=_tells(world, said, oracle, int(open_here.sum()), ablated=system in _ABLATED),
-        latency_ms={
-            stage: None if ms is None else round(ms, 3) for stage, ms in said.latency_ms.items()
-        },
+        latency_ms={stage: None if ms is None else round(ms, 3) for stage, ms in said.latency_ms.items()},
         cost_usd=cost_usd,
         embedder=embedder,
         generator=generator,

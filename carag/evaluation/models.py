@@ -6,8 +6,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from carag.generation import Draft
 from carag.generation.generator import Stop
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
@@ -16,6 +14,7 @@ from carag.policy import Reason, Rule
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from carag.generation import Generator

@@ -11,7 +11,7 @@ from carag.errors import MissingExtra
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EF_CONSTRUCTION", "EF_SEARCH", "M", "Hnsw", "exact"]
+__all__ = ["EF_CONSTRUCTION", "EF_SEARCH", "Hnsw", "M", "exact"]
 
 M: Final = 32
 EF_CONSTRUCTION: Final = 200

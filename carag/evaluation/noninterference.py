@@ -1,4 +1,4 @@
-"""Does what a session may not see change anything it is told? Two stores, one question, compared byte by byte.
+"""What a session may not see must change nothing it is told: two stores, one question, compared byte by byte.
 
 In the second store every row of an inadmissible label is gone: label, passage, vector; and the index is built from
 what is left. Both are asked through :meth:`carag.Engine.ask`. What must be the same is all that the session gets but
@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from carag.engine import Engine
-from carag.policy import as_of_minutes
 from carag.evaluation.plain_reading import PlainRow, PlainTable, names_of, plain_session
+from carag.policy import as_of_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Models that cost money: an estimate before the first call, and a cache, so that a run that stops is not paid twice."""
+"""Models that cost money: an estimate before the first call, and a cache, so that nothing is paid for twice."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def estimate(generator: str | None, calls: int, embedder: str | None, characters
     total = 0.0
     if generator is not None:
         price = price_of(generator)
-        total += calls * (_PROMPT_CHARACTERS / _CHARACTERS_PER_TOKEN * price.tokens_in + _ANSWER_TOKENS * price.tokens_out)
+        total += calls * (
+            _PROMPT_CHARACTERS / _CHARACTERS_PER_TOKEN * price.tokens_in + _ANSWER_TOKENS * price.tokens_out
+        )
     if embedder is not None:
         total += characters / _CHARACTERS_PER_TOKEN * price_of(embedder).tokens_in
     return total / 1e6
@@ -146,7 +148,9 @@ class CachedEmbedder:
         keys = [_hash(self.fingerprint, "document", text) for text in texts]
         new = [at for at, key in enumerate(keys) if self._kept.get(key) is None]
         if new:
-            for at, vector in zip(new, self._embedder.embed_documents([texts[at] for at in new]), strict=True):
+            for at, vector in zip(
+                new, self._embedder.embed_documents([texts[at] for at in new]), strict=True
+            ):
                 self._kept.put(keys[at], vector.tolist())
         found = [self._kept.get(key) for key in keys]
         return np.array(found, np.float32).reshape(len(texts), self.dim)

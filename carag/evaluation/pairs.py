@@ -45,9 +45,16 @@ CELLS: Final = (
 )
 """The sessions' roles and purposes; an access request is about the filer of the gold."""
 _NEIGHBOURS: Final = 100
-_BANDS: Final = ((0.0, "0"), (0.01, "0-0.01"), (0.1, "0.01-0.1"), (0.5, "0.1-0.5"), (0.9, "0.5-0.9"), (1.0, "0.9-1"))
+_BANDS: Final = (
+    (0.0, "0"),
+    (0.01, "0-0.01"),
+    (0.1, "0.01-0.1"),
+    (0.5, "0.1-0.5"),
+    (0.9, "0.5-0.9"),
+    (1.0, "0.9-1"),
+)
 _NEAR: Final = 1.1
-"""How much denser the admissible must lie around a question than elsewhere to be near, and how much thinner, to be far."""
+"""How much denser than elsewhere the admissible must lie around a question to be near; as much thinner, to be far."""
 _DEV_SHARE: Final = 5
 """One question in so many is for development."""
 
@@ -140,7 +147,9 @@ def cross(
     chosen = []
     room = count
     # Scarce strata first, so that what they leave goes to the others.
-    for left, share in zip(range(len(by_share), 0, -1), sorted(by_share, key=lambda one: len(by_share[one])), strict=True):
+    for left, share in zip(
+        range(len(by_share), 0, -1), sorted(by_share, key=lambda one: len(by_share[one])), strict=True
+    ):
         taken = _spread(by_share[share], room // left, rng)
         room -= len(taken)
         chosen += taken
@@ -210,4 +219,3 @@ def _correlation(world: World, mask: NDArray[np.bool_] | None, vector: NDArray[n
 def _nearest(world: World, vector: NDArray[np.float32]) -> NDArray[np.int64]:
     count = min(_NEIGHBOURS, len(world))
     return np.argpartition(-(world.vectors @ vector), count - 1)[:count]
-

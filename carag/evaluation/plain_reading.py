@@ -159,7 +159,11 @@ def _denied(said: dict[str, Any], now: int, as_of: int) -> set[int]:
 
 
 def _holds(
-    pair: dict[str, Any], said: dict[str, Any], cell: dict[str, Any], row: PlainRow, about: set[int] | frozenset[int]
+    pair: dict[str, Any],
+    said: dict[str, Any],
+    cell: dict[str, Any],
+    row: PlainRow,
+    about: set[int] | frozenset[int],
 ) -> bool:
     if "when" in pair:
         issuers = None if said["deals"] is None else {who for who, *_ in said["deals"]}

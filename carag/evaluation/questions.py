@@ -57,7 +57,9 @@ def real_questions(data: Path) -> list[Question]:
     """
     path = data / "edgar" / "qa.jsonl.gz"
     if not path.is_file():
-        raise InvalidArgument(f"{path} is missing; want a directory with edgar/qa.jsonl.gz, or the small corpus")
+        raise InvalidArgument(
+            f"{path} is missing; want a directory with edgar/qa.jsonl.gz, or the small corpus"
+        )
     found = []
     for row in json_lines(path):
         if row["source"].startswith(_WITH_EVIDENCE):
@@ -86,7 +88,9 @@ def shipped_questions(data: Path) -> list[Question]:
             row["id"],
             row["question"],
             _answer(row["answer"]),
-            (Evidence(tuple((one["accession"], one["quote"]) for one in row["gold"])),) if row["gold"] else (),
+            (Evidence(tuple((one["accession"], one["quote"]) for one in row["gold"])),)
+            if row["gold"]
+            else (),
         )
         for row in json_lines(path)
     ]
@@ -94,7 +98,11 @@ def shipped_questions(data: Path) -> list[Question]:
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Read a file of one JSON object a line, gzipped or not."""
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+    with (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8") as file
+    ):
         for line in file:
             yield json.loads(line)
 

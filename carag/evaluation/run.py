@@ -211,7 +211,14 @@ def run(
     words.update(_attack(settings, built, world, pairs, remembered, generator, gate, asker, out, say))
     if settings.model is not None or model is not None:
         _second_model(
-            settings, built, world, pairs, remembered, model or generator_by_name(settings.model or ""), gate, asker
+            settings,
+            built,
+            world,
+            pairs,
+            remembered,
+            model or generator_by_name(settings.model or ""),
+            gate,
+            asker,
         )
     trials = _trials(settings, built, world, say)
     found = rows.finish(out / "rows.jsonl")
@@ -338,7 +345,9 @@ def _attack(
     say: Callable[[str], None],
 ) -> dict[str, int]:
     """Plant filings in a copy of the store and ask for what they hide; return the copy's words."""
-    attacks = plan_attacks(world, pairs, count=settings.attacks, seed=settings.seed) if settings.attacks else []
+    attacks = (
+        plan_attacks(world, pairs, count=settings.attacks, seed=settings.seed) if settings.attacks else []
+    )
     if not attacks:
         return {}
     say(f"attacking {len(attacks)} companies")
@@ -380,11 +389,11 @@ def _relabel_while_asked(
     store = scratch / "store"
     before = World.open(store, now=NOW)
     asked = [
-        pair
-        for pair in attacked_pairs(before, attacks, embedder, pairs)
-        if pair.kind == "adversary:relabel"
+        pair for pair in attacked_pairs(before, attacks, embedder, pairs) if pair.kind == "adversary:relabel"
     ]
-    with Systems(store, before, embedder, generator, gate, seed=0, names=(ORACLE, "carag-certified")) as systems:
+    with Systems(
+        store, before, embedder, generator, gate, seed=0, names=(ORACLE, "carag-certified")
+    ) as systems:
         news = threading.Thread(target=systems.engine.ingest, args=(scratch / "amendments.jsonl",))
         news.start()
         while True:
@@ -396,7 +405,9 @@ def _relabel_while_asked(
         after = World.open(store, now=NOW)
         systems.world = after
         again = [
-            pair for pair in attacked_pairs(after, attacks, embedder, pairs) if pair.kind == "adversary:relabel"
+            pair
+            for pair in attacked_pairs(after, attacks, embedder, pairs)
+            if pair.kind == "adversary:relabel"
         ]
         asker.ask(after, again, systems, ("carag-certified",), generator.name)
         after.store.close()
@@ -421,9 +432,7 @@ def _second_model(
         asker.ask(world, some, systems, _MODEL_SYSTEMS, model.name)
 
 
-def _trials(
-    settings: Settings, built: Built, world: World, say: Callable[[str], None]
-) -> tuple[Trials, ...]:
+def _trials(settings: Settings, built: Built, world: World, say: Callable[[str], None]) -> tuple[Trials, ...]:
     if not settings.trials:
         return ()
     say(f"{2 * settings.trials} randomised pairs at the level of retrieval")

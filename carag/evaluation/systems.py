@@ -108,7 +108,9 @@ class Systems:
     ) -> None:
         self.names = tuple(names)
         if unknown := set(self.names) - set(SYSTEMS):
-            raise InvalidArgument(f"no system {', '.join(sorted(unknown))}; want some of {', '.join(SYSTEMS)}")
+            raise InvalidArgument(
+                f"no system {', '.join(sorted(unknown))}; want some of {', '.join(SYSTEMS)}"
+            )
         self.world, self.embedder = world, embedder
         self._recorded = Recorded(generator)
         self._showing = ShowingWithheld(self._recorded)
@@ -124,7 +126,11 @@ class Systems:
         known = world.store.known()
         self._retrievers = {
             limit: Retriever(
-                embedder, index, world.store, lambda: known, **({} if limit is None else {"exact_limit": limit})
+                embedder,
+                index,
+                world.store,
+                lambda: known,
+                **({} if limit is None else {"exact_limit": limit}),
             )
             for limit in set(_RETRIEVERS.values())
         }
@@ -319,7 +325,9 @@ class Systems:
     def _rows(self, passages: Iterable[Passage]) -> tuple[int, ...]:
         return tuple(self.world.row_of[one.chunk_id] for one in passages)
 
-    def _times(self, pair: Pair, retrieval: float | None, generation: float | None) -> dict[str, float | None]:
+    def _times(
+        self, pair: Pair, retrieval: float | None, generation: float | None
+    ) -> dict[str, float | None]:
         embedding = self.embedder.milliseconds.get(pair.question.text)
         known = [one for one in (embedding, retrieval, generation) if one is not None]
         return {

@@ -1,4 +1,4 @@
-"""Randomised (query, policy) pairs at the level of retrieval: does a hit ever break the policy it was asked under?
+"""Randomised (query, policy) pairs at the level of retrieval: no hit may break the policy it was asked under.
 
 Every hit's word and times are looked up in the store's own labels and tested in numpy, by the words alone.
 """
@@ -13,7 +13,10 @@ from carag.evaluation.about import Trials
 from carag.policy import POLICY_BITS, Mask, Policy
 
 if TYPE_CHECKING:
-    from carag.corpus import CorpusStore, Labels
+    from numpy.typing import NDArray
+
+    from carag.corpus import CorpusStore
+    from carag.corpus.stored import Labels
     from carag.index import Index
 
 __all__ = ["run_trials"]
@@ -43,7 +46,9 @@ def run_trials(
     while done < count:
         size = min(batch, count - done)
         picked = rng.choice(keys, size)
-        queries = index.vectors(picked) + rng.normal(0, 0.3 / index.dim**0.5, (size, index.dim)).astype(np.float32)
+        queries = index.vectors(picked) + rng.normal(0, 0.3 / index.dim**0.5, (size, index.dim)).astype(
+            np.float32
+        )
         queries /= np.linalg.norm(queries, axis=1, keepdims=True)
         policy = _policy(rng, words)
         as_of = int(rng.choice(labels.public_at)) + int(rng.integers(-1, 2)) * 60
@@ -58,7 +63,7 @@ def run_trials(
     return Trials(f"carag-{plan}", done, violating, chunks, seed)
 
 
-def _policy(rng: np.random.Generator, words: np.ndarray) -> Policy:  # type: ignore[type-arg]
+def _policy(rng: np.random.Generator, words: NDArray[np.uint32]) -> Policy:
     masks = []
     for _ in range(int(rng.integers(1, 4))):
         # Bits of a real word, so that a draw admits something.
@@ -69,11 +74,13 @@ def _policy(rng: np.random.Generator, words: np.ndarray) -> Policy:  # type: ign
     return Policy(*masks)
 
 
-def _admits(labels: Labels, keys: np.ndarray, policy: Policy, as_of: int) -> np.ndarray:  # type: ignore[type-arg]
+def _admits(labels: Labels, keys: NDArray[np.int64], policy: Policy, as_of: int) -> NDArray[np.bool_]:
     at = np.searchsorted(labels.keys, keys)
     words = labels.words[at].astype(np.int64)
-    open_now = (labels.public_at[at] <= as_of) & (as_of < labels.expires_at[at]) & (words >> 27 == 1)
+    open_now: NDArray[np.bool_] = (
+        (labels.public_at[at] <= as_of) & (as_of < labels.expires_at[at]) & (words >> 27 == 1)
+    )
     fits = np.zeros(len(keys), bool)
     for mask in policy.masks:
         fits |= ((words & mask.required) == mask.required) & ((words & mask.forbidden) == 0)
-    return open_now & fits
+    return np.logical_and(open_now, fits)

@@ -219,7 +219,8 @@ class World:
     def rows_of_place(self) -> dict[Place, int]:
         """Where each chunk stands."""
         return {
-            Place(one.filing.accession_number, one.document, one.start): row for row, one in enumerate(self._chunks)
+            Place(one.filing.accession_number, one.document, one.start): row
+            for row, one in enumerate(self._chunks)
         }
 
     def rows_at(self, places: Sequence[Place]) -> tuple[int, ...]:
