@@ -21,6 +21,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from carag import policy_commands
+from carag.bench_commands import bench_app
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
 from carag.evaluation.commands import edgar as bench_edgar
 
@@ -249,6 +250,7 @@ def verify(
 
 policy_app = typer.Typer(help="What the policy is, and what it says of filings.", no_args_is_help=True)
 app.add_typer(policy_app, name="policy")
+app.add_typer(bench_app, name="bench")
 for _command in (policy_commands.show, policy_commands.lint, policy_commands.diff):
     policy_app.command()(_command)
 

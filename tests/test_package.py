@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "policy_commands": {"policy"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
+    "bench_commands": {"evaluation", "generation", "retrieval"},
     "cli": {
         "engine",
         "answers",
@@ -40,6 +41,7 @@ MAY_IMPORT = {
         "policy",
         "policy_commands",
         "policy_label",
+        "bench_commands",
         "audit",
         "evaluation",
     },

@@ -10,7 +10,7 @@ from carag.errors import CorruptFile, InvalidArgument
 
 __all__ = ["CORPORA", "PAPER_CHUNKS", "About", "Trials"]
 
-CORPORA: Final = ("builtin", "paper", "full")
+CORPORA: Final = ("builtin", "part", "paper", "full")
 PAPER_CHUNKS: Final = 26_595
 
 
@@ -52,7 +52,7 @@ class About:
     Attributes
     ----------
     corpus : str
-        ``builtin``, ``paper`` or ``full``.
+        ``builtin``, ``part``, ``paper`` or ``full``.
     chunks, filings, filers : int
     window : str
         Filing dates, first to last, as ISO 8601, such as ``2024-07-01/2026-03-31``; empty if not known.
