@@ -44,6 +44,10 @@ def edgar(
     rows: Annotated[
         Path | None, typer.Option("--from", metavar="ROWS", help="Run nothing: report on these rows.")
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="With --from: write nothing; fail if DIR is not what the rows say."),
+    ] = False,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -87,10 +91,13 @@ def edgar(
 
     [dim]carag bench edgar --quick --out out[/dim]
     """
-    from carag.evaluation.run import report_files, run
+    from carag.evaluation.commands import check_files, write_files
+    from carag.evaluation.run import run
 
+    if check and rows is None:
+        raise InvalidArgument("--check compares a report with rows; name them with --from ROWS")
     if rows is not None:
-        report_files(rows, out)
+        (check_files if check else write_files)(rows, out)
         return 0
     settings = _settings(out, quick, size, data, cache, embedder, pairs, trials, seed, model, gate)
     paid_embedder, paid_model = _paid(settings, max_usd)

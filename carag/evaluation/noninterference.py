@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
     from carag.answers import Answer
     from carag.corpus import CorpusStore
-    from carag.evaluation.models import Remembered
+    from carag.evaluation.asking import Models
     from carag.evaluation.pairs import Pair
     from carag.evaluation.world import World
-    from carag.generation import Generator
     from carag.policy import Session
-    from carag.retrieval import ConfidenceGate
 
 __all__ = ["Compared", "compare_worlds", "told", "without_inadmissible"]
 
@@ -104,10 +102,7 @@ def compare_worlds(
     world: World,
     pairs: Iterable[Pair],
     scratch: Path,
-    *,
-    embedder: Remembered,
-    generator: Generator,
-    gate: ConfidenceGate,
+    models: Models,
 ) -> Compared:
     """Ask each pair in the store and in one rebuilt without what its session may not use."""
     by_session: dict[Any, list[Pair]] = {}
@@ -122,7 +117,12 @@ def compare_worlds(
 
     def ask(home: Path, some: list[Pair]) -> list[dict[str, Any]]:
         with Engine.open(
-            home, create=False, embedder=embedder, generator=generator, gate=gate, clock=lambda: world.now
+            home,
+            create=False,
+            embedder=models.embedder,
+            generator=models.generator,
+            gate=models.gate,
+            clock=lambda: world.now,
         ) as engine:
             return [told(engine.ask(pair.question.text, pair.session)) for pair in some]
 

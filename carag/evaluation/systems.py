@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.evaluation.models import Remembered
+    from carag.evaluation.asking import Models
     from carag.evaluation.pairs import Pair
     from carag.evaluation.world import World
-    from carag.generation import Generator
     from carag.policy import Decision
     from carag.retrieval import Passage
 
@@ -86,9 +85,7 @@ class Systems:
     store : Path
         The directory of the engine's store.
     world : World
-    embedder : Remembered
-    generator : Generator
-    gate : ConfidenceGate
+    models : Models
     seed : int
         Of the baselines' graph.
     names : iterable of str
@@ -99,9 +96,7 @@ class Systems:
         self,
         store: Path,
         world: World,
-        embedder: Remembered,
-        generator: Generator,
-        gate: ConfidenceGate,
+        models: Models,
         *,
         seed: int,
         names: Iterable[str] = SYSTEMS,
@@ -111,8 +106,9 @@ class Systems:
             raise InvalidArgument(
                 f"no system {', '.join(sorted(unknown))}; want some of {', '.join(SYSTEMS)}"
             )
+        embedder, gate = models.embedder, models.gate
         self.world, self.embedder = world, embedder
-        self._recorded = Recorded(generator)
+        self._recorded = Recorded(models.generator)
         self._showing = ShowingWithheld(self._recorded)
         self._guarded = GuardedGenerator(self._recorded, gate)
         self._variants = {
