@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -117,7 +118,8 @@ class Asker:
                     systems.ask(name, knowing(pair))
             oracle = systems.ask(ORACLE, pair)
             parametric = self._parametric(systems, pair, generator)
-            for name in names:
+            # In another order each time: whoever comes later finds passages warm.
+            for name in self._shuffled(names, pair):
                 said = oracle if name == ORACLE else systems.ask(name, pair)
                 self.rows.add(
                     row_of(
@@ -133,6 +135,13 @@ class Asker:
                         parametric=parametric,
                     )
                 )
+
+    def _shuffled(self, names: tuple[str, ...], pair: Pair) -> list[str]:
+        session = pair.session
+        draw = random.Random(  # noqa: S311 - an order, no secret
+            f"{self.seed} {pair.question.id} {session.role} {session.purpose} {session.as_of}"
+        )
+        return draw.sample(names, len(names))
 
     def _parametric(self, systems: Systems, pair: Pair, generator: str) -> str:
         key = f"{generator}\x00{pair.question.text}"
