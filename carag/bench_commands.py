@@ -44,6 +44,10 @@ def edgar(
     rows: Annotated[
         Path | None, typer.Option("--from", metavar="ROWS", help="Run nothing: report on these rows.")
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="With --from: write nothing, fail if OUT is not what the rows say."),
+    ] = False,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -87,8 +91,13 @@ def edgar(
 
     [dim]carag bench edgar --quick --out out[/dim]
     """
-    from carag.evaluation.run import report_files, run
+    from carag.evaluation.run import check_files, report_files, run
 
+    if check:
+        if rows is None:
+            raise InvalidArgument("--check compares a report with its rows; give --from ROWS as well")
+        check_files(rows, out)
+        return 0
     if rows is not None:
         report_files(rows, out)
         return 0

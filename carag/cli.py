@@ -23,7 +23,6 @@ from rich.table import Table
 from carag import policy_commands
 from carag.bench_commands import bench_app
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
-from carag.evaluation.commands import edgar as bench_edgar
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -253,13 +252,6 @@ app.add_typer(policy_app, name="policy")
 app.add_typer(bench_app, name="bench")
 for _command in (policy_commands.show, policy_commands.lint, policy_commands.diff):
     policy_app.command()(_command)
-
-
-bench_app = typer.Typer(
-    help="Benchmarks, and their reports made again from committed rows.", no_args_is_help=True
-)
-app.add_typer(bench_app, name="bench")
-bench_app.command("edgar")(bench_edgar)
 
 
 @policy_app.command("label")

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import carag
-from carag.errors import InvalidArgument
-from carag.evaluation.about import About, Trials
+from carag.errors import CorruptFile, InvalidArgument
+from carag.evaluation.about import About, Trials, Worlds
 from carag.evaluation.adversaries import (
     Attack,
     attacked_pairs,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from carag.generation import Generator
     from carag.retrieval import Embedder
 
-__all__ = ["NOW", "Settings", "report_files", "run"]
+__all__ = ["NOW", "Settings", "check_files", "report_files", "run"]
 
 NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
 """When everything is asked: fixed, so that a session of today sees the same on every day."""
@@ -233,6 +233,16 @@ def report_files(rows: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name, content in report_from(rows).files().items():
         (out / name).write_bytes(content)
+
+
+def check_files(rows: Path, out: Path) -> None:
+    """Raise CorruptFile if the report in a directory is not, to the last byte, what the rows make."""
+    made = report_from(rows).files()
+    odd = [
+        name for name, data in made.items() if not (out / name).is_file() or (out / name).read_bytes() != data
+    ]
+    if odd:
+        raise CorruptFile(f"{out}: {', '.join(odd)} not as {rows} makes them; write the report again")
 
 
 @dataclass(slots=True)
@@ -456,12 +466,6 @@ def _about(
         f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
         f"{built.dropped} questions left out: no chunk holds any of their evidence",
     ]
-    if compared is not None:
-        notes.append(
-            f"noninterference through Engine.ask, certified: {compared.asked - len(compared.differing)} of "
-            f"{compared.asked} answers identical in {compared.worlds} stores rebuilt without "
-            f"{compared.rows_deleted} inadmissible rows"
-        )
     return About(
         corpus="builtin" if settings.size == "small" else settings.size,
         chunks=len(world),
@@ -472,5 +476,8 @@ def _about(
         version=carag.__version__,
         rows_sha256=rows_sha256(rows),
         trials=trials,
+        worlds=None
+        if compared is None
+        else Worlds(compared.asked, len(compared.differing), compared.worlds, compared.rows_deleted),
         notes=tuple(notes),
     )
