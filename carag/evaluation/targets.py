@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -251,9 +252,18 @@ def _by_figures(
             return _missing(target, _why_not(target, facts))
         name, figure, far = max(found, key=lambda one: (one[2], one[0]))
         where = f"; the worst of {len(found)} strata: {name.scope}, {name.dimension} {name.stratum}"
-        return _said(target, far, show(figure) + (where if target.strata else without))
+        wide = target.rule is Rule.WITHIN and _reach(figure) > target.limit
+        notes = "; judged by the value, the interval reaches farther" if wide else ""
+        return _said(target, far, show(figure) + notes + (where if target.strata else without))
 
     return judged
+
+
+def _reach(figure: Estimate) -> float:
+    """Return how far from 0 the interval reaches; without one, as far as can be."""
+    if figure.low is None or figure.high is None:
+        return math.inf
+    return max(abs(figure.low), abs(figure.high))
 
 
 def _why_not(target: Target, facts: Facts) -> str:

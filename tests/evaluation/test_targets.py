@@ -112,6 +112,7 @@ def test_f1_is_held_against_the_oracle_on_the_same_pairs() -> None:
     assert found["carag-auto:f1_answerable~oracle"].state is State.MISSED
     assert found["carag-certified:f1_answerable~oracle"].state is State.MET
     assert verdicts(worse("carag-auto", 0.999))["carag-auto:f1_answerable~oracle"].state is State.MET
+    assert CLEAN["carag-auto:f1_answerable~oracle"].why.endswith("the interval reaches farther")
     # Too good is off as well: it answers from what the oracle has not.
     assert verdicts(worse("oracle", 0.9))["carag-auto:f1_answerable~oracle"].state is State.MISSED
 
