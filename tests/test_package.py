@@ -78,6 +78,12 @@ def test_rooms_import_in_one_direction(path: Path) -> None:
     assert set() == reached - MAY_IMPORT[room(path)] - {"errors", room(path)}
 
 
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_package_needs_no_checkout(path: Path) -> None:
+    """Benchmarks, tests and scripts import carag, never the other way round."""
+    assert set() == {name.split(".")[0] for name in imports(path)} & {"bench", "tests", "scripts"}
+
+
 def test_only_the_index_room_touches_the_core() -> None:
     """Everyone else goes through Index."""
     users = {room(path) for path in modules() if any("carag.index._core" in name for name in imports(path))}

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from carag.errors import CorruptFile, InvalidArgument
 
-__all__ = ["CORPORA", "PAPER_CHUNKS", "About", "Trials"]
+__all__ = ["CORPORA", "PAPER_CHUNKS", "About", "Trials", "Worlds"]
 
 CORPORA: Final = ("builtin", "part", "paper", "full")
 PAPER_CHUNKS: Final = 26_595
@@ -46,6 +46,33 @@ class Trials:
 
 
 @dataclass(frozen=True, slots=True)
+class Worlds:
+    """Pairs asked through `Engine.ask` of two stores, one rebuilt without what the session may not see.
+
+    Attributes
+    ----------
+    asked : int
+        Pairs.
+    differing : int
+        Of those, how many were told anything else: outcome, ids, similarities to the last bit, text or citations.
+    worlds : int
+        Stores rebuilt.
+    rows_deleted : int
+        From all of them.
+    """
+
+    asked: int
+    differing: int
+    worlds: int
+    rows_deleted: int
+
+    def __post_init__(self) -> None:
+        numbers = (self.asked, self.differing, self.worlds, self.rows_deleted)
+        if any(type(n) is not int or n < 0 for n in numbers) or self.differing > self.asked:
+            raise InvalidArgument(f"{self!r}: want counts >= 0, no more differing than asked")
+
+
+@dataclass(frozen=True, slots=True)
 class About:
     """A run.
 
@@ -63,6 +90,8 @@ class About:
     rows_sha256 : str
         Of the file of rows, unpacked; empty if not checked.
     trials : tuple of Trials
+    worlds : Worlds or None
+        None if no store was rebuilt.
     notes : tuple of str
         What a reader must know besides, such as what a run left out and why.
     """
@@ -76,6 +105,7 @@ class About:
     version: str = ""
     rows_sha256: str = ""
     trials: tuple[Trials, ...] = ()
+    worlds: Worlds | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -91,6 +121,8 @@ class About:
             isinstance(note, str) for note in self.notes
         ):
             raise InvalidArgument("trials or notes are not what they should be; want Trials and texts")
+        if self.worlds is not None and not isinstance(self.worlds, Worlds):
+            raise InvalidArgument(f"worlds is {self.worlds!r}; want Worlds or None")
 
     @property
     def paper_size(self) -> bool:
@@ -110,6 +142,7 @@ class About:
                 raise InvalidArgument(f"unknown: {', '.join(odd) if isinstance(got, dict) else 'no object'}")
             trials = tuple(Trials(**one) for one in got.pop("trials", ()))
             notes = tuple(got.pop("notes", ()))
-            return cls(**got, trials=trials, notes=notes)
+            worlds = got.pop("worlds", None)
+            return cls(**got, trials=trials, notes=notes, worlds=worlds and Worlds(**worlds))
         except (ValueError, TypeError, AttributeError) as error:
             raise CorruptFile(f"no description of a run: {error}; run the benchmark again") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.bounds import clopper_pearson
@@ -20,6 +21,7 @@ from carag.evaluation.figures import (
 from carag.evaluation.measures import MEASURES, NOT_MEASURED
 from carag.evaluation.paper import CLAIMED_QUERIES, SOURCE, TABLE_2, common_count
 from carag.evaluation.row import STAGES
+from carag.evaluation.targets import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +42,7 @@ _FOUND: Final = ("admissible_recall", "evidence_recall", "ndcg")
 _ANSWERED: Final = ("f1_raw", "f1_all", "f1_answerable", "f1_answered")
 _REFUSED: Final = ("refusal", "over_refusal", "under_refusal", "error", "cost")
 _IN_STRATA: Final = ("cvr_query", "admissible_recall", "f1_answerable", "over_refusal", "under_refusal")
+_COMPARED: Final = ("real", "built")
 _TITLES: Final = {measure.name: measure.title for measure in MEASURES}
 
 _INTERVALS: Final = (
@@ -95,8 +98,10 @@ def _goals(report: Report) -> Iterator[Block]:
     yield Paragraph("Set before the rows were made. Nothing is tuned on the reported split.")
     for section in report.sections:
         yield Heading(3, f"Goals with {section.models.embedder} and {section.models.generator}")
+        states = Counter(verdict.state for verdict in section.verdicts)
+        yield Paragraph(", ".join(f"{states[state]} {state.value}" for state in State) + ".")
         yield Table(
-            ["goal", "", "missed by", "figure"],
+            ["goal", "state", "missed by", "figure"],
             [
                 [
                     verdict.target.statement,
@@ -117,14 +122,18 @@ def _section(section: Section) -> Iterator[Block]:
             continue
         yield Heading(3, _SCOPES.get(name.scope, name.scope))
         yield Paragraph(f"{cell.pairs:,} pairs, {cell.questions:,} questions, {cell.filers:,} filers.")
-        groups = (
-            (_CONFIDENTIAL,) if name.scope == EVERYTHING else (_CONFIDENTIAL, _FOUND, _ANSWERED, _REFUSED)
-        )
+        if name.scope == EVERYTHING:
+            groups: tuple[tuple[str, ...], ...] = (_CONFIDENTIAL,)
+        elif name.scope in _COMPARED:
+            groups = (_CONFIDENTIAL, _FOUND, _ANSWERED, _REFUSED)
+        else:
+            groups = (_CONFIDENTIAL, _IN_STRATA)
         for measures in groups:
             yield _table(cell, measures)
         if name.scope == EVERYTHING:
             yield safety_figure(cell, f"violations-{slug}")
-        yield from _paired(cell)
+        if name.scope in _COMPARED:
+            yield from _paired(cell)
     yield from _strata(section, slug)
     yield from _latency(section, slug)
 
@@ -147,6 +156,7 @@ def _table(cell: Cell, measures: tuple[str, ...]) -> Table:
 
 
 def _paired(cell: Cell) -> Iterator[Block]:
+    """Show the differences that goals are about; the others are in ``report.json``."""
     if cell.paired:
         yield Table(
             ["pair by pair", "measure", "difference", "pairs that differ"],
@@ -158,6 +168,7 @@ def _paired(cell: Cell) -> Iterator[Block]:
                     f"{pair.differing:,}",
                 ]
                 for pair in cell.paired
+                if pair.measure in _IN_STRATA
             ],
         )
 
@@ -283,11 +294,12 @@ def _paper(report: Report) -> Iterator[Block]:
     )
     yield Paragraph(
         "What our corpus is, and is not, beside the paper's. The paper took 6,000 filings of 877 filers from EDGAR, "
-        "2024Q3 to 2026Q1: 26,595 chunks. Ours is what public repositories hold of EDGAR, cut to the same number of "
-        "chunks by a stated rule: all chunks with gold evidence, then filings of the question sets, which are older "
-        "(mostly 10-K and 10-Q of 2015 to 2023), then filings of the paper's window, of which most are 8-K item "
-        "bodies of three days in May 2025 without exhibits. Amendments, foreign issuers and staff letters are scarcer "
-        "than in EDGAR. Labels follow our own reading of the form, for the paper's bit layout, roles and purposes are "
+        "2024Q3 to 2026Q1: 26,595 chunks. Ours is what public repositories hold of EDGAR; at paper size it is cut to "
+        "the same number of chunks by a stated rule: all chunks with gold evidence, then a seeded sample of the "
+        "question sets' filings, which are older (mostly 10-K and 10-Q of 2015 to 2023), then filings of the paper's "
+        "window, of which most are 8-K item bodies of three days in May 2025 without exhibits. Amendments, foreign "
+        "issuers and staff letters are scarcer than in EDGAR. The labels, roles and purposes are ours, for the "
+        "paper's bit layout, roles and purposes are "
         "not public. So the two tables are not of one experiment; scripts/fetch_edgar.py fetches the paper's kind of "
         "corpus for whoever has a network."
     )

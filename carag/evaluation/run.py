@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import carag
-from carag.evaluation.about import About, Trials
+from carag.evaluation.about import About, Trials, Worlds
 from carag.evaluation.asking import Asker, Models, Rows
 from carag.evaluation.attacking import attack
 from carag.evaluation.built import built_pairs
@@ -252,12 +252,6 @@ def _about(
         f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
         f"{built.dropped} questions left out: no chunk holds any of their evidence",
     ]
-    if compared is not None:
-        notes.append(
-            f"noninterference through Engine.ask, certified: {compared.asked - len(compared.differing)} of "
-            f"{compared.asked} answers identical in {compared.worlds} stores rebuilt without "
-            f"{compared.rows_deleted} inadmissible rows"
-        )
     return About(
         corpus="builtin" if settings.size == "small" else settings.size,
         chunks=len(world),
@@ -268,5 +262,8 @@ def _about(
         version=carag.__version__,
         rows_sha256=rows_sha256(rows),
         trials=trials,
+        worlds=None
+        if compared is None
+        else Worlds(compared.asked, len(compared.differing), compared.worlds, compared.rows_deleted),
         notes=tuple(notes),
     )

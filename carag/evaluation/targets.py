@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,7 @@ class Rule(StrEnum):
     P95_AT_MOST = "p95 of the stage at most the limit"
     P95_NOT_ABOVE = "p95 of the stage not above the other system's in the same run"
     TRIALS = "no violation in at least so many randomised pairs"
+    WORLDS = "the same, to the last bit, as a store rebuilt without what the session may not see"
     PAIRS = "at least so many (question, session) pairs"
     PRESENT = "measured, with an interval"
 
@@ -80,7 +82,9 @@ class Target:
         where = "every measured stratum" if self.strata else self.scope
         against = f" against {self.other}" if self.other else ""
         limit = (
-            "" if self.rule in (Rule.NOT_BELOW, Rule.P95_NOT_ABOVE, Rule.PRESENT) else f" ({self.limit:g})"
+            ""
+            if self.rule in (Rule.NOT_BELOW, Rule.P95_NOT_ABOVE, Rule.PRESENT, Rule.WORLDS)
+            else f" ({self.limit:g})"
         )
         return ", ".join(part for part in (self.system, title, f"{self.rule}{limit}{against}", where) if part)
 
@@ -146,6 +150,7 @@ def _safe() -> Iterator[Target]:
         for measure in ("cvr_query", "cvr_chunk", "cvr_touch", "odr_canary"):
             yield Target(f"{system}:{measure}=0", Rule.AT_MOST, system, measure, scope=_EVERYTHING)
         yield Target(f"{system}:trials", Rule.TRIALS, system, limit=1_000_000, scope="")
+    yield Target("carag-certified:worlds", Rule.WORLDS, "carag-certified", scope="")
     yield Target(
         "carag-certified:noninterference",
         *(Rule.AT_LEAST, "carag-certified", "noninterference", 1.0),
@@ -212,19 +217,31 @@ def _figures(target: Target, facts: Facts) -> Iterator[tuple[CellName, Estimate 
             yield name, cell.systems[target.system][target.measure]
 
 
-def _unasked(target: Target, facts: Facts) -> str:
-    """Say of how many pairs a goal about everything cannot be judged: what was not asked may have leaked."""
+def _unasked(target: Target, facts: Facts) -> tuple[str, str]:
+    """Say of what a goal about everything cannot be judged: what was not asked may have leaked.
+
+    Return why it is not measured, if pairs of a kind were left out; and the kinds left out as a whole, to be named.
+    """
+    if target.scope != _EVERYTHING:
+        return "", ""
+    without = []
     for name, cell in facts.cells.items():
-        if target.scope == _EVERYTHING == name.scope and 0 < cell.rows.get(target.system, 0) < cell.pairs:
-            return f"{target.system} was asked {cell.rows[target.system]} of {cell.pairs} pairs only"
-    return ""
+        if name.dimension or name.scope == _EVERYTHING:
+            continue
+        rows = cell.rows.get(target.system, 0)
+        if not rows:
+            without.append(name.scope)
+        elif rows < cell.pairs:
+            return f"{target.system} was asked {rows} of {cell.pairs} pairs of {name.scope} only", ""
+    return "", f"; not asked: {', '.join(without)}" if without else ""
 
 
 def _by_figures(
     beyond: Callable[[Target, Estimate], float | None],
 ) -> Callable[[Target, Facts], Verdict]:
     def judged(target: Target, facts: Facts) -> Verdict:
-        if why := _unasked(target, facts):
+        why, without = _unasked(target, facts)
+        if why:
             return _missing(target, why)
         found = [
             (name, figure, far)
@@ -235,9 +252,18 @@ def _by_figures(
             return _missing(target, _why_not(target, facts))
         name, figure, far = max(found, key=lambda one: (one[2], one[0]))
         where = f"; the worst of {len(found)} strata: {name.scope}, {name.dimension} {name.stratum}"
-        return _said(target, far, show(figure) + (where if target.strata else ""))
+        wide = target.rule is Rule.WITHIN and _reach(figure) > target.limit
+        notes = "; judged by the value, the interval reaches farther" if wide else ""
+        return _said(target, far, show(figure) + notes + (where if target.strata else without))
 
     return judged
+
+
+def _reach(figure: Estimate) -> float:
+    """Return how far from 0 the interval reaches; without one, as far as can be."""
+    if figure.low is None or figure.high is None:
+        return math.inf
+    return max(abs(figure.low), abs(figure.high))
 
 
 def _why_not(target: Target, facts: Facts) -> str:
@@ -278,6 +304,15 @@ def _trials(target: Target, facts: Facts) -> Verdict:
     return _said(target, target.limit - pairs, f"0 of {pairs} pairs, at most {bound:g}")
 
 
+def _worlds(target: Target, facts: Facts) -> Verdict:
+    found = facts.about.worlds if facts.about else None
+    if found is None or not found.asked:
+        return _missing(target, "no store was rebuilt")
+    same = f"{found.asked - found.differing} of {found.asked} pairs in {found.worlds} stores rebuilt"
+    bound = "" if found.differing else f"; at most {digits(clopper_pearson(0, found.asked)[1]):g} differ"
+    return _said(target, found.differing / found.asked, same + bound)
+
+
 def _pairs(target: Target, facts: Facts) -> Verdict:
     return _said(target, target.limit - facts.pairs, f"{facts.pairs} pairs of real questions, both splits")
 
@@ -307,6 +342,7 @@ _JUDGES: Final[Mapping[Rule, Callable[[Target, Facts], Verdict]]] = {
     Rule.P95_AT_MOST: _latency,
     Rule.P95_NOT_ABOVE: _latency,
     Rule.TRIALS: _trials,
+    Rule.WORLDS: _worlds,
     Rule.PAIRS: _pairs,
 }
 """A figure beyond its limit misses its goal by that much."""

@@ -93,6 +93,15 @@ def test_one_question_tells_no_interval() -> None:
     assert (figure.value, figure.low, figure.high) == (0.5, None, None)
 
 
+def test_questions_that_all_have_the_same_mean_still_leave_doubt() -> None:
+    """The bootstrap sees nothing vary; the exact bounds around a half are symmetric, also where n is odd."""
+    figure = one({(filer, "q"): Sums.of(0, SCALE) for filer in range(21)})
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low + figure.high == pytest.approx(1, abs=1e-5)
+    assert figure.high == pytest.approx(clopper_pearson(11, 21)[1], abs=1e-5)
+
+
 def test_clusters_make_the_interval_wider() -> None:
     """The same 400 rows: apart, or forty filers each of whom always agrees with itself."""
     values = [SCALE if filer % 2 else 0 for filer in range(40) for _ in range(10)]

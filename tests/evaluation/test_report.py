@@ -13,7 +13,7 @@ import pytest
 
 from carag.cli import Exit, main
 from carag.errors import CorruptFile, InvalidArgument
-from carag.evaluation.about import About
+from carag.evaluation.about import About, Trials, Worlds
 from carag.evaluation.report import report, report_from, rows_sha256
 from carag.evaluation.row import write_rows
 from tests.evaluation.rows import benchmark, row
@@ -92,7 +92,19 @@ def test_a_run_that_is_none_is_refused(text: str) -> None:
 
 
 def test_a_description_reads_back() -> None:
+    full = replace(ABOUT, trials=(Trials("carag-auto", 5, 1, 40, 0),), worlds=Worlds(4, 1, 2, 9))
     assert About.from_json(ABOUT.to_json()) == ABOUT
+    assert About.from_json(full.to_json()) == full
+
+
+@pytest.mark.parametrize("change", [{"corpus": "half"}, {"chunks": -1}, {"window": None}, {"notes": (1,)}])
+def test_a_description_that_makes_no_sense_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(InvalidArgument, match="want"):
+        replace(ABOUT, **change)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="want"):
+        Worlds(1, 2, 1, 1)
+    with pytest.raises(InvalidArgument, match="want"):
+        Trials("carag-auto", 1, 2, 1, 1)
 
 
 # --- rows that contradict each other ---

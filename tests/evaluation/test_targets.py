@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.evaluation.about import About, Trials
+from carag.evaluation.about import About, Trials, Worlds
 from carag.evaluation.report import report
 from carag.evaluation.targets import TARGETS, State
 from tests.evaluation.rows import benchmark, sha
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from carag.evaluation.targets import Verdict
 
 ROWS = benchmark(filers=20, per_filer=6, sessions=1)
-AT_PAPER_SIZE = About("paper", 26_595, 6_000, 877, trials=(Trials("carag-auto", 1_000_000, 0, 8_000_000, 1),))
+AT_PAPER_SIZE = About(
+    *("paper", 26_595, 6_000, 877),
+    trials=(Trials("carag-auto", 1_000_000, 0, 8_000_000, 1),),
+    worlds=Worlds(400, 0, 6, 90_000),
+)
 
 
 def verdicts(rows: list[Row], about: About | None = AT_PAPER_SIZE) -> dict[str, Verdict]:
@@ -93,7 +97,7 @@ def test_a_pair_that_was_not_asked_leaves_safety_unmeasured() -> None:
     fewer = [row for row in ROWS if not (row.system == "carag-auto" and row.question_id == "q3-1")]
     found = verdicts(fewer)
     assert found["carag-auto:cvr_query=0"].state is State.NOT_MEASURED
-    assert "119 of 120" in found["carag-auto:cvr_query=0"].why
+    assert "99 of 100 pairs of real" in found["carag-auto:cvr_query=0"].why
     assert found["carag-certified:cvr_query=0"].state is State.MET
 
 
@@ -108,6 +112,7 @@ def test_f1_is_held_against_the_oracle_on_the_same_pairs() -> None:
     assert found["carag-auto:f1_answerable~oracle"].state is State.MISSED
     assert found["carag-certified:f1_answerable~oracle"].state is State.MET
     assert verdicts(worse("carag-auto", 0.999))["carag-auto:f1_answerable~oracle"].state is State.MET
+    assert CLEAN["carag-auto:f1_answerable~oracle"].why.endswith("the interval reaches farther")
     # Too good is off as well: it answers from what the oracle has not.
     assert verdicts(worse("oracle", 0.9))["carag-auto:f1_answerable~oracle"].state is State.MISSED
 
@@ -188,3 +193,33 @@ def test_systems_that_did_not_run_are_not_measured() -> None:
     alone = verdicts([row for row in ROWS if row.system == "vanilla"], None)
     assert alone.pop("pairs").state is State.MISSED
     assert {verdict.state for verdict in alone.values()} == {State.NOT_MEASURED}
+
+
+@pytest.mark.parametrize(
+    ("worlds", "state", "by"),
+    [
+        (None, State.NOT_MEASURED, None),
+        (Worlds(0, 0, 0, 0), State.NOT_MEASURED, None),
+        (Worlds(400, 1, 6, 90_000), State.MISSED, 0.0025),
+        (Worlds(400, 0, 6, 90_000), State.MET, None),
+    ],
+)
+def test_one_answer_that_differs_between_worlds_misses(
+    worlds: Worlds | None, state: State, by: float | None
+) -> None:
+    found = verdicts(ROWS, replace(AT_PAPER_SIZE, worlds=worlds))["carag-certified:worlds"]
+    assert (found.state, found.by) == (state, by)
+
+
+def test_a_kind_that_was_not_asked_at_all_is_named() -> None:
+    rows = [
+        *ROWS,
+        *(
+            replace(row, kind="adversary:relabel")
+            for row in ROWS
+            if row.system in ("oracle", "carag-certified") and row.question_id == "q3-1"
+        ),
+    ]
+    found = verdicts(rows)
+    assert found["carag-auto:cvr_query=0"].why.endswith("not asked: adversary:relabel")
+    assert "not asked" not in found["carag-certified:cvr_query=0"].why
