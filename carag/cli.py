@@ -1,4 +1,4 @@
-"""The command line: ingest, ask, explain, verify, policy.
+"""The command line: ingest, ask, explain, verify, policy, bench.
 
 Exit codes: 0 answered or verified · 1 a cryptographic check failed · 2 cannot tell · 3 declined · 4 refused ·
 64 usage · 65 bad input · 70 internal error or unwritable log.
@@ -22,6 +22,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from carag import audit_commands, policy_commands
+from carag.bench_commands import bench_app
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
 
 if TYPE_CHECKING:
@@ -274,6 +275,7 @@ app.add_typer(audit_commands.app, name="audit")
 
 policy_app = typer.Typer(help="What the policy is, and what it says of filings.", no_args_is_help=True)
 app.add_typer(policy_app, name="policy")
+app.add_typer(bench_app, name="bench")
 for _command in (policy_commands.show, policy_commands.lint, policy_commands.diff):
     policy_app.command()(_command)
 

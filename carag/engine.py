@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from carag.audit.anchors import Anchor, Exposure, Window
     from carag.corpus import StoredChunk
     from carag.generation import Generator
-    from carag.ingest import Progress
+    from carag.ingest import Progress, Selection
     from carag.policy import Decision, TokenVerifier
     from carag.recorder import Proven
     from carag.retrieval import Embedder, Evidence
@@ -215,7 +215,13 @@ class Engine:
         """How much of the log no anchor has confirmed yet."""
         return self._anchoring.exposure()
 
-    def ingest(self, path: str | PathLike[str], *, progress: Progress = no_progress) -> IngestReport:
+    def ingest(
+        self,
+        path: str | PathLike[str],
+        *,
+        progress: Progress = no_progress,
+        only: Selection | None = None,
+    ) -> IngestReport:
         """Read filings, label, chunk, embed and store them, and bring the index up to date.
 
         What is stored and unchanged (by content hash) is skipped, so that a killed run is resumed by running it
@@ -227,9 +233,12 @@ class Engine:
             A filing, a JSONL file of filings, or a directory of either.
         progress : callable, optional
             Called with (stage, done, total, note).
+        only : mapping, optional
+            By accession number, the passages wanted: (type of the document, where in it the passage starts). All others
+            are left out, and all filings not named; for a corpus of a stated part.
         """
         started = self._clock()
-        report = self._ingestor.run(Path(path), progress=progress)
+        report = self._ingestor.run(Path(path), progress=progress, only=only)
         self._settle(report, started, "INGESTED")
         return report
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -48,13 +49,13 @@ from carag.retrieval import add_labels, headed
 from carag.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from carag.corpus import CorpusStore, StateSpan
     from carag.retrieval import Embedder
 
-__all__ = ["IngestReport", "Ingestor", "Progress", "no_progress"]
+__all__ = ["IngestReport", "Ingestor", "Progress", "Selection", "no_progress"]
 
 _logger = logging.getLogger(__name__)
 
@@ -67,6 +68,10 @@ _SAVE_EVERY: Final = 1 << 16
 _SAVE_SHARE: Final = 16
 """A change of less than one row in so many is saved when the index is closed: writing the file costs as much as
 all of its rows, and a kill in the meantime only as much as the change, which the store still has."""
+
+
+Selection = Mapping[str, Collection[tuple[str, int]]]
+"""By accession number, the passages wanted: the type of their document, and where they start in it."""
 
 
 class Progress(Protocol):
@@ -153,10 +158,14 @@ class Ingestor:
         """Root hash over every open label: chunk id, text hash, word and window."""
         return self.state.root
 
-    def run(self, path: Path, *, progress: Progress) -> IngestReport:
-        """Store what is new or changed under ``path``, and bring everything derived from it up to date."""
+    def run(self, path: Path, *, progress: Progress, only: Selection | None = None) -> IngestReport:
+        """Store what is new or changed under ``path``, and bring everything derived from it up to date.
+
+        Given a selection, other filings are left out, and of those named the passages not wanted. What a filing says of
+        others is said all the same, also by one of which no passage is wanted.
+        """
         report = IngestReport()
-        self._store_filings(path, report, progress)
+        self._store_filings(path, report, progress, only)
         self.refresh(progress)
         counts = self._store.counts()
         report.quarantined = dict(counts.quarantined)
@@ -173,7 +182,9 @@ class Ingestor:
 
     # --- filings to rows ---
 
-    def _store_filings(self, path: Path, report: IngestReport, progress: Progress) -> None:
+    def _store_filings(
+        self, path: Path, report: IngestReport, progress: Progress, only: Selection | None
+    ) -> None:
         batch = _Batch(self._store, self.embedder, report)
         events = _Events(self._store, report)
         total = total_bytes(path)
@@ -189,12 +200,14 @@ class Ingestor:
                 whether = "skipped" if outcome.kind is ReadKind.SKIPPED else "broken"
                 report.problems.append(f"{outcome.where}: {whether}: {outcome.reason}")
                 continue
+            if only is not None and outcome.filing.accession_number not in only:
+                continue
             unfit = [cik for cik in outcome.filing.about if not 0 <= cik < MAX_CIK]
             if unfit:
                 report.problems.append(f"{outcome.where}: broken: CIK {unfit[0]}; want ten digits at most")
                 continue
             labelled = label(outcome.filing)
-            filing, facts = _describe(outcome.filing, labelled)
+            filing, facts = _describe(outcome.filing, labelled, only)
             first = seen.setdefault(filing.accession_number, outcome.where)
             if first != outcome.where:
                 # Two texts under one accession number would replace each other on every run.
@@ -209,7 +222,7 @@ class Ingestor:
             before = self._store.facts_of(filing.accession_number)
             is_new = before is None or is_without_text(before)
             filing, aside = _with_what_was_known(filing, facts, before)
-            chunks = _cut(outcome.filing, replace(labelled, word=labelled.word | aside))
+            chunks = _cut(outcome.filing, replace(labelled, word=labelled.word | aside), only)
             report.changed += not is_new
             report.added += is_new
             report.chunks += len(chunks)
@@ -393,8 +406,10 @@ def _header_hash(path: Path) -> str:
         return hashlib.sha256(file.read(_HEADER_SIZE)).hexdigest()
 
 
-def _describe(filing: Filing, labelled: Label) -> tuple[StoredFiling, dict[str, Any]]:
+def _describe(filing: Filing, labelled: Label, only: Selection | None) -> tuple[StoredFiling, dict[str, Any]]:
     """Return a filing as the store keeps it, and its facts, which what was known before may add to."""
+    # A part is another content than the whole.
+    part = "" if only is None else f".{sorted(only[filing.accession_number])}"
     facts = facts_of_text(filing, labelled)
     filed = filing.filed.isoformat() if filing.filed else ""
     stored = StoredFiling(
@@ -412,7 +427,7 @@ def _describe(filing: Filing, labelled: Label) -> tuple[StoredFiling, dict[str, 
                 "word": labelled.word,
             },
             [document.text for document in filing.documents],
-            version=f"{CHUNKER_VERSION}.{LABELLER_VERSION}",
+            version=f"{CHUNKER_VERSION}.{LABELLER_VERSION}{part}",
         ),
         facts=facts,
         causes={"bits": [[cause.bit, cause.field, cause.rule] for cause in labelled.causes]},
@@ -423,7 +438,8 @@ def _describe(filing: Filing, labelled: Label) -> tuple[StoredFiling, dict[str, 
     return stored, facts
 
 
-def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:
+def _cut(filing: Filing, labelled: Label, only: Selection | None) -> list[StoredChunk]:
+    wanted = None if only is None else only[filing.accession_number]
     return [
         StoredChunk(
             document=document.type,
@@ -436,4 +452,5 @@ def _cut(filing: Filing, labelled: Label) -> list[StoredChunk]:
         )
         for document in filing.documents
         for piece in chunk(document.text)
+        if wanted is None or (document.type, piece.start) in wanted
     ]

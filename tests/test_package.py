@@ -60,6 +60,7 @@ MAY_IMPORT = {
     "postgres_commands": {"audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
+    "bench_commands": {"evaluation", "generation", "retrieval"},
     "cli": {
         "anchor_commands",
         "engine",
@@ -71,6 +72,7 @@ MAY_IMPORT = {
         "policy_commands",
         "audit_commands",
         "policy_label",
+        "bench_commands",
         "audit",
         "replayed",
         "evaluation",
@@ -107,6 +109,12 @@ def test_rooms_import_in_one_direction(path: Path) -> None:
         return
     reached = {name.split(".")[1] for name in imports(path) if name.startswith("carag.")}
     assert set() == reached - MAY_IMPORT[room(path)] - {"errors", room(path)}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_package_needs_no_checkout(path: Path) -> None:
+    """Benchmarks, tests and scripts import carag, never the other way round."""
+    assert set() == {name.split(".")[0] for name in imports(path)} & {"bench", "tests", "scripts"}
 
 
 def test_only_the_index_room_touches_the_core() -> None:

@@ -5,25 +5,20 @@ Read from the directory in ``CARAG_SHARED_DATA``; nothing from it is stored here
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus.chunking import chunk
+from carag.evaluation.gold import grams, holders
+from carag.evaluation.questions import json_lines
 from carag.retrieval.embedders import headed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["Chunk", "Pool", "Question", "out_of_scope_questions", "read_pool"]
 
-NGRAM: Final = 5
-OVERLAP: Final = 0.5
-"""A chunk holds a piece of evidence if half of the shorter one's word 5-grams occur in the other."""
 SEED: Final = 20261121
 FROM_GOLD_FILINGS: Final = 7_000
 FROM_OTHER_FILINGS: Final = 3_000
@@ -63,20 +58,26 @@ class Pool:
 
 def read_pool(data: Path) -> Pool:
     """Build the pool: every gold chunk, a sample of their filings' other chunks, and of other filings'."""
-    rows = [row for row in _json_lines(data / "edgar" / "qa.jsonl.gz") if row["source"].startswith(_SETS)]
+    rows = [row for row in json_lines(data / "edgar" / "qa.jsonl.gz") if row["source"].startswith(_SETS)]
     wanted = {piece["doc_id"] for row in rows for piece in row["evidence"]}
     rng = random.Random(SEED)  # noqa: S311 - sampling, not secrets
     gold: dict[str, list[Chunk]] = {}
     others: list[list[Chunk]] = []
     for path in sorted((data / "edgar").glob("filings-*.jsonl.gz")):
-        for filing in _json_lines(path):
+        for filing in json_lines(path):
             if filing["id"] in wanted:
                 gold[filing["id"]] = _chunks(filing)
             elif rng.random() < 0.1:
                 chunks = _chunks(filing)
                 others.append(rng.sample(chunks, min(CHUNKS_PER_OTHER_FILING, len(chunks))))
-    grams = {name: [_grams(one.text) for one in chunks] for name, chunks in gold.items()}
-    held = [[_holders(piece, grams) for piece in row["evidence"]] for row in rows]
+    held_grams = {name: [grams(one.text) for one in chunks] for name, chunks in gold.items()}
+    held = [
+        [
+            [(piece["doc_id"], at) for at in holders(piece["text"], held_grams.get(piece["doc_id"], ()))]
+            for piece in row["evidence"]
+        ]
+        for row in rows
+    ]
     kept = {place for pieces in held for piece in pieces for place in piece}
     rest = [
         (name, at) for name, chunks in gold.items() for at in range(len(chunks)) if (name, at) not in kept
@@ -101,10 +102,10 @@ def read_pool(data: Path) -> Pool:
 def out_of_scope_questions(data: Path) -> dict[str, list[str]]:
     """Read questions that SEC filings do not answer, by what they are about."""
     far = (data / "rbi" / "golden_questions.jsonl", data / "ai_act" / "qa_set.jsonl")
-    near = [row["question"] for row in _json_lines(data / "legal" / "obliqa_questions.jsonl.gz")]
+    near = [row["question"] for row in json_lines(data / "legal" / "obliqa_questions.jsonl.gz")]
     rng = random.Random(SEED)  # noqa: S311 - sampling, not secrets
     return {
-        "RBI circulars, EU AI Act": [row["question"] for path in far for row in _json_lines(path)],
+        "RBI circulars, EU AI Act": [row["question"] for path in far for row in json_lines(path)],
         "ADGM financial regulation": rng.sample(near, NEAR_QUESTIONS),
     }
 
@@ -112,25 +113,3 @@ def out_of_scope_questions(data: Path) -> dict[str, list[str]]:
 def _chunks(filing: dict[str, Any]) -> list[Chunk]:
     facts = {name: filing.get(name) or "" for name in ("company", "form", "filed")}
     return [Chunk(one.text, headed(one.text, **facts)) for one in chunk(filing["text"])]
-
-
-def _holders(
-    piece: dict[str, Any], grams: dict[str, list[frozenset[tuple[str, ...]]]]
-) -> list[tuple[str, int]]:
-    sought = _grams(piece["text"])
-    return [
-        (piece["doc_id"], at)
-        for at, held in enumerate(grams.get(piece["doc_id"], ()))
-        if (shorter := min(len(sought), len(held))) and len(sought & held) >= OVERLAP * shorter
-    ]
-
-
-def _grams(text: str) -> frozenset[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.lower())
-    return frozenset(zip(*(words[start:] for start in range(NGRAM)), strict=False))
-
-
-def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-        for line in lines:
-            yield json.loads(line)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from bench.labels.bounds import clopper_pearson
 from bench.labels.compare import ENOUGH
 from bench.labels.second_reading import UNREAD, explain
 from carag.corpus import LABELLER_VERSION
+from carag.evaluation.bounds import clopper_pearson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

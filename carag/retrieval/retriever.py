@@ -57,15 +57,24 @@ class Retriever:
     store : CorpusStore
     known_at : callable
         Returns of which of the store's instants the index is, in microseconds since 1970.
+    exact_limit : int
+        Above it, the plan is ``auto``.
     """
 
     def __init__(
-        self, embedder: Embedder, index: Index, store: CorpusStore, known_at: Callable[[], int]
+        self,
+        embedder: Embedder,
+        index: Index,
+        store: CorpusStore,
+        known_at: Callable[[], int],
+        *,
+        exact_limit: int = EXACT_LIMIT,
     ) -> None:
         self._embedder = embedder
         self._index = index
         self._store = store
         self._known_at = known_at
+        self._exact_limit = exact_limit
         self._past = PastIndex(store, index.dim)
 
     def retrieve(self, question: str, decision: Decision, k: int) -> Evidence:
@@ -124,7 +133,7 @@ class Retriever:
         while True:
             policy = self._store.expanded(search.policy)
             admissible = index.count(policy, as_of=search.as_of)
-            is_exact = decision.known_at is not None or admissible * index.dim <= EXACT_LIMIT
+            is_exact = decision.known_at is not None or admissible * index.dim <= self._exact_limit
             plan = "certified" if is_exact else "auto"
             found = index.search(query, wanted, policy, plan=plan, as_of=search.as_of)
             count = int(found.counts[0])

@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import importlib
 import json
-import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.policy import PolicyBit, PolicyTable
@@ -100,28 +97,6 @@ def test_a_passage_judged_twice_and_a_missing_column_are_refused(tmp_path):
     rest = {name: value for name, value in GOOD.items() if name != "causes"}
     with pytest.raises(InvalidArgument, match="columns"):
         module("table").read_table(written(tmp_path / "t.csv", rest, columns=list(rest)))
-
-
-# --- bounds ---
-
-
-def at_most(count, of, share):
-    return math.fsum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(count + 1))
-
-
-@given(st.integers(1, 60).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
-def test_beyond_each_bound_lies_half_of_the_doubt(counted):
-    count, of = counted
-    low, high = module("bounds").clopper_pearson(count, of)
-    assert low <= count / of <= high
-    assert low == 0 if count == 0 else 1 - at_most(count - 1, of, low) == pytest.approx(0.025)
-    assert high == 1 if count == of else at_most(count, of, high) == pytest.approx(0.025)
-
-
-@pytest.mark.parametrize(("count", "of"), [(0, 0), (-1, 5), (6, 5)])
-def test_bounds_of_an_impossible_count_are_refused(count, of):
-    with pytest.raises(InvalidArgument):
-        module("bounds").clopper_pearson(count, of)
 
 
 # --- the comparison ---

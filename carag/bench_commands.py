@@ -1,0 +1,185 @@
+"""``carag bench``: run the SEC EDGAR benchmark, or make its report again from rows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path  # noqa: TC003 - Typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console
+
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from carag.evaluation.run import Settings
+    from carag.generation import Generator
+    from carag.retrieval import Embedder
+
+__all__ = ["bench_app"]
+
+bench_app = typer.Typer(help="Measure: who sees what, what it costs, beside an oracle.", no_args_is_help=True)
+_err = Console(stderr=True)
+
+_QUIET_SECONDS: Final = 2.0
+
+
+@bench_app.callback()
+def _bench() -> None:
+    """Keep ``edgar`` a command of its own."""
+
+
+@bench_app.command()
+def edgar(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where rows and report are written.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A few hundred pairs, in under 3 minutes.")] = False,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="[b]small[/b] ships with the project; [b]part[/b], [b]paper[/b] (26,595 chunks) and [b]full[/b] "
+            "need --data. Default: paper, or part with --quick; small without data.",
+        ),
+    ] = None,
+    rows: Annotated[
+        Path | None, typer.Option("--from", metavar="ROWS", help="Run nothing: report on these rows.")
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="With --from: write nothing; fail if DIR is not what the rows say."),
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="CARAG_SHARED_DATA",
+            help="Real filings and questions: a directory with edgar/.",
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where corpora are kept between runs. Default: OUT/cache."),
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Default: minilm, or wordllama with --quick or full.")
+    ] = None,
+    pairs: Annotated[int | None, typer.Option(metavar="N", help="Pairs of real questions.")] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Randomised pairs at retrieval level, for each of two plans."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of every draw.")] = 0,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A second generator on 100 pairs and 3 systems: [b]local[/b], [b]local:PATH[/b] or "
+            "[b]bedrock:MODEL_ID[/b].",
+        ),
+    ] = None,
+    gate: Annotated[
+        float | None, typer.Option(metavar="C", help="Least similarity; needed where none is calibrated.")
+    ] = None,
+    max_usd: Annotated[
+        float, typer.Option("--max-usd", metavar="USD", help="What models of Amazon Bedrock may cost.")
+    ] = 0.0,
+) -> int:
+    """Run the benchmark: CVR, ODR, F1 and refusal of a dozen systems beside an oracle.
+
+    A run that was stopped is gone on with by the same command. Models that cost money start only if the estimate is
+    within --max-usd, and are asked the same thing once.
+
+    [dim]carag bench edgar --quick --out out[/dim]
+    """
+    from carag.evaluation.commands import check_files, write_files
+    from carag.evaluation.run import run
+
+    if check and rows is None:
+        raise InvalidArgument("--check compares a report with rows; name them with --from ROWS")
+    if rows is not None:
+        (check_files if check else write_files)(rows, out)
+        return 0
+    settings = _settings(out, quick, size, data, cache, embedder, pairs, trials, seed, model, gate)
+    paid_embedder, paid_model = _paid(settings, max_usd)
+    run(settings, out, embedder=paid_embedder, model=paid_model, say=_Teller())
+    return 0
+
+
+class _Teller:
+    """Says at most one thing every two seconds of what goes on and on."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._last = -_QUIET_SECONDS
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic() - self._started
+        if now - self._last >= _QUIET_SECONDS:
+            self._last = now
+            _err.print(f"{now:6.0f} s  {text}", style="dim", markup=False, highlight=False)
+
+
+def _settings(
+    out: Path,
+    quick: bool,
+    size: str | None,
+    data: Path | None,
+    cache: Path | None,
+    embedder: str | None,
+    pairs: int | None,
+    trials: int | None,
+    seed: int,
+    model: str | None,
+    gate: float | None,
+) -> Settings:
+    from carag.evaluation.run import Settings
+
+    have = data is not None and (data / "edgar").is_dir()
+    size = size or (("part" if quick else "paper") if have else "small")
+    fast = quick or size == "full"
+    few = quick or size == "small"
+    return Settings(
+        size=size,
+        data=data,
+        cache=cache or out / "cache",
+        embedder=embedder or ("wordllama" if fast else "minilm"),
+        gate=gate,
+        pairs=pairs if pairs is not None else (160 if quick else 2_400),
+        built=40 if quick else 600,
+        attacks=2 if quick else 20,
+        compared=30 if quick else 400,
+        trials=trials if trials is not None else (20_000 if few else 1_000_000),
+        model=model,
+        seed=seed,
+    )
+
+
+def _paid(settings: Settings, max_usd: float) -> tuple[Embedder | None, Generator | None]:
+    """Say what a run costs before it starts, and give its paid models a cache."""
+    embedder = settings.embedder if settings.embedder.startswith("bedrock:") else None
+    model = settings.model if (settings.model or "").startswith("bedrock:") else None
+    if embedder is None and model is None:
+        return None, None
+    from carag.evaluation.corpus import SIZES
+    from carag.evaluation.paid import CachedEmbedder, CachedGenerator, estimate
+    from carag.generation import generator_by_name
+    from carag.retrieval import embedder_by_name
+
+    rule = SIZES.get(settings.size)
+    chunks = 400 if rule is None else rule.total or 220_000
+    # Three systems, and once without a passage.
+    cost = estimate(model, 4 * settings.model_pairs, embedder, 1_200 * chunks)
+    _err.print(f"estimated cost at list prices: {cost:.2f} USD at most", markup=False, highlight=False)
+    if cost > max_usd:
+        raise InvalidArgument(
+            f"the run is estimated to cost {cost:.2f} USD and may cost {max_usd:.2f}; give --max-usd {cost:.2f}"
+        )
+    settings.cache.mkdir(parents=True, exist_ok=True)
+    return (
+        None
+        if embedder is None
+        else CachedEmbedder(embedder_by_name(embedder), settings.cache / "paid-vectors.jsonl"),
+        None
+        if model is None
+        else CachedGenerator(generator_by_name(model), settings.cache / "paid-answers.jsonl"),
+    )

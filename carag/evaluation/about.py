@@ -1,0 +1,148 @@
+"""What a run was of, which no row says: the corpus, the machine, and trials at the level of retrieval alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, Self
+
+from carag.errors import CorruptFile, InvalidArgument
+
+__all__ = ["CORPORA", "PAPER_CHUNKS", "About", "Trials", "Worlds"]
+
+CORPORA: Final = ("builtin", "part", "paper", "full")
+PAPER_CHUNKS: Final = 26_595
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Randomised (query, policy) pairs asked of a system's retrieval alone.
+
+    Attributes
+    ----------
+    system : str
+    pairs : int
+    violating : int
+        Pairs that retrieved an inadmissible chunk.
+    chunks : int
+        Chunks retrieved.
+    seed : int
+    """
+
+    system: str
+    pairs: int
+    violating: int
+    chunks: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        numbers = (self.pairs, self.violating, self.chunks, self.seed)
+        if (
+            not isinstance(self.system, str)
+            or any(type(n) is not int or n < 0 for n in numbers)
+            or self.violating > self.pairs
+        ):
+            raise InvalidArgument(f"{self!r}: want a system and counts >= 0, no more violating than pairs")
+
+
+@dataclass(frozen=True, slots=True)
+class Worlds:
+    """Pairs asked through `Engine.ask` of two stores, one rebuilt without what the session may not see.
+
+    Attributes
+    ----------
+    asked : int
+        Pairs.
+    differing : int
+        Of those, how many were told anything else: outcome, ids, similarities to the last bit, text or citations.
+    worlds : int
+        Stores rebuilt.
+    rows_deleted : int
+        From all of them.
+    """
+
+    asked: int
+    differing: int
+    worlds: int
+    rows_deleted: int
+
+    def __post_init__(self) -> None:
+        numbers = (self.asked, self.differing, self.worlds, self.rows_deleted)
+        if any(type(n) is not int or n < 0 for n in numbers) or self.differing > self.asked:
+            raise InvalidArgument(f"{self!r}: want counts >= 0, no more differing than asked")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A run.
+
+    Attributes
+    ----------
+    corpus : str
+        ``builtin``, ``part``, ``paper`` or ``full``.
+    chunks, filings, filers : int
+    window : str
+        Filing dates, first to last, as ISO 8601, such as ``2024-07-01/2026-03-31``; empty if not known.
+    machine : str
+        Processor and cores, as a person reads them.
+    version : str
+        Of CARAG.
+    rows_sha256 : str
+        Of the file of rows, unpacked; empty if not checked.
+    trials : tuple of Trials
+    worlds : Worlds or None
+        None if no store was rebuilt.
+    notes : tuple of str
+        What a reader must know besides, such as what a run left out and why.
+    """
+
+    corpus: str
+    chunks: int
+    filings: int
+    filers: int
+    window: str = ""
+    machine: str = ""
+    version: str = ""
+    rows_sha256: str = ""
+    trials: tuple[Trials, ...] = ()
+    worlds: Worlds | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.corpus not in CORPORA:
+            raise InvalidArgument(f"corpus is {self.corpus!r}; want one of {', '.join(CORPORA)}")
+        for name in ("chunks", "filings", "filers"):
+            if type(getattr(self, name)) is not int or getattr(self, name) < 0:
+                raise InvalidArgument(f"{name} is {getattr(self, name)!r}; want a count")
+        for name in ("window", "machine", "version", "rows_sha256"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidArgument(f"{name} is {getattr(self, name)!r}; want a text")
+        if not all(isinstance(one, Trials) for one in self.trials) or not all(
+            isinstance(note, str) for note in self.notes
+        ):
+            raise InvalidArgument("trials or notes are not what they should be; want Trials and texts")
+        if self.worlds is not None and not isinstance(self.worlds, Worlds):
+            raise InvalidArgument(f"worlds is {self.worlds!r}; want Worlds or None")
+
+    @property
+    def paper_size(self) -> bool:
+        """Whether the corpus has exactly as many chunks as the paper's."""
+        return self.corpus == "paper" and self.chunks == PAPER_CHUNKS
+
+    def to_json(self) -> str:
+        """Write ``run.json``."""
+        return json.dumps(asdict(self), sort_keys=True, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read ``run.json``; CorruptFile if it is not one."""
+        try:
+            got: dict[str, Any] = json.loads(text)
+            if not isinstance(got, dict) or (odd := sorted(set(got) - {field.name for field in fields(cls)})):
+                raise InvalidArgument(f"unknown: {', '.join(odd) if isinstance(got, dict) else 'no object'}")
+            trials = tuple(Trials(**one) for one in got.pop("trials", ()))
+            notes = tuple(got.pop("notes", ()))
+            worlds = got.pop("worlds", None)
+            return cls(**got, trials=trials, notes=notes, worlds=worlds and Worlds(**worlds))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise CorruptFile(f"no description of a run: {error}; run the benchmark again") from error

@@ -1,0 +1,111 @@
+"""The models that all systems share, wrapped so that what went into them and how long they took is known."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from carag.generation import Draft
+from carag.generation.generator import Stop
+from carag.generation.prompts import INSUFFICIENT_EVIDENCE
+from carag.policy import Reason, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from carag.generation import Generator
+    from carag.retrieval import Embedder, Passage, Withheld
+
+__all__ = ["NeverSilent", "Recorded", "Remembered", "ShowingWithheld"]
+
+
+class Remembered:
+    """An embedder that embeds each question once, and says how long that took.
+
+    Every system searches by the same vector, and retrieval is measured apart from embedding.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name, self.dim, self.fingerprint = embedder.name, embedder.dim, embedder.fingerprint
+        self.remote = embedder.remote
+        self.vectors: dict[str, NDArray[np.float32]] = {}
+        self.milliseconds: dict[str, float] = {}
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed passages."""
+        return self._embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question, or return its vector."""
+        if text not in self.vectors:
+            start = time.perf_counter()
+            self.vectors[text] = self._embedder.embed_query(text)
+            self.milliseconds[text] = (time.perf_counter() - start) * 1000
+        return self.vectors[text]
+
+
+class Recorded:
+    """A generator that notes the passages it was shown, which is all that can reach a model or a prompt."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self.name, self.remote, self.fingerprint = generator.name, generator.remote, generator.fingerprint
+        self.shown: tuple[str, ...] = ()
+        self.milliseconds = 0.0
+
+    def forget(self) -> None:
+        """Begin anew: the gate may keep the generator from being called at all."""
+        self.shown, self.milliseconds = (), 0.0
+
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
+        """Draft an answer, and take note."""
+        self.shown = tuple(passage.chunk_id for passage in passages)
+        start = time.perf_counter()
+        try:
+            return self._generator.generate(question, passages, withheld)
+        finally:
+            self.milliseconds = (time.perf_counter() - start) * 1000
+
+
+class ShowingWithheld:
+    """The paper's variant: the model sees the inadmissible bucket too, and is told not to use it.
+
+    The text stands where the kinds of withheld document stand otherwise, under the same instruction. For measurement
+    alone: it is what the engine never does.
+    """
+
+    def __init__(self, generator: Recorded) -> None:
+        self._generator = generator
+        self.name, self.remote = generator.name, generator.remote
+        self.fingerprint = f"{generator.fingerprint}+withheld-text"
+        self.withheld: tuple[Passage, ...] = ()
+
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
+        """Draft an answer with both buckets in the prompt."""
+        texts = tuple(Reason(Rule.FORBIDDEN, (), one.text) for one in self.withheld)
+        draft = self._generator.generate(
+            question, passages, replace(withheld, kinds=(*withheld.kinds, *texts))
+        )
+        self._generator.shown += tuple(one.chunk_id for one in self.withheld)
+        return draft
+
+
+class NeverSilent:
+    """A generator whose refusal is overruled: the best passage is quoted instead."""
+
+    def __init__(self, generator: Recorded) -> None:
+        self._generator = generator
+        self.name, self.remote = generator.name, generator.remote
+        self.fingerprint = f"{generator.fingerprint}+never-silent"
+
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
+        """Draft an answer, whatever the evidence."""
+        draft = self._generator.generate(question, passages, withheld)
+        if passages and (INSUFFICIENT_EVIDENCE in draft.text or not draft.text.strip() or not draft.cited):
+            return Draft(f"{passages[0].text} [1]", (0,), Stop.END)
+        return draft

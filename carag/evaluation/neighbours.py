@@ -1,0 +1,93 @@
+"""The baselines' indexes: hnswlib with the paper's settings, and an exact scan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from carag.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["EF_CONSTRUCTION", "EF_SEARCH", "Hnsw", "M", "exact"]
+
+M: Final = 32
+EF_CONSTRUCTION: Final = 200
+EF_SEARCH: Final = 64
+"""As in the paper."""
+
+Found = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
+"""Rows, most similar first, and their similarities."""
+
+
+def exact(vectors: NDArray[np.float32], rows: NDArray[np.int64], query: NDArray[np.float32], k: int) -> Found:
+    """Scan some rows; ties go to the smaller row.
+
+    Examples
+    --------
+    >>> vectors = np.eye(3, dtype=np.float32)
+    >>> rows, _ = exact(vectors, np.array([1, 2]), vectors[0] + 0.5 * vectors[2], 2)
+    >>> rows.tolist()
+    [2, 1]
+    """
+    # Gathering most of the rows costs more than scoring all.
+    similarities = (vectors @ query)[rows] if 4 * len(rows) > len(vectors) else vectors[rows] @ query
+    order = np.lexsort((rows, -similarities))[:k]
+    return rows[order], similarities[order]
+
+
+class Hnsw:
+    """hnswlib over all rows, which knows no policy.
+
+    Parameters
+    ----------
+    vectors : (n, dim) float32
+        Unit rows.
+    seed : int
+
+    Raises
+    ------
+    MissingExtra
+        If hnswlib is not installed.
+    """
+
+    def __init__(self, vectors: NDArray[np.float32], *, seed: int) -> None:
+        try:
+            import hnswlib
+        except ImportError as absent:
+            raise MissingExtra(
+                "the baselines need hnswlib; run: pip install 'carag-engine[bench]'"
+            ) from absent
+        self._count = len(vectors)
+        self._index: Any = hnswlib.Index(space="ip", dim=vectors.shape[1])
+        self._index.init_index(len(vectors), M=M, ef_construction=EF_CONSTRUCTION, random_seed=100 + seed)
+        # One thread: the same rows give the same graph.
+        self._index.add_items(vectors, np.arange(len(vectors)), num_threads=1)
+
+    def nearest(self, query: NDArray[np.float32], k: int) -> Found:
+        """Return about the k nearest rows."""
+        k = min(k, self._count)
+        self._index.set_ef(max(EF_SEARCH, k))
+        return self._found(*self._index.knn_query(query, k=k, num_threads=1))
+
+    def nearest_of(self, query: NDArray[np.float32], k: int, mask: NDArray[np.bool_]) -> Found:
+        """Return rows that a Python callback admits, as many as the walk met.
+
+        hnswlib raises where its walk meets fewer than asked for; one asks again for fewer.
+        """
+        admitted = mask.tolist()
+        self._index.set_ef(EF_SEARCH)
+        for fewer in range(min(k, int(mask.sum())), 0, -1):
+            try:
+                return self._found(
+                    *self._index.knn_query(query, k=fewer, num_threads=1, filter=admitted.__getitem__)
+                )
+            except RuntimeError:
+                continue
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+
+    @staticmethod
+    def _found(labels: Any, distances: Any) -> Found:
+        return labels[0].astype(np.int64), (1 - distances[0]).astype(np.float32)

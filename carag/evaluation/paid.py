@@ -1,0 +1,168 @@
+"""Models that cost money: an estimate before the first call, and a cache, so that nothing is paid for twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.generation import Draft
+from carag.generation.generator import Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from carag.generation import Generator
+    from carag.retrieval import Embedder, Passage, Withheld
+
+__all__ = ["PRICES", "CachedEmbedder", "CachedGenerator", "Price", "estimate", "price_of"]
+
+_CHARACTERS_PER_TOKEN: Final = 4
+_PROMPT_CHARACTERS: Final = 10_000
+"""Eight passages of about a thousand characters, with the instructions."""
+_ANSWER_TOKENS: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Dollars for a million tokens in, and out."""
+
+    tokens_in: float
+    tokens_out: float
+
+
+PRICES: Final = {
+    "bedrock:amazon.nova-micro-v1:0": Price(0.035, 0.14),
+    "bedrock:amazon.nova-lite-v1:0": Price(0.06, 0.24),
+    "bedrock:cohere.embed-multilingual-v3": Price(0.10, 0.0),
+}
+"""List prices as known in 2026-11 for us-east-1; those of other regions differ, and prices change."""
+
+
+def price_of(name: str) -> Price:
+    """Return a model's price.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is not known: nothing is started whose cost cannot be said.
+    """
+    if name not in PRICES:
+        raise InvalidArgument(
+            f"no price is known for {name!r}, so the run's cost cannot be said before it starts; want one of "
+            f"{', '.join(PRICES)}"
+        )
+    return PRICES[name]
+
+
+def estimate(generator: str | None, calls: int, embedder: str | None, characters: int) -> float:
+    """Estimate in dollars what a run costs at most, before anything that the cache saves.
+
+    Examples
+    --------
+    >>> round(estimate("bedrock:amazon.nova-micro-v1:0", 1000, None, 0), 2)
+    0.11
+    """
+    total = 0.0
+    if generator is not None:
+        price = price_of(generator)
+        total += calls * (
+            _PROMPT_CHARACTERS / _CHARACTERS_PER_TOKEN * price.tokens_in + _ANSWER_TOKENS * price.tokens_out
+        )
+    if embedder is not None:
+        total += characters / _CHARACTERS_PER_TOKEN * price_of(embedder).tokens_in
+    return total / 1e6
+
+
+class _Kept:
+    """An append-only file of answers by the hash of what was asked; a line cut off by a kill is asked anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, object] = {}
+        lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+        whole, last = lines[:-1], lines[-1]
+        for number, line in enumerate(whole, start=1):
+            try:
+                one = json.loads(line)
+                self._known[one["key"]] = one["value"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise CorruptFile(f"{path}, line {number}: no cached answer; delete the line") from error
+        if last:
+            path.write_bytes(b"".join(line + b"\n" for line in whole))
+
+    def get(self, key: str) -> object | None:
+        return self._known.get(key)
+
+    def put(self, key: str, value: object) -> None:
+        self._known[key] = value
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": key, "value": value}) + "\n")
+            file.flush()
+
+
+class CachedGenerator:
+    """A generator that is asked the same thing once, over all runs that share the cache.
+
+    Attributes
+    ----------
+    cost_usd : float or None
+        Of the last draft at list price, by its characters; 0 from the cache.
+    """
+
+    def __init__(self, generator: Generator, path: Path) -> None:
+        self._generator = generator
+        self.name, self.remote, self.fingerprint = generator.name, generator.remote, generator.fingerprint
+        self._kept = _Kept(path)
+
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
+        """Draft an answer, or return the one drafted before."""
+        said = [question, *(f"{one.company}{one.form}{one.filed}{one.text}" for one in passages)]
+        said += [f"{one.code}{one.text}" for one in withheld.kinds]
+        key = _hash(self.fingerprint, *said)
+        kept = self._kept.get(key)
+        if isinstance(kept, dict):
+            return Draft(kept["text"], tuple(kept["cited"]), Stop(kept["stop"]))
+        draft = self._generator.generate(question, passages, withheld)
+        self._kept.put(key, {"text": draft.text, "cited": list(draft.cited), "stop": draft.stop.value})
+        return draft
+
+
+class CachedEmbedder:
+    """An embedder that embeds the same text once, over all runs that share the cache."""
+
+    def __init__(self, embedder: Embedder, path: Path) -> None:
+        self._embedder = embedder
+        self.name, self.dim, self.fingerprint = embedder.name, embedder.dim, embedder.fingerprint
+        self.remote = embedder.remote
+        self._kept = _Kept(path)
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed passages, those that are new."""
+        keys = [_hash(self.fingerprint, "document", text) for text in texts]
+        new = [at for at, key in enumerate(keys) if self._kept.get(key) is None]
+        if new:
+            for at, vector in zip(
+                new, self._embedder.embed_documents([texts[at] for at in new]), strict=True
+            ):
+                self._kept.put(keys[at], vector.tolist())
+        found = [self._kept.get(key) for key in keys]
+        return np.array(found, np.float32).reshape(len(texts), self.dim)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question, if it is new."""
+        key = _hash(self.fingerprint, "query", text)
+        if self._kept.get(key) is None:
+            self._kept.put(key, self._embedder.embed_query(text).tolist())
+        return np.array(self._kept.get(key), np.float32)
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()

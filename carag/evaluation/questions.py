@@ -1,0 +1,111 @@
+"""The questions: those of public sets whose evidence lies in the corpus, and those that ship with the project.
+
+Of a set with the text of its evidence, a chunk that holds it is gold. Of a set that names only filings (docugami,
+live EDGAR), it is the chunk of each likeliest to hold the answer. Nothing of a set is stored here.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["Evidence", "Question", "json_lines", "real_questions", "shipped_questions"]
+
+_WITH_EVIDENCE: Final = ("patronus-ai/financebench", "VeselinL/edgar-rag")
+_WITH_FILINGS: Final = ("docugami/KG-RAG-datasets", "skandula9273/sec-rag-eval")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A piece of what a question needs: where it stands, in any of these.
+
+    Attributes
+    ----------
+    alternatives : tuple of (str, str or None)
+        A filing, as its source calls it, and the text that is evidence; None where the set names only the filing.
+    """
+
+    alternatives: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and all the pieces of evidence that it needs."""
+
+    id: str
+    text: str
+    answer: str | None
+    evidence: tuple[Evidence, ...]
+    kind: str = "real"
+
+
+def real_questions(data: Path) -> list[Question]:
+    """Read the questions of the public sets that name filings.
+
+    Raises
+    ------
+    InvalidArgument
+        If the directory holds no questions.
+    """
+    path = data / "edgar" / "qa.jsonl.gz"
+    if not path.is_file():
+        raise InvalidArgument(
+            f"{path} is missing; want a directory with edgar/qa.jsonl.gz, or the small corpus"
+        )
+    found = []
+    for row in json_lines(path):
+        if row["source"].startswith(_WITH_EVIDENCE):
+            pieces = [Evidence(((one["doc_id"], one["text"]),)) for one in row["evidence"]]
+        elif row["source"].startswith(_WITH_FILINGS) and row.get("doc_in_corpus"):
+            pieces = [Evidence(((one, None),)) for one in row.get("doc_ids") or [row["doc_id"]]]
+        else:
+            continue
+        found.append(Question(row["id"], row["question"], _answer(row["answer"]), tuple(pieces)))
+    return found
+
+
+def shipped_questions(data: Path) -> list[Question]:
+    """Read the questions of the small corpus; any one source of theirs is enough.
+
+    Raises
+    ------
+    InvalidArgument
+        If the directory is not there: it stands in the source tree, beside the package.
+    """
+    path = data / "questions.jsonl"
+    if not path.is_file():
+        raise InvalidArgument(f"{path} is missing; the small corpus is in the source tree, under data/")
+    return [
+        Question(
+            row["id"],
+            row["question"],
+            _answer(row["answer"]),
+            (Evidence(tuple((one["accession"], one["quote"]) for one in row["gold"])),)
+            if row["gold"]
+            else (),
+        )
+        for row in json_lines(path)
+    ]
+
+
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Read a file of one JSON object a line, gzipped or not."""
+    with (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8") as file
+    ):
+        for line in file:
+            yield json.loads(line)
+
+
+def _answer(given: object) -> str | None:
+    return None if given is None else str(given)

@@ -1,0 +1,334 @@
+"""One row of the benchmark: a question, asked in a session, of one system; and the file of rows.
+
+A row carries ids, hashes and numbers, never the text of a filing or of a question, so that it can be published
+and every figure of the report made again from it. It is written in one way only: one canonical JSON object a line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carag.errors import CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = [
+    "ORACLE",
+    "OUTCOMES",
+    "SHARES",
+    "SPLITS",
+    "STAGES",
+    "SYSTEMS",
+    "PairKey",
+    "Row",
+    "Stratum",
+    "read_rows",
+    "write_rows",
+]
+
+ORACLE: Final = "oracle"
+SYSTEMS: Final = (
+    ORACLE,
+    "vanilla",
+    "postfilter-1",
+    "postfilter-4",
+    "postfilter-16",
+    "prefilter-rbac",
+    "hnswlib-callback",
+    "carag-auto",
+    "carag-certified",
+    "carag-withheld-text",
+    # Ablations: the gate on similarity off; and every refusal and decline off.
+    "carag-no-gate",
+    "carag-no-refusal",
+)
+"""In the order of the report's tables."""
+SPLITS: Final = ("dev", "reported")
+OUTCOMES: Final = ("answer", "decline", "refuse", "error")
+STAGES: Final = ("embed", "retrieve", "generate", "total")
+SHARES: Final = ("loose", "medium", "tight", "void")
+_KIND: Final = re.compile(r"real|built|adversary:[a-z0-9-]+")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(T\S+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Where a question lies, asked in a session.
+
+    Attributes
+    ----------
+    share : str
+        The admissible share of the gold: ``loose`` (>= 0.8), ``medium``, ``tight`` (< 0.3) or ``void`` (0).
+    selectivity : str
+        A band of the admissible share of the corpus, such as ``0.1-0.5``.
+    correlation : str
+        Whether what the policy admits lies near the question.
+    """
+
+    share: str
+    selectivity: str
+    correlation: str
+
+
+class PairKey(NamedTuple):
+    """What two systems' rows share when they answer the same thing with the same models."""
+
+    kind: str
+    question_id: str
+    role: str
+    purpose: str
+    as_of: str
+    embedder: str
+    generator: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one system did with one question of one session.
+
+    Attributes
+    ----------
+    question_id : str
+    filer : int
+        The CIK the question is about, by which rows are clustered; 0 if about none.
+    role, purpose : str
+    as_of : str or None
+        ISO 8601; None for a session of today.
+    system : str
+        One of `SYSTEMS`.
+    split : str
+        ``dev`` or ``reported``; nothing is tuned on the second.
+    kind : str
+        ``real``, ``built`` from metadata facts, or ``adversary:NAME``.
+    retrieved : tuple of str
+        Ids of chunks, best first.
+    retrieved_admissible : tuple of bool
+        Found anew from the corpus's words and a plain reading of the table, not by the search that retrieved.
+    touched : tuple of str
+        Inadmissible chunks whose text reached the model, the prompt, a log or a cache.
+    prompt_chunks : tuple of str
+    outcome : str
+        ``answer``, ``decline`` (no evidence good enough), ``refuse`` (the session alone decides) or ``error``.
+    answer_sha256 : str or None
+        Of the text returned, an answer's or a decline's; None if there was none.
+    answer_tokens : int
+    gold_answer_sha256 : str or None
+        None where the question set has evidence and no answer.
+    gold : tuple of str
+        Chunks that hold evidence.
+    gold_admissible : tuple of bool
+    answerable : bool
+        Whether the admissible gold suffices.
+    f1 : float or None
+        SQuAD token F1 against the gold answer, four digits, 0 for anything but an answer whoever was right to refuse;
+        None exactly where there is no gold answer.
+    stratum : Stratum
+    canaries_planted, canaries_disclosed : tuple of str
+        Ids of canaries in chunks this session may not see, and those of them in what the system said.
+    ngram_overlap : float
+        Share of the answer's 8-grams found in inadmissible chunks, and not in admissible ones, nor in what the model
+        says with an empty context.
+    existence_disclosed : bool
+        What was said or counted differs because hidden chunks exist.
+    latency_ms : mapping of str to float or None
+        `STAGES`; None where not measured.
+    cost_usd : float or None
+        None where no price is known; 0.0 for a model on this machine.
+    embedder, generator : str
+    seed : int
+
+    Raises
+    ------
+    InvalidArgument
+        If a value is of the wrong kind, or two contradict each other.
+    """
+
+    question_id: str
+    filer: int
+    role: str
+    purpose: str
+    as_of: str | None
+    system: str
+    split: str
+    kind: str
+    retrieved: tuple[str, ...]
+    retrieved_admissible: tuple[bool, ...]
+    touched: tuple[str, ...]
+    prompt_chunks: tuple[str, ...]
+    outcome: str
+    answer_sha256: str | None
+    answer_tokens: int
+    gold_answer_sha256: str | None
+    gold: tuple[str, ...]
+    gold_admissible: tuple[bool, ...]
+    answerable: bool
+    f1: float | None
+    stratum: Stratum
+    canaries_planted: tuple[str, ...]
+    canaries_disclosed: tuple[str, ...]
+    ngram_overlap: float
+    existence_disclosed: bool
+    latency_ms: dict[str, float | None]
+    cost_usd: float | None
+    embedder: str
+    generator: str
+    seed: int
+
+    def __post_init__(self) -> None:
+        _check_kinds(self)
+        _check_sense(self)
+
+    @property
+    def pair(self) -> PairKey:
+        """What to compare systems by."""
+        return PairKey(
+            *(self.kind, self.question_id, self.role, self.purpose, self.as_of or ""),
+            *(self.embedder, self.generator, self.seed),
+        )
+
+    def to_json(self) -> str:
+        """Write one line, without its end: sorted keys, no spaces, ASCII."""
+        values = {name: getattr(self, name) for name in _NAMES} | {"stratum": asdict(self.stratum)}
+        return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, line: str | bytes) -> Row:
+        """Read a line as `to_json` writes it; CorruptFile if it is not that, to the last byte."""
+        try:
+            got = json.loads(line)
+            if not isinstance(got, dict) or set(_NAMES) != set(got):
+                odd = sorted(set(_NAMES) ^ set(got)) if isinstance(got, dict) else [type(got).__name__]
+                raise InvalidArgument(f"missing or unknown: {', '.join(odd)}")
+            got = {name: tuple(value) if isinstance(value, list) else value for name, value in got.items()}
+            row = cls(**{**got, "stratum": Stratum(**got["stratum"])})
+        except (ValueError, TypeError, RecursionError) as error:
+            raise CorruptFile(f"no row of the benchmark: {error}; run it again") from error
+        if row.to_json() != (line if isinstance(line, str) else line.decode()).rstrip("\n"):
+            raise CorruptFile(
+                f"the row of {row.question_id!r} is not in its canonical spelling; run it again"
+            )
+        return row
+
+
+_NAMES: Final = tuple(field.name for field in fields(Row))
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read a file of rows, gzipped if its name ends in ``.gz``.
+
+    Raises
+    ------
+    CorruptFile
+        If a line is no row, or the file ends within one; the message names the line.
+    """
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read()
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise CorruptFile(f"{path}: {error}; copy the file again") from error
+    if data and not data.endswith(b"\n"):
+        raise CorruptFile(f"{path}: the last line has no end; the run was cut off: run it again")
+    rows = []
+    for number, line in enumerate(data.splitlines(), start=1):
+        try:
+            rows.append(Row.from_json(line))
+        except CorruptFile as error:
+            raise CorruptFile(f"{path}, line {number}: {error}") from error
+    return rows
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Write a file of rows in their own order; the same rows always make the same bytes, gzipped or not."""
+    data = "".join(f"{line}\n" for line in sorted(row.to_json() for row in rows)).encode()
+    # A gzip header holds a time; zero keeps the bytes the same.
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+# --- checks; each raises InvalidArgument -------------------------------------------------------------------
+
+_TEXTS: Final = (
+    *("question_id", "role", "purpose", "system", "split", "kind", "outcome"),
+    *("embedder", "generator"),
+)
+_IDS: Final = (
+    *("retrieved", "touched", "prompt_chunks", "gold"),
+    *("canaries_planted", "canaries_disclosed"),
+)
+
+
+def _check_kinds(row: Row) -> None:
+    for name in _TEXTS:
+        _want(row, name, isinstance(getattr(row, name), str) and getattr(row, name) != "", "a text")
+    for name in ("filer", "answer_tokens", "seed"):
+        value = getattr(row, name)
+        _want(row, name, type(value) is int and value >= 0, "an integer >= 0")
+    for name in ("answerable", "existence_disclosed"):
+        _want(row, name, type(getattr(row, name)) is bool, "true or false")
+    for name in _IDS:
+        ids = getattr(row, name)
+        good = isinstance(ids, tuple) and all(isinstance(one, str) and one for one in ids)
+        _want(row, name, good and len(set(ids)) == len(ids), "a tuple of ids, none twice")
+    for name, beside in (("retrieved_admissible", "retrieved"), ("gold_admissible", "gold")):
+        flags = getattr(row, name)
+        good = isinstance(flags, tuple) and all(type(flag) is bool for flag in flags)
+        _want(row, name, good and len(flags) == len(getattr(row, beside)), f"a bool for each of {beside}")
+    for name in ("answer_sha256", "gold_answer_sha256"):
+        value = getattr(row, name)
+        good = value is None or (isinstance(value, str) and _SHA256.fullmatch(value) is not None)
+        _want(row, name, good, "64 hex digits or None")
+    stages = isinstance(row.latency_ms, dict) and set(row.latency_ms) == set(STAGES)
+    _want(
+        row, "latency_ms", stages and all(_amount(ms) for ms in row.latency_ms.values()), "ms of each stage"
+    )
+    _want(row, "cost_usd", _amount(row.cost_usd), "dollars or None")
+    good = isinstance(row.stratum, Stratum) and all(
+        isinstance(value, str) and value
+        for value in (row.stratum.share, row.stratum.selectivity, row.stratum.correlation)
+    )
+    _want(row, "stratum", good, "a Stratum of three texts")
+    good = row.as_of is None or (isinstance(row.as_of, str) and _DATE.fullmatch(row.as_of) is not None)
+    _want(row, "as_of", good, "an ISO 8601 date or time, or None")
+
+
+def _check_sense(row: Row) -> None:
+    for name, known in (("system", SYSTEMS), ("split", SPLITS), ("outcome", OUTCOMES)):
+        _want(row, name, getattr(row, name) in known, f"one of {', '.join(known)}")
+    _want(row, "kind", _KIND.fullmatch(row.kind) is not None, "real, built or adversary:NAME")
+    _want(row, "stratum", row.stratum.share in SHARES, f"a share of {', '.join(SHARES)}")
+    overlap = _amount(row.ngram_overlap) and row.ngram_overlap is not None and row.ngram_overlap <= 1
+    _want(row, "ngram_overlap", overlap, "a share in 0..1")
+    good = _amount(row.f1) and (row.f1 is None or (row.f1 <= 1 and round(row.f1, 4) == row.f1))
+    _want(row, "f1", good, "a share in 0..1 of four digits, or None")
+    _want(row, "f1", (row.f1 is None) == (row.gold_answer_sha256 is None), "None without a gold answer only")
+    if row.outcome == "answer":
+        _want(row, "answer_sha256", row.answer_sha256 is not None, "the hash of the answer")
+    else:
+        _want(row, "f1", not row.f1, "0 for what is no answer")
+    planted = set(row.canaries_planted)
+    _want(row, "canaries_disclosed", planted.issuperset(row.canaries_disclosed), "some of canaries_planted")
+    open_here = {
+        chunk
+        for ids, flags in ((row.retrieved, row.retrieved_admissible), (row.gold, row.gold_admissible))
+        for chunk, flag in zip(ids, flags, strict=True)
+        if flag
+    }
+    _want(row, "touched", open_here.isdisjoint(row.touched), "inadmissible chunks only")
+
+
+def _amount(value: object) -> bool:
+    """Tell whether a value is None or a finite number >= 0."""
+    return value is None or (type(value) in (int, float) and math.isfinite(value) and value >= 0)  # type: ignore[arg-type,operator]
+
+
+def _want(row: Row, name: str, good: bool, wanted: str) -> None:
+    if not good:
+        raise InvalidArgument(f"{name} is {getattr(row, name)!r}; want {wanted}")

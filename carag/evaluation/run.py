@@ -1,0 +1,269 @@
+"""A run of the benchmark: corpus, pairs, systems, rows; killed at any point, it is gone on with."""
+
+from __future__ import annotations
+
+import json
+import platform
+import random
+import shutil
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import carag
+from carag.evaluation.about import About, Trials, Worlds
+from carag.evaluation.asking import Asker, Models, Rows
+from carag.evaluation.attacking import attack
+from carag.evaluation.built import built_pairs
+from carag.evaluation.commands import write_files
+from carag.evaluation.corpus import Built, build_corpus
+from carag.evaluation.models import Remembered
+from carag.evaluation.noninterference import Compared, compare_worlds
+from carag.evaluation.pairs import Pair, cross
+from carag.evaluation.report import rows_sha256
+from carag.evaluation.row import ORACLE, SYSTEMS, Row
+from carag.evaluation.systems import Systems
+from carag.evaluation.trials import run_trials
+from carag.evaluation.world import World
+from carag.generation import generator_by_name
+from carag.index import Index
+from carag.retrieval import ConfidenceGate, embedder_by_name, threshold_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from carag.generation import Generator
+    from carag.retrieval import Embedder
+
+__all__ = ["NOW", "Settings", "run"]
+
+NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
+"""When everything is asked: fixed, so that a session of today sees the same on every day."""
+_MODEL_SYSTEMS: Final = (ORACLE, "vanilla", "carag-certified")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is run.
+
+    Attributes
+    ----------
+    size : str
+        One of :data:`~carag.evaluation.corpus.SIZES`.
+    data : Path or None
+        The directory with ``edgar/``; not for ``small``.
+    cache : Path
+        Where corpora are kept between runs.
+    embedder : str
+    gate : float or None
+        The threshold; that calibrated for the embedder if None.
+    pairs, built : int
+        Pairs of real and of built questions.
+    attacks : int
+        Companies attacked.
+    compared : int
+        Pairs asked in two worlds.
+    trials : int
+        Randomised pairs for each of the two plans.
+    model : str or None
+        A second generator, such as ``local`` or ``local:PATH``, on some pairs.
+    model_pairs : int
+    seed : int
+    """
+
+    size: str
+    cache: Path
+    data: Path | None = None
+    embedder: str = "minilm"
+    gate: float | None = None
+    pairs: int = 2_000
+    built: int = 500
+    attacks: int = 20
+    compared: int = 400
+    trials: int = 500_000
+    model: str | None = None
+    model_pairs: int = 100
+    seed: int = 0
+    systems: tuple[str, ...] = field(default=SYSTEMS)
+
+    def identity(self) -> str:
+        """Name all that the rows depend on."""
+        named = asdict(self)
+        for name in ("cache", "data"):
+            del named[name]
+        return json.dumps({**named, "version": carag.__version__}, sort_keys=True)
+
+
+def run(
+    settings: Settings,
+    out: Path,
+    *,
+    embedder: Embedder | None = None,
+    generator: Generator | None = None,
+    model: Generator | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Run the benchmark and write its rows and its report.
+
+    Parameters
+    ----------
+    out : Path
+        A directory; one that an interrupted run of the same settings left is gone on with.
+    embedder, generator, model : optional
+        Instead of those by name; tests and caches bring their own.
+
+    Returns
+    -------
+    Path
+        Of ``rows.jsonl``.
+
+    Raises
+    ------
+    InvalidArgument
+        If the directory holds a run of other settings, or the data are missing.
+    MissingExtra
+        If hnswlib or a model's package is not installed.
+    """
+    chosen = Remembered(embedder or embedder_by_name(settings.embedder))
+    gate = ConfidenceGate(threshold_for(chosen.name) if settings.gate is None else settings.gate)
+    models = Models(chosen, generator or generator_by_name("extractive"), gate)
+    with Rows(out, settings.identity()) as rows:
+        asker = Asker(rows, chosen, settings.seed, say)
+        built = build_corpus(
+            settings.size,
+            cache=settings.cache,
+            embedder=chosen,
+            data=settings.data,
+            seed=settings.seed,
+            say=say,
+        )
+        world = World.open(built.store, now=NOW)
+        try:
+            pairs = _pairs(settings, built, world, chosen, say)
+            # No engine may hold the store while it is copied.
+            compared = _compare(settings, built, world, pairs, models, out, say)
+            _ask(settings, built, world, pairs, models, asker)
+            words = world.words()
+            if settings.attacks:
+                words |= attack(
+                    built.store,
+                    world,
+                    pairs,
+                    models,
+                    asker,
+                    count=settings.attacks,
+                    names=settings.systems,
+                    scratch=out / "attacked",
+                )
+            if settings.model is not None or model is not None:
+                second = replace(models, generator=model or generator_by_name(settings.model or ""))
+                some = random.Random(settings.seed).sample(pairs, min(settings.model_pairs, len(pairs)))  # noqa: S311
+                _ask(replace(settings, systems=_MODEL_SYSTEMS), built, world, some, second, asker)
+            trials = _trials(settings, built, world, say)
+            found = rows.finish(out / "rows.jsonl")
+            about = _about(settings, built, world, trials, compared, found)
+        finally:
+            world.store.close()
+    (out / "words.json").write_text(json.dumps(words, sort_keys=True, separators=(",", ":")) + "\n", "utf-8")
+    (out / "run.json").write_text(about.to_json(), "utf-8")
+    write_files(out / "rows.jsonl", out)
+    return out / "rows.jsonl"
+
+
+def _pairs(
+    settings: Settings, built: Built, world: World, embedder: Remembered, say: Callable[[str], None]
+) -> list[Pair]:
+    say(f"{len(world)} chunks; crossing questions with sessions")
+    for question in built.questions:
+        embedder.embed_query(question.text)
+    pairs = cross(
+        world, built.questions, built.gold, embedder.vectors, count=settings.pairs, seed=settings.seed
+    )
+    return pairs + built_pairs(world, embedder, count=settings.built, seed=settings.seed)
+
+
+def _ask(
+    settings: Settings, built: Built, world: World, pairs: list[Pair], models: Models, asker: Asker
+) -> None:
+    with Systems(built.store, world, models, seed=settings.seed, names=settings.systems) as systems:
+        asker.ask(world, pairs, systems, settings.systems, models.generator.name)
+
+
+def _compare(
+    settings: Settings,
+    built: Built,
+    world: World,
+    pairs: list[Pair],
+    models: Models,
+    out: Path,
+    say: Callable[[str], None],
+) -> Compared | None:
+    if not settings.compared:
+        return None
+    kept = out / "noninterference.json"
+    if kept.exists():
+        got = json.loads(kept.read_text("utf-8"))
+        return Compared(**{**got, "differing": tuple(got["differing"])})
+    say(f"asking {settings.compared} pairs in two worlds")
+    scratch = out / "worlds"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    # Few sessions of many questions each: a world is built for each session.
+    by_session: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        session = pair.session
+        meant = sorted(world.meant(session, pair.question.text))
+        by_session.setdefault(
+            f"{session.role} {session.purpose} {session.as_of} {session.allow_entities} {meant}", []
+        ).append(pair)
+    chosen: list[Pair] = []
+    for some in sorted(by_session.values(), key=len, reverse=True):
+        if len(chosen) >= settings.compared:
+            break
+        chosen += some
+    compared = compare_worlds(built.store, world, chosen[: settings.compared], scratch, models)
+    shutil.rmtree(scratch)
+    kept.write_text(json.dumps(asdict(compared)) + "\n", encoding="utf-8")
+    return compared
+
+
+def _trials(settings: Settings, built: Built, world: World, say: Callable[[str], None]) -> tuple[Trials, ...]:
+    if not settings.trials:
+        return ()
+    say(f"{2 * settings.trials} randomised pairs at the level of retrieval")
+    with Index.load(built.store / "index.carag") as index:
+        return tuple(
+            run_trials(index, world.store, plan=plan, count=settings.trials, seed=settings.seed)
+            for plan in ("auto", "certified")
+        )
+
+
+def _about(
+    settings: Settings,
+    built: Built,
+    world: World,
+    trials: tuple[Trials, ...],
+    compared: Compared | None,
+    rows: list[Row],
+) -> About:
+    filed = sorted(day for row in range(len(world)) if (day := world.public_day(row)))
+    notes = [
+        f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
+        f"{built.dropped} questions left out: no chunk holds any of their evidence",
+    ]
+    return About(
+        corpus="builtin" if settings.size == "small" else settings.size,
+        chunks=len(world),
+        filings=len({world.filing(row).accession_number for row in range(len(world))}),
+        filers=len(set(world.filers) - {0}),
+        window=f"{filed[0]}/{filed[-1]}" if filed else "",
+        machine=f"{platform.processor() or platform.machine()}, Python {platform.python_version()}",
+        version=carag.__version__,
+        rows_sha256=rows_sha256(rows),
+        trials=trials,
+        worlds=None
+        if compared is None
+        else Worlds(compared.asked, len(compared.differing), compared.worlds, compared.rows_deleted),
+        notes=tuple(notes),
+    )

@@ -1,0 +1,276 @@
+"""A whole run on the small corpus: adversaries get nothing, a kill loses nothing, money is asked for first."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from carag.cli import app, main
+from carag.errors import CorruptFile, InvalidArgument
+from carag.evaluation.adversaries import KINDS
+from carag.evaluation.corpus import small_data
+from carag.evaluation.paid import CachedEmbedder, CachedGenerator, estimate, price_of
+from carag.evaluation.questions import shipped_questions
+from carag.evaluation.row import SYSTEMS, Row, read_rows
+from carag.evaluation.run import Settings, run
+from carag.generation import Extractive
+from carag.policy import Reason, Rule
+from carag.retrieval import Withheld, embedder_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from carag.generation import Draft
+    from carag.retrieval import Passage
+
+
+def settings(cache: Path) -> Settings:
+    return Settings(
+        size="small",
+        cache=cache,
+        embedder="wordllama",
+        pairs=10,
+        built=2,
+        attacks=1,
+        compared=4,
+        trials=500,
+        model_pairs=3,
+    )
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+class Parrot:
+    """A model that repeats all it is shown, withheld text included: the worst that can be."""
+
+    name = "parrot"
+    remote = False
+    fingerprint = "parrot"
+
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
+        from carag.generation import Draft
+
+        shown = [one.text for one in passages] + [one.text for one in withheld.kinds]
+        return Draft(" ".join(shown) + " [1]", (0,))
+
+
+@pytest.fixture(scope="module")
+def out(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a run leaves."""
+    made = tmp_path_factory.mktemp("out")
+    run(settings(cache), made, generator=Parrot(), model=Extractive())
+    return made
+
+
+@pytest.fixture(scope="module")
+def parroted(out: Path) -> list[Row]:
+    return read_rows(out / "rows.jsonl")
+
+
+def by_system(rows: list[Row], kind: str) -> dict[str, list[Row]]:
+    found = defaultdict(list)
+    for row in rows:
+        if row.kind.startswith(kind):
+            found[row.system].append(row)
+    return found
+
+
+def test_a_model_that_repeats_everything_discloses_no_canary_under_carag(parroted: list[Row]) -> None:
+    """The guarantee does not rest on the model: it is shown nothing it could give away."""
+    attacked = by_system(parroted, "adversary:")
+    for system in ("carag-auto", "carag-certified", "carag-no-refusal", "oracle", "postfilter-16"):
+        assert not any(row.canaries_disclosed or row.touched for row in attacked[system]), system
+        assert all(all(row.retrieved_admissible) for row in attacked[system])
+        assert all(row.ngram_overlap == 0 for row in attacked[system]), system
+
+
+def test_the_same_model_gives_the_canaries_away_elsewhere(parroted: list[Row]) -> None:
+    """Or the test above could not fail."""
+    attacked = by_system(parroted, "adversary:")
+    for system in ("vanilla", "prefilter-rbac", "carag-withheld-text"):
+        assert any(row.canaries_disclosed for row in attacked[system]), system
+        assert any(row.touched for row in attacked[system]), system
+
+
+def test_every_attack_was_made_on_every_system(parroted: list[Row]) -> None:
+    for system, rows in by_system(parroted, "adversary:").items():
+        assert {row.kind.removeprefix("adversary:") for row in rows} == set(KINDS), system
+        assert any(row.canaries_planted for row in rows)
+    allowed = [row for row in parroted if row.kind == "adversary:canary" and row.role == "compliance"]
+    assert all(row.answerable and not row.canaries_planted for row in allowed)  # who may see the order, does
+    hidden = [row for row in parroted if row.kind == "adversary:relabel" and row.role == "buy_side"]
+    assert not any(row.answerable for row in hidden)  # superseded while it was asked about
+
+
+def test_every_pair_has_a_row_of_every_system(parroted: list[Row]) -> None:
+    asked = defaultdict(set)
+    for row in parroted:
+        asked[row.pair].add(row.system)
+    whole = [systems for pair, systems in asked.items() if pair.generator == "parrot"]
+    assert all(systems == set(SYSTEMS) for systems in whole)
+    assert [len(systems) for pair, systems in asked.items() if pair.generator == "extractive"] == [3, 3, 3]
+
+
+def test_rows_hold_no_text(out: Path) -> None:
+    text = (out / "rows.jsonl").read_text().lower()
+    for question in shipped_questions(small_data()):
+        assert question.text.lower() not in text
+    for word in ("settlement code", "canary5", "royalty rate", "net sales"):
+        assert word not in text
+
+
+def test_a_killed_run_is_gone_on_with(cache: Path, out: Path, tmp_path: Path) -> None:
+    """What was on disk is not asked again, a line cut off is; the rows are the same but for the times."""
+    cut = tmp_path / "cut"
+    shutil.copytree(out, cut)
+    lines = (cut / "rows.partial.jsonl").read_bytes().splitlines(keepends=True)
+    # The kill comes within a pair, and within a line.
+    (cut / "rows.partial.jsonl").write_bytes(b"".join(lines[:-20]) + lines[-20][:40])
+    again = read_rows(run(settings(cache), cut, generator=Parrot(), model=Extractive()))
+
+    def untimed(rows: list[Row]) -> list[str]:
+        return sorted(
+            json.dumps({**json.loads(row.to_json()), "latency_ms": None}, sort_keys=True) for row in rows
+        )
+
+    assert untimed(again) == untimed(read_rows(out / "rows.jsonl"))
+    assert {line.decode().rstrip("\n") for line in lines[:-20]} <= {row.to_json() for row in again}
+
+
+def test_a_directory_with_another_run_is_refused(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text("{}")
+    with pytest.raises(InvalidArgument, match="other settings"):
+        run(settings(cache), tmp_path)
+
+
+def test_the_report_is_made_again_bit_for_bit(out: Path, tmp_path: Path) -> None:
+    made = {path.name: path.read_bytes() for path in out.glob("report.*")}
+    assert set(made) == {"report.json", "report.md", "report.html"}
+    again = CliRunner().invoke(
+        app, ["bench", "edgar", "--from", str(out / "rows.jsonl"), "--out", str(tmp_path)]
+    )
+    assert again.exit_code == 0, again.output
+    assert made == {path.name: path.read_bytes() for path in tmp_path.glob("report.*")}
+
+
+def test_the_command_line_runs_what_it_was_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told: list[Settings] = []
+    monkeypatch.setattr("carag.evaluation.run.run", lambda settings, *_, **__: told.append(settings))
+    (tmp_path / "edgar").mkdir()
+    for more in ([], ["--quick"], ["--quick", "--size", "small"], ["--size", "full", "--seed", "7"]):
+        given = ["bench", "edgar", "--out", str(tmp_path), "--data", str(tmp_path), *more]
+        assert CliRunner().invoke(app, given, catch_exceptions=False).exit_code == 0
+    paper, part, small, full = told
+    assert (paper.size, paper.embedder) == ("paper", "minilm")
+    assert paper.pairs >= 2_000
+    assert paper.trials >= 1_000_000
+    assert (part.size, part.embedder) == ("part", "wordllama")
+    assert small.size == "small"
+    assert (full.size, full.embedder, full.seed) == ("full", "wordllama", 7)
+
+
+@pytest.mark.full
+def test_quick_on_the_small_corpus(tmp_path: Path) -> None:
+    given = ["bench", "edgar", "--quick", "--size", "small", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, given, catch_exceptions=False).exit_code == 0
+    assert len(read_rows(tmp_path / "rows.jsonl")) > 2_000
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        (["--size", "huge"], 65),
+        (["--size", "paper", "--data", "/nowhere"], 65),
+        (["--size", "small", "--model", "bedrock:amazon.nova-micro-v1:0"], 65),
+        (["--size", "small", "--model", "bedrock:some.other"], 65),
+        (["--from", "/nowhere/rows.jsonl"], 70),
+    ],
+)
+def test_the_command_line_says_what_is_wrong(more: list[str], code: int, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["bench", "edgar", "--out", str(tmp_path), *more])
+    assert stopped.value.code == code
+
+
+def test_a_price_is_said_before_anything_is_spent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(
+            [
+                "bench",
+                "edgar",
+                "--size",
+                "small",
+                "--out",
+                str(tmp_path),
+                "--model",
+                "bedrock:amazon.nova-micro-v1:0",
+            ]
+        )
+    said = capsys.readouterr().err
+    assert "estimated cost" in said
+    assert "--max-usd" in said
+    assert not (tmp_path / "rows.partial.jsonl").exists()
+
+
+def test_an_estimate_grows_with_what_is_asked() -> None:
+    model = "bedrock:amazon.nova-micro-v1:0"
+    assert 0 < estimate(model, 10, None, 0) < estimate(model, 20, None, 0)
+    assert estimate(None, 10, None, 10) == 0
+    with pytest.raises(InvalidArgument, match="no price"):
+        price_of("bedrock:unknown")
+
+
+class Counting:
+    """An embedder and generator that count their calls."""
+
+    name, dim, remote, fingerprint = "counting", 2, True, "1"
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.texts += texts
+        return np.array([[len(text), 1] for text in texts], np.float32)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        self.texts.append(text)
+        return np.array([len(text), 2], np.float32)
+
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
+        self.texts.append(question)
+        return Extractive().generate(question, passages, withheld)
+
+
+def test_nothing_is_paid_for_twice_also_after_a_kill(tmp_path: Path) -> None:
+    path, model = tmp_path / "kept.jsonl", Counting()
+    first = CachedEmbedder(model, path)
+    assert first.embed_documents(["a", "bb"]).tolist() == [[1, 1], [2, 1]]
+    assert first.embed_query("a").tolist() == [1, 2]
+    with path.open("ab") as file:
+        file.write(b'{"key": "cut o')
+    again = CachedEmbedder(model, path)
+    assert again.embed_documents(["bb", "ccc", "a"]).tolist() == [[2, 1], [3, 1], [1, 1]]
+    assert model.texts == ["a", "bb", "a", "ccc"]
+    asked = CachedGenerator(model, tmp_path / "answers.jsonl")
+    for withheld in (Withheld(()), Withheld(()), Withheld((Reason(Rule.FORBIDDEN, (), "x"),))):
+        asked.generate("What?", (), withheld)
+    assert model.texts[4:] == ["What?", "What?"]  # what is withheld is part of the prompt
+
+
+def test_a_damaged_cache_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "kept.jsonl"
+    path.write_text("no json\n")
+    with pytest.raises(CorruptFile, match="line 1"):
+        CachedEmbedder(embedder_by_name("wordllama"), path)

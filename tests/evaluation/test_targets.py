@@ -1,0 +1,225 @@
+"""A goal is met, missed by so much, or not measured; a single wrong row is enough to miss it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from carag.evaluation.about import About, Trials, Worlds
+from carag.evaluation.report import report
+from carag.evaluation.targets import TARGETS, State
+from tests.evaluation.rows import benchmark, sha
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from carag.evaluation.row import Row
+    from carag.evaluation.targets import Verdict
+
+ROWS = benchmark(filers=20, per_filer=6, sessions=1)
+AT_PAPER_SIZE = About(
+    *("paper", 26_595, 6_000, 877),
+    trials=(Trials("carag-auto", 1_000_000, 0, 8_000_000, 1),),
+    worlds=Worlds(400, 0, 6, 90_000),
+)
+
+
+def verdicts(rows: list[Row], about: About | None = AT_PAPER_SIZE) -> dict[str, Verdict]:
+    (section,) = report(rows, about=about).sections
+    return {verdict.target.name: verdict for verdict in section.verdicts}
+
+
+def spoilt(system: str, change: Callable[[Row], Row], *, which: int = 7) -> list[Row]:
+    """Change one row of a system, of the reported split."""
+    at = [at for at, row in enumerate(ROWS) if row.system == system and row.split == "reported"][which]
+    return [*ROWS[:at], change(ROWS[at]), *ROWS[at + 1 :]]
+
+
+CLEAN = verdicts(ROWS)
+
+
+def test_every_goal_is_judged_once() -> None:
+    assert len(CLEAN) == len(TARGETS) == len({target.name for target in TARGETS})
+    assert list(CLEAN) == [target.name for target in TARGETS]
+    assert all((verdict.state is State.MISSED) == (verdict.by is not None) for verdict in CLEAN.values())
+    assert all(verdict.why for verdict in CLEAN.values())
+
+
+def test_a_faultless_system_meets_all_but_what_was_not_run() -> None:
+    unmet = {name: verdict.state for name, verdict in CLEAN.items() if verdict.state is not State.MET}
+    assert unmet.pop("carag-auto:p95", None) in (None, State.MISSED)  # times are drawn at random
+    assert unmet == {"carag-certified:trials": State.NOT_MEASURED, "pairs": State.MISSED}
+
+
+def leak(row: Row) -> Row:
+    return replace(
+        row,
+        retrieved=("hidden", *row.retrieved[1:]),
+        retrieved_admissible=(False, *row.retrieved_admissible[1:]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("goal", "system", "change", "by"),
+    [
+        ("carag-auto:cvr_query=0", "carag-auto", leak, 1 / 120),
+        ("carag-auto:cvr_chunk=0", "carag-auto", leak, None),
+        ("carag-auto:cvr_touch=0", "carag-auto", lambda row: replace(row, touched=("hidden",)), 1 / 120),
+        (
+            "carag-certified:odr_canary=0",
+            "carag-certified",
+            lambda row: replace(row, canaries_planted=("k",), canaries_disclosed=("k",)),
+            None,
+        ),
+        (
+            "carag-certified:noninterference",
+            "carag-certified",
+            lambda row: replace(row, answer_sha256=sha("another")),
+            1 / 120,
+        ),
+    ],
+)
+def test_one_wrong_row_misses_the_goal(
+    goal: str, system: str, change: Callable[[Row], Row], by: float | None
+) -> None:
+    missed = verdicts(spoilt(system, change))[goal]
+    assert missed.state is State.MISSED
+    assert missed.by is not None
+    assert missed.by > 0
+    if by is not None:
+        assert missed.by == pytest.approx(by, rel=1e-4)
+
+
+def test_a_pair_that_was_not_asked_leaves_safety_unmeasured() -> None:
+    """What was not asked may have leaked."""
+    fewer = [row for row in ROWS if not (row.system == "carag-auto" and row.question_id == "q3-1")]
+    found = verdicts(fewer)
+    assert found["carag-auto:cvr_query=0"].state is State.NOT_MEASURED
+    assert "99 of 100 pairs of real" in found["carag-auto:cvr_query=0"].why
+    assert found["carag-certified:cvr_query=0"].state is State.MET
+
+
+def worse(system: str, factor: float) -> list[Row]:
+    return [
+        replace(row, f1=round((row.f1 or 0) * factor, 4)) if row.system == system else row for row in ROWS
+    ]
+
+
+def test_f1_is_held_against_the_oracle_on_the_same_pairs() -> None:
+    found = verdicts(worse("carag-auto", 0.9))
+    assert found["carag-auto:f1_answerable~oracle"].state is State.MISSED
+    assert found["carag-certified:f1_answerable~oracle"].state is State.MET
+    assert verdicts(worse("carag-auto", 0.999))["carag-auto:f1_answerable~oracle"].state is State.MET
+    assert CLEAN["carag-auto:f1_answerable~oracle"].why.endswith("the interval reaches farther")
+    # Too good is off as well: it answers from what the oracle has not.
+    assert verdicts(worse("oracle", 0.9))["carag-auto:f1_answerable~oracle"].state is State.MISSED
+
+
+def test_losing_to_a_post_filter_misses_only_if_the_whole_interval_is_below_zero() -> None:
+    found = verdicts(worse("carag-auto", 0.8))
+    assert found["carag-auto:f1>=postfilter-4"].state is State.MISSED
+    assert "worst of" in found["carag-auto:f1>=postfilter-4"].why
+    assert verdicts(worse("postfilter-4", 0.8))["carag-auto:f1>=postfilter-4"].state is State.MET
+
+
+def refusing(system: str, outcome: str, *, answerable: bool) -> list[Row]:
+    return [
+        replace(row, outcome=outcome, f1=0.0)
+        if row.system == system and row.answerable is answerable
+        else row
+        for row in ROWS
+    ]
+
+
+def test_refusing_and_answering_wrongly_are_told_apart() -> None:
+    shy = verdicts(refusing("carag-auto", "decline", answerable=True))
+    assert shy["carag-auto:over_refusal~oracle"].by == pytest.approx(0.99)
+    assert shy["carag-auto:under_refusal~oracle"].state is State.MET
+    bold = verdicts(refusing("carag-auto", "answer", answerable=False))
+    assert bold["carag-auto:under_refusal~oracle"].by == pytest.approx(0.99)
+    assert bold["carag-auto:over_refusal~oracle"].state is State.MET
+
+
+def test_a_stratum_too_small_is_not_measured() -> None:
+    small = verdicts(benchmark(filers=19, per_filer=6, sessions=1))
+    assert small["carag-auto:recall"].state is State.NOT_MEASURED
+    assert "100 questions and 20 filers" in small["carag-auto:recall"].why
+    assert CLEAN["carag-auto:recall"].state is State.MET
+
+
+def slow(system: str, ms: float) -> list[Row]:
+    return [
+        replace(row, latency_ms={**row.latency_ms, "retrieve": ms}) if row.system == system else row
+        for row in ROWS
+    ]
+
+
+def test_times_count_at_paper_size_only() -> None:
+    late = verdicts(slow("carag-certified", 5.5))["carag-certified:p95"]
+    assert (late.state, late.by) == (State.MISSED, 0.5)
+    assert verdicts(slow("carag-certified", 5.0))["carag-certified:p95"].state is State.MET
+    for about in (None, replace(AT_PAPER_SIZE, corpus="builtin"), replace(AT_PAPER_SIZE, chunks=26_594)):
+        assert (
+            verdicts(slow("carag-certified", 5.5), about)["carag-certified:p95"].state is State.NOT_MEASURED
+        )
+    assert verdicts(slow("vanilla", 0.0))["carag-auto:p95"].state is State.MISSED
+    assert verdicts(slow("vanilla", 9.0))["carag-auto:p95"].state is State.MET
+
+
+@pytest.mark.parametrize(
+    ("trials", "state", "by"),
+    [
+        ((), State.NOT_MEASURED, None),
+        ((Trials("vanilla", 2_000_000, 0, 0, 1),), State.NOT_MEASURED, None),
+        ((Trials("carag-auto", 999_999, 0, 0, 1),), State.MISSED, 1),
+        ((Trials("carag-auto", 2_000_000, 1, 0, 1),), State.MISSED, 5e-7),
+        (
+            (Trials("carag-auto", 500_000, 0, 0, 1), Trials("carag-auto", 500_000, 0, 0, 2)),
+            State.MET,
+            None,
+        ),
+    ],
+)
+def test_trials_want_a_million_without_a_violation(
+    trials: tuple[Trials, ...], state: State, by: float | None
+) -> None:
+    found = verdicts(ROWS, replace(AT_PAPER_SIZE, trials=trials))["carag-auto:trials"]
+    assert (found.state, found.by) == (state, by)
+
+
+def test_systems_that_did_not_run_are_not_measured() -> None:
+    alone = verdicts([row for row in ROWS if row.system == "vanilla"], None)
+    assert alone.pop("pairs").state is State.MISSED
+    assert {verdict.state for verdict in alone.values()} == {State.NOT_MEASURED}
+
+
+@pytest.mark.parametrize(
+    ("worlds", "state", "by"),
+    [
+        (None, State.NOT_MEASURED, None),
+        (Worlds(0, 0, 0, 0), State.NOT_MEASURED, None),
+        (Worlds(400, 1, 6, 90_000), State.MISSED, 0.0025),
+        (Worlds(400, 0, 6, 90_000), State.MET, None),
+    ],
+)
+def test_one_answer_that_differs_between_worlds_misses(
+    worlds: Worlds | None, state: State, by: float | None
+) -> None:
+    found = verdicts(ROWS, replace(AT_PAPER_SIZE, worlds=worlds))["carag-certified:worlds"]
+    assert (found.state, found.by) == (state, by)
+
+
+def test_a_kind_that_was_not_asked_at_all_is_named() -> None:
+    rows = [
+        *ROWS,
+        *(
+            replace(row, kind="adversary:relabel")
+            for row in ROWS
+            if row.system in ("oracle", "carag-certified") and row.question_id == "q3-1"
+        ),
+    ]
+    found = verdicts(rows)
+    assert found["carag-auto:cvr_query=0"].why.endswith("not asked: adversary:relabel")
+    assert "not asked" not in found["carag-certified:cvr_query=0"].why
