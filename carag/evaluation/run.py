@@ -64,6 +64,8 @@ class Settings:
         Companies attacked.
     compared : int
         Pairs asked in two worlds.
+    worlds : int
+        Sessions they are of: a store is rebuilt for each.
     trials : int
         Randomised pairs for each of the two plans.
     model : str or None
@@ -80,7 +82,8 @@ class Settings:
     pairs: int = 2_000
     built: int = 500
     attacks: int = 20
-    compared: int = 400
+    compared: int = 2_000
+    worlds: int = 20
     trials: int = 500_000
     model: str | None = None
     model_pairs: int = 100
@@ -205,27 +208,35 @@ def _compare(
     if kept.exists():
         got = json.loads(kept.read_text("utf-8"))
         return Compared(**{**got, "differing": tuple(got["differing"])})
-    say(f"asking {settings.compared} pairs in two worlds")
+    say(f"asking {settings.compared} pairs in {settings.worlds} worlds")
     scratch = out / "worlds"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
-    # Few sessions of many questions each: a world is built for each session.
-    by_session: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        session = pair.session
-        meant = sorted(world.meant(session, pair.question.text))
-        by_session.setdefault(
-            f"{session.role} {session.purpose} {session.as_of} {session.allow_entities} {meant}", []
-        ).append(pair)
-    chosen: list[Pair] = []
-    for some in sorted(by_session.values(), key=len, reverse=True):
-        if len(chosen) >= settings.compared:
-            break
-        chosen += some
-    compared = compare_worlds(built.store, world, chosen[: settings.compared], scratch, models)
+    compared = compare_worlds(
+        built.store, world, _many_of_few_sessions(settings, world, pairs), scratch, models
+    )
     shutil.rmtree(scratch)
     kept.write_text(json.dumps(asdict(compared)) + "\n", encoding="utf-8")
     return compared
+
+
+def _many_of_few_sessions(settings: Settings, world: World, pairs: list[Pair]) -> list[Pair]:
+    """Ask many questions in each of a few sessions: a store is rebuilt for each session.
+
+    Where the words of a question tighten the policy, it is another session as far as stores go, and is left out.
+    """
+    rng = random.Random(settings.seed)  # noqa: S311 - sampling, no secret
+    sessions = {
+        (one.session.role, one.session.purpose, one.session.as_of, one.session.allow_entities): one.session
+        for one in pairs
+        if world.admissible(one.session, "") is not None
+    }
+    some = rng.sample(list(sessions.values()), min(settings.worlds, len(sessions)))
+    plain = list(
+        {one.question.id: one for one in pairs if not world.meant(one.session, one.question.text)}.values()
+    )
+    each = min(len(plain), -(-settings.compared // max(len(some), 1)))
+    return [replace(one, session=session) for session in some for one in rng.sample(plain, each)]
 
 
 def _trials(settings: Settings, built: Built, world: World, say: Callable[[str], None]) -> tuple[Trials, ...]:

@@ -42,6 +42,7 @@ def settings(cache: Path) -> Settings:
         built=2,
         attacks=1,
         compared=4,
+        worlds=2,
         trials=500,
         model_pairs=3,
     )
