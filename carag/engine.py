@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import wraps
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self
 
 from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import AuditLog, Evaluation, Models, Outcome, RecordKind
 from carag.audit.anchors import Anchoring
 from carag.corpus import CorpusStore, is_without_text
 from carag.denials import Denials
-from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused, without_frames
+from carag.errors import CorruptFile, InvalidArgument, Refused
 from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.in_force import InForce
 from carag.ingest import Ingestor, IngestReport, no_progress
@@ -27,6 +26,7 @@ from carag.policy import PolicyTable, Session, bit_names, explained, infer, know
 from carag.policy import intents as intents_of
 from carag.recorder import Recorder, Request, proven, shortened
 from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
+from carag.sealed import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,28 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
-
 _K: Final = 8
 """Passages for one question, as in the paper."""
 _MAX_K: Final = 400
 _MAX_QUESTION: Final = 8192
-
-
-def _sealed(method: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Let no error of an unwritable log carry out, in its frames, the text whose record could not be written."""
-
-    @wraps(method)
-    def sealed(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-        try:
-            return method(*args, **kwargs)
-        except AuditUnavailable as error:
-            unavailable = error
-        without_frames(unavailable)
-        raise unavailable
-
-    return sealed
 
 
 class Engine:
@@ -306,7 +288,7 @@ class Engine:
         )
         return self._log.append(event)
 
-    @_sealed
+    @sealed
     def ask(self, question: str, session: Session) -> Answer:
         """Answer a question from what the session may use.
 
@@ -365,7 +347,7 @@ class Engine:
             complete=complete,
         )
 
-    @_sealed
+    @sealed
     def retrieve(self, question: str, session: Session, k: int = _K) -> Retrieval:
         """Return the ``min(k, admissible)`` nearest admissible passages, without generating.
 
@@ -399,7 +381,7 @@ class Engine:
         )
         return Retrieval(outcome, why, receipt, passages=evidence.passages, withheld=evidence.withheld)
 
-    @_sealed
+    @sealed
     def explain(self, chunk_id: str, session: Session) -> Explanation:
         """Say why a chunk is admissible or hidden for a session; never its text.
 
