@@ -27,7 +27,11 @@ from carag.audit import (
     Recovery,
     SigningKey,
     Verdict,
+    disclose,
+    erase,
     merkle,
+    place_hold,
+    release_hold,
     verify_receipt,
 )
 from carag.audit.export import export_log, write_proof
@@ -440,6 +444,10 @@ def every_kind(tmp_path, build):
         begun = begins.start(log, build).seq
         log.append(build.access(begun=begun), secrets=build.SECRETS, passages=build.passages())
         log.append(keys.EVENTS["anchored"])
+        placed = place_hold(log, "MATTER-1", actor="ana").seq
+        release_hold(log, placed, actor="ana", approver="bo")
+        disclose(log, begun, role="auditor", actor="ana", why="DRILL")
+        erase(log, actor="ana", approver="bo", basis="GDPR_17_1_D", records=[begun])
         rotate(log, overlap=0)
         log.append(Recovery("DRILL"))
         kinds = {log.record(seq).kind for seq in range(log.size)}
