@@ -91,7 +91,7 @@ def edgar(
 
     [dim]carag bench edgar --quick --out out[/dim]
     """
-    from carag.evaluation.commands import check_files, write_files
+    from carag.evaluation.report_files import check_files, write_files
     from carag.evaluation.run import run
 
     if check and rows is None:
