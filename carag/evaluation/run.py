@@ -15,11 +15,11 @@ from carag.evaluation.about import About, Trials, Worlds
 from carag.evaluation.asking import Asker, Models, Rows
 from carag.evaluation.attacking import attack
 from carag.evaluation.built import built_pairs
+from carag.evaluation.corpus import Built, build_corpus
 from carag.evaluation.models import Remembered
 from carag.evaluation.noninterference import Compared, compare_worlds
 from carag.evaluation.pairs import Pair, cross
 from carag.evaluation.report import rows_sha256
-from carag.evaluation.report_files import write_files
 from carag.evaluation.report_files import write_files
 from carag.evaluation.row import ORACLE, SYSTEMS, Row
 from carag.evaluation.systems import Systems
