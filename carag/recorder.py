@@ -270,16 +270,12 @@ def _applied(table: bytes, decision: Decision | None) -> PolicyApplied:
     more = decision.reopened
     return PolicyApplied(
         table,
-        _pairs(decision.policy),
+        decision.policy.pairs,
         entities=_rule(decision.policy),
-        reopened=() if more is None else _pairs(more),
+        reopened=() if more is None else more.pairs,
         reopened_entities=None if more is None else _rule(more),
         cooling=decision.cooling,
     )
-
-
-def _pairs(policy: Policy) -> tuple[tuple[int, int], ...]:
-    return tuple((mask.required, mask.forbidden) for mask in policy.masks)
 
 
 def _rule(policy: Policy) -> EntityRule | None:

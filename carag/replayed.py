@@ -152,8 +152,8 @@ def _differs(record: Record, reason: str) -> Replay:
 def _differences(record: Record, said: PolicyApplied, decision: Decision) -> Iterator[str]:
     more = decision.reopened
     for what, found, wanted in (
-        ("masks", said.masks, _pairs(decision.policy)),
-        ("reopened masks", said.reopened, () if more is None else _pairs(more)),
+        ("masks", said.masks, decision.policy.pairs),
+        ("reopened masks", said.reopened, () if more is None else more.pairs),
     ):
         if found != wanted:
             yield f"its {what} are {_shown(found)}, the table gives {_shown(wanted)}"
@@ -206,10 +206,6 @@ def _denies(rule: EntityRule) -> bool:
 def _any_entity(policy: Policy) -> int:
     """Return an entity that the stand-in lists admit, for who a passage is about is not on record."""
     return next(iter(policy.allow_entities)) if policy.allow_entities else 2
-
-
-def _pairs(policy: Policy) -> tuple[tuple[int, int], ...]:
-    return tuple((mask.required, mask.forbidden) for mask in policy.masks)
 
 
 def _shown(masks: tuple[tuple[int, int], ...]) -> str:

@@ -161,6 +161,11 @@ class Policy:
         object.__setattr__(self, "allow_if_any", bool(allow_if_any) and allowed is not None)
         self._pack()
 
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The masks as pairs (required, forbidden), as a record has them."""
+        return tuple((mask.required, mask.forbidden) for mask in self.masks)
+
     def admits(self, word: int, entity: int | Collection[int] = NO_ENTITY) -> bool:
         """Test one row: admissible if any mask admits its word, and the rule about entities whom it is about."""
         return self.admits_entity(entity) and any(mask.admits(word) for mask in self.masks)
