@@ -25,7 +25,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
 from carag.audit.canonical import b64
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.note import Note, NoteSignature, check_key_name, key_id_of, signature_by, split_key
+from carag.audit.note import Note, NoteSignature, PublicKey, check_key_name, split_key
 from carag.errors import CorruptFile, InvalidArgument, MissingExtra
 
 __all__ = ["MlDsaKey", "MlDsaSigningKey", "cosigned_message"]
@@ -54,7 +54,7 @@ def cosigned_message(name: str, timestamp: int, checkpoint: Checkpoint) -> bytes
 
 
 @dataclass(frozen=True, slots=True)
-class MlDsaKey:
+class MlDsaKey(PublicKey):
     """A named ML-DSA-44 public key, of a log or a witness.
 
     Parameters
@@ -69,15 +69,6 @@ class MlDsaKey:
 
     ALGORITHM: ClassVar = b"\x06"
 
-    @property
-    def key_id(self) -> bytes:
-        """Four bytes that tell the key from others of its name."""
-        return key_id_of(self.name, self.ALGORITHM + self.public)
-
-    def __str__(self) -> str:
-        """Write the vkey: ``name+keyid+base64``."""
-        return f"{self.name}+{self.key_id.hex()}+{b64(self.ALGORITHM + self.public)}"
-
     @classmethod
     def parse(cls, vkey: str) -> MlDsaKey:
         """Read a vkey; InvalidArgument if it is not one of ML-DSA-44."""
@@ -85,13 +76,7 @@ class MlDsaKey:
         if data[:1] != cls.ALGORITHM or len(data) != 1 + _PUBLIC_SIZE:
             raise InvalidArgument("want an ML-DSA-44 vkey, name+keyid+base64 (c2sp.org/tlog-cosignature)")
         key = cls(name, data[1:])
-        if str(key) != vkey.strip():
-            raise InvalidArgument(f"the vkey of {name} does not match its own key id {key.key_id.hex()}")
-        return key
-
-    def signature_on(self, note: Note) -> NoteSignature | None:
-        """Find this key's signature on a note, verified or not."""
-        return signature_by(self, note)
+        return key.check_id(vkey)
 
     def verifies(self, note: Note) -> bool:
         """Say whether the note is a checkpoint with a valid signature by this key.
@@ -105,7 +90,7 @@ class MlDsaKey:
 
     def signed_at(self, note: Note) -> int | None:
         """Return the signature's time in seconds since 1970 (0: none stated), or None if it is not valid."""
-        signature = signature_by(self, note)
+        signature = self.signature_on(note)
         if signature is None or len(signature.signature) != _TIME_SIZE + _SIGNATURE_SIZE:
             return None
         timestamp = int.from_bytes(signature.signature[:_TIME_SIZE], "big")

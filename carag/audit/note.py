@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -24,7 +24,16 @@ from carag.errors import CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Note", "NoteKey", "NoteSignature", "SigningKey", "VerifierKey", "check_key_name", "parse_vkeys"]
+__all__ = [
+    "Note",
+    "NoteKey",
+    "NoteSignature",
+    "PublicKey",
+    "SigningKey",
+    "VerifierKey",
+    "check_key_name",
+    "parse_vkeys",
+]
 
 MAX_SIGNATURES: Final = 100
 _ED25519: Final = b"\x01"
@@ -138,8 +147,43 @@ class NoteKey(Protocol):
         """Say whether the note carries a valid signature by this key."""
 
 
+class PublicKey:
+    """What public keys of every signature type have in common: a name, an id, and how they are written."""
+
+    __slots__ = ()
+
+    name: str
+    public: bytes
+
+    ALGORITHM: ClassVar[bytes]
+    """The signature type, one byte."""
+
+    @property
+    def key_id(self) -> bytes:
+        r"""First four bytes of ``SHA-256(name "\n" type public)``: an identifier, not a security."""
+        named = self.name.encode() + b"\n" + self.ALGORITHM + self.public
+        return hashlib.sha256(named).digest()[:_KEY_ID_SIZE]
+
+    def __str__(self) -> str:
+        """Write the vkey: ``name+keyid+base64``."""
+        return f"{self.name}+{self.key_id.hex()}+{b64(self.ALGORITHM + self.public)}"
+
+    def signature_on(self, note: Note) -> NoteSignature | None:
+        """Find this key's signature on a note, verified or not."""
+        ours = (self.name, self.key_id)
+        return next((s for s in note.signatures if (s.name, s.key_id) == ours), None)
+
+    def check_id(self, vkey: str) -> Self:
+        """Return the key if it is the whole of a vkey, its id included; InvalidArgument otherwise."""
+        if str(self) != vkey.strip():
+            raise InvalidArgument(
+                f"the vkey of {self.name} does not match its own key id {self.key_id.hex()}"
+            )
+        return self
+
+
 @dataclass(frozen=True, slots=True)
-class VerifierKey:
+class VerifierKey(PublicKey):
     """A named Ed25519 public key.
 
     Parameters
@@ -152,14 +196,7 @@ class VerifierKey:
     name: str
     public: bytes
 
-    @property
-    def key_id(self) -> bytes:
-        r"""First four bytes of ``SHA-256(name "\n" 0x01 public)``: an identifier, not a security."""
-        return key_id_of(self.name, _ED25519 + self.public)
-
-    def __str__(self) -> str:
-        """Write the vkey: ``name+keyid+base64``."""
-        return f"{self.name}+{self.key_id.hex()}+{b64(_ED25519 + self.public)}"
+    ALGORITHM: ClassVar = _ED25519
 
     @classmethod
     def parse(cls, vkey: str) -> VerifierKey:
@@ -178,13 +215,7 @@ class VerifierKey:
             Ed25519PublicKey.from_public_bytes(public)
         except ValueError as error:
             raise InvalidArgument(f"the vkey of {name} holds no Ed25519 public key") from error
-        if str(key) != vkey.strip():
-            raise InvalidArgument(f"the vkey of {name} does not match its own key id {key.key_id.hex()}")
-        return key
-
-    def signature_on(self, note: Note) -> NoteSignature | None:
-        """Find this key's signature on a note, verified or not."""
-        return signature_by(self, note)
+        return key.check_id(vkey)
 
     def verifies(self, note: Note) -> bool:
         """Say whether the note carries a valid signature by this key."""
@@ -279,17 +310,6 @@ def parse_vkeys(text: str) -> tuple[NoteKey, ...]:
     if not any(isinstance(key, VerifierKey) for key in keys):
         raise InvalidArgument(f"no Ed25519 vkey of {keys[0].name} among the keys; a log always has one")
     return tuple(keys)
-
-
-def signature_by(key: NoteKey, note: Note) -> NoteSignature | None:
-    """Find the line that says it was signed by a key."""
-    ours = (key.name, key.key_id)
-    return next((s for s in note.signatures if (s.name, s.key_id) == ours), None)
-
-
-def key_id_of(name: str, data: bytes) -> bytes:
-    r"""First four bytes of ``SHA-256(name "\n" type public)``; ``data`` is the type byte and the public key."""
-    return hashlib.sha256(name.encode() + b"\n" + data).digest()[:_KEY_ID_SIZE]
 
 
 def split_key(text: str) -> tuple[str, bytes]:

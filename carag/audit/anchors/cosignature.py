@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from carag.audit.canonical import b64
 from carag.audit.mldsa import MAX_TIME, MlDsaKey
-from carag.audit.note import Note, NoteSignature, check_key_name, key_id_of, signature_by, split_key
+from carag.audit.note import Note, NoteSignature, PublicKey, check_key_name, split_key
 from carag.errors import InvalidArgument
 
 __all__ = ["WitnessKey", "WitnessSigningKey", "WitnessVerifier", "parse_witness_key"]
@@ -34,7 +34,7 @@ _KEY_SIZE: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class WitnessKey:
+class WitnessKey(PublicKey):
     r"""A witness's Ed25519 public key.
 
     Parameters
@@ -56,15 +56,6 @@ class WitnessKey:
 
     ALGORITHM: ClassVar = b"\x04"
 
-    @property
-    def key_id(self) -> bytes:
-        """Four bytes that tell the key from others of its name."""
-        return key_id_of(self.name, self.ALGORITHM + self.public)
-
-    def __str__(self) -> str:
-        """Write the vkey: ``name+keyid+base64``."""
-        return f"{self.name}+{self.key_id.hex()}+{b64(self.ALGORITHM + self.public)}"
-
     @classmethod
     def parse(cls, vkey: str) -> WitnessKey:
         """Read a vkey; InvalidArgument if it is not an Ed25519 witness's."""
@@ -74,13 +65,7 @@ class WitnessKey:
                 "want a witness's vkey, name+keyid+base64 with signature type 4 (c2sp.org/tlog-cosignature)"
             )
         key = cls(name, data[1:])
-        if str(key) != vkey.strip():
-            raise InvalidArgument(f"the vkey of {name} does not match its own key id {key.key_id.hex()}")
-        return key
-
-    def signature_on(self, note: Note) -> NoteSignature | None:
-        """Find this witness's cosignature on a note, verified or not."""
-        return signature_by(self, note)
+        return key.check_id(vkey)
 
     def verifies(self, note: Note) -> bool:
         """Say whether the note carries a valid cosignature of this witness."""
@@ -88,7 +73,7 @@ class WitnessKey:
 
     def signed_at(self, note: Note) -> int | None:
         """Return the cosignature's time in seconds since 1970, or None if it is missing or not valid."""
-        signature = signature_by(self, note)
+        signature = self.signature_on(note)
         if signature is None or len(signature.signature) != _TIME_SIZE + _SIGNATURE_SIZE:
             return None
         timestamp = int.from_bytes(signature.signature[:_TIME_SIZE], "big")
