@@ -16,6 +16,8 @@ _CODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,63}", re.ASCII)
 
 
 def integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -> None:
+    if type(value) is int and low <= value <= high:
+        return
     if isinstance(value, bool) or not hasattr(value, "__index__") or not low <= value.__index__() <= high:
         raise InvalidArgument(f"{name} is {value!r}; want an integer in {low}..{high}")
 

@@ -34,30 +34,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["KEY_SIZE", "PrivateKeys", "overwriting", "seal", "unseal", "unwrap", "wrap"]
+__all__ = ["KEY_SIZE", "NONCE_SIZE", "PrivateKeys", "overwriting", "seal", "unseal", "unwrap", "wrap"]
 
 KEY_SIZE: Final = 32
-_NONCE_SIZE: Final = 12
+NONCE_SIZE: Final = 12
 _FORMAT: Final = "carag-private-key/v1"
 
 
-def wrap(key: AESGCM, secret: bytes, place: str) -> bytes:
-    """Seal a key under another one."""
-    nonce = token_bytes(_NONCE_SIZE)
+def wrap(key: AESGCM, secret: bytes, place: str, nonce: bytes | None = None) -> bytes:
+    """Seal a key under another one; a ``nonce`` is fresh randomness, never used before."""
+    nonce = nonce or token_bytes(NONCE_SIZE)
     return nonce + key.encrypt(nonce, secret, place.encode())
 
 
 def unwrap(key: AESGCM, box: bytes, place: str) -> bytes:
     """Open what :func:`wrap` sealed; CorruptFile if this key or this place is not its own."""
     try:
-        return key.decrypt(box[:_NONCE_SIZE], box[_NONCE_SIZE:], place.encode())
+        return key.decrypt(box[:NONCE_SIZE], box[NONCE_SIZE:], place.encode())
     except (InvalidTag, ValueError) as error:
         raise CorruptFile(f"what is sealed for {place} was altered, or sealed under another key") from error
 
 
-def seal(key: AESGCM, opening: Opening, seq: int, field: str) -> bytes:
+def seal(key: AESGCM, opening: Opening, seq: int, field: str, nonce: bytes | None = None) -> bytes:
     """Seal salt and value: with the salt alone a short value could be guessed from its commitment."""
-    return wrap(key, opening.salt + opening.value.encode("utf-8"), f"{seq} {field}")
+    return wrap(key, opening.salt + opening.value.encode("utf-8"), f"{seq} {field}", nonce)
 
 
 def unseal(key: AESGCM, box: bytes, seq: int, field: str) -> Opening:

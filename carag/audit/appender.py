@@ -5,13 +5,16 @@ written becomes the next batch, so nobody waits for company and nobody pays for 
 
 Every caller gets a definite answer: its result, its own refusal, or that the batch failed. Who finds the queue
 full or closed is told at once, and nothing is queued for them.
+
+Those of a batch are let go one by one, each by the one before: threads that wake together only wait for the
+interpreter's lock, and wake again every few milliseconds to do so.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
-from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -26,6 +29,7 @@ MAX_BATCH: Final = 512
 """Records a batch takes at most."""
 MAX_WAITING: Final = 4096
 """Records that may wait; at 64 at a time and 2 ms a wait for the disk, an eighth of a second's work."""
+_PATIENCE: Final = 0.05  # seconds until the thread that writes lets the next go itself
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,7 +38,7 @@ Result = TypeVar("Result")
 class _Caller(Generic[Item, Result]):
     """One item on its way: a lock that opens when its fate is known."""
 
-    __slots__ = ("error", "item", "known", "result")
+    __slots__ = ("error", "gone", "item", "known", "result")
 
     def __init__(self, item: Item) -> None:
         self.item = item
@@ -42,6 +46,7 @@ class _Caller(Generic[Item, Result]):
         self.error: BaseException | None = None
         self.known = threading.Lock()
         self.known.acquire()
+        self.gone = False  # by an exception of its own thread, such as KeyboardInterrupt
 
 
 class GroupCommit(Generic[Item, Result]):
@@ -72,6 +77,7 @@ class GroupCommit(Generic[Item, Result]):
     ) -> None:
         self._commit, self._most, self._room = commit, most, room
         self._waiting: deque[_Caller[Item, Result]] = deque()
+        self._settled: deque[_Caller[Item, Result]] = deque()
         self._news = threading.Condition(threading.Lock())
         self._closed = False
         # A daemon: a caller who waits keeps the process alive, and without callers there is nothing to lose.
@@ -101,7 +107,13 @@ class GroupCommit(Generic[Item, Result]):
                 )
             self._waiting.append(caller)
             self._news.notify()
-        caller.known.acquire()
+        try:
+            caller.known.acquire()
+        except BaseException:
+            caller.gone = True
+            raise
+        finally:
+            self._let_go()
         if caller.error is None:
             return caller.result  # type: ignore[return-value]  # set before the lock opened
         raise _own(caller.error)
@@ -117,12 +129,15 @@ class GroupCommit(Generic[Item, Result]):
         while True:
             with self._news:
                 while not self._waiting and not self._closed:
-                    self._news.wait()
+                    self._news.wait(_PATIENCE if self._settled else None)
+                    self._let_go()
                 if not self._waiting:
-                    return
+                    break
                 count = min(self._most, len(self._waiting))
                 batch = [self._waiting.popleft() for _ in range(count)]
             self._settle(batch)
+        while self._settled:
+            self._let_go()
 
     def _settle(self, batch: list[_Caller[Item, Result]]) -> None:
         try:
@@ -136,7 +151,14 @@ class GroupCommit(Generic[Item, Result]):
             without_frames(error)  # which hold what the other callers of the batch submitted
             for caller in batch:
                 caller.error = error
-        for caller in batch:
+        self._settled += batch
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let go of one caller whose fate is known; it does the same for the next."""
+        with contextlib.suppress(IndexError):
+            while (caller := self._settled.popleft()).gone:
+                pass
             caller.known.release()
 
 
@@ -169,7 +191,7 @@ class Aside:
         self._thread = threading.Thread(target=self._run, name="carag-audit-aside", daemon=True)
         self._thread.start()
 
-    @contextmanager
+    @contextlib.contextmanager
     def doing(self, call: Callable[[], None]) -> Iterator[None]:
         """Run ``call`` beside the block; leave only when both are done, with the error of either."""
         self._calls.put(call)

@@ -101,9 +101,11 @@ class PolicyApplied:
 
     def admits(self, word: int) -> bool:
         """Say whether any mask admits a word: the same test as in the search, stated independently."""
-        return any(
-            word & (req | ban | _CONTROL) == req | _VERSION_WORD for req, ban in (*self.masks, *self.reopened)
-        )
+        for masks in (self.masks, self.reopened):
+            for required, forbidden in masks:
+                if word & (required | forbidden | _CONTROL) == required | _VERSION_WORD:
+                    return True
+        return False
 
     @property
     def lists_entities(self) -> bool:

@@ -9,9 +9,9 @@ of full width for the two, and the real numbers replace them. What comes out is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from secrets import token_bytes
 from typing import TYPE_CHECKING, Final
 
+from carag.audit._random import random_parts
 from carag.audit.canonical import MAX_INTEGER
 from carag.audit.commitment import SALT_SIZE, Opening
 from carag.audit.event import UNDISCLOSED
@@ -65,15 +65,15 @@ class Draft:
         InvalidArgument
             If the record would be malformed, too long, or contradict itself.
         """
+        kept = {name: value for name, value in secrets.items() if value is not None}
+        fresh = random_parts(_ID_SIZE, *[SALT_SIZE] * len(kept))
         openings = {
-            name: Opening(token_bytes(SALT_SIZE), value)
-            for name, value in secrets.items()
-            if value is not None
+            name: Opening(salt, value) for (name, value), salt in zip(kept.items(), fresh[1:], strict=True)
         }
         record = Record(
             origin,
             MAX_INTEGER,
-            token_bytes(_ID_SIZE),
+            fresh[0],
             MAX_INTEGER,
             event,
             {name: opening.commitment(name) for name, opening in openings.items()},

@@ -15,14 +15,15 @@ while values without a record are noticed at the next opening and removed.
 from __future__ import annotations
 
 import contextlib
-import hmac
 import threading
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from carag.audit._private_keys import KEY_SIZE, PrivateKeys, seal, unseal, unwrap, wrap
+from carag.audit._private_keys import KEY_SIZE, NONCE_SIZE, PrivateKeys, seal, unseal, unwrap, wrap
+from carag.audit._random import random_parts
+from carag.audit.commitment import hmac_sha256
 from carag.audit.store import _Store, insert
 from carag.errors import AuditUnavailable, InvalidArgument, Refused
 
@@ -129,10 +130,12 @@ class PrivateStore(_Store):
             tags = {seq: self._tag_of(seq, openings) for seq, openings in rows.items() if openings}
             holders = self._holders_of(db, tags.values())
             sealed = []
+            nonces = iter(random_parts(*[NONCE_SIZE] * sum(map(len, rows.values()))))
             for seq, tag in tags.items():
                 holder, key = holders[tag]
                 sealed += [
-                    (seq, name, holder, seal(key, kept, seq, name)) for name, kept in rows[seq].items()
+                    (seq, name, holder, seal(key, kept, seq, name, next(nonces)))
+                    for name, kept in rows[seq].items()
                 ]
             insert(db, "value", sealed)
             if not self._unsettled:
@@ -394,10 +397,10 @@ class PrivateStore(_Store):
         return self._record_tag(seq) if subject is None else self._subject_tag(subject.value)
 
     def _subject_tag(self, subject: str) -> bytes:
-        return hmac.digest(self._keys.index, b"subject\0" + subject.encode("utf-8"), "sha256")
+        return hmac_sha256(self._keys.index, b"subject\0" + subject.encode("utf-8"))
 
     def _record_tag(self, seq: int) -> bytes:
-        return hmac.digest(self._keys.index, b"record\0" + str(seq).encode(), "sha256")
+        return hmac_sha256(self._keys.index, b"record\0" + str(seq).encode())
 
     # -- SQL
 

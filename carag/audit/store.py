@@ -44,6 +44,7 @@ _PRAGMAS: Final = (
     "PRAGMA trusted_schema=OFF",
 )
 _READING: Final = ("PRAGMA query_only=ON", "PRAGMA cell_size_check=ON", "PRAGMA trusted_schema=OFF")
+_MOST_ROWS: Final = 128
 _NO_END: Final = (1 << 63) - 1
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -315,11 +316,12 @@ def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]
     """Insert rows, many to a statement.
 
     The interpreter's lock changes hands at every step of a statement, and beside busy threads each time costs
-    milliseconds; ``executemany`` steps once a row. The few sizes keep the statements in the connection's cache.
+    milliseconds; ``executemany`` steps once a row. Powers of two are few statements, which stay in the connection's
+    cache.
     """
     at = 0
     while rest := len(rows) - at:
-        count = next(size for size in (128, 32, 8, 1) if size <= rest)
+        count = min(_MOST_ROWS, 1 << rest.bit_length() - 1)
         marks = ", ".join([f"({', '.join('?' * len(rows[at]))})"] * count)
         values = [value for row in rows[at : at + count] for value in row]
         db.execute(f"INSERT INTO {table} VALUES {marks}", values)  # noqa: S608 - the tables of this file

@@ -205,6 +205,63 @@ def test_an_interrupted_caller_leaves_the_rest_alone():
     group.close()
 
 
+def test_an_interrupted_caller_does_not_keep_those_behind_it():
+    """Callers of a batch let one another go; one that has left is passed over."""
+    gate = Gate()
+    group = GroupCommit(gate)
+    first, threads = submitting(group, [0])
+    gate.reached.acquire()  # what comes now is one batch
+    before, more = submitting(group, [1])
+    waiting(group, 1)
+    threads += more
+    rest = []
+
+    def interrupt():
+        waiting(group, 2)
+        behind, late = submitting(group, [3, 4, 5])
+        rest.append(behind)
+        threads.extend(late)
+        waiting(group, 5)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        group.submit(2)
+    gate.open.release()
+    gate.open.release()
+    join([interrupter, *threads])
+    assert gate.batches == [[0], gate.batches[1]]
+    assert set(gate.batches[1]) == {1, 2, 3, 4, 5}
+    assert sorted(first + before + rest[0]) == [(0, 0), (1, -1), (3, -3), (4, -4), (5, -5)]
+    group.close()
+
+
+def test_whoever_should_let_the_next_go_may_be_lost():
+    """An interrupt at the worst moment costs the rest a moment, not for ever."""
+    gate = Gate()
+    group = GroupCommit(gate)
+    let_go, lost = group._let_go, threading.Event()
+
+    def losing():
+        if threading.current_thread() is not group._thread and not lost.is_set():
+            lost.set()
+        else:
+            let_go()
+
+    group._let_go = losing
+    first, threads = submitting(group, [0])
+    gate.reached.acquire()
+    answers, more = submitting(group, [1, 2, 3])
+    waiting(group, 3)
+    gate.open.release()
+    gate.open.release()
+    join([*threads, *more])
+    assert lost.is_set()
+    assert sorted(first + answers) == [(0, 0), (1, -1), (2, -2), (3, -3)]
+    group.close()
+
+
 def test_beside_means_both_are_done():
     """The block and the call beside it: leave when both have ended, with either's error, the block's first."""
     aside, seen = Aside(), []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import hmac
 import math
 
 import pytest
@@ -36,7 +37,7 @@ from carag.audit import (
     canonical,
     text_hash,
 )
-from carag.audit.commitment import commit
+from carag.audit.commitment import commit, hmac_sha256
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import mask, vocabulary
 
@@ -435,6 +436,11 @@ def test_the_words_are_those_of_the_policy_room():
     words = [bits | control << 27 for bits in edges for control in range(32)]
     assert [applied.admits(word) for word in words] == [policy.admits(word) for word in words]
     assert vocabulary.SCHEMA_VERSION == 1
+
+
+@given(key=st.binary(min_size=32, max_size=32), message=st.binary(max_size=300))
+def test_the_hash_of_commitments_is_hmac_sha256(key, message):
+    assert hmac_sha256(key, message) == hmac.digest(key, message, "sha256")
 
 
 def test_a_commitment_binds_field_value_and_salt():
