@@ -82,6 +82,21 @@ Entity = Annotated[
         "about anyone given.",
     ),
 ]
+Retain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CLASS",
+        help="How long the records must be kept: [b]ai6m[/b], [b]fin5y[/b], [b]fin6y[/b], [b]fin7y[/b] (default).",
+    ),
+]
+NotBefore = Annotated[
+    Path | None,
+    typer.Option(
+        "--not-before",
+        metavar="FILE",
+        help="A checkpoint or receipt kept elsewhere: a store put back behind it is not opened.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
@@ -100,6 +115,8 @@ def ingest(
         str | None,
         typer.Option(metavar="NAME", help="For a new store: [b]minilm[/b] (default) or [b]wordllama[/b]."),
     ] = None,
+    retain: Retain = None,
+    not_before: NotBefore = None,
     as_json: AsJson = False,
 ) -> int:
     """Read filings, label them, and make them searchable.
@@ -116,7 +133,7 @@ def ingest(
 
     columns = (TextColumn("{task.description:<9}"), BarColumn(), TextColumn("{task.fields[note]}"))
     with (
-        Engine.open(store, embedder=embedder) as engine,
+        Engine.open(store, embedder=embedder, **_log_settings(retain, not_before)) as engine,
         Progress(*columns, TimeElapsedColumn(), console=_err, transient=True) as bars,
     ):
         tasks: dict[str, Any] = {}
@@ -169,6 +186,8 @@ def ask(
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
     ] = None,
+    retain: Retain = None,
+    not_before: NotBefore = None,
     as_json: AsJson = False,
 ) -> int:
     """Answer a question from what this role may use for this purpose.
@@ -181,7 +200,8 @@ def ask(
     from carag.engine import Engine
 
     session = _session(role, purpose, as_of, subject, entity)
-    with Engine.open(store, create=False, generator=generator) as engine:
+    settings = _log_settings(retain, not_before)
+    with Engine.open(store, create=False, generator=generator, **settings) as engine:
         answer = engine.ask(question, session)
     if receipt is not None:
         _write_receipt(answer, receipt)
@@ -200,6 +220,8 @@ def explain(
     purpose: Purpose,
     as_of: AsOf = None,
     entity: Entity = None,
+    retain: Retain = None,
+    not_before: NotBefore = None,
     as_json: AsJson = False,
 ) -> int:
     """Say why a passage is admissible or hidden for a session.
@@ -213,7 +235,7 @@ def explain(
     from carag.engine import Engine
 
     session = _session(role, purpose, as_of, None, entity)
-    with Engine.open(store, create=False) as engine:
+    with Engine.open(store, create=False, **_log_settings(retain, not_before)) as engine:
         explanation = engine.explain(chunk, session)
     if as_json:
         _print_json(explanation.to_json())
@@ -359,6 +381,16 @@ def _session(
 
     allowed = frozenset(entities) if entities else None
     return Session(role=role, purpose=purpose, subject=subject, as_of=_moment(as_of), allow_entities=allowed)
+
+
+def _log_settings(retain: str | None, not_before: Path | None) -> dict[str, Any]:
+    given: dict[str, Any] = {} if retain is None else {"retain": retain}
+    if not_before is not None:
+        try:
+            given["not_before"] = _read(not_before).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidArgument(f"{not_before} is not UTF-8 text; want a checkpoint or receipt") from error
+    return given
 
 
 def _moment(text: str | None) -> datetime | date | None:

@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "recorder": {"snapshot", "ingest", "retrieval", "policy", "audit"},
     "in_force": {"corpus", "audit"},
     "denials": {"audit"},
+    "embedder_of": {"retrieval", "corpus"},
     "sealed": set(),
     "replayed": {"policy", "audit"},
     "engine": {
@@ -37,6 +38,7 @@ MAY_IMPORT = {
         "recorder",
         "in_force",
         "denials",
+        "embedder_of",
         "sealed",
         "ingest",
         "generation",
