@@ -30,6 +30,7 @@ from carag.audit.event import (
     SessionSource,
 )
 from carag.audit.evidence import Batch, Evidence, EvidenceOpener
+from carag.audit.expiry import erase_expired, expired
 from carag.audit.hold import Hold, HoldAction, HoldScope, place_hold, release_hold
 from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.log import AuditLog, Clock
@@ -100,6 +101,8 @@ __all__ = [
     "VerifierKey",
     "disclose",
     "erase",
+    "erase_expired",
+    "expired",
     "place",
     "place_hold",
     "release_hold",
