@@ -24,6 +24,7 @@ from rich.table import Table
 from carag import audit_commands, policy_commands
 from carag.bench_commands import bench_app
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
+from carag.named_files import key_text, read_bytes, read_text
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -265,10 +266,9 @@ def verify(
     """
     from carag.audit import Verdict, verify_receipt
 
-    vkey = _read(Path(key)).decode("utf-8", "replace").strip() if Path(key).exists() else key
-    checked = verify_receipt(_read(receipt), vkey)
+    checked = verify_receipt(read_bytes(receipt), key_text(key))
     if checked.verdict is Verdict.VERIFIED and second_opinion is not None:
-        objection = audit_commands.ask_second(second_opinion, _read(receipt))
+        objection = audit_commands.ask_second(second_opinion, read_bytes(receipt))
         if objection is not None:
             checked = replace(
                 checked, verdict=Verdict.UNDECIDED, reason=f"{second_opinion} disagrees: {objection}"
@@ -386,10 +386,7 @@ def _session(
 def _log_settings(retain: str | None, not_before: Path | None) -> dict[str, Any]:
     given: dict[str, Any] = {} if retain is None else {"retain": retain}
     if not_before is not None:
-        try:
-            given["not_before"] = _read(not_before).decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InvalidArgument(f"{not_before} is not UTF-8 text; want a checkpoint or receipt") from error
+        given["not_before"] = read_text(not_before)
     return given
 
 
@@ -410,13 +407,6 @@ def _exit_of(outcome: Outcome) -> Exit:
     from carag.audit import Outcome
 
     return {Outcome.ANSWER: Exit.OK, Outcome.DECLINE: Exit.DECLINED}.get(outcome, Exit.REFUSED)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InvalidArgument(f"cannot read {path}: {error.strerror}; name a readable file") from error
 
 
 def _write_receipt(answer: Answer, path: Path) -> None:

@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "denials": {"audit"},
     "embedder_of": {"retrieval", "corpus"},
     "sealed": set(),
+    "named_files": set(),
     "replayed": {"policy", "audit"},
     "engine": {
         "answers",
@@ -53,6 +54,7 @@ MAY_IMPORT = {
         "anchor_commands",
         "erasure_commands",
         "key_commands",
+        "named_files",
         "postgres_commands",
         "replayed",
         "policy",
@@ -77,6 +79,7 @@ MAY_IMPORT = {
         "audit_commands",
         "policy_label",
         "bench_commands",
+        "named_files",
         "audit",
         "replayed",
         "evaluation",
