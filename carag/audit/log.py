@@ -310,7 +310,10 @@ class AuditLog:
         return ConsistencyProof(old_size, tuple(hashes), tip.note).to_text()
 
     def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
-        """Make a receipt again, under the newest checkpoint.
+        """Make a receipt again, under the newest checkpoint, with everything closed that the record commits to.
+
+        Opening question and answer takes a role and a record of it: :func:`~carag.audit.disclose`, whose result can be
+        put in with ``dataclasses.replace(receipt, openings=...)``. Proofs of the index state only the first has.
 
         Parameters
         ----------
@@ -324,14 +327,14 @@ class AuditLog:
             If there is no such record or the passages are not its own.
         """
         proof = self.prove(seq)
-        body, openings = self._evidence.body(seq), self._private.openings(seq)
+        body = self._evidence.body(seq)
         hits = Record.parse(body).hits
         named = zip(hits, passages, strict=False)
         if len(hits) != len(passages) or not all(
             hit.is_of(chunk, text_hash(text)) for hit, (chunk, text) in named
         ):
             raise InvalidArgument(f"record {seq} names {len(hits)} passages; these are not their texts")
-        return Receipt(seq, body, proof, disclosed(openings), tuple(passages))
+        return Receipt(seq, body, proof, passages=tuple(passages))
 
     def verify(self) -> Checkpoint:
         """Re-hash the whole log, from the records up, and return the checkpoint that covers it.

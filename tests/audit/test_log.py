@@ -68,15 +68,15 @@ def test_a_new_log_is_empty_and_says_so_under_its_signature(tmp_path, build):
 
 
 def test_every_receipt_verifies_at_once_and_later(tmp_path, build):
-    """A receipt verifies as it is returned, and a later one of the same record does too."""
+    """A receipt verifies as it is returned, and a later one of the same record does too, closed."""
     with build.open_log(tmp_path) as log:
         receipts = build.grow(log, 9)
         texts = [(p.chunk, p.text) for p in build.passages()]
         for seq, receipt in enumerate(receipts):
             assert receipt.seq == seq
-            for each in (receipt, log.receipt(seq, texts)):
+            for each, values in ((receipt, build.SECRETS), (log.receipt(seq, texts), {})):
                 verification = verify_receipt(each.to_bytes(), log.vkey)
-                assert (verification.verdict, verification.values) == (Verdict.VERIFIED, build.SECRETS)
+                assert (verification.verdict, verification.values) == (Verdict.VERIFIED, values)
             assert log.record(seq).to_bytes() == receipt.record
 
 
@@ -106,9 +106,10 @@ def test_no_receipt_opens_the_lists_it_was_decided_under(tmp_path, build):
     with build.open_log(tmp_path) as log:
         secrets = {**build.SECRETS, "entities": lists}
         first = log.append(build.access(policy=policy), secrets=secrets, passages=build.passages())
-        for receipt in (first, log.receipt(0, [(p.chunk, p.text) for p in build.passages()])):
+        again = log.receipt(0, [(p.chunk, p.text) for p in build.passages()])
+        for receipt, closed in ((first, ("entities",)), (again, ("answer", "entities", "query", "subject"))):
             checked = verify_receipt(receipt.to_bytes(), log.vkey)
-            assert (checked.verdict, checked.undisclosed) == (Verdict.VERIFIED, ("entities",))
+            assert (checked.verdict, checked.undisclosed) == (Verdict.VERIFIED, closed)
             assert b"[0,320193]" not in receipt.to_bytes()
         opening = log._private.openings(0)["entities"]
         assert opening.value == lists
