@@ -35,8 +35,6 @@ from carag.audit.event import Access, Event, Recovery
 from carag.audit.evidence import Batch
 from carag.audit.merkle import EMPTY_ROOT, Node, leaf_hash
 from carag.audit.paths import BatchPaths
-from carag.audit.postgres import evidence_at
-from carag.audit.postgres_setup import remembered
 from carag.audit.private import PrivateStore
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
@@ -45,7 +43,6 @@ from carag.audit.recovery import Tip, check_extends, kept_note, read_checkpoint,
 from carag.audit.retention import DEFAULT_CLASS, retention_class
 from carag.audit.scrub import Rehash
 from carag.audit.scrubber import Scrubber
-from carag.audit.store import EvidenceStore
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -132,7 +129,7 @@ class AuditLog:
         Parameters
         ----------
         directory : path
-            Made if missing.
+            Made if missing. Never a URL: keys and private values are files, wherever the evidence is.
         origin : str, optional
             The log's name, a URL without scheme such as ``"audit.example/prod-1"``. On first use the default
             is a random name, later the name the log has.
@@ -166,14 +163,7 @@ class AuditLog:
             undo.callback(home.release)
             key = home.signing_key(origin, clock)
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
-            create = not home.founded
-            if evidence is None and (server := remembered(home.path)) is not None:
-                evidence = evidence_at(server[0], schema=server[1])
-            store: Evidence = (
-                EvidenceStore(home.evidence, create=create, empty=empty)
-                if evidence is None
-                else evidence(create, empty)
-            )
+            store = home.open_evidence(evidence, empty)
             undo.callback(store.close)
             private = PrivateStore(home.private)
             undo.callback(private.close)

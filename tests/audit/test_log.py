@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -467,3 +468,19 @@ def test_an_unusable_path_is_an_unavailable_log(tmp_path, name):
     (tmp_path / "file").write_text("a file")
     with pytest.raises(AuditUnavailable):
         AuditLog.open(tmp_path / "file")
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://app:s3cret@db/audit", "postgres://db/audit", "postgresql:///audit", "s3://bucket/logs"],
+)
+def test_a_url_is_no_directory_and_says_what_to_write(tmp_path, monkeypatch, url, kind):
+    """No directory of that name is made, and a password in it is not shown."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        InvalidArgument, match=r"AuditLog\.open\(directory, evidence=evidence_at\(url\)\)"
+    ) as refused:
+        AuditLog.open(kind(url))
+    assert "s3cret" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
