@@ -109,6 +109,10 @@ def test_the_command_line_says_both(home: Path, tmp_path: Path, capsys: pytest.C
     assert _run([*ask, str(home), "--retain", "fin9y"]) == Exit.BAD_INPUT
     assert "ai6m, fin5y, fin6y, fin7y" in capsys.readouterr().err.replace("\n", " ")
     assert _run([*ask, str(home), "--not-before", str(tmp_path / "none")]) == Exit.BAD_INPUT
+    for command in ("ask", "explain", "ingest"):
+        assert _run([command, "--help"]) == Exit.OK
+        told = capsys.readouterr().out
+        assert all(code in told for code in RETENTION)
     count = len(classes(home))
     chunk = ["explain", "0000000000-00-000000:00000", "--store", str(home), *ASKED]
     assert _run([*chunk, "--retain", "fin6y"]) == Exit.DECLINED

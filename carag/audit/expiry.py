@@ -44,7 +44,8 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
     """Destroy every value that :func:`expired` lists, as one erasure with the basis ``GDPR_5_1_E``.
 
     Its record names the records, or, if they are more than 1,000, only how many there were; the list is committed to.
-    Every proof and every receipt made before still verifies.
+    Every proof and every receipt made before still verifies. The whole log is re-hashed first, since its records say
+    what may go.
 
     Parameters
     ----------
@@ -61,6 +62,8 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
     ------
     InvalidArgument
         If nothing is to be erased, or one person is named twice; nothing was changed.
+    CorruptFile
+        If the log does not hold together; nothing was changed.
     AuditUnavailable
         If it is not certain that it is done. Opening the log again finishes what was recorded.
 
@@ -79,6 +82,7 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
     [{'subject': 2}, {}]
     """
     two_persons(actor, approver)
+    log.verify()  # a class or a time that somebody wrote into a record must not open the way
     with log.private.settling():
         targets = expired(log)
         if not targets:

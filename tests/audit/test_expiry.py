@@ -29,7 +29,7 @@ from carag.audit import (
     verify_receipt,
 )
 from carag.audit.erasure import read_targets
-from carag.audit.merkle import verify_consistency
+from carag.audit.merkle import leaf_hash, verify_consistency
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 PEOPLE = {"actor": "Dora Privacy", "approver": "Carl Compliance"}
@@ -222,15 +222,20 @@ def test_cut_off_it_is_done_or_not_begun(tmp_path, build, monkeypatch, at):
         assert log.private.erased_by(0) == ({} if at == "append" else {"query": 2, "subject": 2})
 
 
-def test_a_record_that_was_altered_is_not_erased_by_what_it_says_now(tmp_path, build):
-    """A shorter class written over a longer one does not open the way: the log does not hold together."""
+@pytest.mark.parametrize("also", ["", "its leaf hash"])
+def test_what_an_altered_record_says_now_opens_no_way(tmp_path, build, also):
+    """A shorter class written over a longer one, in a log that is open: nothing is erased."""
     now = [START]
     with build.open_log(tmp_path, clock=lambda: now[0]) as log:
         write(build, log, PERSONS[0], "fin5y")
-    build.edit(
-        tmp_path / "audit.db",
-        "UPDATE rec SET body = CAST(replace(CAST(body AS TEXT), 'fin5y', 'ai6m') AS BLOB)",
-    )
-    now[0] += 200 * DAY
-    with pytest.raises(CorruptFile):
-        build.open_log(tmp_path, clock=lambda: now[0])
+        write(build, log, PERSONS[0], "ai6m")
+        body = log.record(0).to_bytes().replace(b"fin5y", b"ai6m")
+        edits = [("UPDATE rec SET body = ? WHERE seq = 0", (body,))]
+        if also:
+            edits.append(("UPDATE node SET hash = ? WHERE i = 0", (leaf_hash(body),)))
+        build.edit(tmp_path / "audit.db", *edits)
+        now[0] += 200 * DAY
+        with pytest.raises(CorruptFile, match="was altered"):
+            erase_expired(log, **PEOPLE)
+        assert log.size == 2
+        assert [len(log.private.openings(n)) for n in range(2)] == [2, 2]
