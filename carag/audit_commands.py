@@ -17,6 +17,7 @@ import typer
 
 from carag import anchor_commands, erasure_commands, key_commands, postgres_commands
 from carag.errors import CaragError, CorruptFile, InvalidArgument
+from carag.named_files import key_text, read_bytes, read_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -315,7 +316,7 @@ def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
     if vkey is None:
         raise InvalidArgument("give --vkey, the log's public key, to check a proof")
     key = LogKeys.parse(_key_text(vkey) or "")
-    verdict, reason = check_consistency(_text(old), _text(proof), key)
+    verdict, reason = check_consistency(read_text(old), read_text(proof), key)
     _say(f"{verdict.value}: {reason}")
     return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(verdict, CANNOT_TELL)
 
@@ -333,7 +334,7 @@ def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> in
     if out is None:
         sys.stdout.write(proof)
     else:
-        _write(out, proof)
+        write_text(out, proof)
         _say(f"the log extends {'its first ' + old + ' records' if kept is None else kept.name}: {out}")
     return OK
 
@@ -362,7 +363,7 @@ def _table(path: Path | None) -> PolicyTable:
     from carag.policy import PolicyTable
 
     shipped = files("carag.policy").joinpath("roles.toml")
-    return PolicyTable.from_toml(shipped.read_text("utf-8") if path is None else _text(path))
+    return PolicyTable.from_toml(shipped.read_text("utf-8") if path is None else read_text(path))
 
 
 def _reader(store: Path, vkey: str | None) -> LogReader:
@@ -382,7 +383,7 @@ def _kept_file(path: Path, key: LogKeys) -> Kept:
     """Read what was kept; if it proves nothing itself, it proves nothing about the log."""
     from carag.audit.examine import kept_checkpoint, kept_receipt
 
-    data = _bytes(path)
+    data = read_bytes(path)
     try:
         if data.startswith(b"{"):
             return kept_receipt(data, str(key), str(path))
@@ -398,28 +399,7 @@ def _trusted(vkey: str | None, store: Path) -> LogKeys:
 
 
 def _key_text(vkey: str | None) -> str | None:
-    return _text(Path(vkey)).strip() if vkey is not None and Path(vkey).exists() else vkey
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InvalidArgument(f"cannot read {path}: {error.strerror}; name a readable file") from error
-
-
-def _text(path: Path) -> str:
-    try:
-        return _bytes(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidArgument(f"{path} is not UTF-8 text") from error
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidArgument(f"cannot write {path}: {error.strerror}") from error
+    return None if vkey is None else key_text(vkey)
 
 
 def _judged(run: Callable[[], int], as_json: bool = False) -> int:

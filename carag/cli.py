@@ -24,6 +24,7 @@ from rich.table import Table
 from carag import audit_commands, policy_commands
 from carag.bench_commands import bench_app
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
+from carag.named_files import key_text, read_bytes, read_text
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -82,6 +83,21 @@ Entity = Annotated[
         "about anyone given.",
     ),
 ]
+Retain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CLASS",
+        help="How long the records must be kept: [b]ai6m[/b], [b]fin5y[/b], [b]fin6y[/b], [b]fin7y[/b] (default).",
+    ),
+]
+NotBefore = Annotated[
+    Path | None,
+    typer.Option(
+        "--not-before",
+        metavar="FILE",
+        help="A checkpoint or receipt kept elsewhere: a store put back behind it is not opened.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
@@ -100,6 +116,8 @@ def ingest(
         str | None,
         typer.Option(metavar="NAME", help="For a new store: [b]minilm[/b] (default) or [b]wordllama[/b]."),
     ] = None,
+    retain: Retain = None,
+    not_before: NotBefore = None,
     as_json: AsJson = False,
 ) -> int:
     """Read filings, label them, and make them searchable.
@@ -116,7 +134,7 @@ def ingest(
 
     columns = (TextColumn("{task.description:<9}"), BarColumn(), TextColumn("{task.fields[note]}"))
     with (
-        Engine.open(store, embedder=embedder) as engine,
+        Engine.open(store, embedder=embedder, **_log_settings(retain, not_before)) as engine,
         Progress(*columns, TimeElapsedColumn(), console=_err, transient=True) as bars,
     ):
         tasks: dict[str, Any] = {}
@@ -169,6 +187,8 @@ def ask(
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
     ] = None,
+    retain: Retain = None,
+    not_before: NotBefore = None,
     as_json: AsJson = False,
 ) -> int:
     """Answer a question from what this role may use for this purpose.
@@ -181,7 +201,8 @@ def ask(
     from carag.engine import Engine
 
     session = _session(role, purpose, as_of, subject, entity)
-    with Engine.open(store, create=False, generator=generator) as engine:
+    settings = _log_settings(retain, not_before)
+    with Engine.open(store, create=False, generator=generator, **settings) as engine:
         answer = engine.ask(question, session)
     if receipt is not None:
         _write_receipt(answer, receipt)
@@ -200,6 +221,8 @@ def explain(
     purpose: Purpose,
     as_of: AsOf = None,
     entity: Entity = None,
+    retain: Retain = None,
+    not_before: NotBefore = None,
     as_json: AsJson = False,
 ) -> int:
     """Say why a passage is admissible or hidden for a session.
@@ -213,7 +236,7 @@ def explain(
     from carag.engine import Engine
 
     session = _session(role, purpose, as_of, None, entity)
-    with Engine.open(store, create=False) as engine:
+    with Engine.open(store, create=False, **_log_settings(retain, not_before)) as engine:
         explanation = engine.explain(chunk, session)
     if as_json:
         _print_json(explanation.to_json())
@@ -243,10 +266,9 @@ def verify(
     """
     from carag.audit import Verdict, verify_receipt
 
-    vkey = _read(Path(key)).decode("utf-8", "replace").strip() if Path(key).exists() else key
-    checked = verify_receipt(_read(receipt), vkey)
+    checked = verify_receipt(read_bytes(receipt), key_text(key))
     if checked.verdict is Verdict.VERIFIED and second_opinion is not None:
-        objection = audit_commands.ask_second(second_opinion, _read(receipt))
+        objection = audit_commands.ask_second(second_opinion, read_bytes(receipt))
         if objection is not None:
             checked = replace(
                 checked, verdict=Verdict.UNDECIDED, reason=f"{second_opinion} disagrees: {objection}"
@@ -361,6 +383,13 @@ def _session(
     return Session(role=role, purpose=purpose, subject=subject, as_of=_moment(as_of), allow_entities=allowed)
 
 
+def _log_settings(retain: str | None, not_before: Path | None) -> dict[str, Any]:
+    given: dict[str, Any] = {} if retain is None else {"retain": retain}
+    if not_before is not None:
+        given["not_before"] = read_text(not_before)
+    return given
+
+
 def _moment(text: str | None) -> datetime | date | None:
     from carag.policy import parse_moment
 
@@ -378,13 +407,6 @@ def _exit_of(outcome: Outcome) -> Exit:
     from carag.audit import Outcome
 
     return {Outcome.ANSWER: Exit.OK, Outcome.DECLINE: Exit.DECLINED}.get(outcome, Exit.REFUSED)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InvalidArgument(f"cannot read {path}: {error.strerror}; name a readable file") from error
 
 
 def _write_receipt(answer: Answer, path: Path) -> None:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from carag.answers import Answer, Explanation, Retrieval
-from carag.audit import AuditLog, Evaluation, Models, Outcome, RecordKind
+from carag.audit import DEFAULT_CLASS, AuditLog, Evaluation, Models, Outcome, RecordKind
 from carag.audit.anchors import Anchoring
 from carag.corpus import CorpusStore, is_without_text
 from carag.denials import Denials
+from carag.embedder_of import embedder_of
 from carag.errors import CorruptFile, InvalidArgument, Refused
 from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.in_force import InForce
@@ -25,7 +26,7 @@ from carag.ingest import Ingestor, IngestReport, no_progress
 from carag.policy import PolicyTable, Session, bit_names, explained, infer, known_at_microseconds
 from carag.policy import intents as intents_of
 from carag.recorder import Recorder, Request, proven, shortened
-from carag.retrieval import DEFAULT_EMBEDDER, ConfidenceGate, Retriever, embedder_by_name, threshold_for
+from carag.retrieval import ConfidenceGate, Retriever, threshold_for
 from carag.sealed import sealed
 
 if TYPE_CHECKING:
@@ -104,6 +105,9 @@ class Engine:
         intents: bool = True,
         anchors: Sequence[Anchor] = (),
         window: Window | None = None,
+        retain: str = DEFAULT_CLASS,
+        not_before: str | None = None,
+        scrub_every: float | None = None,
     ) -> Self:
         """Open a store, or found one.
 
@@ -130,11 +134,18 @@ class Engine:
         window : Window, optional
             How much may be logged, and for how long, that no anchor confirmed; past it no answer leaves. Default:
             50,000 records, 15 minutes.
+        retain : str
+            The retention class of the records written, as ``carag.audit.RETENTION`` names it.
+        not_before : str, optional
+            A checkpoint or receipt of this store that was kept elsewhere: a log put back behind it is not opened.
+        scrub_every : float, optional
+            Seconds between passes that re-hash the log in the background; what is damaged lets no more answers out.
 
         Raises
         ------
         InvalidArgument
-            If there is no store and ``create`` is false, or the store was written with another embedder.
+            If there is no store and ``create`` is false, the store was written with another embedder, or a setting
+            is none: the message names those there are.
         StoreLocked
             If another engine holds the store.
         CorruptFile
@@ -155,7 +166,16 @@ class Engine:
         table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
         with ExitStack() as resources:
             # The log's lock is the store's: one writer, and a store without a writable log stays shut.
-            log = resources.enter_context(AuditLog.open(home, clock=lambda: known_at_microseconds(now())))
+            log = resources.enter_context(
+                AuditLog.open(
+                    home,
+                    clock=lambda: known_at_microseconds(now()),
+                    retain=retain,
+                    not_before=not_before,
+                )
+            )
+            if scrub_every is not None:
+                log.scrub_in_background(every=scrub_every)
             anchoring = resources.enter_context(
                 Anchoring(
                     log, anchors, home / "anchors", window=window, clock=lambda: known_at_microseconds(now())
@@ -164,7 +184,7 @@ class Engine:
             store = resources.enter_context(
                 CorpusStore.open(database, create=create, clock=lambda: known_at_microseconds(now()))
             )
-            ingestor = Ingestor(store, _choose(embedder, store), home / "index.carag")
+            ingestor = Ingestor(store, embedder_of(store, embedder), home / "index.carag")
             resources.callback(ingestor.close)
             gate = gate or ConfidenceGate(threshold_for(ingestor.embedder.name))
             if isinstance(generator, str):
@@ -518,19 +538,3 @@ class Engine:
 
 def _system_clock() -> datetime:
     return datetime.now(UTC)
-
-
-def _choose(wanted: str | Embedder | None, store: CorpusStore) -> Embedder:
-    """Take the store's own embedder, or for a new store the one wanted; never two in one store."""
-    kept = store.meta_get("embedder")
-    if wanted is None:
-        wanted = kept or DEFAULT_EMBEDDER
-    chosen = embedder_by_name(wanted) if isinstance(wanted, str) else wanted
-    if kept is None:
-        store.meta_update({"embedder": chosen.name, "embedder_fingerprint": chosen.fingerprint})
-    elif (kept, store.meta_get("embedder_fingerprint")) != (chosen.name, chosen.fingerprint):
-        raise InvalidArgument(
-            f"the store was written with {kept!r}, and its vectors cannot be compared with those of "
-            f"{chosen.name!r}; leave the embedder out, or ingest into a new store"
-        )
-    return chosen

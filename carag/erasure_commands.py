@@ -42,6 +42,7 @@ ReceiptFile = Annotated[
     Path | None, typer.Option("--receipt", metavar="FILE", help="Where to keep the receipt of the record.")
 ]
 _REFUSED: Final = 4
+_ERASED: Final = "erased; back up private.db again, older copies of it no longer open"
 
 
 def erase(
@@ -49,24 +50,43 @@ def erase(
     actor: Actor,
     approver: Approver,
     basis: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="CODE",
             help="GDPR_17_1 or GDPR_5_1_E, which wait for a duty to keep; GDPR_17_1_D or GDPR_17_1_E, which do not.",
         ),
-    ],
+    ] = None,
     record: Records = None,
     subject: Subject = None,
     field: Fields = None,
+    expired: Annotated[
+        bool,
+        typer.Option(
+            "--expired",
+            help="Everything whose retention class has ended and that no hold covers (GDPR_5_1_E).",
+        ),
+    ] = False,
     receipt: ReceiptFile = None,
 ) -> int:
-    """Destroy what the log keeps of some records or of one person; every proof stays valid.
+    """Destroy what the log keeps of some records, of one person, or for longer than it must; every proof stays valid.
 
     Copies of private.db made before no longer open afterwards: back it up again.
 
     [dim]carag audit erase --store s --record 17 --basis GDPR_17_1_D --actor "D. Po" --approver "C. Co"[/dim]
+    [dim]carag audit erase --store s --expired --actor "D. Po" --approver "C. Co"[/dim]
     """
     from carag.audit import erase as erase_values
+
+    if expired:
+        if record or subject is not None or field or basis is not None:
+            raise InvalidArgument(
+                "--expired erases all whose time has ended; leave record, subject, field and basis out"
+            )
+        return _erase_expired(store, actor, approver, receipt)
+    if basis is None:
+        raise InvalidArgument(
+            "say with --basis why; want GDPR_17_1, GDPR_5_1_E, GDPR_17_1_D or GDPR_17_1_E, or --expired"
+        )
 
     with _opened(store) as log:
         try:
@@ -81,7 +101,23 @@ def erase(
             )
         except Refused as refused:
             return _refuse(refused)
-        _report(done, receipt, "erased; back up private.db again, older copies of it no longer open")
+        _report(done, receipt, _ERASED)
+    return 0
+
+
+def _erase_expired(store: Path, actor: str, approver: str, receipt: Path | None) -> int:
+    from carag.audit import erase_expired, expired
+    from carag.audit.persons import two_persons
+
+    two_persons(actor, approver)
+    with _opened(store) as log:
+        if not expired(log):
+            sys.stdout.write(
+                "nothing erased: of no value that no hold covers has the retention class ended\n"
+            )
+            return 0
+        done = erase_expired(log, actor=actor, approver=approver)
+        _report(done, receipt, _ERASED)
     return 0
 
 

@@ -293,7 +293,7 @@ def open_checkpoint(text: str, keys: Keys) -> Checkpoint:
     if not ours:
         signers = ", ".join(f"{one.name}+{one.id.hex()}" for one in signatures)
         given = ", ".join(f"{key.name}+{key.id.hex()}" for key in keys.keys)
-        raise CannotTell(f"the checkpoint is signed by {signers}, not by {given}; give that key")
+        raise CannotTell(f"the checkpoint is signed by {signers}, not by {given}; if rotated, give all keys")
     for one in ours:
         if not ed25519_verify(known[one.name, one.id].public, (body + "\n").encode(), one.signature):
             raise Failed("the checkpoint's signature is not valid: it or its text was altered")

@@ -155,6 +155,33 @@ def test_what_cannot_be_told_exits_2(home: Path, tmp_path: Path, capsys: pytest.
         assert "undecided" in capsys.readouterr().err
 
 
+def test_the_key_of_before_a_rotation_cannot_tell(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """2 and what to do, for the log and for a receipt; 0 with both keys."""
+    store, later = home / "store", tmp_path / "later.json"
+    assert audit("rotate", "--store", store, "--overlap-days", 0) == Exit.OK
+    ask = ["ask", QUESTION, "--store", str(store), "--role", "buy_side", "--purpose", "invest"]
+    assert _run([*ask, "--receipt", str(later)]) == Exit.OK
+    capsys.readouterr()
+    for command in (
+        ["audit", "verify", "--store", str(store), "--vkey", str(home / "vkey")],
+        ["audit", "verify", "--store", str(store), "--receipt", str(later), "--vkey", str(home / "vkey")],
+        ["verify", str(later), "--key", str(home / "vkey")],
+    ):
+        assert _run(command) == Exit.CANNOT_TELL
+        told = capsys.readouterr()
+        assert "give all vkeys" in " ".join((told.out + told.err).split())
+        assert _run([*command[:-1], str(store / "vkey")]) == Exit.OK
+        capsys.readouterr()
+    script = [sys.executable, "scripts/verify_receipt.py", str(later), "--key"]
+    for key, code in ((home / "vkey", 2), (store / "vkey", 0)):
+        root = Path(__file__).parents[1]
+        done = subprocess.run([*script, str(key)], check=False, cwd=root, capture_output=True, text=True)
+        assert done.returncode == code
+        assert code == 0 or "if rotated, give all keys" in done.stdout
+
+
 def test_usage_errors_exit_64() -> None:
     """As everywhere."""
     assert audit("verify") == Exit.USAGE

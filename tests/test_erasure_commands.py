@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from carag import erasure_commands
-from carag.audit import AuditLog, Ingest, Verdict, verify_receipt
+from carag.audit import AuditLog, Ingest, Verdict, place_hold, verify_receipt
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -78,6 +78,25 @@ def test_a_duty_and_a_hold_refuse_with_four(store: Path, capsys: pytest.CaptureF
     assert run(*one, "--basis", "GDPR_17_1_E", "--field", "subject") == 0
 
 
+def test_what_has_ended_is_erased_in_one_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a hold covers stays; asked again there is nothing to do, and nothing is recorded."""
+    store, kept = tmp_path / "old", tmp_path / "erasure.json"
+    with AuditLog.open(store, clock=lambda: 1) as log:  # 1970
+        for code in ("ai6m", "fin7y"):
+            event = Ingest(**COUNTS, snapshot=bytes(32), table=bytes(32), embed=None, why="INGESTED")
+            log.append(event, secrets={"subject": ANA}, retain=code)
+        place_hold(log, "M-1", actor="Lea", records=(1, 1))
+    asked = ["erase", "--store", store, "--expired", *TWO, "--receipt", kept]
+    assert run(*asked) == 0
+    assert capsys.readouterr().out.startswith("record 3: erased")
+    assert verify_receipt(kept.read_bytes(), (store / "vkey").read_text()).verdict is Verdict.VERIFIED
+    assert run(*asked) == 0
+    assert capsys.readouterr().out.startswith("nothing erased")
+    with AuditLog.open(store) as log:
+        assert (log.size, log.private.erased_by(0)) == (4, {"subject": 3})
+        assert set(log.private.openings(1)) == {"subject"}
+
+
 def test_values_are_shown_to_a_role(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And to no other; both are on record."""
     asked = ["disclose", 0, "--store", store, "--actor", "Eve", "--why", "REVIEW"]
@@ -94,6 +113,12 @@ def test_values_are_shown_to_a_role(store: Path, capsys: pytest.CaptureFixture[s
     [
         ["erase", "--record", 0, "--basis", "WHY", *TWO],
         ["erase", "--basis", "GDPR_17_1_D", *TWO],
+        ["erase", "--record", 0, *TWO],
+        ["erase", "--expired", "--record", 0, *TWO],
+        ["erase", "--expired", "--subject", ANA, *TWO],
+        ["erase", "--expired", "--field", "subject", *TWO],
+        ["erase", "--expired", "--basis", "GDPR_17_1_D", *TWO],
+        ["erase", "--expired", "--actor", "Dora", "--approver", "dora"],
         ["hold", "--matter", "M-1", "--actor", "Lea", "--first", 0],
         ["hold", "--matter", "a name", "--actor", "Lea"],
         ["disclose", 9, "--actor", "Eve", "--why", "X", "--role", "auditor"],

@@ -30,6 +30,7 @@ from carag.audit.event import (
     SessionSource,
 )
 from carag.audit.evidence import Batch, Evidence, EvidenceOpener
+from carag.audit.expiry import erase_expired, expired
 from carag.audit.hold import Hold, HoldAction, HoldScope, place_hold, release_hold
 from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.log import AuditLog, Clock
@@ -37,12 +38,13 @@ from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import MAX_RECORD_BYTES, Hit, HitV1, Passage, Record, text_hash
-from carag.audit.retention import RETENTION, RetentionClass, retain_until
+from carag.audit.retention import DEFAULT_CLASS, RETENTION, RetentionClass, retain_until
 from carag.audit.state import Label, StateProof, place, state_entry
 from carag.audit.state_tree import StateTree, StateView
 from carag.audit.verify import Check, Verdict, Verification, verify_receipt
 
 __all__ = [
+    "DEFAULT_CLASS",
     "MAX_RECORD_BYTES",
     "RETENTION",
     "Access",
@@ -99,6 +101,8 @@ __all__ = [
     "VerifierKey",
     "disclose",
     "erase",
+    "erase_expired",
+    "expired",
     "place",
     "place_hold",
     "release_hold",

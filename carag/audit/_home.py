@@ -16,17 +16,25 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
 from carag.audit.keyring import KeyRing
 from carag.audit.note import Note, SigningKey
+from carag.audit.postgres import evidence_at
+from carag.audit.postgres_setup import remembered
+from carag.audit.store import EvidenceStore
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from carag.audit.evidence import Evidence, EvidenceOpener
+
+_URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # a Path has made one slash of two
 
 
 class LogHome:
@@ -38,9 +46,17 @@ class LogHome:
         If another writer holds the directory.
     AuditUnavailable
         If it cannot be made or written.
+    InvalidArgument
+        If it is a URL.
     """
 
     def __init__(self, path: Path) -> None:
+        if (url := _URL.match(str(path))) is not None:
+            raise InvalidArgument(  # the rest of it may hold a password
+                f"a log is opened in a directory, which keeps its keys and private values; got a {url[1]} URL. To keep "
+                "its evidence in PostgreSQL write AuditLog.open(directory, evidence=evidence_at(url)) "
+                "(carag.audit.postgres), or once: carag audit postgres --store DIR --url URL"
+            )
         self.path = path
         self.evidence, self.private = path / "audit.db", path / "private.db"
         self.pin = path / "pinned"
@@ -63,6 +79,15 @@ class LogHome:
             key = SigningKey.generate(origin or f"carag.local/{secrets.token_hex(16)}")
             write_atomically(self._key, key.to_skey().encode() + b"\n")
         return self._ring(key, clock)
+
+    def open_evidence(self, opener: EvidenceOpener | None, empty: str) -> Evidence:
+        """Open what the opener opens; without one, the server that the directory names, or its ``audit.db``."""
+        create = not self.founded
+        if opener is None and (server := remembered(self.path)) is not None:
+            opener = evidence_at(server[0], schema=server[1])
+        if opener is None:
+            return EvidenceStore(self.evidence, create=create, empty=empty)
+        return opener(create, empty)
 
     def finish(self, ring: KeyRing) -> None:
         """Publish the vkey on first use; later, insist that it is still the key's own."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.log_keys import signed_by_others
 from carag.audit.merkle import leaf_hash, verify_consistency, verify_inclusion
 from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof, InclusionProof
@@ -112,10 +113,7 @@ def _read(parse: Callable[[_S], _T], data: _S) -> _T:
 
 def _signed(note: Note, key: NoteKey) -> Checkpoint:
     if key.signature_on(note) is None:
-        raise _Found(
-            Verdict.UNDECIDED,
-            f"the checkpoint is not signed by {key.name}+{key.key_id.hex()}; give the key of that log",
-        )
+        raise _Found(Verdict.UNDECIDED, signed_by_others(note, key))
     if not key.verifies(note):
         raise _Found(Verdict.FAILED, "the checkpoint's signature is not valid")
     try:

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from carag.audit.log import AuditLog
     from carag.audit.receipt import Receipt
 
-__all__ = ["Basis", "Erasure", "erase", "read_targets"]
+__all__ = ["KEPT_KINDS", "MAX_NAMED", "Basis", "Erasure", "destroy", "erase", "read_targets"]
 
-_MAX_NAMED: Final = 1000
-_KEPT_KINDS: Final = {RecordKind.ERASURE, RecordKind.HOLD, RecordKind.DISCLOSURE}
+MAX_NAMED: Final = 1000
+"""Records that one erasure names."""
+KEPT_KINDS: Final = {RecordKind.ERASURE, RecordKind.HOLD, RecordKind.DISCLOSURE}
+"""Of these, who did it stays known: GDPR Art. 5(2)."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -64,7 +66,7 @@ class Erasure:
     fields : tuple of str
         Which commitments can no longer be opened.
     records : tuple of int
-        The records; none if it was one person's.
+        The records; none if it was one person's, or more than can be named.
     """
 
     basis: Basis
@@ -170,17 +172,24 @@ def erase(
         _check_holds(log, targets)
         if reason.waits:
             _check_retention(log, targets)
-        numbers = sorted({target.seq for target in targets})
-        event = Erasure(
-            basis=reason,
-            count=len(numbers),
-            fields=tuple(sorted({target.field for target in targets})),
-            records=() if subject is not None else tuple(numbers),
-        )
-        log.private.plan(targets)
-        listed = canonical.encode([list(target) for target in targets]).decode()
-        receipt = log.append(event, secrets={"actor": actor, "approver": approver, "targets": listed})
-        log.private.erase(targets, receipt.seq)
+        return destroy(log, targets, reason, actor=actor, approver=approver, named=subject is None)
+
+
+def destroy(
+    log: AuditLog, targets: Sequence[Target], basis: Basis, *, actor: str, approver: str, named: bool
+) -> Receipt:
+    """Record an erasure that may be made, then make it; to be called within ``log.private.settling()``."""
+    numbers = sorted({target.seq for target in targets})
+    event = Erasure(
+        basis=basis,
+        count=len(numbers),
+        fields=tuple(sorted({target.field for target in targets})),
+        records=tuple(numbers) if named else (),
+    )
+    log.private.plan(targets)
+    listed = canonical.encode([list(target) for target in targets]).decode()
+    receipt = log.append(event, secrets={"actor": actor, "approver": approver, "targets": listed})
+    log.private.erase(targets, receipt.seq)
     return receipt
 
 
@@ -199,16 +208,16 @@ def _targets(
             raise InvalidArgument("nothing is kept of that subject, or not in these fields")
         return found
     numbers = sorted(set(records))
-    if len(numbers) > _MAX_NAMED:
+    if len(numbers) > MAX_NAMED:
         raise InvalidArgument(
-            f"one erasure names at most {_MAX_NAMED} records, got {len(numbers)}; make several"
+            f"one erasure names at most {MAX_NAMED} records, got {len(numbers)}; make several"
         )
     return [target for seq in numbers for target in _targets_of(log, seq, fields)]
 
 
 def _targets_of(log: AuditLog, seq: int, fields: Collection[str]) -> list[Target]:
     record = log.record(seq)
-    if record.kind in _KEPT_KINDS:
+    if record.kind in KEPT_KINDS:
         raise InvalidArgument(f"record {seq} is a {record.kind}: who did it stays known (GDPR Art. 5(2))")
     kept, gone = log.private.of_record(seq), log.private.erased_by(seq)
     wanted = set(fields) or {target.field for target in kept}

@@ -35,16 +35,14 @@ from carag.audit.event import Access, Event, Recovery
 from carag.audit.evidence import Batch
 from carag.audit.merkle import EMPTY_ROOT, Node, leaf_hash
 from carag.audit.paths import BatchPaths
-from carag.audit.postgres import evidence_at
-from carag.audit.postgres_setup import remembered
 from carag.audit.private import PrivateStore
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import Passage, Record, text_hash
 from carag.audit.recovery import Tip, check_extends, kept_note, read_checkpoint, read_tip
-from carag.audit.retention import DEFAULT_CLASS
-from carag.audit.scrub import Rehash, paced
-from carag.audit.store import EvidenceStore
+from carag.audit.retention import DEFAULT_CLASS, retention_class
+from carag.audit.scrub import Rehash
+from carag.audit.scrubber import Scrubber
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -99,17 +97,16 @@ class AuditLog:
         evidence: Evidence,
         private: PrivateStore,
         clock: Clock,
+        retain: str = DEFAULT_CLASS,
     ) -> None:
-        self._home, self._key, self._clock = home, key, clock
+        self._home, self._key, self._clock, self._retain = home, key, clock, retain
         self._evidence, self._private = evidence, private
         self._closed, self._pid = False, os.getpid()
-        self._damage: str | None = None
         self._tip = read_tip(evidence, key.verifier)
         self._writing = threading.Lock()  # held while the store's end moves
         self._closing = threading.RLock()
-        self._stopping = threading.Event()
         self._guard: Callable[[Event], None] | None = None
-        self._scrubber: threading.Thread | None = None
+        self._scrubber = Scrubber(evidence, self.origin, lambda: self._tip)
         self._aside = Aside()
         self._appender = GroupCommit(self._commit)
 
@@ -122,6 +119,7 @@ class AuditLog:
         clock: Clock = _system_clock,
         not_before: str | None = None,
         evidence: EvidenceOpener | None = None,
+        retain: str = DEFAULT_CLASS,
     ) -> Self:
         """Open the log in a directory, founding it on first use.
 
@@ -131,7 +129,7 @@ class AuditLog:
         Parameters
         ----------
         directory : path
-            Made if missing.
+            Made if missing. Never a URL: keys and private values are files, wherever the evidence is.
         origin : str, optional
             The log's name, a URL without scheme such as ``"audit.example/prod-1"``. On first use the default
             is a random name, later the name the log has.
@@ -143,6 +141,8 @@ class AuditLog:
         evidence : callable, optional
             Opens another store of evidence than the directory's ``audit.db``, or the server that the directory
             names (``carag.audit.postgres``); see :data:`~carag.audit.evidence.EvidenceOpener`.
+        retain : str
+            The retention class of every record that names none (``retention.py``).
 
         Raises
         ------
@@ -153,27 +153,22 @@ class AuditLog:
         AuditUnavailable
             If the directory cannot be read or written.
         InvalidArgument
-            If the log has another origin, or ``not_before`` is nothing that this log signed.
+            If the log has another origin, ``not_before`` is nothing that this log signed, or there is no such
+            retention class.
         """
+        retention_class(retain)
         kept = [] if not_before is None else [("not_before", kept_note(not_before))]
         with contextlib.ExitStack() as undo:
             home = LogHome(Path(directory))
             undo.callback(home.release)
             key = home.signing_key(origin, clock)
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
-            create = not home.founded
-            if evidence is None and (server := remembered(home.path)) is not None:
-                evidence = evidence_at(server[0], schema=server[1])
-            store: Evidence = (
-                EvidenceStore(home.evidence, create=create, empty=empty)
-                if evidence is None
-                else evidence(create, empty)
-            )
+            store = home.open_evidence(evidence, empty)
             undo.callback(store.close)
             private = PrivateStore(home.private)
             undo.callback(private.close)
             home.finish(key)
-            log = cls(home, key, store, private, clock)
+            log = cls(home, key, store, private, clock, retain)
             undo.callback(log._stop)
             if (pinned := home.pinned()) is not None:
                 kept.append((str(home.pin), pinned))
@@ -237,7 +232,7 @@ class AuditLog:
         *,
         secrets: Mapping[str, str | None] | None = None,
         passages: Sequence[Passage] = (),
-        retain: str = DEFAULT_CLASS,
+        retain: str | None = None,
     ) -> Receipt:
         """Write a record durably and return its receipt. Hand nothing out before this returns.
 
@@ -250,7 +245,7 @@ class AuditLog:
         passages : sequence of Passage
             What is handed out, best first.
         retain : str, optional
-            The retention class (``retention.py``).
+            The retention class (``retention.py``), if not the one the log was opened with.
 
         Raises
         ------
@@ -261,7 +256,8 @@ class AuditLog:
         """
         if self._guard is not None:
             self._guard(event)
-        draft = Draft.of(self.origin, event, secrets or {}, passages, retain)
+        term = self._retain if retain is None else retain
+        draft = Draft.of(self.origin, event, secrets or {}, passages, term)
         self._check_open()
         placed = self._appender.submit(draft)
         return Receipt(placed.seq, placed.body, placed.proof(), disclosed(draft.openings), draft.texts)
@@ -304,7 +300,10 @@ class AuditLog:
         return ConsistencyProof(old_size, tuple(hashes), tip.note).to_text()
 
     def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
-        """Make a receipt again, under the newest checkpoint.
+        """Make a receipt again, under the newest checkpoint, with everything closed that the record commits to.
+
+        Opening question and answer takes a role and a record of it: :func:`~carag.audit.disclose`, whose result can be
+        put in with ``dataclasses.replace(receipt, openings=...)``. Proofs of the index state only the first has.
 
         Parameters
         ----------
@@ -318,14 +317,14 @@ class AuditLog:
             If there is no such record or the passages are not its own.
         """
         proof = self.prove(seq)
-        body, openings = self._evidence.body(seq), self._private.openings(seq)
+        body = self._evidence.body(seq)
         hits = Record.parse(body).hits
         named = zip(hits, passages, strict=False)
         if len(hits) != len(passages) or not all(
             hit.is_of(chunk, text_hash(text)) for hit, (chunk, text) in named
         ):
             raise InvalidArgument(f"record {seq} names {len(hits)} passages; these are not their texts")
-        return Receipt(seq, body, proof, disclosed(openings), tuple(passages))
+        return Receipt(seq, body, proof, passages=tuple(passages))
 
     def verify(self) -> Checkpoint:
         """Re-hash the whole log, from the records up, and return the checkpoint that covers it.
@@ -371,17 +370,7 @@ class AuditLog:
             Naming the first thing that does not hold together. Every later append raises AuditUnavailable.
         """
         self._check_open()
-        tip = self._tip
-        rehash = Rehash(self._evidence, self.origin)
-        try:
-            for _ in paced(rehash.advance(tip.frontier.size), rate, self._stopping.wait):
-                if self._stopping.is_set():
-                    return rehash.frontier.size
-            rehash.expect(tip.frontier.size, tip.frontier.root())
-        except CorruptFile as damage:
-            self._damage = str(damage)
-            raise
-        return rehash.frontier.size
+        return self._scrubber.scrub(rate)
 
     def scrub_in_background(self, *, rate: float = 10_000, every: float = 3600) -> None:
         """Scrub again and again in a thread of its own until the log is closed; once is enough to call it.
@@ -394,14 +383,14 @@ class AuditLog:
             Records a second at most.
         every : float
             Seconds between the end of one pass and the next.
+
+        Raises
+        ------
+        InvalidArgument
+            Unless both are above zero.
         """
         self._check_open()
-        with self._closing:
-            if self._scrubber is None:
-                self._scrubber = threading.Thread(
-                    target=self._scrub_on, args=(rate, every), name="carag-audit-scrub", daemon=True
-                )
-                self._scrubber.start()
+        self._scrubber.start(rate, every)
 
     def close(self) -> None:
         """Write what callers wait for, close the files and let another writer in; harmless when repeated."""
@@ -476,25 +465,11 @@ class AuditLog:
         while begins := sorted(self._tip.unended)[:_BEGINS_A_RECORD]:
             self.append(Recovery("UNENDED_BEGINS", tuple(begins)))
 
-    def _scrub_on(self, rate: float, every: float) -> None:
-        while not self._stopping.is_set():
-            try:
-                self.scrub(rate=rate)
-            except CorruptFile:
-                return  # the log is poisoned, which the next append reports
-            except AuditUnavailable as error:
-                if not self._stopping.is_set():
-                    self._damage = f"it cannot be read for the scrub ({error})"
-                return
-            self._stopping.wait(every)
-
     def _stop(self) -> None:
         """Stop the threads; what was queued is written first."""
-        self._stopping.set()
         self._appender.close()
         self._aside.close()
-        if self._scrubber is not None:
-            self._scrubber.join()
+        self._scrubber.stop()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -508,8 +483,8 @@ class AuditLog:
             raise InvalidArgument(f"there is no record {seq}; the log has {tip.frontier.size}")
 
     def _check_writable(self) -> None:
-        if self._damage is not None:
-            raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._damage}")
+        if self._scrubber.damage is not None:
+            raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._scrubber.damage}")
         self._evidence.check_writable()
 
 

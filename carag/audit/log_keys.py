@@ -10,7 +10,7 @@ from carag.audit.note import Note, NoteKey, NoteSignature, parse_vkeys
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LogKeys", "signed_by_known"]
+__all__ = ["LogKeys", "signed_by_known", "signed_by_others"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +69,18 @@ def signed_by_known(note: Note, keys: Sequence[NoteKey]) -> bool:
     """
     known = [key for key in keys if key.signature_on(note) is not None]
     return bool(known) and all(key.verifies(note) for key in known)
+
+
+def signed_by_others(note: Note, key: NoteKey) -> str:
+    """Say who signed a note that a given key, or none of several, signed, and what to do: nothing can be told of it."""
+    keys = key.keys if isinstance(key, LogKeys) else (key,)
+    signers = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in note.signatures)
+    given = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in keys)
+    said = f"the checkpoint is signed by {signers}, not by {given}"
+    if {one.name for one in note.signatures}.isdisjoint(one.name for one in keys):
+        return f"{said}; give the key of that log"
+    return (
+        f"{said}: by another key under the same name, which is a later (or earlier) key of the log if it was "
+        "rotated, and a forgery if not; give all vkeys of the log, one a line, from a source you trust, or the one "
+        "that the receipt of the rotation leads to (carag.audit.rotation.successor)"
+    )

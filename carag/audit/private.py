@@ -297,6 +297,17 @@ class PrivateStore(_Store):
             holders = {holder for seq in numbers for (holder,) in self._db.execute(query, (seq,))}
         return [hold for hold in holds if _covers(hold, numbers, holders)]
 
+    def unheld(self, size: int) -> list[Target]:
+        """Return every opening of the first ``size`` records that no hold in force covers, in order."""
+        return self._targets(
+            "SELECT seq, field FROM value AS kept WHERE seq < ? AND NOT EXISTS (SELECT 1 FROM hold WHERE "
+            "CASE WHEN hold.holder IS NOT NULL "
+            "THEN hold.holder IN (SELECT value.holder FROM value WHERE value.seq = kept.seq) "
+            "ELSE hold.first IS NULL OR hold.last IS NULL OR kept.seq BETWEEN hold.first AND hold.last END) "
+            "ORDER BY seq, field",
+            size,
+        )
+
     # -- keys
 
     def _delete(self, db: sqlite3.Connection, targets: list[Target], record: int) -> None:

@@ -19,10 +19,12 @@ from urllib.parse import quote
 
 from carag.audit import merkle
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_keys import LogKeys
+from carag.audit.key_change import ED25519, KeyAction, KeyChange
+from carag.audit.log_keys import LogKeys, signed_by_others
 from carag.audit.merkle import stored_hash_index
-from carag.audit.note import Note
+from carag.audit.note import Note, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
+from carag.audit.record import Record
 from carag.audit.store import EvidenceStore
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
@@ -49,7 +51,8 @@ class LogReader:
     Raises
     ------
     AuditUnavailable
-        If there is no readable log, or it is one of another name than the key's.
+        If there is no readable log, it is one of another name than the key's, or its newest checkpoint is signed by
+        a key that its own records say took over from another, which only a key or receipt from outside can confirm.
     InvalidArgument
         If ``vkey`` is no Ed25519 vkey.
     CorruptFile
@@ -220,12 +223,34 @@ class LogReader:
         if row is None or not isinstance(row[0], str):
             raise CorruptFile(f"{self.path} has no checkpoint")
         with contextlib.suppress(CorruptFile):
-            names = [signature.name for signature in Note.parse(row[0]).signatures]
+            note = Note.parse(row[0])
+            names = [signature.name for signature in note.signatures]
             if self.key.name not in names:
                 raise AuditUnavailable(
                     f"{self.path} is the log {', '.join(names)}, not {self.key.name}; give the key of that log"
                 )
+            if self.key.signature_on(note) is None and (announced := self._announced(note)) is not None:
+                # A history forged under another key can hold such a record too, so this verifies nothing.
+                raise AuditUnavailable(
+                    f"{self.path}: {signed_by_others(note, self.key)}. Record {announced} says it took over, and "
+                    "whoever forged the one could forge the other"
+                )
         return open_checkpoint(row[0], self.key, f"{self.path}: the newest checkpoint")
+
+    def _announced(self, note: Note) -> int | None:
+        """Find the record that says a signer of this note took over as the log's key; it proves nothing by itself."""
+        signers = {(one.name, one.key_id) for one in note.signatures}
+        with self._reading():
+            query = 'SELECT seq, body FROM rec WHERE instr(body, CAST(\'"kind":"key"\' AS BLOB)) ORDER BY seq DESC'
+            for seq, body in self._db.execute(query):
+                with contextlib.suppress(CorruptFile):
+                    event = Record.parse(self._bytes((body,), f"record {seq}")).event
+                    if not isinstance(event, KeyChange) or event.algorithm != ED25519:
+                        continue
+                    key = VerifierKey(self.key.name, event.public)
+                    if event.action is KeyAction.ROTATE and (key.name, key.key_id) in signers:
+                        return int(seq)
+        return None
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
@@ -256,6 +281,8 @@ def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
         checkpoint = Checkpoint.parse(note.text)
     except CorruptFile as error:
         raise CorruptFile(f"{what} cannot be read: {error}") from error
+    if key.signature_on(note) is None:
+        raise CorruptFile(f"{what} is not signed by the log's key as given: {signed_by_others(note, key)}")
     if not key.verifies(note):
         raise CorruptFile(f"{what} is not signed by {key.name}+{key.key_id.hex()}")
     if checkpoint.origin != key.name:

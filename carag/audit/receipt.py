@@ -12,7 +12,7 @@
 The file is canonical JSON (RFC 8785) and one newline, so no byte of it is free. ``state.py`` says what a hit's proof
 holds: ``{"from", "path", "sides", "until"}``. It is null where the log made the receipt again without the store, and
 in receipts of format ``carag-receipt/v1``, which have no such key; all else is the same there. A receipt holds the
-question and the answer in clear: it belongs to whoever asked.
+question and the answer in clear: it belongs to whoever asked. One made again holds neither: they are opened by role.
 """
 
 from __future__ import annotations

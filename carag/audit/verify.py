@@ -20,6 +20,7 @@ from carag.audit.canonical import unb64url
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import SALT_SIZE, Opening
 from carag.audit.hits import text_hash
+from carag.audit.log_keys import LogKeys, signed_by_others
 from carag.audit.merkle import leaf_hash, verify_inclusion
 from carag.audit.note import NoteKey, parse_vkeys
 from carag.audit.proof import InclusionProof
@@ -168,13 +169,7 @@ def _check_checkpoint(proof: InclusionProof, keys: tuple[NoteKey, ...]) -> None:
     note = proof.checkpoint
     known = [key for key in keys if key.signature_on(note) is not None]
     if not known:
-        signers = ", ".join(f"{s.name}+{s.key_id.hex()}" for s in note.signatures)
-        given = ", ".join(f"{key.name}+{key.key_id.hex()}" for key in keys)
-        raise _Stop(
-            Verdict.UNDECIDED,
-            Check.KEY,
-            f"the checkpoint is signed by {signers}, not by {given}; give the key of that log",
-        )
+        raise _Stop(Verdict.UNDECIDED, Check.KEY, signed_by_others(note, LogKeys(keys)))
     if not all(key.verifies(note) for key in known):
         raise _Stop(Verdict.FAILED, Check.SIGNATURE, "the checkpoint's signature is not valid")
 

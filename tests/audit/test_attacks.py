@@ -13,10 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from carag.audit import AuditLog, Note, Recovery, SigningKey, Verdict, VerifierKey, canonical
+from carag.audit import (
+    AuditLog,
+    Begin,
+    Models,
+    Note,
+    PolicyApplied,
+    Recovery,
+    SessionSource,
+    SigningKey,
+    Verdict,
+    VerifierKey,
+    canonical,
+)
 from carag.audit.examine import examine_log, kept_checkpoint, kept_receipt
 
 ROOT = Path(__file__).parents[2]
+LATER = 1_900_000_000_000_000
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +140,49 @@ def test_a_machine_put_back_and_used_again_contradicts_its_own_receipts(tmp_path
         kept = kept_receipt(receipt.to_bytes(), vkey)
         found = examine_log(tmp_path / directory, vkey=vkey, kept=[kept])
         assert (found.verdict, "not those" in found.reason) == (Verdict.FAILED, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "noticed", "says"),
+    [
+        ("its row alone", "DDD", "there are 60 records, the newest checkpoint covers 61"),
+        ("with its nodes, under the checkpoint before it", "..D", "cut short"),
+        ("under a stolen key", "..D", "cut short"),
+        ("under a stolen key, for a harmless record", "..D", "not those"),
+    ],
+)
+def test_a_call_that_was_begun_and_never_ended_cannot_be_dropped(
+    attacks, scene, tmp_path, how, noticed, says
+):
+    """A process died after a question had left the machine; whoever holds the begin's receipt knows it did."""
+    attacked, size = attacks.again(scene, tmp_path), attacks.RECORDS
+    begin = Begin(
+        started=1_763_755_555_123_456,
+        role="buy_side",
+        purpose="invest",
+        source=SessionSource.VERIFIED,
+        as_of=29_395_925,
+        policy=PolicyApplied(table=b"T" * 32, masks=((0x20, 0x10000),)),
+        models=Models("minilm", "bedrock:amazon.nova-micro-v1:0", "bucket-prompt-1"),
+    )
+    with AuditLog.open(attacked.home) as log:
+        receipt = log.append(begin, secrets={"query": "What did leave?"}).to_bytes()
+    attacked = dataclasses.replace(attacked, kept=kept_receipt(receipt, attacked.vkey))
+    assert attacks.pattern(attacked) == "..."
+    bodies = attacked.bodies()
+    with attacked.database() as db:
+        db.execute("DELETE FROM begun")  # or the next opening would report it
+        if how == "its row alone":
+            db.execute("DELETE FROM rec WHERE seq = ?", (size,))
+    if "nodes" in how:
+        attacked.rewrite(bodies[:size], scene.notes[size])
+    elif how.endswith("record"):
+        harmless = canonical.encode({**canonical.load(bodies[0]), "seq": size, "id": "A" * 22, "tc": LATER})
+        attacked.rewrite([*bodies[:size], harmless])
+    elif "key" in how:
+        attacked.rewrite(bodies[:size])
+    assert attacks.pattern(attacked) == noticed
+    assert re.search(says, attacked.examine()[-1].reason)
 
 
 # Where each of the remaining attacks of the list is carried out.

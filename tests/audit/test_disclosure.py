@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from carag.audit import Disclosure, Outcome, disclose
+from carag.audit import Disclosure, Outcome, Verdict, disclose, verify_receipt
 from carag.errors import AuditUnavailable, InvalidArgument, Refused
 
 OPENER = {"role": "privacy_officer", "actor": "dora", "why": "COMPLAINT-3"}
@@ -24,6 +26,41 @@ def test_values_open_to_a_role_and_the_record_says_so(tmp_path, build, role):
         assert log.private.openings(1)["actor"].value == "dora"
         assert b"dora" not in record.to_bytes()
         assert set(disclose(log, 0, **OPENER)) == set(build.SECRETS)
+
+
+def test_a_receipt_made_again_opens_nothing_and_reads_nothing_private(tmp_path, build, monkeypatch):
+    """Whoever may make receipts again is not thereby told what was asked; no role was named, and nothing recorded."""
+    texts = [(passage.chunk, passage.text) for passage in build.passages()]
+    with build.open_log(tmp_path) as log:
+        first = build.ask(log)
+        monkeypatch.setattr(log.private, "openings", lambda _: pytest.fail("read what is private"))
+        again = log.receipt(0, texts)
+        assert (again.openings, again.proofs, again.passages, again.record) == (
+            {},
+            (),
+            first.passages,
+            first.record,
+        )
+        checked = verify_receipt(again.to_bytes(), log.vkey)
+        assert (checked.verdict, checked.values) == (Verdict.VERIFIED, {})
+        assert checked.undisclosed == tuple(sorted(build.SECRETS))
+        assert checked.unproved == tuple(chunk for chunk, _ in texts)
+        told = again.to_bytes().decode()
+        assert not any(opening.value in told for opening in first.openings.values())
+        assert log.size == 1
+
+
+def test_a_receipt_made_again_is_opened_by_role_and_on_record(tmp_path, build):
+    """With what a disclosure gave it shows what the first one showed, and the log says who opened it."""
+    texts = [(passage.chunk, passage.text) for passage in build.passages()]
+    with build.open_log(tmp_path) as log:
+        first = build.ask(log)
+        whole = dataclasses.replace(log.receipt(0, texts), openings=disclose(log, 0, **OPENER))
+        assert whole.openings == first.openings
+        checked = verify_receipt(whole.to_bytes(), log.vkey)
+        assert (checked.verdict, checked.values) == (Verdict.VERIFIED, build.SECRETS)
+        event = log.record(1).event
+        assert (event.record, event.role, event.outcome) == (0, "privacy_officer", Outcome.ANSWER)
 
 
 @pytest.mark.parametrize("role", ["asker", "operator", "", None, "Auditor"])

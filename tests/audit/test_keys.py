@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from carag.audit import AuditLog, Recovery, Verdict, verify_receipt
 from carag.audit.anchored import Anchored
+from carag.audit.check import check_checkpoint
+from carag.audit.examine import examine_log
 from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.keyring import KeyRing
 from carag.audit.log_keys import LogKeys
@@ -22,6 +25,7 @@ from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Missing
 
 DAY = 86_400
 ORIGIN = "audit.example/keys"
+OTHER_LOG = str(SigningKey("audit.example/other", b"o" * 32).verifier)
 
 
 class Clock:
@@ -350,3 +354,58 @@ def test_several_keys_are_one(log):
     assert not keys.verifies(after.signed_also([false]))
     assert not keys.verifies(OTHER.sign(after.text))
     assert keys.signature_on(OTHER.sign(after.text)) is None
+
+
+def test_who_holds_only_the_old_key_cannot_tell_and_is_told_what_to_do(log, clock, tmp_path):
+    """Not tampered, and never verified: a later key of the log, until a vkey or a receipt from outside says so."""
+    old, before = log.vkey, log.append(Recovery("BEFORE"))
+    change = rotate(log, overlap=0)
+    clock.pass_(1)
+    after = log.append(Recovery("AFTER"))
+    new, both, home = log.vkey, file_of(log), log._home.path
+    stranger = str(SigningKey(ORIGIN, b"s" * 32).verifier)
+    kept = log.checkpoint()
+    log.close()
+    for vkey in (old, stranger):
+        told = verify_receipt(after.to_bytes(), vkey)
+        assert told.verdict is Verdict.UNDECIDED
+        assert re.search(
+            "later .*key of the log if it was rotated.*give all vkeys.*receipt of the rotation", told.reason
+        )
+        found = examine_log(home, vkey=vkey)
+        assert found.verdict is Verdict.UNDECIDED
+        assert re.search("give all vkeys.* Record 1 says it took over.*could forge", found.reason)
+        assert check_checkpoint(kept, LogKeys.parse(vkey)).verdict is Verdict.UNDECIDED
+    assert "give the key of that log" in verify_receipt(after.to_bytes(), OTHER_LOG).reason
+    for vkey in (new, both, f"{old}\n{successor(change.to_bytes(), old)}"):
+        assert verify_receipt(after.to_bytes(), vkey).verdict is Verdict.VERIFIED
+        assert examine_log(home, vkey=vkey).verdict is Verdict.VERIFIED
+    assert verify_receipt(before.to_bytes(), old).verdict is Verdict.VERIFIED
+
+
+def test_another_key_that_no_record_announces_is_tampering(log, tmp_path, build):
+    """A checkpoint signed anew by a stranger under the log's name; also where the log was rotated, but not to him."""
+    old = log.vkey
+    rotate(log, overlap=0)
+    log.append(Recovery("AFTER"))
+    text = Note.parse(log.checkpoint()).text
+    home = log._home.path
+    log.close()
+    forged = SigningKey(ORIGIN, b"s" * 32).sign(text).to_text()
+    build.edit(home / "audit.db", ("UPDATE cp SET note = ?", (forged,)))
+    for vkey in (old, file_of(log)):
+        found = examine_log(home, vkey=vkey)
+        assert found.verdict is Verdict.FAILED
+        assert "not signed by" in found.reason
+
+
+def test_a_tampered_log_under_a_later_key_is_still_not_verified(log, build):
+    """The old key's holder is told nothing good of it; the new one's is told what is wrong."""
+    old = log.vkey
+    rotate(log, overlap=0)
+    log.append(Recovery("AFTER"))
+    home, new = log._home.path, log.vkey
+    log.close()
+    build.edit(home / "audit.db", "UPDATE rec SET body = x'7b7d' WHERE seq = 0")
+    assert examine_log(home, vkey=old).verdict is not Verdict.VERIFIED
+    assert examine_log(home, vkey=new).verdict is Verdict.FAILED

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -68,15 +69,15 @@ def test_a_new_log_is_empty_and_says_so_under_its_signature(tmp_path, build):
 
 
 def test_every_receipt_verifies_at_once_and_later(tmp_path, build):
-    """A receipt verifies as it is returned, and a later one of the same record does too."""
+    """A receipt verifies as it is returned, and a later one of the same record does too, closed."""
     with build.open_log(tmp_path) as log:
         receipts = build.grow(log, 9)
         texts = [(p.chunk, p.text) for p in build.passages()]
         for seq, receipt in enumerate(receipts):
             assert receipt.seq == seq
-            for each in (receipt, log.receipt(seq, texts)):
+            for each, values in ((receipt, build.SECRETS), (log.receipt(seq, texts), {})):
                 verification = verify_receipt(each.to_bytes(), log.vkey)
-                assert (verification.verdict, verification.values) == (Verdict.VERIFIED, build.SECRETS)
+                assert (verification.verdict, verification.values) == (Verdict.VERIFIED, values)
             assert log.record(seq).to_bytes() == receipt.record
 
 
@@ -106,9 +107,10 @@ def test_no_receipt_opens_the_lists_it_was_decided_under(tmp_path, build):
     with build.open_log(tmp_path) as log:
         secrets = {**build.SECRETS, "entities": lists}
         first = log.append(build.access(policy=policy), secrets=secrets, passages=build.passages())
-        for receipt in (first, log.receipt(0, [(p.chunk, p.text) for p in build.passages()])):
+        again = log.receipt(0, [(p.chunk, p.text) for p in build.passages()])
+        for receipt, closed in ((first, ("entities",)), (again, ("answer", "entities", "query", "subject"))):
             checked = verify_receipt(receipt.to_bytes(), log.vkey)
-            assert (checked.verdict, checked.undisclosed) == (Verdict.VERIFIED, ("entities",))
+            assert (checked.verdict, checked.undisclosed) == (Verdict.VERIFIED, closed)
             assert b"[0,320193]" not in receipt.to_bytes()
         opening = log._private.openings(0)["entities"]
         assert opening.value == lists
@@ -466,3 +468,19 @@ def test_an_unusable_path_is_an_unavailable_log(tmp_path, name):
     (tmp_path / "file").write_text("a file")
     with pytest.raises(AuditUnavailable):
         AuditLog.open(tmp_path / "file")
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://app:s3cret@db/audit", "postgres://db/audit", "postgresql:///audit", "s3://bucket/logs"],
+)
+def test_a_url_is_no_directory_and_says_what_to_write(tmp_path, monkeypatch, url, kind):
+    """No directory of that name is made, and a password in it is not shown."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        InvalidArgument, match=r"AuditLog\.open\(directory, evidence=evidence_at\(url\)\)"
+    ) as refused:
+        AuditLog.open(kind(url))
+    assert "s3cret" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit import RETENTION, RetentionClass, retain_until
+from carag.audit import RETENTION, Recovery, RetentionClass, place_hold, retain_until
 from carag.audit.retention import DEFAULT_CLASS
 from carag.errors import InvalidArgument
 
@@ -52,3 +53,22 @@ def test_an_unknown_class_is_refused(code):
     """Nothing is kept for a time nobody has set."""
     with pytest.raises(InvalidArgument, match="want one of"):
         retain_until(0, code)
+
+
+@given(st.sampled_from(sorted(RETENTION)), st.none() | st.sampled_from(sorted(RETENTION)))
+def test_law_a_record_has_its_own_class_or_the_logs(build, opened, named):
+    """Also what the log writes by itself; the class of a log is not remembered, but said at every opening."""
+    with tempfile.TemporaryDirectory() as directory:
+        with build.open_log(directory, retain=opened) as log:
+            log.append(Recovery("DRILL"), retain=named)
+            place_hold(log, "MATTER-7", actor="counsel")
+        with build.open_log(directory) as log:
+            build.ask(log)
+            assert [log.record(n).retain for n in range(3)] == [named or opened, opened, DEFAULT_CLASS]
+
+
+def test_a_log_is_not_opened_with_a_class_nobody_knows(tmp_path, build):
+    """Nothing is founded by mistake."""
+    with pytest.raises(InvalidArgument, match="want one of"):
+        build.open_log(tmp_path / "log", retain="fin9y")
+    assert not (tmp_path / "log").exists()

@@ -1,0 +1,63 @@
+"""What a command line names: a key as text or as a file, and nothing that ends in a traceback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.audit import SigningKey
+from carag.audit.log_keys import LogKeys
+from carag.cli import Exit, _run
+from carag.errors import InvalidArgument
+from carag.named_files import key_text, read_bytes, read_text, write_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VKEYS = [str(SigningKey("log.example/1", bytes([n]) * 32).verifier) for n in range(200)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 200])
+def test_a_key_is_the_same_as_text_and_as_a_file(tmp_path: Path, count: int) -> None:
+    """Also where the text is far longer than a file's name can be."""
+    text = "\n".join(VKEYS[:count])
+    for name in ("vkey", "a+b", "c++"):
+        (tmp_path / name).write_text(text + "\n")
+        given = key_text(str(tmp_path / name))
+        assert given == key_text(text) == key_text(f" {text}\n") == text
+        assert len(LogKeys.parse(given).keys) == count
+
+
+@given(st.text(max_size=40) | st.text(alphabet="a/.0", max_size=9000))
+def test_law_a_text_that_is_neither_is_refused(text: str) -> None:
+    """With what came, cut short, and what to give instead."""
+    with pytest.raises(InvalidArgument, match="give the vkey itself") as refused:
+        key_text(f"/no such directory/{text}")
+    assert len(str(refused.value)) < 700
+
+
+@pytest.mark.parametrize("key", ["x" * 5000, "none/such", "a\0b", "", VKEYS[0][:12]])
+def test_both_commands_refuse_what_is_no_key(
+    key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """65 for a receipt, 2 for a log, as before; and a sentence, no traceback."""
+    receipt = tmp_path / "r.json"
+    receipt.write_text("{}")
+    assert _run(["verify", str(receipt), "--key", key]) == Exit.BAD_INPUT
+    assert "give the vkey itself" in " ".join(capsys.readouterr().err.split())
+    assert _run(["audit", "verify", "--store", str(tmp_path), "--vkey", key]) == Exit.CANNOT_TELL
+    assert "give the vkey itself" in " ".join(capsys.readouterr().err.split())
+
+
+def test_files_that_cannot_be_read_or_written_say_why(tmp_path: Path) -> None:
+    """A directory, a file of another encoding, a place that is not there."""
+    (tmp_path / "latin").write_bytes(b"\xe9")
+    with pytest.raises(InvalidArgument, match="not UTF-8"):
+        read_text(tmp_path / "latin")
+    with pytest.raises(InvalidArgument, match="name a readable file"):
+        read_bytes(tmp_path)
+    with pytest.raises(InvalidArgument, match="cannot write"):
+        write_text(tmp_path / "no" / "where", "x")
