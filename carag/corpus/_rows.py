@@ -31,9 +31,11 @@ INSERT_FILING: Final = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
 SELECT_CHUNK: Final = """
     SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
-           valid_from, valid_to, labels.entity, entity_sets.ciks, labels.causes, text_sha256, known_to
+           valid_from, valid_to, labels.entity, entity_sets.ciks, labels.causes, text_sha256,
+           form, company, filed, known_to
     FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
+_VALID_FROM: Final = 9  # among them
 INSERT_CHUNK: Final = """
     INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, word, public_at,
                         expires_at, entity, text_sha256, text)
@@ -170,11 +172,19 @@ def raise_epoch(sql: sqlite3.Connection) -> None:
     sql.execute("UPDATE meta SET value = CAST(value + 1 AS TEXT) WHERE name = 'epoch'")
 
 
-def latest(found: Sequence[tuple[Any, ...]], known_at: int) -> list[tuple[Any, ...]]:
-    """Of one passage's rows of :data:`SELECT_CHUNK`, take those open at an instant, or else the last that were."""
-    is_open = [row for row in found if row[-1] is None or row[-1] > known_at]
-    last = max((row[-1] for row in found), default=None) if not is_open else None
-    return is_open or [row for row in found if row[-1] == last]
+def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) -> tuple[Any, ...]:
+    """Of one passage's rows of :data:`SELECT_CHUNK`, by time, take the label that holds at a minute.
+
+    The first if none does yet, the last if no minute is given; of those open at ``known_at``, or else of the last
+    that were.
+    """
+    labels = [row for row in found if row[-1] is None or row[-1] > known_at]
+    if not labels:
+        last = max(row[-1] for row in found)
+        labels = [row for row in found if row[-1] == last]
+    if as_of is None:
+        return labels[-1]
+    return next((row for row in reversed(labels) if row[_VALID_FROM] <= as_of), labels[0])
 
 
 def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
@@ -206,7 +216,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     If the label was closed by ``known_at``, or at all where that is None, the word carries the tombstone.
     """
     label, chunk_id, number, version, document, start, end, text, word, since, until, entity = row[:12]
-    ciks, causes, text_sha256, known_to = row[12:]
+    ciks, causes, text_sha256, form, company, filed, known_to = row[12:]
     is_closed = known_to is not None and (known_at is None or known_to <= known_at)
     try:
         chunk = StoredChunk(
@@ -224,6 +234,9 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             entity=entity,
             about=ciks_of(entity, ciks),
             causes=tuple((bit, accession_number) for bit, accession_number in json.loads(causes)),
+            form=form,
+            company=company,
+            filed=filed,
         )
     except ValueError as error:
         raise CorruptFile(

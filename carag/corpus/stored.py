@@ -78,6 +78,10 @@ class StoredChunk:
     """Of the filing."""
     causes: tuple[tuple[str, str], ...] = ()
     """Of every state bit of the word, its name and the accession number that sets it."""
+    form: str = ""
+    company: str = ""
+    filed: str = ""
+    """Of the filing, as it states them."""
 
     @property
     def text_sha256(self) -> bytes:

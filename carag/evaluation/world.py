@@ -178,15 +178,14 @@ class World:
                 similarity=float(similarity),
                 word=one.word,
                 accession_number=one.accession_number,
-                form=filing.form,
-                company=filing.company,
-                filed=filing.filed,
+                form=one.form,
+                company=one.company,
+                filed=one.filed,
                 document=one.document,
                 start=one.start,
                 end=one.end,
             )
             for one, similarity in zip(found, similarities, strict=True)
-            for filing in (self.store.filing(one.accession_number, version=one.version),)
         )
 
     def filing(self, row: int) -> StoredFiling:

@@ -105,10 +105,11 @@ class Retriever:
         best = heapq.nsmallest(
             k, itertools.chain(*(one.hits for one in found)), key=lambda hit: (-hit[0], hit[1].key)
         )
-        passages = tuple(self._passage(chunk, similarity) for similarity, chunk in best)
-        hidden = (
-            self._hidden(index, query, decision, k, known_at=known_at) if decision.may_know_existence else ()
-        )
+        passages = tuple(_passage(chunk, similarity) for similarity, chunk in best)
+        hidden: tuple[Hidden, ...] = ()
+        if decision.may_know_existence:
+            admitted = {chunk.key for one in found for _, chunk in one.hits}
+            hidden = self._hidden(index, query, decision, k, admitted, known_at=known_at)
         plans = dict.fromkeys(one.plan for one in found)
         return Evidence(
             passages,
@@ -133,8 +134,7 @@ class Retriever:
         while True:
             policy = self._store.expanded(search.policy)
             admissible = index.count(policy, as_of=search.as_of)
-            is_exact = decision.known_at is not None or admissible * index.dim <= self._exact_limit
-            plan = "certified" if is_exact else "auto"
+            plan = self._plan(index, decision, admissible)
             found = index.search(query, wanted, policy, plan=plan, as_of=search.as_of)
             count = int(found.counts[0])
             chunks = self._store.chunks(found.keys[0, :count], known_at=known_at)
@@ -158,38 +158,49 @@ class Retriever:
                     return _Found(hits[:k], found.stats.plans[0].value, admissible - ended)
                 wanted = min(wanted + max(k, 2 * ended), admissible)
 
-    def _hidden(
-        self, index: Index, query: NDArray[np.float32], decision: Decision, k: int, *, known_at: int
-    ) -> tuple[Hidden, ...]:
-        """Of the exact unfiltered top k, those the policy hides: a pass of its own, without text.
+    def _plan(self, index: Index, decision: Decision, admissible: int) -> str:
+        is_exact = decision.known_at is not None or admissible * index.dim <= self._exact_limit
+        return "certified" if is_exact else "auto"
 
-        At the end of time every passage has one label; what counts is the one of the session's as-of.
+    def _hidden(
+        self,
+        index: Index,
+        query: NDArray[np.float32],
+        decision: Decision,
+        k: int,
+        admitted: set[int],
+        *,
+        known_at: int,
+    ) -> tuple[Hidden, ...]:
+        """Of the unfiltered top k, those the policy hides: a pass of its own, without text.
+
+        At the end of time every passage has one label; what counts is the one of the session's as-of. What was
+        ``admitted`` under that very label needs no second look.
         """
-        found = index.search(query, k, _ANYTHING, plan="exact", as_of=NEVER - 1)
-        last = self._store.chunks(found.keys[0, : int(found.counts[0])], known_at=known_at)
+        plan = self._plan(index, decision, index.count(_ANYTHING, as_of=NEVER - 1))
+        found = index.search(query, k, _ANYTHING, plan=plan, as_of=NEVER - 1)
+        rest = [key for key in found.keys[0, : int(found.counts[0])].tolist() if key not in admitted]
         # Of today's questions the store may know more already than was indexed.
         then = None if decision.known_at is None else known_at
-        neighbours = [
-            self._store.chunk(chunk.chunk_id, as_of=decision.as_of, known_at=then) for chunk in last
-        ]
+        neighbours = self._store.chunks_as_of(rest, decision.as_of, known_at=then)
         return tuple(
             Hidden(chunk.chunk_id, why) for chunk in neighbours if (why := _reasons(chunk, decision))
         )
 
-    def _passage(self, chunk: StoredChunk, similarity: float) -> Passage:
-        filing = self._store.filing(chunk.accession_number, version=chunk.version)
-        return Passage(
-            chunk_id=chunk.chunk_id,
-            text=chunk.text,
-            similarity=similarity,
-            word=chunk.word,
-            accession_number=filing.accession_number,
-            form=filing.form or "",
-            company=filing.company,
-            filed=filing.filed,
-            document=chunk.document,
-            start=chunk.start,
-            end=chunk.end,
-            public_at=chunk.public_at,
-            expires_at=chunk.expires_at,
-        )
+
+def _passage(chunk: StoredChunk, similarity: float) -> Passage:
+    return Passage(
+        chunk_id=chunk.chunk_id,
+        text=chunk.text,
+        similarity=similarity,
+        word=chunk.word,
+        accession_number=chunk.accession_number,
+        form=chunk.form,
+        company=chunk.company,
+        filed=chunk.filed,
+        document=chunk.document,
+        start=chunk.start,
+        end=chunk.end,
+        public_at=chunk.public_at,
+        expires_at=chunk.expires_at,
+    )

@@ -188,6 +188,26 @@ def test_two_questions_about_one_passage(store: CorpusStore) -> None:
     assert store.chunk("a:00000", as_of=0).public_at == START
 
 
+def test_labels_as_of_a_minute_are_those_of_each_passage_by_itself(store: CorpusStore) -> None:
+    """Whichever label of a passage is named, open or closed, known now or then."""
+    put(store, facts("a", "10-K", 0), passages=2)
+    first, keys = store.known(), store.open_labels().tolist()
+    put(store, facts("b", "10-K/A", 50, certified=True), passages=3)
+    every = [*store.open_labels().tolist()[::-1], *keys]
+    for known, named in ((None, every), (first, keys)):
+        ids = [chunk.chunk_id for chunk in store.chunks(named)]
+        for day in (-1, 10, 50, 60):
+            minute = START + day * DAY
+            alone = [store.chunk(name, as_of=minute, known_at=known) for name in ids]
+            assert alone == store.chunks_as_of(named, minute, known_at=known)
+    assert [] == store.chunks_as_of([], START)
+    for missing in (10**9, -1):
+        with pytest.raises(InvalidArgument, match=str(missing)):
+            store.chunks_as_of([keys[0], missing], START)
+    with pytest.raises(InvalidArgument):
+        store.chunks_as_of([max(every)], START, known_at=first)  # which did not know it yet
+
+
 def test_a_superseded_version_is_what_it_was_then_and_gone_now(store: CorpusStore) -> None:
     """Its labels stay for those who ask as of then; now its word carries the tombstone."""
     change = put(store, facts("a", "10-K", 0), passages=1)

@@ -85,13 +85,17 @@ def store(tmp_path: Path) -> Iterator[CorpusStore]:
 
 
 def test_a_filing_and_its_passages_come_back(store: CorpusStore) -> None:
-    """Every field survives, and the store adds version, key, chunk id and accession number."""
+    """Every field survives, and the store adds version, key, chunk id and what the filing states."""
     quarantined = a_filing(quarantine=("FORM_UNKNOWN", "form is empty"))
     chunks = some_chunks("Item 1.", "Item 2.")
     keys = store.put(quarantined, chunks, some_vectors(2)).keys.tolist()
     number = quarantined.accession_number
     expected = [
-        replace(c, key=key, chunk_id=f"{number}:{n:05d}", accession_number=number, version=1)
+        replace(
+            c,
+            **{"key": key, "chunk_id": f"{number}:{n:05d}", "accession_number": number, "version": 1},
+            **{name: getattr(quarantined, name) for name in ("form", "company", "filed")},
+        )
         for n, (c, key) in enumerate(zip(chunks, keys, strict=True))
     ]
     assert replace(quarantined, version=1) == store.filing(number)

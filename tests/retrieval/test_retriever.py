@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -94,11 +93,8 @@ class Corpus:
     def chunks(self, keys: Any, **_: Any) -> list[StoredChunk]:
         return [self.rows[int(key)] for key in keys]
 
-    def chunk(self, chunk_id: str, **_: Any) -> StoredChunk:
-        return self.rows[int(chunk_id.split(":")[1])]
-
-    def filing(self, number: str, **_: Any) -> Any:
-        return SimpleNamespace(accession_number=number, form="10-K", company="A", filed="")
+    def chunks_as_of(self, keys: Any, as_of: int, **_: Any) -> list[StoredChunk]:
+        return self.chunks(keys)  # each passage has one label here
 
     def index(self) -> Index:
         index = Index(DIM)
