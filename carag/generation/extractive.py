@@ -64,7 +64,7 @@ _WANTS_NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 _WANTS_MORE: Final = re.compile(
-    r"\b(?:why|(?:how|what) (?:are|did|do|does|has|have|is|might|was|were)|changes?|compare|describe|discuss|examine"
+    r"\b(?:why|how (?:are|did|do|does|has|have|is|might|was|were)|what are|changes?|compare|describe|discuss|examine"
     r"|explain|factors|outline|trends?)\b",
     re.IGNORECASE,
 )
