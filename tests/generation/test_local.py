@@ -11,7 +11,7 @@ import pytest
 from carag.errors import InvalidArgument, MissingExtra, ModelUnavailable
 from carag.generation import local
 from carag.generation.generator import Stop
-from carag.generation.local import LocalLlama, citation_grammar
+from carag.generation.local import LocalLlama, citation_grammar, cited_part
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
 from carag.retrieval.packages import PackagedFile
 
@@ -63,6 +63,64 @@ def test_the_model_is_on_record(llama: LocalLlama) -> None:
     assert "local:SmolLM2-135M-Instruct.Q4_1" == llama.name
     assert 64 == len(llama.fingerprint)
     assert llama.remote is False
+
+
+class Engine:
+    """Answers what it is told to, and keeps what it was asked."""
+
+    def __init__(self, text: str, finish: str) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self._choice = {"message": {"content": text}, "finish_reason": finish}
+
+    def handle_chat_completions(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(request)
+        return {"choices": [self._choice]}
+
+
+@pytest.mark.parametrize(("most", "shown"), [(1, 1), (3, 3), (9, 4)])
+def test_the_model_is_shown_the_best_so_many(
+    llama: LocalLlama,
+    passages: Build,
+    withheld: Withheld,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    shown: int,
+) -> None:
+    """The best passages are in the prompt, in order, and no other can be cited."""
+    engine = Engine("Yes. [1]", "stop")
+    monkeypatch.setattr(llama, "_server", engine)
+    monkeypatch.setattr(llama, "most_passages", most)
+    texts = [f"Margin {number}." for number in range(4)]
+    llama.generate("What margin?", passages(*texts), withheld)
+    (asked,) = engine.asked
+    assert texts[:shown] == [text for text in texts if text in asked["messages"][1]["content"]]
+    assert citation_grammar(shown) == asked["grammar"]
+
+
+def test_a_statement_cut_off_is_left_out(
+    llama: LocalLlama, passages: Build, withheld: Withheld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the token limit cut is no statement; a draft that ended by itself is left as it is."""
+    for finish, text, stop in (
+        ("length", "Sales rose. [1]", Stop.LENGTH),
+        ("stop", "Sales rose. [1] Costs fe", Stop.END),
+    ):
+        monkeypatch.setattr(llama, "_server", Engine("Sales rose. [1] Costs fe", finish))
+        draft = llama.generate("What rose?", passages("Sales rose."), withheld)
+        assert (text, (0,), stop) == (draft.text, draft.cited, draft.stop)
+    assert "Sales ro" == cited_part("Sales ro")
+
+
+def test_the_default_weights_are_shown_few(llama: LocalLlama) -> None:
+    """Reading is what takes a small model time."""
+    assert 2 == llama.most_passages
+
+
+@pytest.mark.parametrize("setting", ["context", "max_tokens", "threads", "most_passages"])
+def test_settings_are_at_least_one(setting: str) -> None:
+    """Nothing is asked of no thread, no token, no passage."""
+    with pytest.raises(InvalidArgument, match=f"{setting} is 0"):
+        LocalLlama(**{setting: 0})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [1, 8, 12])

@@ -1,0 +1,1 @@
+"""Runs of the SEC EDGAR benchmark, and what is tuned on its development questions."""
