@@ -6,7 +6,7 @@ import dataclasses
 import sqlite3
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.audit import Label, Opening, StateProof, StateTree, StateView, place
@@ -200,26 +200,34 @@ def test_what_is_no_proof_is_refused(change):
 # -- the file
 
 
-@given(LABELS, st.data())
-def test_the_file_keeps_the_state(tmp_path_factory, labels, data):
-    """Batch by batch and opened again in between: the root of the whole, and the notes of the last."""
-    path = tmp_path_factory.mktemp("state") / "index.state"
-    cut = data.draw(st.integers(0, len(labels)))
-    for n, part in enumerate([labels[:cut], labels[cut:]]):
+@pytest.mark.parametrize("examples", [40, pytest.param(400, marks=pytest.mark.full)])
+def test_the_file_keeps_the_state(tmp_path_factory, examples):
+    """Batch by batch and opened again in between: the root of the whole, and the notes of the last.
+
+    A tenth of the full count: each example waits for the disk.
+    """
+
+    @settings(max_examples=examples)
+    @given(LABELS, st.data())
+    def law(labels, data):
+        path = tmp_path_factory.mktemp("state") / "index.state"
+        cut = data.draw(st.integers(0, len(labels)))
+        for n, part in enumerate([labels[:cut], labels[cut:]]):
+            tree = StateTree(path)
+            tree.apply(leaves(part), {"known": str(n)})
+            tree.close()
         tree = StateTree(path)
-        tree.apply(leaves(part), {"known": str(n)})
+        whole = StateView.of(leaves(labels)).root
+        assert (tree.view().root, tree.note("known")) == (whole, "1")
+        last = labels[-1]
+        assert prove(tree.view(), last).root(last.chunk, last.text_hash, last.word) == whole
+        tree.apply(dict.fromkeys(leaves(labels)), {})
+        assert tree.view().root == EMPTY_ROOT
+        tree.clear()
+        assert tree.note("known") is None
         tree.close()
-    tree = StateTree(path)
-    assert (tree.view().root, tree.note("known")) == (StateView.of(leaves(labels)).root, "1")
-    assert (
-        prove(tree.view(), labels[-1]).root(labels[-1].chunk, labels[-1].text_hash, labels[-1].word)
-        == tree.view().root
-    )
-    tree.apply(dict.fromkeys(leaves(labels)), {})
-    assert tree.view().root == EMPTY_ROOT
-    tree.clear()
-    assert tree.note("known") is None
-    tree.close()
+
+    law()
 
 
 def test_a_label_that_is_not_there_has_no_proof(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,13 +12,24 @@ from hypothesis import given
 from carag.evaluation.cells import CellName, cells
 from carag.evaluation.estimate import Estimate, NotMeasured
 from carag.evaluation.measures import MEASURES, SAFETY
+from carag.evaluation.resample import weights
 from tests.evaluation.rows import few_rows, row, sha
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from carag.evaluation.row import Row
 
 BY_NAME = {measure.name: measure for measure in MEASURES}
 EVERYTHING = CellName("everything")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws() -> Iterator[None]:
+    """Twenty draws of the bootstrap instead of 2,000: they make intervals, and here the figures are counted again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("carag.evaluation.cells.weights", partial(weights, replicates=20))
+        yield
 
 
 def plain(name: str, rows: list[Row], oracles: dict[object, Row]) -> tuple[float, int]:

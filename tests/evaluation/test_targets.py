@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag.evaluation.about import About, Trials, Worlds
+from carag.evaluation.latency import latencies
 from carag.evaluation.report import report
-from carag.evaluation.targets import TARGETS, State
+from carag.evaluation.row import SYSTEMS
+from carag.evaluation.targets import TARGETS, Facts, State, judge
 from tests.evaluation.rows import benchmark, sha
 
 if TYPE_CHECKING:
@@ -26,8 +28,14 @@ AT_PAPER_SIZE = About(
 )
 
 
-def verdicts(rows: list[Row], about: About | None = AT_PAPER_SIZE) -> dict[str, Verdict]:
-    (section,) = report(rows, about=about).sections
+OURS = ("carag-auto", "carag-certified")
+
+
+def verdicts(
+    rows: list[Row], about: About | None = AT_PAPER_SIZE, *, of: tuple[str, ...] = SYSTEMS
+) -> dict[str, Verdict]:
+    """Judge rows; those of systems that the goals in question are not about may be left out."""
+    (section,) = report([row for row in rows if row.system in of], about=about).sections
     return {verdict.target.name: verdict for verdict in section.verdicts}
 
 
@@ -37,7 +45,27 @@ def spoilt(system: str, change: Callable[[Row], Row], *, which: int = 7) -> list
     return [*ROWS[:at], change(ROWS[at]), *ROWS[at + 1 :]]
 
 
-CLEAN = verdicts(ROWS)
+WHOLE = report(ROWS, about=AT_PAPER_SIZE)
+CLEAN = {verdict.target.name: verdict for verdict in WHOLE.sections[0].verdicts}
+
+
+def judged(about: About | None = AT_PAPER_SIZE, rows: list[Row] = ROWS) -> dict[str, Verdict]:
+    """Judge rows that differ from `ROWS` in their times only: no other figure is measured again."""
+    times = latencies([row for row in rows if row.split == "reported"])
+    facts = Facts(WHOLE.sections[0].cells, times, about, WHOLE.counts.real_pairs)
+    return {target.name: judge(target, facts) for target in TARGETS}
+
+
+def test_figures_once_measured_are_judged_as_the_report_does() -> None:
+    """So are those measured without the systems that a goal is not about."""
+    assert judged() == CLEAN
+    late = slow("carag-certified", 5.5)
+    assert judged(rows=late) == verdicts(late)
+    fewer = verdicts(ROWS, of=(*OURS, "oracle"))
+    same = [name for name in CLEAN if fewer[name] == CLEAN[name]]
+    assert {target.name for target in TARGETS if target.other in ("", "oracle")} - set(same) == {
+        f"ablation:{system}" for system in ("carag-withheld-text", "carag-no-gate", "carag-no-refusal")
+    }
 
 
 def test_every_goal_is_judged_once() -> None:
@@ -84,7 +112,7 @@ def leak(row: Row) -> Row:
 def test_one_wrong_row_misses_the_goal(
     goal: str, system: str, change: Callable[[Row], Row], by: float | None
 ) -> None:
-    missed = verdicts(spoilt(system, change))[goal]
+    missed = verdicts(spoilt(system, change), of=(system, "oracle"))[goal]
     assert missed.state is State.MISSED
     assert missed.by is not None
     assert missed.by > 0
@@ -95,7 +123,7 @@ def test_one_wrong_row_misses_the_goal(
 def test_a_pair_that_was_not_asked_leaves_safety_unmeasured() -> None:
     """What was not asked may have leaked."""
     fewer = [row for row in ROWS if not (row.system == "carag-auto" and row.question_id == "q3-1")]
-    found = verdicts(fewer)
+    found = verdicts(fewer, of=OURS)
     assert found["carag-auto:cvr_query=0"].state is State.NOT_MEASURED
     assert "99 of 100 pairs of real" in found["carag-auto:cvr_query=0"].why
     assert found["carag-certified:cvr_query=0"].state is State.MET
@@ -108,20 +136,22 @@ def worse(system: str, factor: float) -> list[Row]:
 
 
 def test_f1_is_held_against_the_oracle_on_the_same_pairs() -> None:
-    found = verdicts(worse("carag-auto", 0.9))
+    some = (*OURS, "oracle")
+    found = verdicts(worse("carag-auto", 0.9), of=some)
     assert found["carag-auto:f1_answerable~oracle"].state is State.MISSED
     assert found["carag-certified:f1_answerable~oracle"].state is State.MET
-    assert verdicts(worse("carag-auto", 0.999))["carag-auto:f1_answerable~oracle"].state is State.MET
+    assert verdicts(worse("carag-auto", 0.999), of=some)["carag-auto:f1_answerable~oracle"].state is State.MET
     assert CLEAN["carag-auto:f1_answerable~oracle"].why.endswith("the interval reaches farther")
     # Too good is off as well: it answers from what the oracle has not.
-    assert verdicts(worse("oracle", 0.9))["carag-auto:f1_answerable~oracle"].state is State.MISSED
+    assert verdicts(worse("oracle", 0.9), of=some)["carag-auto:f1_answerable~oracle"].state is State.MISSED
 
 
 def test_losing_to_a_post_filter_misses_only_if_the_whole_interval_is_below_zero() -> None:
-    found = verdicts(worse("carag-auto", 0.8))
+    some = ("carag-auto", "postfilter-4")
+    found = verdicts(worse("carag-auto", 0.8), of=some)
     assert found["carag-auto:f1>=postfilter-4"].state is State.MISSED
     assert "worst of" in found["carag-auto:f1>=postfilter-4"].why
-    assert verdicts(worse("postfilter-4", 0.8))["carag-auto:f1>=postfilter-4"].state is State.MET
+    assert verdicts(worse("postfilter-4", 0.8), of=some)["carag-auto:f1>=postfilter-4"].state is State.MET
 
 
 def refusing(system: str, outcome: str, *, answerable: bool) -> list[Row]:
@@ -134,16 +164,17 @@ def refusing(system: str, outcome: str, *, answerable: bool) -> list[Row]:
 
 
 def test_refusing_and_answering_wrongly_are_told_apart() -> None:
-    shy = verdicts(refusing("carag-auto", "decline", answerable=True))
+    some = ("carag-auto", "oracle")
+    shy = verdicts(refusing("carag-auto", "decline", answerable=True), of=some)
     assert shy["carag-auto:over_refusal~oracle"].by == pytest.approx(0.99)
     assert shy["carag-auto:under_refusal~oracle"].state is State.MET
-    bold = verdicts(refusing("carag-auto", "answer", answerable=False))
+    bold = verdicts(refusing("carag-auto", "answer", answerable=False), of=some)
     assert bold["carag-auto:under_refusal~oracle"].by == pytest.approx(0.99)
     assert bold["carag-auto:over_refusal~oracle"].state is State.MET
 
 
 def test_a_stratum_too_small_is_not_measured() -> None:
-    small = verdicts(benchmark(filers=19, per_filer=6, sessions=1))
+    small = verdicts(benchmark(filers=19, per_filer=6, sessions=1), of=("carag-auto", "oracle"))
     assert small["carag-auto:recall"].state is State.NOT_MEASURED
     assert "100 questions and 20 filers" in small["carag-auto:recall"].why
     assert CLEAN["carag-auto:recall"].state is State.MET
@@ -157,15 +188,13 @@ def slow(system: str, ms: float) -> list[Row]:
 
 
 def test_times_count_at_paper_size_only() -> None:
-    late = verdicts(slow("carag-certified", 5.5))["carag-certified:p95"]
+    late = judged(rows=slow("carag-certified", 5.5))["carag-certified:p95"]
     assert (late.state, late.by) == (State.MISSED, 0.5)
-    assert verdicts(slow("carag-certified", 5.0))["carag-certified:p95"].state is State.MET
+    assert judged(rows=slow("carag-certified", 5.0))["carag-certified:p95"].state is State.MET
     for about in (None, replace(AT_PAPER_SIZE, corpus="builtin"), replace(AT_PAPER_SIZE, chunks=26_594)):
-        assert (
-            verdicts(slow("carag-certified", 5.5), about)["carag-certified:p95"].state is State.NOT_MEASURED
-        )
-    assert verdicts(slow("vanilla", 0.0))["carag-auto:p95"].state is State.MISSED
-    assert verdicts(slow("vanilla", 9.0))["carag-auto:p95"].state is State.MET
+        assert judged(about, slow("carag-certified", 5.5))["carag-certified:p95"].state is State.NOT_MEASURED
+    assert judged(rows=slow("vanilla", 0.0))["carag-auto:p95"].state is State.MISSED
+    assert judged(rows=slow("vanilla", 9.0))["carag-auto:p95"].state is State.MET
 
 
 @pytest.mark.parametrize(
@@ -185,7 +214,7 @@ def test_times_count_at_paper_size_only() -> None:
 def test_trials_want_a_million_without_a_violation(
     trials: tuple[Trials, ...], state: State, by: float | None
 ) -> None:
-    found = verdicts(ROWS, replace(AT_PAPER_SIZE, trials=trials))["carag-auto:trials"]
+    found = judged(replace(AT_PAPER_SIZE, trials=trials))["carag-auto:trials"]
     assert (found.state, found.by) == (state, by)
 
 
@@ -207,7 +236,7 @@ def test_systems_that_did_not_run_are_not_measured() -> None:
 def test_one_answer_that_differs_between_worlds_misses(
     worlds: Worlds | None, state: State, by: float | None
 ) -> None:
-    found = verdicts(ROWS, replace(AT_PAPER_SIZE, worlds=worlds))["carag-certified:worlds"]
+    found = judged(replace(AT_PAPER_SIZE, worlds=worlds))["carag-certified:worlds"]
     assert (found.state, found.by) == (state, by)
 
 
@@ -220,6 +249,6 @@ def test_a_kind_that_was_not_asked_at_all_is_named() -> None:
             if row.system in ("oracle", "carag-certified") and row.question_id == "q3-1"
         ),
     ]
-    found = verdicts(rows)
+    found = verdicts(rows, of=(*OURS, "oracle"))
     assert found["carag-auto:cvr_query=0"].why.endswith("not asked: adversary:relabel")
     assert "not asked" not in found["carag-certified:cvr_query=0"].why
