@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from bench.sections import replaced
 from carag.audit import (
     Access,
     AuditLog,
@@ -316,11 +317,7 @@ def table() -> str:
 
 def insert(text: str) -> str:
     """Put the table between its marks in a text."""
-    before, _, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"want the marks {BEGIN!r} and {END!r} in the file")
-    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
+    return replaced(text, BEGIN, END, table())
 
 
 def main() -> int:

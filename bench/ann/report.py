@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from bench.ann.results import CARAG, GOAL_RECALL, goal, width
 from bench.ann.run import NEAR, QUOTED
-from carag.errors import InvalidArgument
+from bench.sections import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -86,12 +85,7 @@ def replace_section(readme: str, section: str) -> str:
     InvalidArgument
         If the markers are not both there, once, in order.
     """
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    if len(pattern.findall(readme)) != 1 or readme.count(BEGIN) != 1 or readme.count(END) != 1:
-        raise InvalidArgument(
-            f"the README has no single section from {BEGIN!r} to {END!r}; put the two lines in"
-        )
-    return pattern.sub(lambda _: f"{BEGIN}\n\n{section}\n\n{END}", readme)
+    return replaced(readme, BEGIN, END, section)
 
 
 # ---------------------------------------------------------------- parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -43,6 +44,17 @@ class Figure:
     svg: str
     caption: str
 
+    @property
+    def file(self) -> str:
+        """The file's name: what models are called has signs that not every file system takes.
+
+        Examples
+        --------
+        >>> Figure("latency-local:a/b.Q4", "", "").file
+        'latency-local-a-b.Q4.svg'
+        """
+        return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', self.name)}.svg"
+
 
 Block = Heading | Paragraph | Table | Figure
 
@@ -71,8 +83,8 @@ def _markdown(block: Block) -> str:
             rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in drawn]
             rows[1] = "|" + "---|" * len(columns)
             return "\n".join(rows)
-        case Figure(name, _, caption):
-            return f"![{caption}]({name}.svg)"
+        case Figure(caption=caption):
+            return f"![{caption}]({block.file})"
 
 
 def as_html(blocks: Iterable[Block], *, title: str) -> str:

@@ -108,7 +108,7 @@ class Report:
             "report.json": self.to_json(),
             "report.md": as_markdown(blocks),
             "report.html": as_html(blocks, title=TITLE),
-            **{f"{block.name}.svg": block.svg for block in blocks if isinstance(block, Figure)},
+            **{block.file: block.svg for block in blocks if isinstance(block, Figure)},
         }
         return {name: text.encode() for name, text in texts.items()}
 
