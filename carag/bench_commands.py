@@ -147,8 +147,9 @@ def _settings(
         pairs=pairs if pairs is not None else (160 if quick else 2_400),
         built=40 if quick else 600,
         attacks=2 if quick else 20,
-        compared=60 if quick else 2_000,
-        worlds=3 if quick else 20,
+        # A store is rebuilt for each world, which at full size takes minutes.
+        compared=60 if quick else 200 if size == "full" else 2_000,
+        worlds=3 if quick else 2 if size == "full" else 20,
         trials=trials if trials is not None else (20_000 if few else 1_000_000),
         model=model,
         seed=seed,

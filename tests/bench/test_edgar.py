@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from bench.edgar.readme import BEGIN, END, section
 from carag.evaluation.report import report_from
 
 HOME = Path(__file__).parents[2] / "bench" / "edgar"
@@ -36,3 +38,10 @@ def test_a_committed_run_says_what_it_is_of(run: Path) -> None:
     known = {"rows.jsonl", "rows.jsonl.gz", "run.json", "words.json", "words.json.gz", "settings.json"}
     others = {path.name for path in run.iterdir() if path.is_file()} - known
     assert all(name.startswith("report.") or name.endswith(".svg") for name in others)
+
+
+def test_the_readme_says_what_the_report_says() -> None:
+    """Written by ``python -m bench.edgar.readme``."""
+    readme = (HOME.parents[1] / "README.md").read_text("utf-8")
+    report = json.loads((HOME / "paper" / "report.json").read_text("utf-8"))
+    assert f"{BEGIN}\n\n{section(report, 'bench/edgar/paper')}\n\n{END}" in readme
