@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.evaluation.about import Trials
-from carag.policy import POLICY_BITS, Mask, Policy
+from carag.policy import NEVER, POLICY_BITS, Mask, Policy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +52,7 @@ def run_trials(
         queries /= np.linalg.norm(queries, axis=1, keepdims=True)
         policy = _policy(rng, words)
         as_of = int(rng.choice(labels.public_at)) + int(rng.integers(-1, 2)) * 60
-        as_of = max(as_of, 0)
+        as_of = min(max(as_of, 0), NEVER - 1)  # what is never public has no other instant
         found = index.search(queries.astype(np.float32), _K, policy, plan=plan, as_of=as_of)
         returned = np.arange(_K) < found.counts[:, None]
         bad = np.zeros_like(returned)
