@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from carag.corpus.stored import Labels
 from carag.errors import InvalidArgument, MissingExtra
 from carag.evaluation.asking import Models
 from carag.evaluation.built import built_pairs
@@ -21,7 +23,7 @@ from carag.evaluation.systems import K, Systems
 from carag.evaluation.trials import run_trials
 from carag.generation import Extractive
 from carag.index import Index
-from carag.policy import NEVER, Mask, Policy, Session
+from carag.policy import NEVER, VERSION_WORD, Mask, Policy, Session
 from carag.retrieval import ConfidenceGate
 
 if TYPE_CHECKING:
@@ -260,6 +262,20 @@ def test_the_trials_see_an_index_that_was_not_told(small: Small) -> None:
         assert index.relabel_where(Policy(Mask()), set=0x21, clear=0x7FF_FFDE, as_of=NEVER - 1)
         trials = run_trials(index, small.world.store, plan="certified", count=2_000, seed=3, batch=16)
     assert trials.violating > 0
+
+
+def test_an_instant_drawn_of_what_is_never_public_is_one_that_can_be_asked() -> None:
+    keys = np.arange(64)
+    labels = Labels(
+        keys,
+        np.full(64, VERSION_WORD, np.uint32),
+        *(np.full(64, minute, np.uint32) for minute in (NEVER, NEVER, 0)),
+    )
+    index = Index(8)
+    index.add(np.eye(64, 8, dtype=np.float32) + 1, labels.words, keys, public_at=labels.public_at)
+    store = SimpleNamespace(open_labels=lambda: keys, labels=lambda _: labels)
+    trials = run_trials(index, store, plan="auto", count=200, seed=0, batch=4)  # type: ignore[arg-type]
+    assert (trials.pairs, trials.violating, trials.chunks) == (200, 0, 0)
 
 
 def test_hnswlib_is_asked_for_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
