@@ -18,6 +18,7 @@ END: Final = "<!-- /bench.edgar -->"
 
 _COLUMNS: Final = (
     ("CVR by query", "everything", "cvr_query"),
+    ("and in prompt, log or cache", "everything", "cvr_touch"),
     ("canaries disclosed", "everything", "odr_canary"),
     ("existence disclosed", "everything", "existence"),
     ("admissible recall@8", "real", "admissible_recall"),
