@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Tip", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
 
-_REHASHED: Final = 512  # records, a batch; the whole log is for verify(), a cold start is for milliseconds
+_REHASHED: Final = 256  # records; the whole log is for verify(), a cold start is for milliseconds
 
 
 class Tip(NamedTuple):
