@@ -72,7 +72,7 @@ def page(figures: dict[str, Any], faults: dict[str, Any]) -> str:
     sizes = (
         f"A record with eight hits has {log['record_bytes']:,} bytes, {log['evidence_bytes_a_record']:,.0f} in the "
         f"evidence with its nodes; an inclusion proof with its checkpoint {log['proof_bytes']:,}. Opening re-hashes "
-        "the newest 512 records; pymerkle's opening computes its root."
+        "the newest 256 records; pymerkle's opening computes its root."
     )
     return _PAGE.format(
         when=figures["when"],
