@@ -24,7 +24,7 @@ from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.labelling import LABELLER_VERSION, Cause, Label, QuarantineCode, chunk_word, label
 from carag.corpus.readers import ReadKind, ReadOutcome, read_filings, total_bytes
 from carag.corpus.store import CorpusStore
-from carag.corpus.stored import MAX_CIK, Counts, StoredChunk, StoredFiling, content_hash
+from carag.corpus.stored import MAX_CIK, Counts, StoredChunk, StoredFiling, StoredLabel, content_hash
 
 __all__ = [
     "CHUNKER_VERSION",
@@ -46,6 +46,7 @@ __all__ = [
     "StateSpan",
     "StoredChunk",
     "StoredFiling",
+    "StoredLabel",
     "bears_on_others",
     "chunk",
     "chunk_word",

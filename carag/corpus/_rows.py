@@ -8,7 +8,7 @@ from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus._entities import ciks_of, number_of
-from carag.corpus.stored import Counts, StoredChunk, StoredFiling, canonical_json
+from carag.corpus.stored import Counts, StoredChunk, StoredFiling, StoredLabel, canonical_json
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import QUARANTINE, TOMBSTONE
 
@@ -31,11 +31,14 @@ INSERT_FILING: Final = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
 SELECT_CHUNK: Final = """
     SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
-           valid_from, valid_to, labels.entity, entity_sets.ciks, labels.causes, text_sha256,
-           form, company, filed, known_to
+           valid_to, labels.entity, entity_sets.ciks, labels.causes, text_sha256, form, company, filed,
+           valid_from, known_to
     FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
-_VALID_FROM: Final = 9  # among them
+SELECT_LABEL: Final = """
+    SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, valid_from, known_to
+    FROM labels JOIN chunks USING (key)
+         LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
 INSERT_CHUNK: Final = """
     INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, word, public_at,
                         expires_at, entity, text_sha256, text)
@@ -173,7 +176,7 @@ def raise_epoch(sql: sqlite3.Connection) -> None:
 
 
 def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) -> tuple[Any, ...]:
-    """Of one passage's rows of :data:`SELECT_CHUNK`, by time, take the label that holds at a minute.
+    """Of one passage's rows of either SELECT, by time, take the label that holds at a minute.
 
     The first if none does yet, the last if no minute is given; of those open at ``known_at``, or else of the last
     that were.
@@ -184,7 +187,7 @@ def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) 
         labels = [row for row in found if row[-1] == last]
     if as_of is None:
         return labels[-1]
-    return next((row for row in reversed(labels) if row[_VALID_FROM] <= as_of), labels[0])
+    return next((row for row in reversed(labels) if row[-2] <= as_of), labels[0])
 
 
 def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
@@ -210,14 +213,23 @@ def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
         ) from error
 
 
+def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredLabel:
+    """Read a row of :data:`SELECT_LABEL`; its word as :func:`stored_chunk` has it."""
+    _, chunk_id, word, until, entity, ciks, since, known_to = row
+    try:
+        about = ciks_of(entity, ciks)
+    except ValueError as error:
+        raise _changed(path, chunk_id, error) from error
+    return StoredLabel(chunk_id, _word(word, known_to, known_at), since, until, about)
+
+
 def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
     """Read a row of :data:`SELECT_CHUNK`, and check that the text is the one that was stored.
 
     If the label was closed by ``known_at``, or at all where that is None, the word carries the tombstone.
     """
-    label, chunk_id, number, version, document, start, end, text, word, since, until, entity = row[:12]
-    ciks, causes, text_sha256, form, company, filed, known_to = row[12:]
-    is_closed = known_to is not None and (known_at is None or known_to <= known_at)
+    label, chunk_id, number, version, document, start, end, text, word, until, entity, ciks = row[:12]
+    causes, text_sha256, form, company, filed, since, known_to = row[12:]
     try:
         chunk = StoredChunk(
             key=label,
@@ -228,7 +240,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             start=start,
             end=end,
             text=text,
-            word=word | TOMBSTONE if is_closed else word,
+            word=_word(word, known_to, known_at),
             public_at=since,
             expires_at=until,
             entity=entity,
@@ -239,9 +251,16 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             filed=filed,
         )
     except ValueError as error:
-        raise CorruptFile(
-            f"{path}: a label of {chunk_id} was changed outside ({error}); restore a backup"
-        ) from error
+        raise _changed(path, chunk_id, error) from error
     if chunk.text_sha256 != text_sha256:
         raise CorruptFile(f"{path}: the text of {chunk_id} was changed outside; restore a backup")
     return chunk
+
+
+def _word(word: int, known_to: int | None, known_at: int | None) -> int:
+    is_closed = known_to is not None and (known_at is None or known_to <= known_at)
+    return word | TOMBSTONE if is_closed else word
+
+
+def _changed(path: Path, chunk_id: str, error: ValueError) -> CorruptFile:
+    return CorruptFile(f"{path}: a label of {chunk_id} was changed outside ({error}); restore a backup")

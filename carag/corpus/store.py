@@ -34,6 +34,7 @@ from carag.corpus.stored import (
     Labels,
     StoredChunk,
     StoredFiling,
+    StoredLabel,
     check_chunk,
     check_filing,
     check_integer,
@@ -277,23 +278,23 @@ class CorpusStore:
         self._check_found(wanted, found)
         return [found[key] for key in wanted]
 
-    def chunks_as_of(
+    def labels_as_of(
         self, keys: Sequence[int], as_of: int, *, known_at: int | None = None
-    ) -> list[StoredChunk]:
-        """Return the passages of some labels, each with the label that :meth:`chunk` finds, in the order of the keys.
+    ) -> list[StoredLabel]:
+        """Return, for each of some labels, the one of its passage that :meth:`chunk` finds, in the order of the keys.
 
         Raises
         ------
         InvalidArgument
             If a key is unknown.
         CorruptFile
-            If a text is not the one that was stored.
+            If a label was changed outside.
         """
         until = _EVER if known_at is None else known_at
         marks = ", ".join("?" * len(keys))
         with self._reading() as sql:
             found = sql.execute(
-                f"{rows.SELECT_CHUNK} WHERE key IN (SELECT key FROM labels WHERE label IN ({marks})) "  # noqa: S608 - marks
+                f"{rows.SELECT_LABEL} WHERE key IN (SELECT key FROM labels WHERE label IN ({marks})) "  # noqa: S608 - marks
                 "AND known_from <= ? ORDER BY valid_from",
                 (*keys, until),
             ).fetchall()
@@ -303,7 +304,7 @@ class CorpusStore:
         for row in found:
             of.setdefault(row[1], []).append(row)
         held = (rows.holding(of[passage_of[key]], as_of, until) for key in keys)
-        return [rows.stored_chunk(row, self.path, known_at=known_at) for row in held]
+        return [rows.stored_label(row, self.path, known_at=known_at) for row in held]
 
     def _check_found(self, keys: Iterable[int], found: Container[int]) -> None:
         if missing := [key for key in keys if key not in found]:

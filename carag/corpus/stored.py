@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Change", "Counts", "Labels", "StoredChunk", "StoredFiling", "content_hash"]
+__all__ = ["Change", "Counts", "Labels", "StoredChunk", "StoredFiling", "StoredLabel", "content_hash"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +87,16 @@ class StoredChunk:
     def text_sha256(self) -> bytes:
         """SHA-256 of the text's UTF-8."""
         return hashlib.sha256(self.text.encode()).digest()
+
+
+class StoredLabel(NamedTuple):
+    """Which word a passage has from when to when, and nothing of what it says; fields as in `StoredChunk`."""
+
+    chunk_id: str
+    word: int
+    public_at: int
+    expires_at: int
+    about: tuple[int, ...]
 
 
 class Labels(NamedTuple):

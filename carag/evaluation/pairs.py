@@ -12,7 +12,7 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from carag.evaluation.row import Stratum
 from carag.policy import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import date
 
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     _Option = tuple[Question, Session, tuple[tuple[int, ...], ...]]
 
-__all__ = ["CELLS", "Pair", "cross", "pair_of", "share_of"]
+__all__ = ["CELLS", "Pair", "cross", "pair_of", "pairs_for_model", "share_of"]
 
 CELLS: Final = (
     ("sell_side", "publish"),
@@ -44,6 +44,7 @@ CELLS: Final = (
     ("dpo", "dsar"),
 )
 """The sessions' roles and purposes; an access request is about the filer of the gold."""
+_T = TypeVar("_T")
 _NEIGHBOURS: Final = 100
 _BANDS: Final = (
     (0.0, "0"),
@@ -150,12 +151,28 @@ def cross(
     for left, share in zip(
         range(len(by_share), 0, -1), sorted(by_share, key=lambda one: len(by_share[one])), strict=True
     ):
-        taken = _spread(by_share[share], room // left, rng)
+        taken = _spread(by_share[share], room // left, rng, lambda option: option[0])
         room -= len(taken)
         chosen += taken
     return [
         pair_of(world, question, session, gold, vectors[question.text]) for question, session, gold in chosen
     ]
+
+
+def pairs_for_model(pairs: Sequence[Pair], *, count: int, seed: int) -> list[Pair]:
+    """Choose pairs for a generator that is too slow for all.
+
+    Of real questions of the reported split, which is what is reported. Two thirds can be answered and have an answer to
+    compare with, or all of those there are: of the others only refusal can be measured. Every question about as often.
+    """
+    rng = random.Random(seed)  # noqa: S311 - sampling, no secret
+    ways: tuple[list[Pair], list[Pair]] = [], []
+    for pair in pairs:
+        if pair.split == "reported" and pair.kind == "real":
+            ways[pair.answerable and pair.question.answer is not None].append(pair)
+    others, comparable = (_spread(way, len(way), rng, lambda pair: pair.question) for way in ways)
+    chosen = comparable[: max(-(-2 * count // 3), count - len(others))]
+    return chosen + others[: count - len(chosen)]
 
 
 def share_of(rows: Sequence[int], mask: NDArray[np.bool_] | None) -> str:
@@ -192,14 +209,18 @@ def _sessions(world: World, rows: Sequence[int]) -> list[Session]:
     ]
 
 
-def _spread(options: list[_Option], count: int, rng: random.Random) -> list[_Option]:
+def _spread(
+    options: Sequence[_T], count: int, rng: random.Random, question_of: Callable[[_T], Question]
+) -> list[_T]:
     """Choose some, of every question about as many."""
-    rng.shuffle(options)
+    mixed = list(options)
+    rng.shuffle(mixed)
     turn: Counter[str] = Counter()
     ranked = []
-    for option in options:
-        turn[option[0].id] += 1
-        ranked.append((turn[option[0].id], option))
+    for option in mixed:
+        name = question_of(option).id
+        turn[name] += 1
+        ranked.append((turn[name], option))
     return [option for _, option in sorted(ranked, key=lambda one: one[0])[:count]]
 
 

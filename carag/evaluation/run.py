@@ -18,7 +18,7 @@ from carag.evaluation.built import built_pairs
 from carag.evaluation.corpus import Built, build_corpus
 from carag.evaluation.models import Remembered
 from carag.evaluation.noninterference import Compared, compare_worlds
-from carag.evaluation.pairs import Pair, cross
+from carag.evaluation.pairs import Pair, cross, pairs_for_model
 from carag.evaluation.report import rows_sha256
 from carag.evaluation.report_files import write_files
 from carag.evaluation.row import ORACLE, SYSTEMS, Row
@@ -161,7 +161,7 @@ def run(
                 )
             if settings.model is not None or model is not None:
                 second = replace(models, generator=model or generator_by_name(settings.model or ""))
-                some = random.Random(settings.seed).sample(pairs, min(settings.model_pairs, len(pairs)))  # noqa: S311
+                some = pairs_for_model(pairs, count=settings.model_pairs, seed=settings.seed)
                 _ask(replace(settings, systems=_MODEL_SYSTEMS), built, world, some, second, asker)
             trials = _trials(settings, built, world, say)
             found = rows.finish(out / "rows.jsonl")

@@ -105,10 +105,9 @@ def reasons(
         return (Reason(Rule.QUARANTINE, (), "quarantined: the facts for a label are missing or disagree"),)
     found: list[Reason] = []
     if public_at > as_of:
-        when = "never" if public_at == NEVER else f"not before {_moment(public_at)}"
-        found.append(Reason(Rule.NOT_YET_PUBLIC, (), f"not public as of the session: {when}"))
+        found.append(_not_yet_public(public_at))
     elif as_of >= expires_at:
-        found.append(Reason(Rule.EXPIRED, (), f"released until {_moment(expires_at)} only"))
+        found.append(_expired(expires_at))
     if not policy.admits_entity(entity):
         found.append(_entity_reason(policy, entity))
     if not any(mask.admits(word) for mask in policy.masks):
@@ -134,7 +133,16 @@ def withheld_kinds(*policies: Policy, cooling: int = 0) -> tuple[Reason, ...]:
     >>> [kind.code for kind in withheld_kinds(Policy(Mask(0, 0x4000)))]
     ['FORBIDDEN:PD_SPECIAL', 'NOT_YET_PUBLIC', 'QUARANTINE']
     """
-    masks = [mask for policy in policies for mask in policy.masks]
+    masks = tuple(mask for policy in policies for mask in policy.masks)
+    is_allowed = any(policy.allow_entities is not None for policy in policies)
+    is_denied = any(policy.deny_entities for policy in policies)
+    return _withheld_kinds(masks, is_allowed, is_denied, cooling)
+
+
+@lru_cache(maxsize=1024)
+def _withheld_kinds(
+    masks: tuple[Mask, ...], is_allowed: bool, is_denied: bool, cooling: int
+) -> tuple[Reason, ...]:
     if not masks:
         return _NOTHING
     always = reduce(and_, (mask.forbidden for mask in masks))
@@ -147,9 +155,9 @@ def withheld_kinds(*policies: Policy, cooling: int = 0) -> tuple[Reason, ...]:
         required = reduce(or_, (mask.required for mask in masks))
         bits = tuple(bit for bit in PolicyBit if required & bit.flag)
         kinds.append(Reason(Rule.REQUIRED, bits, f"everything except: {_kinds(bits)}"))
-    if any(policy.allow_entities is not None for policy in policies):
+    if is_allowed:
         kinds.append(Reason(Rule.ENTITY_NOT_ALLOWED, (), "companies outside the session's list"))
-    if any(policy.deny_entities for policy in policies):
+    if is_denied:
         kinds.append(Reason(Rule.ENTITY_DENIED, (), "companies on the session's restricted list"))
     if cooling:
         kinds.append(Reason(Rule.COOLING, (PolicyBit.MATERIAL,), _cooling(cooling)))
@@ -203,7 +211,18 @@ def _against(word: int, mask: Mask) -> tuple[Reason, ...]:
     return (_lacking(missing), *forbidden) if missing else forbidden
 
 
-# A reason is asked for of passage after passage, and depends on a few bits alone.
+# A reason is asked for of passage after passage, and depends on a few bits or one minute alone.
+@lru_cache(maxsize=4096)
+def _not_yet_public(public_at: int) -> Reason:
+    when = "never" if public_at == NEVER else f"not before {_moment(public_at)}"
+    return Reason(Rule.NOT_YET_PUBLIC, (), f"not public as of the session: {when}")
+
+
+@lru_cache(maxsize=4096)
+def _expired(expires_at: int) -> Reason:
+    return Reason(Rule.EXPIRED, (), f"released until {_moment(expires_at)} only")
+
+
 @cache
 def _forbidden(bit: PolicyBit) -> Reason:
     said = meaning(bit)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from carag.corpus import CorpusStore, StoredChunk
-    from carag.index import Index
+    from carag.corpus import CorpusStore, StoredChunk, StoredLabel
+    from carag.index import Index, SearchStats
     from carag.policy import Decision, Reason, Search
     from carag.retrieval.embedders import Embedder
 
@@ -31,6 +31,9 @@ __all__ = ["EXACT_LIMIT", "Retriever"]
 EXACT_LIMIT: Final = 1 << 28
 """Largest admissible rows x dimension that is searched exactly. A fixed size, not a timing, so that the same
 question runs the same plan on every machine; the record says which plan ran."""
+
+_SPARE: Final = 2
+"""An approximate plan is asked for one more in so many: what it misses is mostly the last it was asked for."""
 
 _ANYTHING: Final = Policy(Mask())
 
@@ -42,8 +45,8 @@ class _Found(NamedTuple):
     admissible: int
 
 
-def _reasons(chunk: StoredChunk, decision: Decision) -> tuple[Reason, ...]:
-    return decision.reasons(chunk.word, chunk.public_at, entity=chunk.about, expires_at=chunk.expires_at)
+def _reasons(one: StoredChunk | StoredLabel, decision: Decision) -> tuple[Reason, ...]:
+    return decision.reasons(one.word, one.public_at, entity=one.about, expires_at=one.expires_at)
 
 
 class Retriever:
@@ -133,16 +136,15 @@ class Retriever:
         wanted = k
         while True:
             policy = self._store.expanded(search.policy)
-            admissible = index.count(policy, as_of=search.as_of)
-            plan = self._plan(index, decision, admissible)
-            found = index.search(query, wanted, policy, plan=plan, as_of=search.as_of)
-            count = int(found.counts[0])
-            chunks = self._store.chunks(found.keys[0, :count], known_at=known_at)
+            keys, similarities, stats = self._nearest(index, query, wanted, policy, search.as_of, decision)
+            admissible = stats.admissible
             hits, ended = [], 0
-            for chunk, similarity in zip(chunks, found.similarities[0, :count], strict=True):
+            for chunk, similarity in zip(
+                self._store.chunks(keys, known_at=known_at), similarities, strict=True
+            ):
                 why = _reasons(chunk, decision)
                 if not why:
-                    hits.append((float(similarity), chunk))
+                    hits.append((similarity, chunk))
                 elif search.as_of < decision.as_of and [reason.rule for reason in why] == [Rule.EXPIRED]:
                     ended += 1
                 elif policy != self._store.expanded(search.policy):
@@ -155,12 +157,28 @@ class Retriever:
             else:
                 if len(hits) >= k or wanted >= admissible or not ended:
                     # Exact, but for labels that ended within the cooling time, further off than what was found.
-                    return _Found(hits[:k], found.stats.plans[0].value, admissible - ended)
+                    return _Found(hits[:k], stats.plans[0].value, admissible - ended)
                 wanted = min(wanted + max(k, 2 * ended), admissible)
 
-    def _plan(self, index: Index, decision: Decision, admissible: int) -> str:
-        is_exact = decision.known_at is not None or admissible * index.dim <= self._exact_limit
-        return "certified" if is_exact else "auto"
+    def _nearest(
+        self,
+        index: Index,
+        query: NDArray[np.float32],
+        wanted: int,
+        policy: Policy,
+        as_of: int,
+        decision: Decision,
+    ) -> tuple[list[int], list[float], SearchStats]:
+        """Return keys and similarities of the nearest, most similar first, and how they were found."""
+        most = self._exact_limit // index.dim
+        is_exact = decision.known_at is not None or (
+            # Where all are few, what is admissible needs no counting.
+            most > 0 and (len(index) <= most or index.count(policy, as_of=as_of) <= most)
+        )
+        plan, asked = ("certified", wanted) if is_exact else ("auto", wanted + -(-wanted // _SPARE))
+        found = index.search(query, asked, policy, plan=plan, as_of=as_of)
+        count = min(wanted, int(found.counts[0]))
+        return found.keys[0, :count].tolist(), found.similarities[0, :count].tolist(), found.stats
 
     def _hidden(
         self,
@@ -177,15 +195,12 @@ class Retriever:
         At the end of time every passage has one label; what counts is the one of the session's as-of. What was
         ``admitted`` under that very label needs no second look.
         """
-        plan = self._plan(index, decision, index.count(_ANYTHING, as_of=NEVER - 1))
-        found = index.search(query, k, _ANYTHING, plan=plan, as_of=NEVER - 1)
-        rest = [key for key in found.keys[0, : int(found.counts[0])].tolist() if key not in admitted]
+        keys, _, _ = self._nearest(index, query, k, _ANYTHING, NEVER - 1, decision)
+        rest = [key for key in keys if key not in admitted]
         # Of today's questions the store may know more already than was indexed.
         then = None if decision.known_at is None else known_at
-        neighbours = self._store.chunks_as_of(rest, decision.as_of, known_at=then)
-        return tuple(
-            Hidden(chunk.chunk_id, why) for chunk in neighbours if (why := _reasons(chunk, decision))
-        )
+        neighbours = self._store.labels_as_of(rest, decision.as_of, known_at=then)
+        return tuple(Hidden(one.chunk_id, why) for one in neighbours if (why := _reasons(one, decision)))
 
 
 def _passage(chunk: StoredChunk, similarity: float) -> Passage:

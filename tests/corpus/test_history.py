@@ -199,13 +199,15 @@ def test_labels_as_of_a_minute_are_those_of_each_passage_by_itself(store: Corpus
         for day in (-1, 10, 50, 60):
             minute = START + day * DAY
             alone = [store.chunk(name, as_of=minute, known_at=known) for name in ids]
-            assert alone == store.chunks_as_of(named, minute, known_at=known)
-    assert [] == store.chunks_as_of([], START)
+            assert [
+                (one.chunk_id, one.word, one.public_at, one.expires_at, one.about) for one in alone
+            ] == store.labels_as_of(named, minute, known_at=known)
+    assert [] == store.labels_as_of([], START)
     for missing in (10**9, -1):
         with pytest.raises(InvalidArgument, match=str(missing)):
-            store.chunks_as_of([keys[0], missing], START)
+            store.labels_as_of([keys[0], missing], START)
     with pytest.raises(InvalidArgument):
-        store.chunks_as_of([max(every)], START, known_at=first)  # which did not know it yet
+        store.labels_as_of([max(every)], START, known_at=first)  # which did not know it yet
 
 
 def test_a_superseded_version_is_what_it_was_then_and_gone_now(store: CorpusStore) -> None:

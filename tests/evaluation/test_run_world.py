@@ -17,7 +17,7 @@ from carag.evaluation.built import built_pairs
 from carag.evaluation.judge import row_of
 from carag.evaluation.neighbours import Hnsw
 from carag.evaluation.noninterference import compare_worlds, told
-from carag.evaluation.pairs import CELLS, cross, share_of, split_of
+from carag.evaluation.pairs import CELLS, cross, pairs_for_model, share_of, split_of
 from carag.evaluation.row import SYSTEMS
 from carag.evaluation.systems import K, Systems
 from carag.evaluation.trials import run_trials
@@ -208,6 +208,20 @@ def test_crossing_is_seeded_and_keeps_a_question_in_one_split(small: Small) -> N
         splits.setdefault(pair.question.id, set()).add(pair.split)
     assert all(len(found) == 1 for found in splits.values())
     assert {"loose", "medium", "void"} <= {pair.stratum.share for pair in draw(1)}
+
+
+def test_a_slow_model_is_asked_what_can_be_compared(pairs: list[Pair]) -> None:
+    """Reported real pairs, two thirds with an answer to compare with; where they run out, all there are of the rest."""
+    reported = [pair for pair in pairs if pair.split == "reported" and pair.kind == "real"]
+    comparable = [pair for pair in reported if pair.answerable and pair.question.answer is not None]
+    assert 3 < len(comparable) < len(reported) - 2
+    for count in (0, 1, 3, len(reported), len(reported) + 9):
+        chosen = pairs_for_model(pairs, count=count, seed=0)
+        assert chosen == pairs_for_model(pairs, count=count, seed=0)
+        assert len(chosen) == min(count, len(reported)) == len({id(pair) for pair in chosen})
+        assert all(pair in reported for pair in chosen)
+        shown = sum(pair in comparable for pair in chosen)
+        assert shown >= min(len(comparable), 2 * len(chosen) / 3)
 
 
 def test_built_questions_fill_the_strata_between(small: Small) -> None:

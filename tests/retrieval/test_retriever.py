@@ -93,7 +93,7 @@ class Corpus:
     def chunks(self, keys: Any, **_: Any) -> list[StoredChunk]:
         return [self.rows[int(key)] for key in keys]
 
-    def chunks_as_of(self, keys: Any, as_of: int, **_: Any) -> list[StoredChunk]:
+    def labels_as_of(self, keys: Any, as_of: int, **_: Any) -> list[StoredChunk]:
         return self.chunks(keys)  # each passage has one label here
 
     def index(self) -> Index:
