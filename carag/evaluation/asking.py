@@ -28,11 +28,12 @@ __all__ = ["Asker", "Models", "Rows"]
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What all systems share."""
+    """What all systems share; see :class:`~carag.evaluation.models.Recorded` for ``once``."""
 
     embedder: Remembered
     generator: Generator
     gate: ConfidenceGate
+    once: bool = False
 
 
 class Rows:

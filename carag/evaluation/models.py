@@ -50,27 +50,53 @@ class Remembered:
 
 
 class Recorded:
-    """A generator that notes the passages it was shown, which is all that can reach a model or a prompt."""
+    """A generator that notes the passages it was shown, which is all that can reach a model or a prompt.
 
-    def __init__(self, generator: Generator) -> None:
+    Parameters
+    ----------
+    generator : Generator
+    once : bool
+        Whether the same question with the same passages and withheld kinds is asked once: for a slow model that says
+        the same every time. Several systems that retrieve the same then wait for one answer.
+
+    Attributes
+    ----------
+    shown : tuple of str
+        Ids of the passages.
+    milliseconds : float
+        What the answer took, when it was asked for.
+    saved : float
+        As much of that as did not pass again.
+    """
+
+    def __init__(self, generator: Generator, *, once: bool = False) -> None:
         self._generator = generator
+        self._drafts: dict[tuple[object, ...], tuple[Draft, float]] | None = {} if once else None
         self.name, self.remote, self.fingerprint = generator.name, generator.remote, generator.fingerprint
         self._most: int | None = getattr(generator, "most_passages", None)
-        self.shown: tuple[str, ...] = ()
-        self.milliseconds = 0.0
+        self.forget()
 
     def forget(self) -> None:
         """Begin anew: the gate may keep the generator from being called at all."""
-        self.shown, self.milliseconds = (), 0.0
+        self.shown: tuple[str, ...] = ()
+        self.milliseconds = self.saved = 0.0
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer, and take note."""
         self.shown = tuple(passage.chunk_id for passage in passages[: self._most])
+        same = question, tuple((one.chunk_id, one.text) for one in passages), withheld.kinds
+        if self._drafts is not None and same in self._drafts:
+            draft, self.milliseconds = self._drafts[same]
+            self.saved = self.milliseconds
+            return draft
         start = time.perf_counter()
         try:
-            return self._generator.generate(question, passages, withheld)
+            draft = self._generator.generate(question, passages, withheld)
         finally:
             self.milliseconds = (time.perf_counter() - start) * 1000
+        if self._drafts is not None:
+            self._drafts[same] = draft, self.milliseconds
+        return draft
 
 
 class ShowingWithheld:

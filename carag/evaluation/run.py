@@ -160,7 +160,9 @@ def run(
                     scratch=out / "attacked",
                 )
             if settings.model is not None or model is not None:
-                second = replace(models, generator=model or generator_by_name(settings.model or ""))
+                second = replace(
+                    models, generator=model or generator_by_name(settings.model or ""), once=True
+                )
                 some = pairs_for_model(pairs, count=settings.model_pairs, seed=settings.seed)
                 _ask(replace(settings, systems=_MODEL_SYSTEMS), built, world, some, second, asker)
             trials = _trials(settings, built, world, say)

@@ -108,7 +108,7 @@ class Systems:
             )
         embedder, gate = models.embedder, models.gate
         self.world, self.embedder = world, embedder
-        self._recorded = Recorded(models.generator)
+        self._recorded = Recorded(models.generator, once=models.once)
         self._showing = ShowingWithheld(self._recorded)
         self._guarded = GuardedGenerator(self._recorded, gate)
         self._variants = {
@@ -279,7 +279,8 @@ class Systems:
         self.embedder.embed_query(pair.question.text)
         start = time.perf_counter()
         answer = self.engine.ask(pair.question.text, pair.session)
-        total = (time.perf_counter() - start) * 1000 + self.embedder.milliseconds[pair.question.text]
+        total = (time.perf_counter() - start) * 1000 + self._recorded.saved
+        total += self.embedder.milliseconds[pair.question.text]
         times = self._times(pair, retrieval, self._recorded.milliseconds)
         return Said(
             self._rows(answer.passages),

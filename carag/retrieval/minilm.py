@@ -9,13 +9,16 @@ windows of equal size and the mean runs over the tokens of all of them.
 
 One window a run, no padded batches: on a CPU a batch of 16 was measured 16 % slower than single runs
 (padding, and working sets beyond the cache), and a vector then never depends on its neighbours in the
-batch. Threads share the rows of each matrix product, which leaves every sum as it is, so the result is the
-same for any number of them, and questions are the faster for it as well.
+batch. Of several windows every thread runs its own; the threads of a single one, such as a question, share the
+rows of each matrix product, which is faster for that one and slower for many. Both leave every sum as it is, so
+the result is the same for any number of threads.
 """
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
 
 __all__ = ["MiniLm"]
 
@@ -78,17 +82,18 @@ class MiniLm:
     def __init__(self, *, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise InvalidArgument(f"threads is {threads}; want at least 1")
-        from onnxruntime import InferenceSession, SessionOptions
         from tokenizers import Tokenizer
 
         self._tokenizer = Tokenizer.from_str(_TOKENIZER.read().decode())
         # The file asks for 128 tokens, cut and padded; windows are made here, from the whole text.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        options = SessionOptions()
-        options.intra_op_num_threads = threads or os.cpu_count() or 1
-        options.log_severity_level = 3
-        self._session = InferenceSession(_MODEL.read(), options, providers=["CPUExecutionProvider"])
+        self._threads = threads or os.cpu_count() or 1
+        self._shared = _session(self._threads)
+
+    @cached_property
+    def _single(self) -> InferenceSession:
+        return _session(1)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed passages to store; see :class:`~carag.retrieval.embedders.Embedder`."""
@@ -100,7 +105,12 @@ class MiniLm:
         for encoding in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False):
             windows.extend(_windows(encoding.ids))
             starts.append(len(windows))
-        sums = np.stack([self._token_sum(window) for window in windows])
+        if min(len(windows), self._threads) > 1:
+            session = self._single  # made here, not by two threads at once
+            with ThreadPoolExecutor(self._threads) as pool:
+                sums = np.stack(list(pool.map(lambda window: _token_sum(session, window), windows)))
+        else:
+            sums = np.stack([_token_sum(self._shared, window) for window in windows])
         return unit_rows(np.stack([sums[start:end].sum(axis=0) for start, end in pairwise(starts)]))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
@@ -108,15 +118,25 @@ class MiniLm:
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector
 
-    def _token_sum(self, window: list[int]) -> NDArray[np.float32]:
-        """Sum a window's hidden states over its tokens; windows then add up to the mean of all tokens."""
-        ids = np.array([[_CLS, *window, _SEP]], dtype=np.int64)
-        (hidden,) = self._session.run(
-            ["last_hidden_state"],
-            {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)},
-        )
-        total: NDArray[np.float32] = hidden[0].sum(axis=0)
-        return total
+
+def _session(threads: int) -> InferenceSession:
+    from onnxruntime import InferenceSession, SessionOptions
+
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    return InferenceSession(_MODEL.read(), options, providers=["CPUExecutionProvider"])
+
+
+def _token_sum(session: InferenceSession, window: list[int]) -> NDArray[np.float32]:
+    """Sum a window's hidden states over its tokens; windows then add up to the mean of all tokens."""
+    ids = np.array([[_CLS, *window, _SEP]], dtype=np.int64)
+    (hidden,) = session.run(
+        ["last_hidden_state"],
+        {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)},
+    )
+    total: NDArray[np.float32] = hidden[0].sum(axis=0)
+    return total
 
 
 def _windows(ids: list[int]) -> list[list[int]]:

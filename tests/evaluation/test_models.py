@@ -6,6 +6,7 @@ import pytest
 
 from carag.evaluation.models import Recorded
 from carag.generation import Draft, Extractive
+from carag.policy import Reason, Rule
 from carag.retrieval import Passage, Withheld
 
 
@@ -47,3 +48,38 @@ def test_of_a_generator_that_shows_all_all_are_noted() -> None:
     recorded = Recorded(Extractive())
     recorded.generate("Did net sales rise?", [passage(at) for at in range(3)], Withheld(()))
     assert recorded.shown == ("1:0", "1:1", "1:2")
+
+
+class Counting(Few):
+    """A generator that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(9)
+        self.asked = 0
+
+    def generate(self, question: str, passages: object, withheld: Withheld) -> Draft:
+        self.asked += 1
+        return super().generate(question, passages, withheld)
+
+
+@pytest.mark.parametrize(("once", "asked"), [(True, 4), (False, 6)])
+def test_a_slow_model_is_asked_the_same_thing_once(once: bool, asked: int) -> None:
+    """Another question, passage or withheld kind is another thing; the time is that of the first asking."""
+    counting = Counting()
+    recorded = Recorded(counting, once=once)
+    kinds = Withheld((Reason(Rule.FORBIDDEN, (), "drafts"),))
+    things = [
+        ("Did net sales rise?", [passage(0)], Withheld(())),
+        ("Did net sales fall?", [passage(0)], Withheld(())),
+        ("Did net sales rise?", [passage(0), passage(1)], Withheld(())),
+        ("Did net sales rise?", [passage(0)], kinds),
+    ]
+    said, took = [], []
+    for thing in [*things, things[0], things[3]]:
+        recorded.forget()
+        said.append(recorded.generate(*thing))
+        took.append((recorded.milliseconds, recorded.saved))
+    assert asked == counting.asked
+    assert said[0] == said[4]
+    assert [saved for _, saved in took[:4]] == [0] * 4
+    assert (took[4] == (took[0][0], took[0][0])) == once
