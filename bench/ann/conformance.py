@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ import numpy as np
 from bench.ann import concurrency
 from bench.ann.oracle import VIOLATIONS, Rows, admits, judge, truth
 from bench.ann.worlds import AS_OF, World, draw_columns, draw_policy, draw_queries, draw_vectors
+from carag.evaluation.about import processor_name
 from carag.index import DType, Index, Plan, kernels
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from carag.index import SearchResult
     from carag.policy import Policy
 
-__all__ = ["Outcome", "cpu_name", "run", "run_certified"]
+__all__ = ["Outcome", "run", "run_certified"]
 
 FULL_WORLDS: Final = 21_000
 """Enough for 10^5 pairs of (index, policy) and 10^7 searches."""
@@ -263,14 +263,6 @@ def _built(rng: Generator, rows: Rows, dim: int, dtype: DType) -> Index:
 # ---------------------------------------------------------------- the command
 
 
-def cpu_name() -> str:
-    """Name the processor, for the record of a measurement."""
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()
-
-
 def _tell(outcome: Outcome) -> None:
     print(
         f"{outcome.worlds:,} worlds, {outcome.pairs:,} pairs, {outcome.searches:,} searches, "
@@ -305,7 +297,7 @@ def main() -> None:
         "seed": options.seed,
         **{name: getattr(found, name) for name in found.__slots__},
         "kernels": kernels.available(),
-        "cpu": cpu_name(),
+        "cpu": processor_name(),
         "seconds": round(time.perf_counter() - begin),
     }
     print(json.dumps(report, indent=2))

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.ann.conformance import cpu_name
 from bench.ann.datasets import Mixture, mixture
 from carag.errors import MissingExtra
+from carag.evaluation.about import processor_name
 from carag.index import Index, kernels
 from carag.policy import Mask, policy_word
 
@@ -167,7 +167,7 @@ def main() -> None:
     options = parser.parse_args()
     of = Mixture(rows=options.rows)
     report = asdict(measure(*mixture(of)))
-    report |= {"mixture": asdict(of), "kernel": kernels.active(), "cpu": cpu_name()}
+    report |= {"mixture": asdict(of), "kernel": kernels.active(), "cpu": processor_name()}
     print(json.dumps(report, indent=2))
     if options.out:
         options.out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

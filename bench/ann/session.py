@@ -17,7 +17,6 @@ import numpy as np
 
 from bench.ann.batch import measure_batches
 from bench.ann.builds import measure_builds
-from bench.ann.conformance import cpu_name
 from bench.ann.datasets import load
 from bench.ann.engine import Store
 from bench.ann.ours import all_plans
@@ -28,6 +27,7 @@ from bench.ann.run import Entry, Field, K, Settings, measure_cell
 from bench.ann.tax import measure_tax
 from bench.ann.truth import Bars, bars, nearest
 from carag.errors import CaragError
+from carag.evaluation.about import processor_name
 from carag.index import kernels
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _entry(engine: Engine, rows: Rows, store: Store, *, always: bool) -> Entry:
 def machine() -> dict[str, Any]:
     """Describe what the figures depend on besides the code."""
     return {
-        "cpu": cpu_name(),
+        "cpu": processor_name(),
         "processors": os.cpu_count(),
         "kernel": kernels.active(),
         "python": sys.version.split()[0],

@@ -28,18 +28,18 @@ _COLUMNS: Final = (
 )
 
 
-def section(report: dict[str, Any], where: str) -> str:
+def section(report: dict[str, Any], full: dict[str, Any], where: str) -> str:
     """Write the section.
 
     Parameters
     ----------
-    report : dict
-        As ``report.json`` holds it.
+    report, full : dict
+        At the paper's size and of all filings, as ``report.json`` holds them.
     where : str
-        Its directory, as the README links to it.
+        The directory that holds both, as the README links to it.
     """
     first, *others = report["models"]
-    cells = {cell["scope"]: cell for cell in first["cells"] if not cell["dimension"]}
+    cells = _cells(first)
     run, every = report["run"], cells["everything"]
     trials, violating = (sum(one[name] for one in run["trials"]) for name in ("pairs", "violating"))
     worlds = run["worlds"]
@@ -50,10 +50,10 @@ def section(report: dict[str, Any], where: str) -> str:
         "",
         f"Besides, {trials:,} randomised (query, policy) pairs at the level of retrieval, {violating} violations; and "
         f"{worlds['asked']:,} pairs asked in {worlds['worlds']} stores rebuilt without what the session may not see, "
-        f"{worlds['differing']} with another answer. [The report]({where}/report.md) has every measure, stratum and "
-        "difference, the paper's table beside ours, and what each figure rests on. Made by `carag bench edgar --data "
-        "DIR --model local --out OUT`; again from its rows, to the last byte, by `carag bench edgar --from ROWS --out "
-        "OUT`.",
+        f"{worlds['differing']} with another answer. [The report]({where}/paper/report.md) has every measure, stratum "
+        "and difference, the paper's table beside ours, and what each figure rests on. Made by `carag bench edgar "
+        "--data DIR --model local --out OUT`; again from its rows, to the last byte, by `carag bench edgar --from ROWS "
+        "--out OUT`.",
         "",
         f"| system | {' | '.join(title for title, _, _ in _COLUMNS)} | retrieval p95, ms |",
         "|---" * (len(_COLUMNS) + 2) + "|",
@@ -74,7 +74,36 @@ def section(report: dict[str, Any], where: str) -> str:
         real = next(cell for cell in other["cells"] if (cell["scope"], cell["dimension"]) == ("real", ""))
         f1 = "; ".join(f"{name} {_figure(got['f1_answerable'])}" for name, got in real["systems"].items())
         lines += ["", f"With {other['generator']}, {real['pairs']} pairs: F1 on answerable questions: {f1}."]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _at_full_size(full, where)])
+
+
+def _at_full_size(full: dict[str, Any], where: str) -> str:
+    run, model = full["run"], full["models"][0]
+    every, real = (_cells(model)[scope] for scope in ("everything", "real"))
+    p95 = {system: f"{got['retrieve']['p95']['ms']:.2f}" for system, got in model["latency_ms"].items()}
+    shown = {
+        system: "; ".join(
+            f"{title} {_figure(cell['systems'][system][measure])}"
+            for cell, title, measure in (
+                (every, "CVR by query", "cvr_query"),
+                (every, "canaries disclosed", "odr_canary"),
+                (real, "F1, answerable,", "f1_answerable"),
+            )
+        )
+        for system in ("vanilla", "oracle", "carag-certified")
+    }
+    met = sum(one["state"] == "met" for one in model["targets"])
+    return (
+        f"[At full size]({where}/full/report.md), {run['chunks']:,} chunks of {run['filings']:,} filings of "
+        f"{run['filers']:,} filers, {every['pairs']:,} pairs, {model['embedder']}: "
+        + ". ".join(f"{system}: {figures}" for system, figures in shown.items())
+        + f". Retrieval p95 in ms: vanilla {p95['vanilla']}, carag-auto {p95['carag-auto']}, carag-certified "
+        f"{p95['carag-certified']}. {met} of the {len(model['targets'])} goals are met there."
+    )
+
+
+def _cells(model: dict[str, Any]) -> dict[str, Any]:
+    return {cell["scope"]: cell for cell in model["cells"] if not cell["dimension"]}
 
 
 def _figure(figure: dict[str, Any]) -> str:
@@ -91,12 +120,10 @@ def _figure(figure: dict[str, Any]) -> str:
 def main() -> None:
     """Write the section."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, default=HERE / "paper")
     parser.add_argument("--readme", type=Path, default=HERE.parents[1] / "README.md")
     given = parser.parse_args()
-    made = section(
-        json.loads((given.run / "report.json").read_text("utf-8")), f"bench/edgar/{given.run.name}"
-    )
+    paper, full = [json.loads((HERE / run / "report.json").read_text("utf-8")) for run in ("paper", "full")]
+    made = section(paper, full, "bench/edgar")
     given.readme.write_text(replaced(given.readme.read_text("utf-8"), BEGIN, END, made), encoding="utf-8")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bench.embedders.measure import PASSES, K
+from carag.evaluation.about import processor_name
 from carag.retrieval.embedders import DEFAULT_EMBEDDER
 from carag.retrieval.gate import CALIBRATIONS, Calibration
 
@@ -114,7 +115,7 @@ def report(rows: list[Row], pool: Pool, strangers: dict[str, list[str]]) -> str:
         dropped=pool.dropped,
         passes=PASSES,
         chunks=len(pool.chunks),
-        processor=_processor(),
+        processor=processor_name(),
         processors=os.cpu_count(),
         load=os.getloadavg()[0],
         python=platform.python_version(),
@@ -150,13 +151,6 @@ def _gate_row(row: Row, asked: int, sizes: list[int]) -> str:
 
 def _shown(estimate: Estimate) -> str:
     return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
-
-
-def _processor() -> str:
-    described = Path("/proc/cpuinfo")
-    lines = described.read_text(encoding="utf-8").splitlines() if described.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
 
 
 def _commit() -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import platform
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Final, Self
 
 from carag.errors import CorruptFile, InvalidArgument
 
-__all__ = ["CORPORA", "PAPER_CHUNKS", "About", "Trials", "Worlds"]
+__all__ = ["CORPORA", "PAPER_CHUNKS", "About", "Trials", "Worlds", "processor_name"]
 
 CORPORA: Final = ("builtin", "part", "paper", "full")
 PAPER_CHUNKS: Final = 26_595
@@ -146,3 +148,11 @@ class About:
             return cls(**got, trials=trials, notes=notes, worlds=worlds and Worlds(**worlds))
         except (ValueError, TypeError, AttributeError) as error:
             raise CorruptFile(f"no description of a run: {error}; run the benchmark again") from error
+
+
+def processor_name() -> str:
+    """Name the processor, for the record of a measurement."""
+    described = Path("/proc/cpuinfo")
+    lines = described.read_text(encoding="utf-8").splitlines() if described.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import random
 import shutil
@@ -11,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import carag
-from carag.evaluation.about import About, Trials, Worlds
+from carag.evaluation.about import About, Trials, Worlds, processor_name
 from carag.evaluation.asking import Asker, Models, Rows
 from carag.evaluation.attacking import attack
 from carag.evaluation.built import built_pairs
@@ -271,7 +272,7 @@ def _about(
         filings=len({world.filing(row).accession_number for row in range(len(world))}),
         filers=len(set(world.filers) - {0}),
         window=f"{filed[0]}/{filed[-1]}" if filed else "",
-        machine=f"{platform.processor() or platform.machine()}, Python {platform.python_version()}",
+        machine=f"{processor_name()}, {os.cpu_count()} processors, Python {platform.python_version()}",
         version=carag.__version__,
         rows_sha256=rows_sha256(rows),
         trials=trials,

@@ -43,5 +43,5 @@ def test_a_committed_run_says_what_it_is_of(run: Path) -> None:
 def test_the_readme_says_what_the_report_says() -> None:
     """Written by ``python -m bench.edgar.readme``."""
     readme = (HOME.parents[1] / "README.md").read_text("utf-8")
-    report = json.loads((HOME / "paper" / "report.json").read_text("utf-8"))
-    assert f"{BEGIN}\n\n{section(report, 'bench/edgar/paper')}\n\n{END}" in readme
+    reports = [json.loads((HOME / run / "report.json").read_text("utf-8")) for run in ("paper", "full")]
+    assert f"{BEGIN}\n\n{section(*reports, 'bench/edgar')}\n\n{END}" in readme

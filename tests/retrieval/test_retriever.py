@@ -109,8 +109,8 @@ class Corpus:
         return index
 
 
-def retriever_over(corpus: Corpus) -> Retriever:
-    return Retriever(corpus, corpus.index(), corpus, lambda: 0)  # type: ignore[arg-type]
+def retriever_over(corpus: Corpus, **limit: int) -> Retriever:
+    return Retriever(corpus, corpus.index(), corpus, lambda: 0, **limit)  # type: ignore[arg-type]
 
 
 DEALS = (DealWindow(1, moment(0), moment(10)), DealWindow(2, moment(NOW - 5), moment(NOW + 5)))
@@ -177,6 +177,36 @@ def test_what_has_ended_makes_room_for_what_has_not(k: int) -> None:
     nearest = sorted(admissible, key=lambda row: -similarity[row.key])
     found = retriever_over(corpus).retrieve("a", decision, k)
     assert [one.chunk_id for one in found.passages] == [row.chunk_id for row in nearest[:k]]
+
+
+@pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
+def test_above_the_exact_limit_nothing_inadmissible_comes_and_none_too_few(session: Session) -> None:
+    """An approximate plan may miss a passage; it admits no other, and puts one in its place."""
+    corpus = Corpus(7, ending=0.6)
+    decision = infer(session, TABLE, now=moment(NOW))
+    admissible = {
+        row.chunk_id
+        for row in corpus.rows
+        if not decision.reasons(row.word, row.public_at, entity=row.about, expires_at=row.expires_at)
+    }
+    for k in (1, 8, ROWS):
+        found = retriever_over(corpus, exact_limit=0).retrieve("a", decision, k)
+        names = [one.chunk_id for one in found.passages]
+        assert len(names) == len(set(names)) == min(k, len(admissible))
+        assert set(names) <= admissible
+        assert "certified" not in found.plan
+
+
+def test_the_exact_limit_is_of_rows_that_are_admissible() -> None:
+    """Of few among many the answer is exact, whatever the size of the index."""
+    corpus = Corpus(7)
+    decision = Decision("r", "p", Policy(Mask(required=PolicyBit.OFFERING.flag)), NOW, None, False, "")
+    size = retriever_over(corpus).retrieve("a", decision, 1).admissible
+    assert 0 < size < ROWS
+    for limit, is_exact in ((size * DIM, True), (size * DIM - 1, False), (ROWS * DIM, True), (0, False)):
+        found = retriever_over(corpus, exact_limit=limit).retrieve("a", decision, 1)
+        assert is_exact == (found.plan == "certified"), limit
+        assert found.admissible == size
 
 
 def test_sessions_differ_so_that_the_loop_proves_something() -> None:
