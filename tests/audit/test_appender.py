@@ -180,6 +180,15 @@ def test_closing_writes_what_waits_and_refuses_what_comes():
     group.close()
 
 
+@pytest.fixture
+def interruptible():
+    """A shell starts what it puts in the background with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_caller_leaves_the_rest_alone():
     """Ctrl-C while waiting ends the wait, not the writing."""
     gate = Gate()
@@ -205,6 +214,7 @@ def test_an_interrupted_caller_leaves_the_rest_alone():
     group.close()
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_caller_does_not_keep_those_behind_it():
     """Callers of a batch let one another go; one that has left is passed over."""
     gate = Gate()
