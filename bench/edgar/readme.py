@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,13 +93,15 @@ def _at_full_size(full: dict[str, Any], where: str) -> str:
         )
         for system in ("vanilla", "oracle", "carag-certified")
     }
-    met = sum(one["state"] == "met" for one in model["targets"])
+    states = Counter(one["state"] for one in model["targets"])
+    missed = "; ".join(one["statement"] for one in model["targets"] if one["state"] == "missed")
     return (
         f"[At full size]({where}/full/report.md), {run['chunks']:,} chunks of {run['filings']:,} filings of "
         f"{run['filers']:,} filers, {every['pairs']:,} pairs, {model['embedder']}: "
         + ". ".join(f"{system}: {figures}" for system, figures in shown.items())
         + f". Retrieval p95 in ms: vanilla {p95['vanilla']}, carag-auto {p95['carag-auto']}, carag-certified "
-        f"{p95['carag-certified']}. {met} of the {len(model['targets'])} goals are met there."
+        f"{p95['carag-certified']}. {states['met']} goals are met, {states['not measured']} not measured, "
+        f"{states['missed']} missed: {missed}."
     )
 
 
