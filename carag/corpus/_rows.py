@@ -176,7 +176,7 @@ def raise_epoch(sql: sqlite3.Connection) -> None:
 
 
 def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) -> tuple[Any, ...]:
-    """Of one passage's rows of either SELECT, by time, take the label that holds at a minute.
+    """Of one passage's rows, by time, take the label that holds at a minute: last in a row are valid_from and known_to.
 
     The first if none does yet, the last if no minute is given; of those open at ``known_at``, or else of the last
     that were.
