@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from carag.audit.recovery import REHASHED
+
 __all__ = ["page"]
 
 _TARGETS: Final = {1: 300, 8: 1000, 64: 5000}
@@ -72,7 +74,7 @@ def page(figures: dict[str, Any], faults: dict[str, Any]) -> str:
     sizes = (
         f"A record with eight hits has {log['record_bytes']:,} bytes, {log['evidence_bytes_a_record']:,.0f} in the "
         f"evidence with its nodes; an inclusion proof with its checkpoint {log['proof_bytes']:,}. Opening re-hashes "
-        "the newest 256 records; pymerkle's opening computes its root."
+        f"the newest {REHASHED} records; pymerkle's opening computes its root."
     )
     return _PAGE.format(
         when=figures["when"],

@@ -72,7 +72,7 @@ def section(report: dict[str, Any], full: dict[str, Any], where: str) -> str:
     ]
     lines += [f"- {one['statement']}: by {one['missed_by']:.3g}." for one in missed]
     for other in others:
-        real = next(cell for cell in other["cells"] if (cell["scope"], cell["dimension"]) == ("real", ""))
+        real = _cells(other)["real"]
         f1 = "; ".join(f"{name} {_figure(got['f1_answerable'])}" for name, got in real["systems"].items())
         lines += ["", f"With {other['generator']}, {real['pairs']} pairs: F1 on answerable questions: {f1}."]
     return "\n".join([*lines, "", _at_full_size(full, where)])

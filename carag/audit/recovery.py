@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from carag.audit.evidence import Evidence
     from carag.audit.note import NoteKey
 
-__all__ = ["Tip", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
+__all__ = ["REHASHED", "Tip", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
 
-_REHASHED: Final = 256  # records; the whole log is for verify(), a cold start is for milliseconds
+REHASHED: Final = 256
+"""The newest so many records are hashed again: the whole log is for verify(), a cold start is for milliseconds."""
 
 
 class Tip(NamedTuple):
@@ -72,7 +73,7 @@ def read_tip(evidence: Evidence, key: NoteKey) -> Tip:
     frontier = Frontier(size, [evidence.node(level, n) for level, n in peak_positions(size)])
     if frontier.root() != checkpoint.root:
         raise CorruptFile(f"{evidence.where}: the tree's root is not that of the signed checkpoint")
-    newest = Rehash(evidence, key.name, max(0, size - _REHASHED))
+    newest = Rehash(evidence, key.name, max(0, size - REHASHED))
     for _ in newest.advance(size):
         pass
     newest.expect(size, checkpoint.root)

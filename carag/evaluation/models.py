@@ -84,19 +84,23 @@ class Recorded:
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer, and take note."""
         self.shown = tuple(passage.chunk_id for passage in passages[: self._most])
+        if self._drafts is None:
+            return self._timed(question, passages, withheld)
         same = question, tuple((one.chunk_id, one.text) for one in passages), withheld.kinds
-        if self._drafts is not None and same in self._drafts:
+        if same in self._drafts:
             draft, self.milliseconds = self._drafts[same]
             self.saved = self.milliseconds
             return draft
+        draft = self._timed(question, passages, withheld)
+        self._drafts[same] = draft, self.milliseconds
+        return draft
+
+    def _timed(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         start = time.perf_counter()
         try:
-            draft = self._generator.generate(question, passages, withheld)
+            return self._generator.generate(question, passages, withheld)
         finally:
             self.milliseconds = (time.perf_counter() - start) * 1000
-        if self._drafts is not None:
-            self._drafts[same] = draft, self.milliseconds
-        return draft
 
 
 class ShowingWithheld:

@@ -113,6 +113,15 @@ def retriever_over(corpus: Corpus, **limit: int) -> Retriever:
     return Retriever(corpus, corpus.index(), corpus, lambda: 0, **limit)  # type: ignore[arg-type]
 
 
+def admissible_of(corpus: Corpus, decision: Decision) -> list[StoredChunk]:
+    """Ask of every passage, one by one."""
+    return [
+        row
+        for row in corpus.rows
+        if not decision.reasons(row.word, row.public_at, entity=row.about, expires_at=row.expires_at)
+    ]
+
+
 DEALS = (DealWindow(1, moment(0), moment(10)), DealWindow(2, moment(NOW - 5), moment(NOW + 5)))
 SESSIONS = {
     "plain": Session(role="buy_side", purpose="invest"),
@@ -141,11 +150,7 @@ def test_what_is_found_is_what_a_loop_finds(session: Session, ending: float) -> 
     corpus = Corpus(7, ending=ending)
     retriever = retriever_over(corpus)
     decision = infer(session, TABLE, now=moment(NOW))
-    admissible = [
-        row
-        for row in corpus.rows
-        if not decision.reasons(row.word, row.public_at, entity=row.about, expires_at=row.expires_at)
-    ]
+    admissible = admissible_of(corpus, decision)
     for question in ("a", "an other"):
         similarity = corpus.vectors @ corpus.embed_query(question)
         nearest = sorted(admissible, key=lambda row: -similarity[row.key])
@@ -167,11 +172,7 @@ def test_what_has_ended_makes_room_for_what_has_not(k: int) -> None:
     corpus = Corpus(7, ending=0.95)
     policy = Policy(Mask(required=PolicyBit.MATERIAL.flag))
     decision = Decision("r", "p", policy, NOW, None, False, "", cooling=NOW // 2)
-    admissible = [
-        row
-        for row in corpus.rows
-        if not decision.reasons(row.word, row.public_at, entity=row.about, expires_at=row.expires_at)
-    ]
+    admissible = admissible_of(corpus, decision)
     assert len(admissible) > 8
     similarity = corpus.vectors @ corpus.embed_query("a")
     nearest = sorted(admissible, key=lambda row: -similarity[row.key])
@@ -184,11 +185,7 @@ def test_above_the_exact_limit_nothing_inadmissible_comes_and_none_too_few(sessi
     """An approximate plan may miss a passage; it admits no other, and puts one in its place."""
     corpus = Corpus(7, ending=0.6)
     decision = infer(session, TABLE, now=moment(NOW))
-    admissible = {
-        row.chunk_id
-        for row in corpus.rows
-        if not decision.reasons(row.word, row.public_at, entity=row.about, expires_at=row.expires_at)
-    }
+    admissible = {row.chunk_id for row in admissible_of(corpus, decision)}
     for k in (1, 8, ROWS):
         found = retriever_over(corpus, exact_limit=0).retrieve("a", decision, k)
         names = [one.chunk_id for one in found.passages]
