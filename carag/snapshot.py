@@ -69,7 +69,7 @@ class Snapshot:
         with self._lock:
             known, now = self.known_at, self._store.known()
             named = hashlib.sha256(self._key).hexdigest()
-            is_ours = self._tree.note("key_sha256") == named and self._store.known(known) == known
+            is_ours = self._tree.note("placed_by") == named and self._store.known(known) == known
             if not is_ours:
                 if self._tree.note("known") is not None:
                     _logger.warning(
@@ -84,10 +84,10 @@ class Snapshot:
             for where, leaf in self._leaves(self._store.label_changes(known, now)):
                 if len(batch) == _BATCH:
                     # Until the last batch the file is of no store, so that a kill in between has it built anew.
-                    self._tree.apply(batch, {"key_sha256": ""})
+                    self._tree.apply(batch, {"placed_by": ""})
                     batch = {}
                 batch[where] = leaf
-            self._tree.apply(batch, {"known": str(now), "key_sha256": named})
+            self._tree.apply(batch, {"known": str(now), "placed_by": named})
 
     def root_at(self, known_at: int) -> bytes:
         """Return the root hash of the state at an instant in microseconds."""
@@ -105,7 +105,7 @@ class Snapshot:
         with self._lock:
             view, proofs = self._view(known_at), []
             for label in labels:
-                path, sides = view.path(place(label.chunk, label.since))
+                path, sides = view.path(place(self._key, label.chunk, label.since))
                 proof = StateProof(label.since, label.seal(self._key), path, sides)
                 if proof.root(label.chunk, label.text_hash, label.word) != view.root:
                     raise CorruptFile(
@@ -155,7 +155,7 @@ class Snapshot:
             sorted(found, key=lambda one: -one[0]) if backwards else found
         ):
             label = Label(chunk, text, word, since, until)
-            yield place(label.chunk, label.since), label.leaf(self._key) if is_open != backwards else None
+            yield place(self._key, label.chunk, label.since), label.leaf(self._key) if is_open != backwards else None
 
     def _store_key(self) -> bytes:
         """Return the key of the seals, made once a store: kept with the labels, for it is as secret as they are."""

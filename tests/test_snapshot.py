@@ -136,8 +136,8 @@ def test_a_file_behind_catches_up(
 
 
 SPOILT = {
-    "its key is another's": "UPDATE note SET value = 'aa' WHERE name = 'key_sha256'",
-    "it was killed half-way": "UPDATE note SET value = '' WHERE name = 'key_sha256'",
+    "its key is another's": "UPDATE note SET value = 'aa' WHERE name = 'placed_by'",
+    "it was killed half-way": "UPDATE note SET value = '' WHERE name = 'placed_by'",
     "it is of an instant the store has not": "UPDATE note SET value = '1700000000000001' WHERE name = 'known'",
     "it is ahead of the store": "UPDATE note SET value = '1900000000000000' WHERE name = 'known'",
 }

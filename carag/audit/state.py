@@ -15,7 +15,10 @@ of a neighbour's entry, which every proof shows, must not tell those who guess i
 right. The salt is ``HMAC-SHA256(key, "carag/state/v2" NUL entry)``, of the entry with the bare minute for ``u``; the
 key never leaves the store.
 
-**Place** of a label: ``SHA-256(chunk id LF from)``, ``from`` in decimal, read as 256 bits, first bit first.
+**Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as 256
+bits, first bit first. It is keyed because a proof shows where other labels stand: accession numbers and minutes of
+publication are public, so under a bare hash whoever holds many proofs could guess a hidden label and look whether its
+place is taken. A verifier does not need the place; a proof carries its own way up.
 
 **Root** of a set of labels that share their first ``d`` bits, beginning with all of them and ``d = 0``::
 
@@ -33,7 +36,7 @@ up; and ``sides``, for each of them L or R, where the sibling stands. It holds i
 Why this tree and not the log's: a new filing or a relabel moves only its own labels' paths, about log2(n) hashes
 each, where a sorted RFC 6962 tree is hashed anew from the first insertion on; so no chain of changes has to follow a
 root, and a proof is one path. The places are spread by their hash, so the root depends on the labels and the key
-alone, not on the order in which they came, and a proof tells of the other labels no more than roughly how many.
+alone, not on the order in which they came, and proofs tell of the other labels no more than roughly how many there are.
 
 What a proof states: in the state the record names, this chunk had this text and, from ``from`` on, this word. Where
 ``until`` is opened, until then. It does not state that the state holds nothing else about the chunk.
@@ -55,6 +58,7 @@ __all__ = ["MAX_MINUTE", "Label", "StateProof", "place", "state_entry"]
 
 MAX_MINUTE: Final = 0xFFFF_FFFF
 _DOMAIN: Final = b"carag/state/v2\0"
+_PLACE_DOMAIN: Final = b"carag/state/place/v1\0"
 _UNTIL: Final = "until"
 
 
@@ -104,9 +108,15 @@ def state_entry(chunk: str, text_hash: bytes, word: int, since: int, seal: bytes
     return encode({"c": chunk, "f": since, "p": word, "t": b64url(text_hash), "u": b64url(seal)})
 
 
-def place(chunk: str, since: int) -> int:
-    """Return the 256 bits under which a label stands in the tree."""
-    return int.from_bytes(hashlib.sha256(f"{chunk}\n{since}".encode()).digest())
+def place(key: bytes, chunk: str, since: int) -> int:
+    """Return the 256 bits under which a label stands in the tree, under the store's key.
+
+    Examples
+    --------
+    >>> place(bytes(32), "0000000000-26-000001:00000", 28_000_000) >> 240
+    38874
+    """
+    return int.from_bytes(hmac.digest(key, _PLACE_DOMAIN + f"{chunk}\n{since}".encode(), hashlib.sha256))
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,8 +187,8 @@ class StateTree:
     >>> label, key = Label("0000000000-26-000001:00000", bytes(32), 0x0800_0001), bytes(32)
     >>> with tempfile.TemporaryDirectory() as home:
     ...     tree = StateTree(pathlib.Path(home) / "index.state")
-    ...     tree.apply({place(label.chunk, label.since): label.leaf(key)}, {"known": "5"})
-    ...     path, sides = tree.view().path(place(label.chunk, label.since))
+    ...     tree.apply({place(key, label.chunk, label.since): label.leaf(key)}, {"known": "5"})
+    ...     path, sides = tree.view().path(place(key, label.chunk, label.since))
     ...     proved = StateProof(0, label.seal(key), path, sides).root(label.chunk, bytes(32), 0x0800_0001)
     ...     proved == tree.view().root, tree.note("known")
     ...     tree.close()
@@ -199,7 +199,7 @@ class StateTree:
         self._path = path
         self._lock = threading.RLock()
         self._levels = _empty()
-        try:  # the owner's alone, like the store: its places tell those who guess a chunk's id that it is there
+        try:  # the owner's alone, like the store, whose key it takes to tell which label stands where
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except OSError as error:
             raise CaragError(

@@ -97,12 +97,12 @@ def label(passage, **changes):
 def state():
     """Make a state of nine labels, those of the passages among them."""
     labels = [label(passage) for passage in passages(9)]
-    return StateView.of({place(one.chunk, one.since): one.leaf(STATE_KEY) for one in labels})
+    return StateView.of({place(STATE_KEY, one.chunk, one.since): one.leaf(STATE_KEY) for one in labels})
 
 
 def prove(one, view=None):
     """Prove a label."""
-    path, sides = (view or state()).path(place(one.chunk, one.since))
+    path, sides = (view or state()).path(place(STATE_KEY, one.chunk, one.since))
     return StateProof(one.since, one.seal(STATE_KEY), path, sides)
 
 

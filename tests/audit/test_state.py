@@ -31,11 +31,11 @@ LABELS = st.lists(
 
 
 def leaves(labels, key=KEY):
-    return {place(label.chunk, label.since): label.leaf(key) for label in labels}
+    return {place(key, label.chunk, label.since): label.leaf(key) for label in labels}
 
 
 def prove(view, label, key=KEY):
-    return StateProof(label.since, label.seal(key), *view.path(place(label.chunk, label.since)))
+    return StateProof(label.since, label.seal(key), *view.path(place(key, label.chunk, label.since)))
 
 
 def root_of(leaf_by_place, depth=0):
@@ -233,7 +233,7 @@ def test_the_file_keeps_the_state(tmp_path_factory, examples):
 def test_a_label_that_is_not_there_has_no_proof(tmp_path):
     """The search and the state disagree: nothing is proved."""
     with pytest.raises(CorruptFile, match="does not hold"):
-        StateView.of(leaves([Label("a", bytes(32), 1)])).path(place("b", 0))
+        StateView.of(leaves([Label("a", bytes(32), 1)])).path(place(KEY, "b", 0))
 
 
 TAMPERED = {
@@ -267,7 +267,7 @@ def test_a_bucket_altered_outside_is_refused_when_it_is_read(tmp_path):
     connection.close()
     tree = StateTree(tmp_path / "index.state")
     with pytest.raises(CorruptFile, match="altered"):
-        tree.view().path(place("a", 0))
+        tree.view().path(place(KEY, "a", 0))
     tree.close()
 
 

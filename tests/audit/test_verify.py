@@ -359,7 +359,7 @@ def test_a_signed_refusal_with_passages_fails(build):
 
 def forged_over(build, labels, **changes):
     """Sign a record whose index state holds these labels, with proofs of the first two."""
-    view = StateView.of({place(one.chunk, one.since): one.leaf(b"K" * 32) for one in labels})
+    view = StateView.of({place(b"K" * 32, one.chunk, one.since): one.leaf(b"K" * 32) for one in labels})
     event = build.access(index=IndexState(view.root, 417, "exact"), **changes)
     receipt, vkey = build.forge(build.record(event=event))
     return dataclasses.replace(receipt, proofs=tuple(build.prove(one, view) for one in labels[:2])), vkey
