@@ -128,7 +128,7 @@ def replay(
         home = Path(directory)
         store = resources.enter_context(CorpusStore.open(home / "corpus.db"))
         ingestor = resources.enter_context(closing(_Exact(store, embedder, home / "index.carag")))
-        retriever = Retriever(_Remembering(embedder), ingestor.index, store, lambda: ingestor.known_at)
+        retriever = Retriever(_Remembering(embedder), ingestor.index, store, ingestor.reading)
         saved: list[tuple[Asked, Found]] = []
         for number, batch in enumerate(batches[:early], start=1):
             before = _now()

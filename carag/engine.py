@@ -90,7 +90,7 @@ class Engine:
         self._in_force = InForce(log, store)
         self._denials = Denials(log, lambda: known_at_microseconds(clock()))
         resources.callback(self._denials.flush)
-        self._retriever = Retriever(ingestor.embedder, ingestor.index, store, lambda: ingestor.known_at)
+        self._retriever = Retriever(ingestor.embedder, ingestor.index, store, ingestor.reading)
 
     @classmethod
     def open(

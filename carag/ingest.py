@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import threading
 from collections.abc import Collection, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -47,9 +49,10 @@ from carag.index import Index
 from carag.policy import QUARANTINE
 from carag.retrieval import add_labels, headed
 from carag.snapshot import Snapshot
+from carag.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from carag.corpus import CorpusStore, StateSpan
@@ -145,6 +148,8 @@ class Ingestor:
         """Of the store's knowledge, what the index reflects: microseconds since 1970, -1 for nothing."""
         self._unsaved = 0
         self._deleted = 0
+        self._turns = Turns()
+        self._running = threading.RLock()
         self.state = Snapshot(store, index_path.with_suffix(".state"))
         try:
             self.index = self._load()
@@ -158,6 +163,12 @@ class Ingestor:
         """Root hash over every open label: chunk id, text hash, word and window."""
         return self.state.root
 
+    @contextmanager
+    def reading(self) -> Iterator[int]:
+        """Keep the index as it is while something is searched, and say of which instant it is: see ``known_at``."""
+        with self._turns.reading():
+            yield self.known_at
+
     def run(self, path: Path, *, progress: Progress, only: Selection | None = None) -> IngestReport:
         """Store what is new or changed under ``path``, and bring everything derived from it up to date.
 
@@ -165,8 +176,9 @@ class Ingestor:
         others is said all the same, also by one of which no passage is wanted.
         """
         report = IngestReport()
-        self._store_filings(path, report, progress, only)
-        self.refresh(progress)
+        with self._running:
+            self._store_filings(path, report, progress, only)
+            self.refresh(progress)
         counts = self._store.counts()
         report.quarantined = dict(counts.quarantined)
         report.total_filings, report.total_chunks = counts.filings, counts.chunks
@@ -236,10 +248,10 @@ class Ingestor:
     def refresh(self, progress: Progress) -> None:
         """Bring index and snapshot up to the store; also when opened, after a run that was killed."""
         known = self._store.known()
+        # The state first: it can still prove what a search finds in the index of before.
         self.state.refresh()
         if self.known_at != known:
-            self._follow(progress)
-            self.known_at = known
+            self._follow(known, progress)
         if self._deleted > len(self.index):  # so that what deleted rows leave behind never outweighs the rest
             self.index.consolidate()
             self._deleted = 0
@@ -276,25 +288,33 @@ class Ingestor:
         )
         self._unsaved = 0
 
-    def _follow(self, progress: Progress) -> None:
-        """Delete the rows of labels closed since, and add those opened since, in order of their keys.
+    def _follow(self, known: int, progress: Progress) -> None:
+        """Bring the index to an instant of the store: add what was opened, closed, then change over in one turn.
 
-        Labels are added in the order in which the store gave them their keys, so every open label below the
-        last key is in the index already; and the same store gives the same graph.
+        Whoever searches meanwhile finds the rows of before, and never half of what changed; also after a kill, for
+        what was not opened is then opened by the next follow. Labels are added in the order in which the store gave
+        them their keys, so the same store gives the same graph.
         """
-        closed = [key for key in self._store.closed_labels(after=self.known_at).tolist() if key in self.index]
-        known = self.index.keys()
-        self.index.delete(closed)
-        opened = self._store.open_labels(after=int(known.max()) if known.size else -1)
-        self._unsaved += len(closed)
-        self._deleted += len(closed)
-        for start in range(0, len(opened), _INDEX_BATCH):
-            add_labels(self.index, self._store, opened[start : start + _INDEX_BATCH])
-            done = min(start + _INDEX_BATCH, len(opened))
-            self._unsaved += done - start
-            progress("index", done, len(opened), f"{done} of {len(opened)} rows")
+        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
+        is_here = np.isin(opened, self.index.keys(), assume_unique=True)
+        words = np.empty(len(opened), np.uint32)
+        words[is_here] = self._store.labels(opened[is_here]).words
+        new = np.flatnonzero(~is_here)
+        for start in range(0, len(new), _INDEX_BATCH):
+            some = new[start : start + _INDEX_BATCH]
+            words[some] = add_labels(self.index, self._store, opened[some], closed=True)
+            done = start + len(some)
+            self._unsaved += len(some)
+            progress("index", done, len(new), f"{done} of {len(new)} rows")
             if done % _SAVE_EVERY < _INDEX_BATCH and done >= _SAVE_EVERY:
                 self._save()
+        closed = [key for key in self._store.closed_labels(after=self.known_at).tolist() if key in self.index]
+        with self._turns.writing():
+            self.index.delete(closed)
+            self.index.relabel(opened, words, allow_quarantine=True)
+            self.known_at = known
+        self._unsaved += len(closed)
+        self._deleted += len(closed)
 
 
 class _Batch:

@@ -377,16 +377,26 @@ class CorpusStore:
             {"after": after, "u": known_at},
         )
 
+    def labels_by(self, known_at: int) -> int:
+        """Return how many labels were opened by an instant: the keys below this number, for none is left out."""
+        with self._reading() as sql:
+            return int(
+                sql.execute(
+                    "SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= ?", (known_at,)
+                ).fetchone()[0]
+            )
+
     def closed_labels(self, *, after: int) -> NDArray[np.int64]:
         """Return the keys, ascending, of the labels closed after an instant in microseconds."""
         return self._keys("SELECT label FROM labels WHERE known_to > ?", after)
 
-    def filing_labels(self, accession_number: str) -> NDArray[np.int64]:
-        """Return the keys of the open labels of one filing's current version; none if it is not stored."""
+    def filing_labels(self, accession_number: str, *, known_at: int | None = None) -> NDArray[np.int64]:
+        """Return the keys of one filing's labels that are open, or were at an instant; none if it is not stored."""
+        was_open = "known_to IS NULL" if known_at is None else _KNOWN
         return self._keys(
-            "SELECT label FROM labels JOIN chunks USING (key) JOIN current_filings USING (filing) "
-            "WHERE accession_number = ? AND known_to IS NULL",
-            accession_number,
+            "SELECT label FROM labels JOIN chunks USING (key) JOIN filings USING (filing) "  # noqa: S608 - constants
+            f"WHERE accession_number = :number AND {was_open}",
+            {"number": accession_number, "u": known_at},
         )
 
     def labels(self, keys: ArrayLike) -> Labels:

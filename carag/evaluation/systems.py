@@ -7,7 +7,7 @@ The baselines are told what is admissible by the judge, without an error or a co
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Self
@@ -125,7 +125,7 @@ class Systems:
                 embedder,
                 index,
                 world.store,
-                lambda: known,
+                lambda: nullcontext(known),
                 **({} if limit is None else {"exact_limit": limit}),
             )
             for limit in set(_RETRIEVERS.values())

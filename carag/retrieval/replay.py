@@ -30,18 +30,24 @@ _BATCH: Final = 4096
 _BETWEEN: Final = -2
 
 
-def add_labels(index: Index, store: CorpusStore, keys: NDArray[np.int64]) -> None:
-    """Add the rows of some labels, with their windows and entities, quarantined ones included."""
+def add_labels(
+    index: Index, store: CorpusStore, keys: NDArray[np.int64], *, closed: bool = False
+) -> NDArray[np.uint32]:
+    """Add the rows of some labels, with their windows and entities, quarantined ones included; return their words.
+
+    All are ``closed`` on demand, so that no search finds them before :meth:`~carag.index.Index.relabel` opens them.
+    """
     labels, vectors = store.rows(keys)
     index.add(
         vectors,
-        labels.words,
+        labels.words | QUARANTINE if closed else labels.words,
         labels.keys,
         public_at=labels.public_at,
         expires_at=labels.expires_at,
         entities=labels.entities,
         allow_quarantine=True,
     )
+    return labels.words
 
 
 class PastIndex:

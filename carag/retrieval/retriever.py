@@ -17,6 +17,7 @@ from carag.retrieval.replay import PastIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     import numpy as np
     from numpy.typing import NDArray
@@ -58,8 +59,9 @@ class Retriever:
     index : Index
         Rows keyed by the store's labels.
     store : CorpusStore
-    known_at : callable
-        Returns of which of the store's instants the index is, in microseconds since 1970.
+    reading : callable
+        Returns a context in which the index stays as it is: that of one of the store's instants, which it lends, in
+        microseconds since 1970.
     exact_limit : int
         Above it, the plan is ``auto``.
     """
@@ -69,14 +71,14 @@ class Retriever:
         embedder: Embedder,
         index: Index,
         store: CorpusStore,
-        known_at: Callable[[], int],
+        reading: Callable[[], AbstractContextManager[int]],
         *,
         exact_limit: int = EXACT_LIMIT,
     ) -> None:
         self._embedder = embedder
         self._index = index
         self._store = store
-        self._known_at = known_at
+        self._reading = reading
         self._exact_limit = exact_limit
         self._past = PastIndex(store, index.dim)
 
@@ -91,10 +93,10 @@ class Retriever:
             If index and store disagree on a hit; nothing is returned.
         """
         query = self._embedder.embed_query(question)
-        known_at = self._known_at()
-        then = known_at if decision.known_at is None else self._store.known(decision.known_at)
-        if then == known_at:
-            return self._gather(self._index, query, decision, k, known_at=known_at)
+        with self._reading() as known_at:
+            then = known_at if decision.known_at is None else self._store.known(decision.known_at)
+            if then == known_at:
+                return self._gather(self._index, query, decision, k, known_at=known_at)
         with self._past.at(then) as index:
             return self._gather(index, query, decision, k, known_at=then)
 
@@ -132,31 +134,38 @@ class Retriever:
         *,
         known_at: int,
     ) -> _Found:
-        """Search once; again for more where a label has ended since the instant that was searched."""
+        """Search once; again for more where a label has ended since the instant that was searched.
+
+        A question of today is answered from the index, and nothing that the store has closed since then is emitted.
+        """
         wanted = k
+        then = None if decision.known_at is None else known_at
         while True:
             policy = self._store.expanded(search.policy)
             keys, similarities, stats = self._nearest(index, query, wanted, policy, search.as_of, decision)
             admissible = stats.admissible
             hits, ended = [], 0
-            for chunk, similarity in zip(
-                self._store.chunks(keys, known_at=known_at), similarities, strict=True
-            ):
+            for chunk, similarity in zip(self._store.chunks(keys, known_at=then), similarities, strict=True):
                 why = _reasons(chunk, decision)
+                rules = [reason.rule for reason in why]
                 if not why:
                     hits.append((similarity, chunk))
-                elif search.as_of < decision.as_of and [reason.rule for reason in why] == [Rule.EXPIRED]:
+                elif search.as_of < decision.as_of and rules == [Rule.EXPIRED]:
+                    ended += 1
+                elif rules == [Rule.TOMBSTONE] and chunk.key in self._store.closed_labels(after=known_at):
                     ended += 1
                 elif policy != self._store.expanded(search.policy):
                     break  # filings of another set of CIKs came in after the lists were put into numbers
                 else:
+                    # Which passage it is stays unsaid: it is hidden from whoever asks.
                     raise CorruptFile(
-                        f"index and store disagree on {chunk.chunk_id}: the index admitted it, the store does not; "
-                        "delete the index file, and the next opening rebuilds it from the store"
+                        "index and store disagree on a passage: the index admitted it, the store does not; delete "
+                        "the index file, and the next opening rebuilds it from the store"
                     )
             else:
                 if len(hits) >= k or wanted >= admissible or not ended:
-                    # Exact, but for labels that ended within the cooling time, further off than what was found.
+                    # Exact, but for labels that ended within the cooling time, or since the index was brought up to
+                    # the store, further off than what was found.
                     return _Found(hits[:k], stats.plans[0].value, admissible - ended)
                 wanted = min(wanted + max(k, 2 * ended), admissible)
 
@@ -197,9 +206,7 @@ class Retriever:
         """
         keys, _, _ = self._nearest(index, query, k, _ANYTHING, NEVER - 1, decision)
         rest = [key for key in keys if key not in admitted]
-        # Of today's questions the store may know more already than was indexed.
-        then = None if decision.known_at is None else known_at
-        neighbours = self._store.labels_as_of(rest, decision.as_of, known_at=then)
+        neighbours = self._store.labels_as_of(rest, decision.as_of, known_at=known_at)
         return tuple(Hidden(one.chunk_id, why) for one in neighbours if (why := _reasons(one, decision)))
 
 

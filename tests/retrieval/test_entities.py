@@ -84,7 +84,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
                 ingestor.refresh(no_progress)
                 instants.append((store.known(), dict(abouts)))
         ingestor.refresh(no_progress)
-        retriever = Retriever(Unit(), ingestor.index, store, lambda: ingestor.known_at)  # type: ignore[arg-type]
+        retriever = Retriever(Unit(), ingestor.index, store, ingestor.reading)  # type: ignore[arg-type]
         yield Built(store, retriever, ingestor, abouts, instants)
         ingestor.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
@@ -110,7 +111,7 @@ class Corpus:
 
 
 def retriever_over(corpus: Corpus, **limit: int) -> Retriever:
-    return Retriever(corpus, corpus.index(), corpus, lambda: 0, **limit)  # type: ignore[arg-type]
+    return Retriever(corpus, corpus.index(), corpus, lambda: nullcontext(0), **limit)  # type: ignore[arg-type]
 
 
 def admissible_of(corpus: Corpus, decision: Decision) -> list[StoredChunk]:
