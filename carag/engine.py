@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from carag.audit import Receipt
     from carag.audit.anchors import Anchor, Exposure, Window
     from carag.corpus import StoredChunk
+    from carag.corpus.stored import StoredLabel
     from carag.generation import Generator
     from carag.ingest import Progress, Selection
     from carag.policy import Decision, TokenVerifier
@@ -328,34 +329,31 @@ class Engine:
             If embedder or generator fail; the failure is on record.
         """
         request = self._request(RecordKind.QUERY, question, session)
-        decision = self._decide(request)
-        if isinstance(decision, Refused):
-            receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
-            return Answer(Outcome.REFUSE, decision.code, receipt, text=str(decision))
-        with self._recorder.failures(request, decision):
+        with self._recorder.failures(request):
+            decision = self._decide(request)
+            if isinstance(decision, Refused):
+                receipt = self._recorder.access(request, outcome=Outcome.REFUSE, why=decision.code)
+                return Answer(Outcome.REFUSE, decision.code, receipt, text=str(decision))
             evidence, state = self._search(request, decision, _K, self._models)
             result = self._guarded.answer(
-                request.text,
-                evidence,
-                before_remote=lambda: self._recorder.begin(request, decision, self._models),
+                request.text, evidence, before_remote=lambda: self._recorder.begin(request, self._models)
             )
-        if isinstance(result, Answered):
-            outcome, why, text, handed_out = Outcome.ANSWER, "ANSWERED", result.text, result.text
-            citations, complete = result.citations, result.complete
-        else:
-            outcome, why, text, handed_out = Outcome.DECLINE, result.code.value, result.message, None
-            citations, complete = (), True
-        receipt = self._recorder.access(
-            request,
-            decision,
-            outcome=outcome,
-            why=why,
-            models=self._models,
-            evidence=evidence,
-            state=state,
-            answer=handed_out,
-            cited={citation.chunk_id for citation in citations},
-        )
+            if isinstance(result, Answered):
+                outcome, why, text, handed_out = Outcome.ANSWER, "ANSWERED", result.text, result.text
+                citations, complete = result.citations, result.complete
+            else:
+                outcome, why, text, handed_out = Outcome.DECLINE, result.code.value, result.message, None
+                citations, complete = (), True
+            receipt = self._recorder.access(
+                request,
+                outcome=outcome,
+                why=why,
+                models=self._models,
+                evidence=evidence,
+                state=state,
+                answer=handed_out,
+                cited={citation.chunk_id for citation in citations},
+            )
         return Answer(
             outcome,
             why,
@@ -378,27 +376,22 @@ class Engine:
         AuditUnavailable
             If the record cannot be written; nothing is returned.
         """
-        if not isinstance(k, int) or not 1 <= k <= _MAX_K:
+        if type(k) is not int or not 1 <= k <= _MAX_K:
             raise InvalidArgument(f"k is {k!r}; want 1 to {_MAX_K}, what one record can hold")
         request = self._request(RecordKind.RETRIEVE, question, session)
-        decision = self._decide(request)
-        if isinstance(decision, Refused):
-            receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
-            return Retrieval(Outcome.REFUSE, decision.code, receipt)
-        models = Models(embed=self._ingestor.embedder.name)
-        with self._recorder.failures(request, decision):
+        with self._recorder.failures(request):
+            decision = self._decide(request)
+            if isinstance(decision, Refused):
+                receipt = self._recorder.access(request, outcome=Outcome.REFUSE, why=decision.code)
+                return Retrieval(Outcome.REFUSE, decision.code, receipt)
+            models = Models(embed=self._ingestor.embedder.name)
             evidence, state = self._search(request, decision, k, models)
-        found = bool(evidence.passages)
-        outcome, why = (Outcome.ANSWER, "RETRIEVED") if found else (Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE")
-        receipt = self._recorder.access(
-            request,
-            decision,
-            outcome=outcome,
-            why=why,
-            models=models,
-            evidence=evidence,
-            state=state,
-        )
+            outcome, why = Outcome.ANSWER, "RETRIEVED"
+            if not evidence.passages:
+                outcome, why = Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE"
+            receipt = self._recorder.access(
+                request, outcome=outcome, why=why, models=models, evidence=evidence, state=state
+            )
         return Retrieval(outcome, why, receipt, passages=evidence.passages, withheld=evidence.withheld)
 
     @sealed
@@ -411,29 +404,25 @@ class Engine:
             If the record cannot be written; nothing is returned.
         """
         request = self._request(RecordKind.EXPLAIN, chunk_id, session)
-        decision = self._decide(request)
-        if isinstance(decision, Refused):
-            receipt = self._recorder.access(request, None, outcome=Outcome.REFUSE, why=decision.code)
-            return Explanation(Outcome.REFUSE, decision.code, receipt, text=str(decision))
-        with self._recorder.failures(request, decision):
-            chunk = self._find(request.text, decision)
-            causes = () if chunk is None else self._causes(chunk)
-        hidden = (
-            ()
-            if chunk is None
-            else decision.reasons(
+        with self._recorder.failures(request):
+            decision = self._decide(request)
+            if isinstance(decision, Refused):
+                receipt = self._recorder.access(request, outcome=Outcome.REFUSE, why=decision.code)
+                return Explanation(Outcome.REFUSE, decision.code, receipt, text=str(decision))
+            if not (self._is_open(request.text, decision) or decision.may_know_existence):
+                return self._nothing_to_explain(request)
+            try:
+                chunk = self._store.chunk(request.text, as_of=decision.as_of, known_at=decision.known_at)
+            except InvalidArgument:  # no such chunk: for explain that is an answer
+                return self._nothing_to_explain(request)
+            hidden = decision.reasons(
                 chunk.word, chunk.public_at, entity=chunk.about, expires_at=chunk.expires_at
             )
-        )
-        if chunk is None or (hidden and not decision.may_know_existence):
-            # One wording for hidden and for absent: the difference is what this role may not learn.
-            why, text = "NOTHING_TO_EXPLAIN", f"there is nothing this session may know about {request.text}"
-            receipt = self._recorder.access(request, decision, outcome=Outcome.DECLINE, why=why)
-            return Explanation(Outcome.DECLINE, why, receipt, text=text)
-        verdict = "hidden from" if hidden else "admissible for"
-        text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
-        why = "HIDDEN" if hidden else "ADMISSIBLE"
-        receipt = self._recorder.access(request, decision, outcome=Outcome.ANSWER, why=why, answer=text)
+            verdict = "hidden from" if hidden else "admissible for"
+            text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
+            why = "HIDDEN" if hidden else "ADMISSIBLE"
+            causes = self._causes(chunk, decision)
+            receipt = self._recorder.access(request, outcome=Outcome.ANSWER, why=why, answer=text)
         return Explanation(
             Outcome.ANSWER,
             why,
@@ -478,9 +467,11 @@ class Engine:
             raise InvalidArgument(
                 f"the {kind.value} has {len(text)} characters; want at most {_MAX_QUESTION}"
             )
-        if not isinstance(session, Session):
-            raise InvalidArgument(f"session is {session!r}; want a carag.Session")
-        return Request(kind, text, session, self._clock())
+        if type(session) is not Session:  # a subclass could answer differently each time it is read
+            raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
+        request = Request(kind, text, session, self._clock())
+        self._recorder.check(request, self._models)
+        return request
 
     def _settle(self, report: IngestReport, started: datetime, why: str) -> None:
         """Record the state that will be searched, unless it already is: also after a run that was killed."""
@@ -499,22 +490,35 @@ class Engine:
             self._recorder.ingested(report, started, rows=rows, snapshot=snapshot, embedder=embedder, why=why)
         self._store.meta_update({"recorded_snapshot": snapshot.hex(), "recorded_known": known})
 
-    def _find(self, chunk_id: str, decision: Decision) -> StoredChunk | None:
-        try:
-            return self._store.chunk(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
-        except InvalidArgument:  # no such chunk: for explain that is an answer
-            return None
+    def _is_open(self, chunk_id: str, decision: Decision) -> bool:
+        """Say whether a chunk is admissible, by the same steps for a hidden one and for one that is not there."""
+        label = self._store.label_at_or_after(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
+        return label is not None and (_admits(decision, label) & (label.chunk_id == chunk_id))
 
-    def _causes(self, chunk: StoredChunk) -> tuple[str, ...]:
+    def _nothing_to_explain(self, request: Request) -> Explanation:
+        """Decline in one wording for hidden and for absent: the difference is what this role may not learn."""
+        why, text = "NOTHING_TO_EXPLAIN", f"there is nothing this session may know about {request.text}"
+        receipt = self._recorder.access(request, outcome=Outcome.DECLINE, why=why)
+        return Explanation(Outcome.DECLINE, why, receipt, text=text)
+
+    def _causes(self, chunk: StoredChunk, decision: Decision) -> tuple[str, ...]:
         """How the chunk's filing earned the bits that this chunk has, which filings set the others, and its time."""
         filing = self._store.filing(chunk.accession_number, version=chunk.version)
         held = bit_names(chunk.word)
         own = (f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
-        state = (f"{bit}: set by {self._cause(number)}" for bit, number in chunk.causes)
+        state = (f"{bit}: set by {self._cause(number, decision)}" for bit, number in chunk.causes)
         return (*own, *state, f"public at: {filing.public_at_source}")
 
-    def _cause(self, accession_number: str) -> str:
-        """Name a filing, and say where it is known by its facts alone: its text might clear the doubt."""
+    def _cause(self, accession_number: str, decision: Decision) -> str:
+        """Name a filing to whoever may know of it, and say where it is known by its facts alone.
+
+        Its text might clear the doubt; but a filing of which this session may see no passage may be one that is hidden.
+        """
+        if not decision.may_know_existence:
+            keys = self._store.filing_labels(accession_number, known_at=decision.known_at).tolist()
+            labels = self._store.labels_as_of(keys, decision.as_of, known_at=decision.known_at)
+            if not any(_admits(decision, label) for label in labels):
+                return "a later filing"
         facts = self._store.facts_of(accession_number)
         alone = facts is not None and is_without_text(facts)
         return f"{accession_number}, known by its facts alone" if alone else accession_number
@@ -523,17 +527,22 @@ class Engine:
         self, request: Request, decision: Decision, k: int, models: Models
     ) -> tuple[Evidence, Proven]:
         if self._ingestor.embedder.remote:
-            self._recorder.begin(request, decision, models)
+            self._recorder.begin(request, models)
         evidence = self._retriever.retrieve(request.text, decision, k)
-        return evidence, proven(self._ingestor.state, request, decision, evidence)
+        return evidence, proven(self._ingestor.state, request, evidence)
 
     def _decide(self, request: Request) -> Decision | Refused:
         asked = request.kind is not RecordKind.EXPLAIN and self._intents
         found = intents_of(request.text) if asked else ()
         try:
-            return infer(request.session, self._table, now=request.started, intents=found)
+            request.decision = infer(request.session, self._table, now=request.started, intents=found)
         except Refused as refusal:
             return refusal
+        return request.decision
+
+
+def _admits(decision: Decision, label: StoredLabel) -> bool:
+    return decision.admits(label.word, label.public_at, entity=label.about, expires_at=label.expires_at)
 
 
 def _system_clock() -> datetime:

@@ -18,6 +18,8 @@ A message says what came, what was wanted and what to do.
 
 from __future__ import annotations
 
+from traceback import extract_tb
+
 __all__ = [
     "AnchorUnavailable",
     "AuditUnavailable",
@@ -85,12 +87,21 @@ class MissingExtra(CaragError, ImportError):
 
 
 def without_frames(error: BaseException) -> None:
-    """Take the stack frames off an error and all that led to it: their variables hold what nobody may have yet."""
+    """Take the stack frames off an error and all that led to it: their variables hold what nobody may have yet.
+
+    A note on each says where it was raised.
+    """
     links: list[BaseException | None] = [error]
     seen: set[int] = set()
     while links:
         link = links.pop()
-        if link is not None and id(link) not in seen:
-            seen.add(id(link))
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        if link.__traceback__ is not None:
+            last = extract_tb(link.__traceback__)[-1]
+            link.add_note(f"raised in {last.name}, {last.filename}:{last.lineno}")
             link.__traceback__ = None
-            links += (link.__cause__, link.__context__)
+        links += (link.__cause__, link.__context__)
+        if isinstance(link, BaseExceptionGroup):
+            links += link.exceptions

@@ -28,7 +28,8 @@ from carag.audit import (
     SessionSource,
     text_hash,
 )
-from carag.errors import AuditUnavailable, CaragError
+from carag.audit.draft import Draft
+from carag.errors import AuditUnavailable, CaragError, InvalidArgument
 from carag.policy import as_of_minutes, known_at_microseconds
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Request:
     """The question, or the id of the chunk to explain."""
     session: Session
     started: datetime
+    decision: Decision | None = None
+    """What the session may use; None before that is known, and of a refused session."""
     begun: int | None = None
     """Its begin record, once it has one."""
 
@@ -65,7 +68,7 @@ class Proven:
     proofs: tuple[StateProof, ...]
 
 
-def proven(state: Snapshot, request: Request, decision: Decision, evidence: Evidence) -> Proven:
+def proven(state: Snapshot, request: Request, evidence: Evidence) -> Proven:
     """Prove what a search found, in the state it searched.
 
     Whoever asks about the past does not learn when a word ceased to hold, for it may have been later than that.
@@ -80,7 +83,7 @@ def proven(state: Snapshot, request: Request, decision: Decision, evidence: Evid
         for one in evidence.passages
     ]
     root, proofs = state.prove(labels, -1 if evidence.known_at is None else evidence.known_at)
-    if decision.as_of < as_of_minutes(request.started):
+    if request.decision is None or request.decision.as_of < as_of_minutes(request.started):
         proofs = [proof.sealed() for proof in proofs]
     return Proven(root, tuple(proofs))
 
@@ -102,10 +105,20 @@ class Recorder:
         self._table_hash = bytes.fromhex(table.sha256)
         self._clock = clock
 
+    def check(self, request: Request, models: Models) -> None:
+        """Check, before anything is searched, that a record can hold what came with a request.
+
+        Raises
+        ------
+        InvalidArgument
+            If question, subject, token or models cannot be recorded; nothing was done.
+        """
+        event = self._event(request, outcome=Outcome.ERROR, why="UNKNOWN", models=models)
+        Draft.of(self._log.origin, event, self._secrets(request), ())
+
     def access(
         self,
         request: Request,
-        decision: Decision | None,
         *,
         outcome: Outcome,
         why: str,
@@ -120,8 +133,6 @@ class Recorder:
         Parameters
         ----------
         request : Request
-        decision : Decision or None
-            None when the session was refused.
         evidence : Evidence, optional
             If a search was made.
         state : Proven, optional
@@ -136,38 +147,16 @@ class Recorder:
         AuditUnavailable
             If the record cannot be made durable.
         """
-        session = request.session
-        event = Access(
-            kind=request.kind,
-            started=known_at_microseconds(request.started),
-            ended=known_at_microseconds(self._clock()),
-            role=session.role if session.role in self._table.roles else None,
-            purpose=session.purpose if session.purpose in self._table.purposes else None,
-            source=SessionSource(session.source.value),
-            as_of=as_of_minutes(session.as_of or request.started) if decision is None else decision.as_of,
-            policy=_applied(self._table_hash, decision),
-            index=(
-                None
-                if evidence is None or state is None
-                else IndexState(state.root, evidence.admissible, evidence.plan, evidence.known_at)
-            ),
-            intents=() if decision is None else tuple(intent.value for intent in decision.intents),
-            outcome=outcome,
-            why=why,
-            models=models or Models(),
-            begun=request.begun,
-            issuer=session.issuer,
-            audience=session.audience,
+        index = (
+            None
+            if evidence is None or state is None
+            else IndexState(state.root, evidence.admissible, evidence.plan, evidence.known_at)
         )
+        event = self._event(request, outcome=outcome, why=why, models=models or Models(), index=index)
         passages = () if evidence is None else evidence.passages
         receipt = self._log.append(
             event,
-            secrets={
-                "query": request.text,
-                "answer": answer,
-                "subject": session.subject,
-                "entities": None if decision is None else _lists(decision),
-            },
+            secrets=self._secrets(request, answer),
             passages=[
                 Passage(
                     chunk=passage.chunk_id,
@@ -181,7 +170,38 @@ class Recorder:
         )
         return replace(receipt, proofs=() if state is None else state.proofs)
 
-    def begin(self, request: Request, decision: Decision, models: Models) -> None:
+    def _event(
+        self, request: Request, *, outcome: Outcome, why: str, models: Models, index: IndexState | None = None
+    ) -> Access:
+        session, decision = request.session, request.decision
+        return Access(
+            kind=request.kind,
+            started=known_at_microseconds(request.started),
+            ended=known_at_microseconds(self._clock()),
+            role=session.role if session.role in self._table.roles else None,
+            purpose=session.purpose if session.purpose in self._table.purposes else None,
+            source=SessionSource(session.source.value),
+            as_of=as_of_minutes(session.as_of or request.started) if decision is None else decision.as_of,
+            policy=_applied(self._table_hash, decision),
+            index=index,
+            intents=() if decision is None else tuple(intent.value for intent in decision.intents),
+            outcome=outcome,
+            why=why,
+            models=models,
+            begun=request.begun,
+            issuer=session.issuer,
+            audience=session.audience,
+        )
+
+    def _secrets(self, request: Request, answer: str | None = None) -> dict[str, str | None]:
+        return {
+            "query": request.text,
+            "answer": answer,
+            "subject": request.session.subject,
+            "entities": None if request.decision is None else _lists(request.decision),
+        }
+
+    def begin(self, request: Request, models: Models) -> None:
         """Record that a question, or passages with it, are about to leave this machine, once a request.
 
         The request's record will name it.
@@ -191,9 +211,11 @@ class Recorder:
         AuditUnavailable
             If the record cannot be made durable. Call no remote model.
         """
+        session, decision = request.session, request.decision
         if request.begun is not None:
             return
-        session = request.session
+        if decision is None:
+            raise InvalidArgument("nothing may leave before the session is judged; decide first")
         event = Begin(
             started=known_at_microseconds(request.started),
             role=decision.role,
@@ -207,8 +229,8 @@ class Recorder:
         request.begun = receipt.seq
 
     @contextmanager
-    def failures(self, request: Request, decision: Decision) -> Iterator[None]:
-        """Record whatever goes wrong inside, then let it go on.
+    def failures(self, request: Request) -> Iterator[None]:
+        """Record whatever goes wrong inside, then let it go on; an unwritable log has recorded nothing, and cannot.
 
         Raises
         ------
@@ -217,10 +239,12 @@ class Recorder:
         """
         try:
             yield
+        except AuditUnavailable:
+            raise
         except Exception as error:
             why = _code_of(error) if isinstance(error, CaragError) else "INTERNAL_ERROR"
             try:
-                self.access(request, decision, outcome=Outcome.ERROR, why=why)
+                self.access(request, outcome=Outcome.ERROR, why=why)
             except AuditUnavailable as unrecorded:
                 raise unrecorded from error
             raise

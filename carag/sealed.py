@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from carag.errors import AuditUnavailable, without_frames
+from carag.errors import without_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,15 +17,15 @@ _Result = TypeVar("_Result")
 
 
 def sealed(method: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Let no error of an unwritable log carry out, in its frames, the text whose record could not be written."""
+    """Let no error carry out, in its frames, a passage or an answer: whatever was found was then not recorded."""
 
     @wraps(method)
     def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         try:
             return method(*args, **kwargs)
-        except AuditUnavailable as error:
-            unavailable = error
-        without_frames(unavailable)
-        raise unavailable
+        except BaseException as error:  # noqa: BLE001 - raised again below, without its frames
+            raised = error
+        without_frames(raised)
+        raise raised
 
     return call

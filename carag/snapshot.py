@@ -155,7 +155,10 @@ class Snapshot:
             sorted(found, key=lambda one: -one[0]) if backwards else found
         ):
             label = Label(chunk, text, word, since, until)
-            yield place(self._key, label.chunk, label.since), label.leaf(self._key) if is_open != backwards else None
+            yield (
+                place(self._key, label.chunk, label.since),
+                label.leaf(self._key) if is_open != backwards else None,
+            )
 
     def _store_key(self) -> bytes:
         """Return the key of the seals, made once a store: kept with the labels, for it is as secret as they are."""

@@ -84,7 +84,7 @@ def ask_beside_ingests(home: Path, *, asks: int, ingests: int) -> None:
                     assert found.outcome is not Outcome.REFUSE
                     shown.append((began, [one.chunk_id for one in found.passages], found.receipt.to_bytes()))
                     answered.release()
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - the main thread looks at it
                 raised.append(error)
 
         askers = [threading.Thread(target=ask) for _ in range(ASKERS)]
@@ -109,7 +109,7 @@ def ask_beside_ingests(home: Path, *, asks: int, ingests: int) -> None:
 
 
 def test_asking_beside_an_ingest_never_fails_and_shows_nothing_closed_before(tmp_path: Path) -> None:
-    """Each answer is of one state of the store, which its receipt proves; a passage goes with the commit that closes it."""
+    """Each answer is of one state of the store, which its receipt proves; what a commit closes goes with it."""
     ask_beside_ingests(tmp_path, asks=240, ingests=24)
 
 

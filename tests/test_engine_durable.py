@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import carag
-from carag import Engine, Session
+from carag import Engine, Outcome, Session
 from carag.audit import Begin, Recovery
-from carag.errors import AuditUnavailable, ModelUnavailable
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, ModelUnavailable
 from carag.generation import Draft
 
 if TYPE_CHECKING:
@@ -139,6 +139,69 @@ def test_the_text_would_be_found_in_a_frame(
     with pytest.raises(AuditUnavailable) as caught:
         Engine.retrieve.__wrapped__(engine, QUESTION, SESSION)  # type: ignore[attr-defined]
     assert any(passage.text[:60] in text for text in variables(caught.value))
+
+
+# --- what fails on the way ---
+
+
+def _raising(error: BaseException) -> Callable[..., Any]:
+    def fail(*_: object, **__: object) -> Any:
+        raise error
+
+    return fail
+
+
+FAILING: dict[str, Callable[[Engine], tuple[object, str, Any]]] = {
+    "the embedder": lambda engine: (engine._ingestor.embedder, "embed_query", _raising(ValueError("no"))),
+    "the search": lambda engine: (engine._retriever, "_gather", _raising(MemoryError())),
+    "the proof": lambda engine: (engine._ingestor.state, "prove", _raising(CorruptFile("altered"))),
+    "the generator": lambda engine: (engine._guarded.generator, "generate", _raising(RecursionError())),
+    "the answer's text": lambda engine: (
+        engine._guarded.generator,
+        "generate",
+        lambda _, passages, __: Draft(f"{passages[0].text}\ud800 [1]", (0,)),
+    ),
+}
+
+
+@pytest.mark.parametrize("part", FAILING)
+def test_whatever_fails_is_on_record_and_carries_no_passage_out(
+    engine: Engine, passage: Any, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For every kind of error: one record of it, and no frame that held a passage or an answer."""
+    size = engine._log.size
+    monkeypatch.setattr(*FAILING[part](engine))
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - any kind
+        engine.ask(QUESTION, SESSION)
+    assert (Outcome.ERROR, size + 1) == (engine._log.record(size).event.outcome, engine._log.size)  # type: ignore[union-attr]
+    seen = [text for link in chain(caught.value) for text in (str(link), *variables(link))]
+    assert not any(passage.text[:60] in text for text in seen)
+    assert any("raised in" in note for note in caught.value.__notes__)
+
+
+UNRECORDABLE = {
+    "a subject": lambda: Session(role="compliance", purpose="surveil", subject="ana\ud800"),
+    "a subclass of Session": lambda: type("Other", (Session,), {})(role="compliance", purpose="surveil"),
+}
+
+
+@pytest.mark.parametrize("path", ["ask", "retrieve", "explain"])
+@pytest.mark.parametrize("session", UNRECORDABLE.values(), ids=UNRECORDABLE)
+def test_what_no_record_can_hold_is_refused_before_anything_is_searched(
+    engine: Engine, path: str, session: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No embedding, no search, no look at the store, no call of the generator, no record."""
+    for owner, name in (
+        (engine._ingestor.embedder, "embed_query"),
+        (engine._retriever, "retrieve"),
+        (engine._guarded, "answer"),
+        (engine._store, "label_at_or_after"),
+    ):
+        monkeypatch.setattr(owner, name, _raising(AssertionError(f"{name} was called")))
+    size = engine._log.size
+    with pytest.raises(InvalidArgument):
+        getattr(engine, path)(QUESTION, session())
+    assert size == engine._log.size
 
 
 # --- before text goes to a model on another machine ---

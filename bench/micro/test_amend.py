@@ -120,8 +120,8 @@ def test_amend_in_the_index(benchmark: Any, world: tuple[CorpusStore, Ingestor])
         _put(store, next(_next_company), "10-K/A", START + 1440, rng)
 
     def follow() -> None:
-        ingestor._follow(no_progress)  # noqa: SLF001 - without the snapshot, which every run takes once
-        ingestor.known_at = store.known()
+        # Without the snapshot, which every run takes once.
+        ingestor._follow(store.known(), no_progress)  # noqa: SLF001
 
     benchmark.pedantic(follow, setup=learn, rounds=50)
     assert ingestor.index.keys().tolist() == store.open_labels().tolist()

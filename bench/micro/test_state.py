@@ -36,7 +36,7 @@ def _label(number: int, word: int = 1 << 27) -> Label:
 
 def _leaves(numbers: range, word: int = 1 << 27) -> dict[int, bytes | None]:
     labels = [_label(number, word) for number in numbers]
-    return {place(label.chunk, label.since): label.leaf(KEY) for label in labels}
+    return {place(KEY, label.chunk, label.since): label.leaf(KEY) for label in labels}
 
 
 @pytest.fixture(scope="module", params=SIZES)
@@ -72,7 +72,7 @@ def test_one_relabel(benchmark: Any, tree: tuple[StateTree, Path]) -> None:
 
 def test_eight_proofs(benchmark: Any, tree: tuple[StateTree, Path]) -> None:
     """What a question adds: eight paths, from buckets read and checked."""
-    wanted = [place(label.chunk, label.since) for label in (_label(2_000 * n) for n in range(1, 9))]
+    wanted = [place(KEY, label.chunk, label.since) for label in (_label(2_000 * n) for n in range(1, 9))]
     paths = benchmark(lambda: [tree[0].view().path(where) for where in wanted])
     benchmark.extra_info["hashes"] = sum(len(sides) for _, sides in paths) / 8
 

@@ -15,8 +15,8 @@ of a neighbour's entry, which every proof shows, must not tell those who guess i
 right. The salt is ``HMAC-SHA256(key, "carag/state/v2" NUL entry)``, of the entry with the bare minute for ``u``; the
 key never leaves the store.
 
-**Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as 256
-bits, first bit first. It is keyed because a proof shows where other labels stand: accession numbers and minutes of
+**Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as
+256 bits, first bit first. It is keyed because a proof shows where other labels stand: accession numbers and minutes of
 publication are public, so under a bare hash whoever holds many proofs could guess a hidden label and look whether its
 place is taken. A verifier does not need the place; a proof carries its own way up.
 

@@ -306,6 +306,26 @@ class CorpusStore:
         held = (rows.holding(of[passage_of[key]], as_of, until) for key in keys)
         return [rows.stored_label(row, self.path, known_at=known_at) for row in held]
 
+    def label_at_or_after(
+        self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None
+    ) -> StoredLabel | None:
+        """Return the label that :meth:`chunk` finds, or that of the next passage by id if there is none of this id.
+
+        One row is read in either case, so how long it takes does not tell whether the passage exists. None if that
+        passage was not known then, or the store is empty.
+        """
+        until = _EVER if known_at is None else known_at
+        with self._reading() as sql:
+            found = sql.execute(
+                f"{rows.SELECT_LABEL} WHERE known_from <= ? AND key = coalesce("  # noqa: S608 - a constant
+                "(SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), "
+                "(SELECT key FROM chunks LIMIT 1)) ORDER BY valid_from",
+                (until, chunk_id),
+            ).fetchall()
+        if not found:
+            return None
+        return rows.stored_label(rows.holding(found, as_of, until), self.path, known_at=known_at)
+
     def _check_found(self, keys: Iterable[int], found: Container[int]) -> None:
         if missing := [key for key in keys if key not in found]:
             raise InvalidArgument(f"no label has key {missing[0]} in {self.path}; rebuild the index")

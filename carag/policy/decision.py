@@ -104,6 +104,28 @@ class Decision:
                 found.append(Search(policy.with_masks(*old), self.as_of - self.cooling))
         return tuple(found) or (Search(Policy(), self.as_of),)
 
+    def admits(
+        self,
+        word: int,
+        public_at: int,
+        *,
+        entity: int | Collection[int] = NO_ENTITY,
+        expires_at: int = NEVER,
+    ) -> bool:
+        """Judge one passage: what :meth:`reasons` explains, at the same cost whatever hides it.
+
+        Examples
+        --------
+        >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
+        >>> cooled.admits(0x0802_0000, 60), cooled.admits(0x0802_0000, 90)
+        (True, False)
+        """
+        is_public = public_at <= self.as_of < expires_at
+        is_cooled = not (self.cooling and word & _MATERIAL) or public_at + self.cooling <= self.as_of
+        # All of them, and no short cut: how long it takes must not tell which one hides the passage.
+        verdicts = [policy.admits(word, entity) for policy in self.policies]
+        return any(verdicts) & is_public & is_cooled
+
     def reasons(
         self,
         word: int,

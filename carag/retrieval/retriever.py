@@ -16,7 +16,7 @@ from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.replay import PastIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     import numpy as np
@@ -147,12 +147,9 @@ class Retriever:
             hits, ended = [], 0
             for chunk, similarity in zip(self._store.chunks(keys, known_at=then), similarities, strict=True):
                 why = _reasons(chunk, decision)
-                rules = [reason.rule for reason in why]
                 if not why:
                     hits.append((similarity, chunk))
-                elif search.as_of < decision.as_of and rules == [Rule.EXPIRED]:
-                    ended += 1
-                elif rules == [Rule.TOMBSTONE] and chunk.key in self._store.closed_labels(after=known_at):
+                elif self._has_ended(chunk.key, why, search, decision, known_at):
                     ended += 1
                 elif policy != self._store.expanded(search.policy):
                     break  # filings of another set of CIKs came in after the lists were put into numbers
@@ -168,6 +165,17 @@ class Retriever:
                     # the store, further off than what was found.
                     return _Found(hits[:k], stats.plans[0].value, admissible - ended)
                 wanted = min(wanted + max(k, 2 * ended), admissible)
+
+    def _has_ended(
+        self, key: int, why: Sequence[Reason], search: Search, decision: Decision, known_at: int
+    ) -> bool:
+        """Say whether all that hides a hit is that its label ended within the cooling time, or was closed since."""
+        match [reason.rule for reason in why]:
+            case [Rule.EXPIRED]:
+                return search.as_of < decision.as_of
+            case [Rule.TOMBSTONE]:
+                return key in self._store.closed_labels(after=known_at)
+        return False
 
     def _nearest(
         self,

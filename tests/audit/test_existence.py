@@ -23,7 +23,9 @@ def bare_place(chunk: str, since: int) -> int:
 
 def labels_of(accession: str, count: int) -> list[Label]:
     return [
-        Label(f"{accession}:{n:05d}", hashlib.sha256(f"{accession}{n}".encode()).digest(), 0x0800_0001, MINUTE)
+        Label(
+            f"{accession}:{n:05d}", hashlib.sha256(f"{accession}{n}".encode()).digest(), 0x0800_0001, MINUTE
+        )
         for n in range(count)
     ]
 
@@ -34,13 +36,14 @@ def accession(draw: random.Random) -> str:
 
 def scores(place_of, seed: int) -> tuple[list[float], list[float]]:
     """Attack one store: what hidden guesses score, and absent ones."""
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311
     key = draw.randbytes(32)
     shown = [label for _ in range(OPEN // 30) for label in labels_of(accession(draw), 30)]
     hidden, absent = (labels_of(accession(draw), HIDDEN) for _ in range(2))
     view = StateView.of({place_of(key, one): one.leaf(key) for one in [*shown, *hidden]})
     known = [
-        Known(one.chunk, StateProof(one.since, one.seal(key), *view.path(place_of(key, one)))) for one in shown
+        Known(one.chunk, StateProof(one.since, one.seal(key), *view.path(place_of(key, one))))
+        for one in shown
     ]
     attack = TrieAttack(known, bare_place)
     return tuple([attack.score(one.chunk, one.since) for one in guesses] for guesses in (hidden, absent))

@@ -115,12 +115,14 @@ def retriever_over(corpus: Corpus, **limit: int) -> Retriever:
 
 
 def admissible_of(corpus: Corpus, decision: Decision) -> list[StoredChunk]:
-    """Ask of every passage, one by one."""
-    return [
-        row
-        for row in corpus.rows
-        if not decision.reasons(row.word, row.public_at, entity=row.about, expires_at=row.expires_at)
-    ]
+    """Ask of every passage, one by one; the verdict is the one that the reasons explain."""
+    found = []
+    for row in corpus.rows:
+        label = (row.word, row.public_at), {"entity": row.about, "expires_at": row.expires_at}
+        admits = decision.admits(*label[0], **label[1])
+        assert admits == (not decision.reasons(*label[0], **label[1]))
+        found += [row] if admits else []
+    return found
 
 
 DEALS = (DealWindow(1, moment(0), moment(10)), DealWindow(2, moment(NOW - 5), moment(NOW + 5)))
