@@ -109,6 +109,8 @@ class Engine:
         retain: str = DEFAULT_CLASS,
         not_before: str | None = None,
         scrub_every: float | None = None,
+        accept_labels: bool = False,
+        accept_lost_values: bool = False,
     ) -> Self:
         """Open a store, or found one.
 
@@ -141,6 +143,11 @@ class Engine:
             A checkpoint or receipt of this store that was kept elsewhere: a log put back behind it is not opened.
         scrub_every : float, optional
             Seconds between passes that re-hash the log in the background; what is damaged lets no more answers out.
+        accept_labels : bool
+            Whether labels that are not those the last record names (an earlier copy put back, a change outside) are
+            accepted, on record; they are refused otherwise.
+        accept_lost_values : bool
+            Whether the log goes on without the values its records commit to, on record, when ``private.db`` is lost.
 
         Raises
         ------
@@ -150,7 +157,7 @@ class Engine:
         StoreLocked
             If another engine holds the store.
         CorruptFile
-            If text, index or log fail their own checks.
+            If text, index or log fail their own checks, or the labels are not those on record.
         AuditUnavailable
             If the log cannot be written.
         """
@@ -173,6 +180,7 @@ class Engine:
                     clock=lambda: known_at_microseconds(now()),
                     retain=retain,
                     not_before=not_before,
+                    accept_lost_values=accept_lost_values,
                 )
             )
             if scrub_every is not None:
@@ -202,6 +210,8 @@ class Engine:
                 resources=resources,
             )
             opened = known_at_microseconds(now())
+            rows = len(ingestor.index)
+            engine._in_force.labels(ingestor.state, accept=accept_labels, rows=rows, at=opened)
             engine._in_force.policy(bytes.fromhex(table.sha256), at=opened)
             engine._in_force.models(engine._models, gate=round(gate.threshold * 1_000_000), at=opened)
             engine._settle(IngestReport(), now(), "INGEST_RESUMED")
@@ -475,20 +485,12 @@ class Engine:
 
     def _settle(self, report: IngestReport, started: datetime, why: str) -> None:
         """Record the state that will be searched, unless it already is: also after a run that was killed."""
-        snapshot, known = self._ingestor.snapshot, str(self._store.known())
-        recorded = self._store.meta_get("recorded_snapshot")
-        # Earlier versions noted the instant under another name.
-        recorded_known = self._store.meta_get("recorded_known") or self._store.meta_get("snapshot_known")
-        if not self._store.epoch or recorded == snapshot.hex():
+        snapshot = self._ingestor.snapshot
+        if not self._store.epoch or self._store.meta_get("recorded_snapshot") == snapshot.hex():
             return
-        rows = len(self._ingestor.index)
-        if recorded and recorded_known == known:  # nothing was learnt, and the state is another
-            at = known_at_microseconds(started)
-            self._in_force.index(snapshot, before=bytes.fromhex(recorded), rows=rows, at=at)
-        else:
-            embedder = self._ingestor.embedder.name
-            self._recorder.ingested(report, started, rows=rows, snapshot=snapshot, embedder=embedder, why=why)
-        self._store.meta_update({"recorded_snapshot": snapshot.hex(), "recorded_known": known})
+        rows, embedder = len(self._ingestor.index), self._ingestor.embedder.name
+        self._recorder.ingested(report, started, rows=rows, snapshot=snapshot, embedder=embedder, why=why)
+        self._in_force.recorded(self._ingestor.state)
 
     def _is_open(self, chunk_id: str, decision: Decision) -> bool:
         """Say whether a chunk is admissible, by the same steps for a hidden one and for one that is not there."""

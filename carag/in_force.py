@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from carag.audit import IndexChange, ModelChange, PolicyChange
+from carag.audit import Access, IndexChange, Ingest, ModelChange, PolicyChange
+from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
     from carag.audit import AuditLog, Event, Models
     from carag.corpus import CorpusStore
+    from carag.snapshot import Snapshot
 
 __all__ = ["InForce"]
 
@@ -54,9 +56,56 @@ class InForce:
                 )
             )
 
-    def index(self, snapshot: bytes, *, before: bytes, rows: int, at: int) -> None:
-        """Put an index state on record that no new document explains."""
-        self._append(IndexChange(at=at, snapshot=snapshot, before=before, rows=rows, why="INDEX_CHANGED"))
+    def labels(self, state: Snapshot, *, accept: bool, rows: int, at: int) -> None:
+        """Compare the store's labels with the state that the last record names.
+
+        Parameters
+        ----------
+        state : Snapshot
+            Up to the store.
+        accept : bool
+            Whether labels that lead elsewhere are put on record, instead of refused.
+        rows, at : int
+            For the record: rows in the index, and microseconds since 1970.
+
+        Raises
+        ------
+        CorruptFile
+            If they were changed outside, or are those of an earlier copy.
+        """
+        number, recorded, known_at = self._last_state(self._store.known())
+        if recorded is None or recorded in {state.root, state.root_at(known_at)}:
+            return
+        if not accept:
+            raise CorruptFile(
+                f"the labels in {self._store.path} are not those that record {number} names: they were changed "
+                "outside, or put back to an earlier copy; restore the newest backup, or accept them, on record, with: "
+                f"carag audit accept --labels --store {self._store.path.parent}"
+            )
+        self._append(
+            IndexChange(at=at, snapshot=state.root, before=recorded, rows=rows, why="LABELS_ACCEPTED")
+        )
+        self.recorded(state)
+
+    def recorded(self, state: Snapshot) -> None:
+        """Note that a record names the state as it is."""
+        notes = {"recorded_snapshot": state.root.hex(), "recorded_known": str(state.known_at)}
+        self._store.meta_update(notes)
+
+    def _last_state(self, known: int) -> tuple[int, bytes | None, int]:
+        """Find the newest record that names a state: its number, the root, and of which instant it was.
+
+        A question about the past names a state of then, and is passed over. A record of a change does not say its
+        instant, but a note does: whoever alters the note makes the root another, and is found out.
+        """
+        for number in reversed(range(self._log.size)):
+            event = self._log.record(number).event
+            if isinstance(event, (Ingest, IndexChange)):
+                noted = self._store.meta_get("recorded_known") or ""
+                return number, event.snapshot, int(noted) if noted.isdecimal() else known
+            if isinstance(event, Access) and event.index is not None and event.index.known_at == known:
+                return number, event.index.snapshot, known
+        return 0, None, known
 
     def _append(self, change: PolicyChange | ModelChange | IndexChange) -> None:
         receipt = self._log.append(change)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from carag import Engine
-from carag.audit import Evaluation, Record, Verdict, verify_receipt
-from carag.errors import InvalidArgument
+from carag import Engine, Session
+from carag.audit import Evaluation, IndexChange, Record, Verdict, verify_receipt
+from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import PolicyTable
 from carag.retrieval import ConfidenceGate
 
@@ -25,7 +28,17 @@ def records(engine: Engine, start: int = 0) -> list[Record]:
 
 
 def open_store(home: Path, **settings: object) -> Engine:
-    return Engine.open(home, embedder="wordllama", **settings)  # type: ignore[arg-type]
+    return Engine.open(home / "store", embedder="wordllama", **settings)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def amended(tmp_path: Path, small_corpus: Path) -> Path:
+    """The filings of one company, an annual report and its amendment among them."""
+    filings = tmp_path / "amended"
+    filings.mkdir()
+    for file in small_corpus.glob("9990000102-*.txt"):
+        shutil.copy(file, filings)
+    return filings
 
 
 def test_a_new_store_begins_with_what_is_in_force(tmp_path: Path) -> None:
@@ -61,35 +74,77 @@ def test_other_models_and_another_gate_are_on_record(tmp_path: Path) -> None:
     assert (event.gate, event.before_gate, event.why) == (250_000, 390_000, "MODELS_CHANGED")  # type: ignore[union-attr]
 
 
-def test_a_state_no_document_explains_is_on_record(tmp_path: Path, small_corpus: Path) -> None:
-    """Another key makes another root over the same labels: an index change, not an ingest, and once."""
-    with open_store(tmp_path) as engine:
-        engine.ingest(next(iter(sorted(small_corpus.glob("*.txt")))))
-        before = engine._ingestor.snapshot
-        engine._store.meta_set("state_key", "00" * 32)
-    for _ in range(2):
-        with open_store(tmp_path) as engine:
-            (change,) = records(engine, 3)
-            assert change.kind.value == "index"
-            assert (change.event.before, change.event.snapshot) == (before, engine._ingestor.snapshot)  # type: ignore[union-attr]
-            assert before != engine._ingestor.snapshot
+LOOSENED = "UPDATE labels SET word = word & ~0x80000"
+OTHER_LABELS: dict[str, str] = {
+    "a word loosened": LOOSENED,
+    "a label opened earlier": "UPDATE labels SET valid_from = valid_from - 1",
+    "a label gone": "DELETE FROM labels WHERE label = (SELECT max(label) FROM labels WHERE known_to IS NULL)",
+    "the key of the seals": "UPDATE meta SET value = hex(zeroblob(32)) WHERE name = 'state_key'",
+    "and the note of the state": "; ".join((LOOSENED, "DELETE FROM meta WHERE name = 'recorded_snapshot'")),
+    "and the note of its instant": "; ".join(
+        (LOOSENED, "UPDATE meta SET value = '7' WHERE name = 'recorded_known'")
+    ),
+}
 
 
-def test_a_store_of_an_earlier_version_says_that_its_state_is_another(
-    tmp_path: Path, small_corpus: Path
+def altered(home: Path, script: str) -> None:
+    """Change the store outside, and take away what is derived from it."""
+    with closing(sqlite3.connect(home / "store" / "corpus.db")) as sql:
+        sql.executescript(script)
+    for derived in ("index.carag", "index.state"):
+        (home / "store" / derived).unlink()
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["after the ingest", "after a question"])
+@pytest.mark.parametrize("script", OTHER_LABELS.values(), ids=OTHER_LABELS)
+def test_a_store_whose_labels_are_not_those_on_record_does_not_open(
+    tmp_path: Path, amended: Path, script: str, asked: bool
 ) -> None:
-    """Its root was made another way; that no document came in shows from what it noted."""
+    """Unless they are accepted: then the change is on record, once, and the store opens again without a word."""
+    with open_store(tmp_path) as engine:
+        engine.ingest(amended)
+        if asked:
+            engine.retrieve("What was reported?", Session(role="buy_side", purpose="invest"))
+        size, before = engine._log.size, engine._ingestor.snapshot
+    altered(tmp_path, script)
+    for _ in range(2):
+        with pytest.raises(CorruptFile, match="accept --labels"):
+            open_store(tmp_path)
+    with open_store(tmp_path, accept_labels=True) as engine:
+        (change,) = records(engine, size)
+        event = IndexChange(
+            at=change.event.at,  # type: ignore[union-attr]
+            snapshot=engine._ingestor.snapshot,
+            before=before,
+            rows=len(engine._ingestor.index),
+            why="LABELS_ACCEPTED",
+        )
+        assert event == change.event
+    with open_store(tmp_path) as engine:
+        assert size + 1 == engine._log.size
+
+
+def test_an_earlier_copy_of_the_labels_does_not_open(
+    tmp_path: Path, amended: Path, small_corpus: Path
+) -> None:
+    """What a newer filing has closed is not opened again by putting the file of before back."""
     with open_store(tmp_path) as engine:
         engine.ingest(next(iter(sorted(small_corpus.glob("*.txt")))))
-        notes = {
-            "recorded_snapshot": "ab" * 32,
-            "recorded_known": "",
-            "snapshot_known": str(engine._store.known()),
-        }
-        engine._store.meta_update(notes)
+    before = (tmp_path / "store" / "corpus.db").read_bytes()
     with open_store(tmp_path) as engine:
-        (change,) = records(engine, 3)
-        assert (change.kind.value, change.event.before) == ("index", b"\xab" * 32)  # type: ignore[union-attr]
+        engine.ingest(amended)
+    (tmp_path / "store" / "corpus.db").write_bytes(before)
+    with pytest.raises(CorruptFile, match="put back to an earlier copy"):
+        open_store(tmp_path)
+
+
+def test_a_run_killed_after_its_record_opens_again(tmp_path: Path, amended: Path) -> None:
+    """Its record names the state, and only the note of its instant is missing."""
+    with open_store(tmp_path) as engine:
+        engine.ingest(amended)
+        engine._store.meta_update({"recorded_snapshot": "", "recorded_known": "7"})
+    with open_store(tmp_path) as engine:
+        assert "INGEST_RESUMED" == engine._log.record(engine._log.size - 1).event.why  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("note", ["99", "-1", "two", "1"])

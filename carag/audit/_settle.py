@@ -63,7 +63,8 @@ def _targets(private: PrivateStore, seq: int, event: Erasure) -> list[Target]:
         ]
     raise CorruptFile(
         f"private.db is older than record {seq}, an erasure, and no longer says whose values to erase; restore "
-        "the copy made after it, or move private.db away: then the values stay closed and every proof still holds"
+        "the copy made after it, or move private.db away and accept the loss: then the values stay closed and every "
+        "proof still holds"
     )
 
 

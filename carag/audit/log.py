@@ -35,7 +35,7 @@ from carag.audit.event import Access, Event, Recovery
 from carag.audit.evidence import Batch
 from carag.audit.merkle import EMPTY_ROOT, Node, leaf_hash
 from carag.audit.paths import BatchPaths
-from carag.audit.private import PrivateStore
+from carag.audit.private import PrivateStore, is_missing
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import Passage, Record, text_hash
@@ -120,6 +120,7 @@ class AuditLog:
         not_before: str | None = None,
         evidence: EvidenceOpener | None = None,
         retain: str = DEFAULT_CLASS,
+        accept_lost_values: bool = False,
     ) -> Self:
         """Open the log in a directory, founding it on first use.
 
@@ -143,6 +144,8 @@ class AuditLog:
             names (``carag.audit.postgres``); see :data:`~carag.audit.evidence.EvidenceOpener`.
         retain : str
             The retention class of every record that names none (``retention.py``).
+        accept_lost_values : bool
+            Whether a log whose ``private.db`` is lost goes on, on record, without what its records commit to.
 
         Raises
         ------
@@ -165,7 +168,8 @@ class AuditLog:
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
             store = home.open_evidence(evidence, empty)
             undo.callback(store.close)
-            private = PrivateStore(home.private)
+            is_lost = store.size() > 0 and is_missing(home.private)
+            private = PrivateStore(home.private, create=accept_lost_values or not is_lost)
             undo.callback(private.close)
             home.finish(key)
             log = cls(home, key, store, private, clock, retain)
@@ -176,6 +180,8 @@ class AuditLog:
                 check_extends(store, log._tip, key.trusted, note, where)
             settle(private, store.bodies(private.settled), log.size)
             log._recover()
+            if is_lost:
+                log.append(Recovery("VALUES_LOST"))
             undo.pop_all()
         return log
 

@@ -25,7 +25,7 @@ from carag.audit._private_keys import KEY_SIZE, NONCE_SIZE, PrivateKeys, seal, u
 from carag.audit._random import random_parts
 from carag.audit.commitment import hmac_sha256
 from carag.audit.store import _Store, insert
-from carag.errors import AuditUnavailable, InvalidArgument, Refused
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused
 
 if TYPE_CHECKING:
     import sqlite3
@@ -56,6 +56,11 @@ class HoldRow(NamedTuple):
     last: int | None
 
 
+def is_missing(path: Path) -> bool:
+    """Say whether there is no file of openings, or an empty one, which SQLite would take for a new one."""
+    return not path.exists() or path.stat().st_size == 0
+
+
 class PrivateStore(_Store):
     """Openings of the commitments, sealed; and which are gone, and which must stay.
 
@@ -63,11 +68,14 @@ class PrivateStore(_Store):
     ----------
     path : Path
         The database. Its keys are in ``private.key`` in the same directory.
+    create : bool
+        Whether a missing file is made: only for a log without records, or by whoever accepts the loss.
 
     Raises
     ------
     CorruptFile
-        If file and keys do not belong together; the message says what to restore.
+        If the file is missing and not to be made, or file and keys do not belong together; the message says what to
+        restore.
     """
 
     SCHEMA = (
@@ -84,11 +92,17 @@ class PrivateStore(_Store):
         "settled INTEGER NOT NULL)",
     )
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, create: bool = True) -> None:
         from carag.audit._private_v1 import upgrade  # which builds a PrivateStore itself
 
         upgrade(path)
-        new = not path.exists() or path.stat().st_size == 0
+        new = is_missing(path)
+        if new and not create:
+            raise CorruptFile(
+                f"{path} is missing or empty, and the log has records: what they commit to cannot be opened; restore "
+                f"it with private.key from a backup, or go on without, on record, with: carag audit accept "
+                f"--lost-values --store {path.parent}"
+            )
         self._keys = PrivateKeys(path.with_name("private.key"), create=new)
         self._mutex, self._erasing = threading.RLock(), threading.Lock()
         self._unsettled = True  # until settle() says otherwise

@@ -92,7 +92,6 @@ def without_inadmissible(
         orphans = "SELECT key FROM chunks WHERE key NOT IN (SELECT key FROM labels)"
         sql.execute(f"DELETE FROM vectors WHERE key IN ({orphans})")  # noqa: S608 - a constant
         sql.execute(f"DELETE FROM chunks WHERE key IN ({orphans})")  # noqa: S608
-        sql.execute("DELETE FROM meta WHERE name IN ('snapshot', 'snapshot_known')")
         sql.execute("COMMIT")
     return len(gone)
 
@@ -123,6 +122,7 @@ def compare_worlds(
             generator=models.generator,
             gate=models.gate,
             clock=lambda: world.now,
+            accept_labels=True,
         ) as engine:
             return [told(engine.ask(pair.question.text, pair.session)) for pair in some]
 

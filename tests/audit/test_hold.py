@@ -78,7 +78,7 @@ def test_a_hold_whose_person_is_lost_holds_everything(tmp_path, build):
         placed = place_hold(log, "MATTER-1", actor="counsel", subject=ANA).seq
     for path in tmp_path.glob("private.db*"):
         path.unlink()
-    with build.open_log(tmp_path) as log:
+    with build.open_log(tmp_path, accept_lost_values=True) as log:
         ask(log, build, BO)
         with pytest.raises(Refused):
             erase(log, subject=BO, **BY_LAW)

@@ -209,12 +209,26 @@ def test_proofs_outlive_the_private_values(tmp_path, build):
         build.ask(log)
     for path in tmp_path.glob("private.db*"):
         path.unlink()
-    with build.open_log(tmp_path) as log:
+    with build.open_log(tmp_path, accept_lost_values=True) as log:
         log.verify()
         receipt = log.receipt(0, [(p.chunk, p.text) for p in build.passages()])
         verification = verify_receipt(receipt.to_bytes(), log.vkey)
         assert (verification.verdict, verification.values) == (Verdict.VERIFIED, {})
         assert verification.undisclosed == ("answer", "query", "subject")
+
+
+@pytest.mark.parametrize("loss", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["gone", "emptied"])
+def test_lost_values_are_never_made_anew_without_a_word(tmp_path, build, loss):
+    """A log with records does not open without them, unless the loss is accepted: then it is on record, once."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+        size = log.size
+    loss(tmp_path / "private.db")
+    with pytest.raises(CorruptFile, match="restore it with private"):
+        build.open_log(tmp_path)
+    for _ in range(2):
+        with build.open_log(tmp_path, accept_lost_values=True) as log:
+            assert (size + 1, Recovery("VALUES_LOST")) == (log.size, log.record(size).event)
 
 
 def test_files_are_the_owners_alone(tmp_path, build):
