@@ -79,7 +79,9 @@ def main() -> None:
         area = area_under_curve(*cpu_times(explain, hidden, absent, pairs=given.pairs, seed=given.seed))
         seen = area_under_curve(*cpu_times(delayed, hidden, absent, pairs=given.pairs // 10, seed=given.seed))
     print(f"{given.pairs} pairs of {len(hidden)} hidden ids, seed {given.seed}")
-    print(f"hidden above absent by CPU time: {area}; max(area, 1 - area) at most {area.at_most:.4f}, want < 0.55")
+    print(
+        f"hidden above absent by CPU time: {area}; max(area, 1 - area) at most {area.at_most:.4f}, want < 0.55"
+    )
     print(f"with {DELAY // 1_000_000} ms planted: {seen}; want > 0.7")
     raise SystemExit(area.at_most >= 0.55 or seen.low <= 0.7)
 

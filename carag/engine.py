@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Final, Self
 from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import DEFAULT_CLASS, AuditLog, Evaluation, Models, Outcome, RecordKind
 from carag.audit.anchors import Anchoring
-from carag.corpus import CorpusStore, is_without_text
+from carag.corpus import CorpusStore
 from carag.denials import Denials
 from carag.embedder_of import embedder_of
 from carag.errors import CorruptFile, InvalidArgument, Refused
+from carag.explaining import causes, is_open
 from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.in_force import InForce
 from carag.ingest import Ingestor, IngestReport, no_progress
-from carag.policy import PolicyTable, Session, bit_names, explained, infer, known_at_microseconds
+from carag.policy import PolicyTable, Session, explained, infer, known_at_microseconds
 from carag.policy import intents as intents_of
 from carag.recorder import Recorder, Request, proven, shortened
 from carag.retrieval import ConfidenceGate, Retriever, threshold_for
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
     from carag.audit import Receipt
     from carag.audit.anchors import Anchor, Exposure, Window
-    from carag.corpus import StoredChunk
-    from carag.corpus.stored import StoredLabel
     from carag.generation import Generator
     from carag.ingest import Progress, Selection
     from carag.policy import Decision, TokenVerifier
@@ -419,7 +418,7 @@ class Engine:
             if isinstance(decision, Refused):
                 receipt = self._recorder.access(request, outcome=Outcome.REFUSE, why=decision.code)
                 return Explanation(Outcome.REFUSE, decision.code, receipt, text=str(decision))
-            if not (self._is_open(request.text, decision) or decision.may_know_existence):
+            if not (is_open(self._store, request.text, decision) or decision.may_know_existence):
                 return self._nothing_to_explain(request)
             try:
                 chunk = self._store.chunk(request.text, as_of=decision.as_of, known_at=decision.known_at)
@@ -431,7 +430,7 @@ class Engine:
             verdict = "hidden from" if hidden else "admissible for"
             text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
             why = "HIDDEN" if hidden else "ADMISSIBLE"
-            causes = self._causes(chunk, decision)
+            why_so = causes(self._store, chunk, decision)
             receipt = self._recorder.access(request, outcome=Outcome.ANSWER, why=why, answer=text)
         return Explanation(
             Outcome.ANSWER,
@@ -439,7 +438,7 @@ class Engine:
             receipt,
             text=text,
             reasons=tuple(explained(reason, decision, chunk.about) for reason in hidden),
-            causes=causes,
+            causes=why_so,
             regulation=decision.regulation,
         )
 
@@ -492,38 +491,11 @@ class Engine:
         self._recorder.ingested(report, started, rows=rows, snapshot=snapshot, embedder=embedder, why=why)
         self._in_force.recorded(self._ingestor.state)
 
-    def _is_open(self, chunk_id: str, decision: Decision) -> bool:
-        """Say whether a chunk is admissible, by the same steps for a hidden one and for one that is not there."""
-        label = self._store.label_at_or_after(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
-        return label is not None and (_admits(decision, label) & (label.chunk_id == chunk_id))
-
     def _nothing_to_explain(self, request: Request) -> Explanation:
         """Decline in one wording for hidden and for absent: the difference is what this role may not learn."""
         why, text = "NOTHING_TO_EXPLAIN", f"there is nothing this session may know about {request.text}"
         receipt = self._recorder.access(request, outcome=Outcome.DECLINE, why=why)
         return Explanation(Outcome.DECLINE, why, receipt, text=text)
-
-    def _causes(self, chunk: StoredChunk, decision: Decision) -> tuple[str, ...]:
-        """How the chunk's filing earned the bits that this chunk has, which filings set the others, and its time."""
-        filing = self._store.filing(chunk.accession_number, version=chunk.version)
-        held = bit_names(chunk.word)
-        own = (f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
-        state = (f"{bit}: set by {self._cause(number, decision)}" for bit, number in chunk.causes)
-        return (*own, *state, f"public at: {filing.public_at_source}")
-
-    def _cause(self, accession_number: str, decision: Decision) -> str:
-        """Name a filing to whoever may know of it, and say where it is known by its facts alone.
-
-        Its text might clear the doubt; but a filing of which this session may see no passage may be one that is hidden.
-        """
-        if not decision.may_know_existence:
-            keys = self._store.filing_labels(accession_number, known_at=decision.known_at).tolist()
-            labels = self._store.labels_as_of(keys, decision.as_of, known_at=decision.known_at)
-            if not any(_admits(decision, label) for label in labels):
-                return "a later filing"
-        facts = self._store.facts_of(accession_number)
-        alone = facts is not None and is_without_text(facts)
-        return f"{accession_number}, known by its facts alone" if alone else accession_number
 
     def _search(
         self, request: Request, decision: Decision, k: int, models: Models
@@ -541,10 +513,6 @@ class Engine:
         except Refused as refusal:
             return refusal
         return request.decision
-
-
-def _admits(decision: Decision, label: StoredLabel) -> bool:
-    return decision.admits(label.word, label.public_at, entity=label.about, expires_at=label.expires_at)
 
 
 def _system_clock() -> datetime:

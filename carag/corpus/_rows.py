@@ -39,6 +39,11 @@ SELECT_LABEL: Final = """
     SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, valid_from, known_to
     FROM labels JOIN chunks USING (key)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
+SELECT_LABEL_AT_OR_AFTER: Final = f"""{SELECT_LABEL}
+    WHERE known_from <= ? AND key = coalesce(
+        (SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), (SELECT key FROM chunks LIMIT 1))
+    ORDER BY valid_from"""  # noqa: S608 - a constant
+"""Of a passage, or of the next by id; behind the last, of the first."""
 INSERT_CHUNK: Final = """
     INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, word, public_at,
                         expires_at, entity, text_sha256, text)

@@ -46,7 +46,6 @@ from carag.errors import CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -57,7 +56,6 @@ __all__ = ["Change", "CorpusStore", "Counts", "Labels", "StoredChunk", "StoredFi
 
 _AT_ONCE: Final = 256
 _EVER: Final = 2**63 - 1
-_KNOWN: Final = "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
 
 
 class CorpusStore:
@@ -132,12 +130,7 @@ class CorpusStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     # --- writing ---
@@ -316,15 +309,9 @@ class CorpusStore:
         """
         until = _EVER if known_at is None else known_at
         with self._reading() as sql:
-            found = sql.execute(
-                f"{rows.SELECT_LABEL} WHERE known_from <= ? AND key = coalesce("  # noqa: S608 - a constant
-                "(SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), "
-                "(SELECT key FROM chunks LIMIT 1)) ORDER BY valid_from",
-                (until, chunk_id),
-            ).fetchall()
-        if not found:
-            return None
-        return rows.stored_label(rows.holding(found, as_of, until), self.path, known_at=known_at)
+            found = sql.execute(rows.SELECT_LABEL_AT_OR_AFTER, (until, chunk_id)).fetchall()
+        held = rows.holding(found, as_of, until) if found else None
+        return None if held is None else rows.stored_label(held, self.path, known_at=known_at)
 
     def _check_found(self, keys: Iterable[int], found: Container[int]) -> None:
         if missing := [key for key in keys if key not in found]:
@@ -380,31 +367,18 @@ class CorpusStore:
 
     def known(self, at: int | None = None) -> int:
         """Return when the store last learnt anything, by an instant if one is given; -1 if it had not yet."""
-        with self._reading() as sql:
-            return int(
-                sql.execute(
-                    "SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?",
-                    (_EVER if at is None else at,),
-                ).fetchone()[0]
-            )
+        return self._number(
+            "SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?", _EVER if at is None else at
+        )
 
     def open_labels(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
         """Return the keys, ascending, of the labels above a key that are open, or were at an instant."""
-        if known_at is None:
-            return self._keys("SELECT label FROM labels WHERE label > ? AND known_to IS NULL", after)
-        return self._keys(
-            f"SELECT label FROM labels WHERE {_KNOWN} AND label > :after",  # noqa: S608
-            {"after": after, "u": known_at},
-        )
+        query = f"SELECT label FROM labels WHERE label > :after AND {_open(known_at)}"  # noqa: S608
+        return self._keys(query, {"after": after, "u": known_at})
 
     def labels_by(self, known_at: int) -> int:
         """Return how many labels were opened by an instant: the keys below this number, for none is left out."""
-        with self._reading() as sql:
-            return int(
-                sql.execute(
-                    "SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= ?", (known_at,)
-                ).fetchone()[0]
-            )
+        return self._number("SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= ?", known_at)
 
     def closed_labels(self, *, after: int) -> NDArray[np.int64]:
         """Return the keys, ascending, of the labels closed after an instant in microseconds."""
@@ -412,12 +386,11 @@ class CorpusStore:
 
     def filing_labels(self, accession_number: str, *, known_at: int | None = None) -> NDArray[np.int64]:
         """Return the keys of one filing's labels that are open, or were at an instant; none if it is not stored."""
-        was_open = "known_to IS NULL" if known_at is None else _KNOWN
-        return self._keys(
+        query = (
             "SELECT label FROM labels JOIN chunks USING (key) JOIN filings USING (filing) "  # noqa: S608 - constants
-            f"WHERE accession_number = :number AND {was_open}",
-            {"number": accession_number, "u": known_at},
+            f"WHERE accession_number = :number AND {_open(known_at)}"
         )
+        return self._keys(query, {"number": accession_number, "u": known_at})
 
     def labels(self, keys: ArrayLike) -> Labels:
         """Return labels by their keys.
@@ -455,11 +428,10 @@ class CorpusStore:
 
         By chunk id and then by time. Given an instant in microseconds, of the labels that were open then.
         """
-        was_open = "known_to IS NULL" if known_at is None else _KNOWN
         return self._snapshot(
             "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to "  # noqa: S608 - constants
-            f"FROM chunks JOIN labels USING (key) WHERE {was_open} ORDER BY chunk_id, valid_from",
-            {} if known_at is None else {"u": known_at},
+            f"FROM chunks JOIN labels USING (key) WHERE {_open(known_at)} ORDER BY chunk_id, valid_from",
+            {"u": known_at},
         )
 
     def label_changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int]]:
@@ -480,8 +452,7 @@ class CorpusStore:
     @property
     def epoch(self) -> int:
         """How many transactions have changed rows or labels."""
-        with self._reading() as sql:
-            return int(sql.execute("SELECT value FROM meta WHERE name = 'epoch'").fetchone()[0])
+        return self._number("SELECT value FROM meta WHERE name = 'epoch'")
 
     # --- notes of the engine ---
 
@@ -547,6 +518,10 @@ class CorpusStore:
             row = sql.execute(query, (accession_number,)).fetchone()
         return None if row is None else str(row[0])
 
+    def _number(self, query: str, *parameters: int) -> int:
+        with self._reading() as sql:
+            return int(sql.execute(query, parameters).fetchone()[0])
+
     def _keys(self, query: str, parameters: object) -> NDArray[np.int64]:
         given = parameters if isinstance(parameters, dict) else (parameters,)
         with self._reading() as sql:
@@ -566,3 +541,10 @@ class CorpusStore:
             raise InvalidArgument(f"labels are missing in {self.path}, or were asked for out of order")
         words = (table[:, column].astype(np.uint32) for column in range(1, 5))
         return Labels(wanted, *words), [row[5] for row in found if len(row) > 5]
+
+
+def _open(known_at: int | None) -> str:
+    """Say in SQL that a label is open, or was at the instant ``:u``."""
+    return (
+        "known_to IS NULL" if known_at is None else "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
+    )
