@@ -15,14 +15,14 @@ import threading
 from collections.abc import Collection, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
 
 from carag.corpus import (
     CHUNKER_VERSION,
     LABELLER_VERSION,
-    MAX_CIK,
     Filing,
     Label,
     QuarantineCode,
@@ -37,6 +37,7 @@ from carag.corpus import (
     facts_without_text,
     is_without_text,
     label,
+    problem_of,
     quarantine_of,
     read_filings,
     readings,
@@ -52,7 +53,7 @@ from carag.snapshot import Snapshot
 from carag.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from carag.corpus import CorpusStore, StateSpan
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
 __all__ = ["IngestReport", "Ingestor", "Progress", "Selection", "no_progress"]
 
 _logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _EMBED_BATCH: Final = 2048
 _EVENT_BATCH: Final = 4096
@@ -107,6 +110,8 @@ class IngestReport:
     """Such rows that said nothing new."""
     problems: list[str] = field(default_factory=list)
     """What could not be read, with place and reason."""
+    failures: int = 0
+    """Of the problems, those that nobody foresaw: faults of the program, told by their type and where they arose."""
     quarantined: dict[str, int] = field(default_factory=dict)
     """Filings in quarantine by reason, in the whole store."""
     total_events: int = 0
@@ -209,17 +214,15 @@ class Ingestor:
                 continue
             events.flush()
             if outcome.filing is None:
-                whether = "skipped" if outcome.kind is ReadKind.SKIPPED else "broken"
-                report.problems.append(f"{outcome.where}: {whether}: {outcome.reason}")
+                report.problems.append(f"{outcome.where}: {outcome.kind.name.lower()}: {outcome.reason}")
+                report.failures += outcome.kind is ReadKind.FAILED
                 continue
             if only is not None and outcome.filing.accession_number not in only:
                 continue
-            unfit = [cik for cik in outcome.filing.about if not 0 <= cik < MAX_CIK]
-            if unfit:
-                report.problems.append(f"{outcome.where}: broken: CIK {unfit[0]}; want ten digits at most")
+            described = _attempt(report, outcome.where, partial(_describe, outcome.filing, only))
+            if described is None:
                 continue
-            labelled = label(outcome.filing)
-            filing, facts = _describe(outcome.filing, labelled, only)
+            labelled, filing, facts = described
             first = seen.setdefault(filing.accession_number, outcome.where)
             if first != outcome.where:
                 # Two texts under one accession number would replace each other on every run.
@@ -233,8 +236,12 @@ class Ingestor:
                 continue
             before = self._store.facts_of(filing.accession_number)
             is_new = before is None or is_without_text(before)
-            filing, aside = _with_what_was_known(filing, facts, before)
-            chunks = _cut(outcome.filing, replace(labelled, word=labelled.word | aside), only)
+            cut = _attempt(
+                report, outcome.where, partial(_cut, outcome.filing, labelled, only, filing, facts, before)
+            )
+            if cut is None:
+                continue
+            filing, chunks = cut
             report.changed += not is_new
             report.added += is_new
             report.chunks += len(chunks)
@@ -362,34 +369,20 @@ class _Events:
     def add(self, filing: Filing, where: str) -> None:
         """Take a row, unless all it says is known."""
         number = filing.accession_number
-        unfit = [cik for cik in filing.ciks if not 0 <= cik < MAX_CIK]
-        if unfit:
-            self._report.problems.append(f"{where}: broken: CIK {unfit[0]}; want ten digits at most")
-            return
-        new = facts_without_text(filing, label(filing, facts_only=True))
         waiting = self._waiting.get(number)
         known = waiting.facts if waiting else self._store.facts_of(number)
-        facts = new if known is None else united(known, new)
-        if facts == known:
+        stored = _attempt(self._report, where, partial(_known_by_facts, filing, known))
+        if stored is None:
+            return
+        if stored.facts == known:
             self._report.events_unchanged += 1
             return
-        aside = quarantine_of(facts)
+        aside = stored.quarantine
         if aside and aside[0] == QuarantineCode.FACTS_DISAGREE and aside != (known and quarantine_of(known)):
             self._report.problems.append(f"{where}: quarantined: {number}: {aside[1]}")
             self._report.set_aside += 1
         self._report.events += 1
-        self._waiting[number] = StoredFiling(
-            accession_number=number,
-            form=filing.form or "",
-            company=filing.company,
-            filed=filing.filed.isoformat() if filing.filed else "",
-            content_hash=content_hash(facts, (), version=LABELLER_VERSION),
-            facts=facts,
-            causes={"bits": []},
-            public_at_source="facts alone",
-            quarantine=aside,
-            ciks=_bearing(facts),
-        )
+        self._waiting[number] = stored
         if len(self._waiting) >= _EVENT_BATCH:
             self.flush()
 
@@ -399,6 +392,35 @@ class _Events:
                 list(self._waiting.values()), judge=_judge
             ).relabelled
             self._waiting.clear()
+
+
+def _attempt(report: IngestReport, where: str, make: Callable[[], _T]) -> _T | None:
+    """Make the rows of one filing; if that fails, the filing is a problem with its place, and the run goes on."""
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001 - one filing never ends a run, and what nobody foresaw is counted
+        problem = problem_of(error)
+        report.problems.append(f"{where}: {'broken' if problem.foreseen else 'failed'}: {problem.reason}")
+        report.failures += not problem.foreseen
+        return None
+
+
+def _known_by_facts(filing: Filing, known: Mapping[str, Any] | None) -> StoredFiling:
+    """Return a filing without text as the store keeps it, with what was known of it before."""
+    new = facts_without_text(filing, label(filing, facts_only=True))
+    facts = new if known is None else united(known, new)
+    return StoredFiling(
+        accession_number=filing.accession_number,
+        form=filing.form or "",
+        company=filing.company,
+        filed=filing.filed.isoformat() if filing.filed else "",
+        content_hash=content_hash(facts, (), version=LABELLER_VERSION),
+        facts=facts,
+        causes={"bits": []},
+        public_at_source="facts alone",
+        quarantine=quarantine_of(facts),
+        ciks=_bearing(facts),
+    )
 
 
 def _bearing(facts: Mapping[str, Any]) -> tuple[int, ...]:
@@ -426,8 +448,9 @@ def _header_hash(path: Path) -> str:
         return hashlib.sha256(file.read(_HEADER_SIZE)).hexdigest()
 
 
-def _describe(filing: Filing, labelled: Label, only: Selection | None) -> tuple[StoredFiling, dict[str, Any]]:
-    """Return a filing as the store keeps it, and its facts, which what was known before may add to."""
+def _describe(filing: Filing, only: Selection | None) -> tuple[Label, StoredFiling, dict[str, Any]]:
+    """Label a filing; return it as the store keeps it, and its facts, which what was known before may add to."""
+    labelled = label(filing)
     # A part is another content than the whole.
     part = "" if only is None else f".{sorted(only[filing.accession_number])}"
     facts = facts_of_text(filing, labelled)
@@ -455,12 +478,22 @@ def _describe(filing: Filing, labelled: Label, only: Selection | None) -> tuple[
         quarantine=labelled.quarantine,
         ciks=filing.ciks,
     )
-    return stored, facts
+    return labelled, stored, facts
 
 
-def _cut(filing: Filing, labelled: Label, only: Selection | None) -> list[StoredChunk]:
+def _cut(
+    filing: Filing,
+    labelled: Label,
+    only: Selection | None,
+    stored: StoredFiling,
+    facts: Mapping[str, Any],
+    before: Mapping[str, Any] | None,
+) -> tuple[StoredFiling, list[StoredChunk]]:
+    """Return a filing with what was known of it before, and its passages, labelled."""
+    stored, aside = _with_what_was_known(stored, facts, before)
+    labelled = replace(labelled, word=labelled.word | aside)
     wanted = None if only is None else only[filing.accession_number]
-    return [
+    return stored, [
         StoredChunk(
             document=document.type,
             start=piece.start,

@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from carag.audit.canonical import MAX_INTEGER as MAX_INTEGER
 from carag.errors import InvalidArgument
+from carag.limits import check_label
 
 DIGEST_SIZE: Final = 32
-MAX_LABEL: Final = 200
 MILLION: Final = 1_000_000
 _KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _CODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,63}", re.ASCII)
+
+label: Final = check_label
 
 
 def integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -> None:
@@ -30,11 +32,6 @@ def code(name: str, value: object) -> None:
 def key(name: str, value: object) -> None:
     if not (isinstance(value, str) and _KEY.fullmatch(value)):
         raise InvalidArgument(f"{name} is {value!r}; want a name of up to 64 small letters, digits and _")
-
-
-def label(name: str, value: object) -> None:
-    if not (isinstance(value, str) and 0 < len(value) <= MAX_LABEL and value.isprintable()):
-        raise InvalidArgument(f"{name} is {value!r}; want 1 to {MAX_LABEL} printable characters")
 
 
 def digest(name: str, value: object, size: int = DIGEST_SIZE) -> None:

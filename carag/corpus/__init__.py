@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carag.corpus.chunking import CHUNKER_VERSION, Chunk, chunk
+from carag.corpus.door import problem_of
 from carag.corpus.events import (
     FilingFacts,
     StateBits,
@@ -24,12 +25,11 @@ from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.labelling import LABELLER_VERSION, Cause, Label, QuarantineCode, chunk_word, label
 from carag.corpus.readers import ReadKind, ReadOutcome, read_filings, total_bytes
 from carag.corpus.store import CorpusStore
-from carag.corpus.stored import MAX_CIK, Counts, StoredChunk, StoredFiling, StoredLabel, content_hash
+from carag.corpus.stored import Counts, StoredChunk, StoredFiling, StoredLabel, content_hash
 
 __all__ = [
     "CHUNKER_VERSION",
     "LABELLER_VERSION",
-    "MAX_CIK",
     "Cause",
     "Chunk",
     "CorpusStore",
@@ -55,6 +55,7 @@ __all__ = [
     "facts_without_text",
     "is_without_text",
     "label",
+    "problem_of",
     "quarantine_of",
     "read_filings",
     "readings",

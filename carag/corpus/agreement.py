@@ -20,10 +20,12 @@ from carag.corpus.items import ITEM_NUMBERS
 from carag.policy import PolicyBit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
     from datetime import date, datetime
 
-__all__ = ["Agreement", "Compared", "Place", "StatedFacts", "Verdict", "compare"]
+    from carag.corpus.filing import FilingDocument
+
+__all__ = ["Agreement", "Compared", "Place", "StatedFacts", "Verdict", "compare", "of_main_document"]
 
 
 class Place(NamedTuple):
@@ -118,6 +120,21 @@ def compare(first: StatedFacts, second: StatedFacts) -> Agreement:
     [('form', 'agree'), ('items', 'differ, and nothing rests on it')]
     """
     return Agreement(first.source, second.source, tuple(_field(name, first, second) for name in _RULES))
+
+
+def of_main_document(form: str, documents: Sequence[FilingDocument]) -> tuple[Disagreement, ...]:
+    """Return what ``<TYPE>`` of the main document, which comes first, contradicts of its filing's form.
+
+    Examples
+    --------
+    >>> from carag.corpus.filing import FilingDocument
+    >>> [one.text for one in of_main_document("10-K", [FilingDocument("S-1", "")])]
+    ['form: the filing states 10-K, <TYPE> of its main document states S-1']
+    >>> of_main_document("UPLOAD", [FilingDocument("LETTER", "")])
+    ()
+    """
+    typed = StatedFacts(source="<TYPE> of its main document", form=documents[0].type if documents else "")
+    return compare(StatedFacts(source="the filing", form=form), typed).disagreements
 
 
 _AGREE: Final = (Verdict.AGREE, "")

@@ -8,19 +8,20 @@ today. All headers of a directory are in memory while its rows are read, about t
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
 from dataclasses import dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from carag.corpus.agreement import StatedFacts, compare
+from carag.corpus.bounded import READ_ERRORS, line_text, opened
+from carag.corpus.dataset import load_row
 from carag.corpus.dei import facts_of_cover
+from carag.corpus.door import check_filing, problem_of
 from carag.corpus.header_facts import stated_by_header
 from carag.corpus.items import ITEM_NUMBERS
 from carag.corpus.sgml import parse_header
 from carag.corpus.submissions import facts_copied_from_header, facts_of_row
 from carag.errors import CorruptFile
+from carag.limits import check_text, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["HeadersBeside", "is_headers_file", "with_header"]
 
 _T = TypeVar("_T")
+MAX_HEADER: Final = 1 << 20
+"""Characters of one header: 50 times the longest of 3,441 real ones, which are cut at 20,000."""
 _NAMED: Final = 20
 """Problems of one file told one by one."""
 
@@ -84,7 +87,7 @@ class HeadersBeside:
             pairs += [(first, own), (first, copied), (first, cover)]
         else:
             pairs = [(copied, cover), (own, cover)]
-        within = [one for header in headers for one in header.filing.disagreements]
+        within = [*filing.disagreements, *(one for header in headers for one in header.filing.disagreements)]
         between = [one for pair in pairs for one in compare(*pair).disagreements]
         disagreements = _distinct([*within, *between])
         united = with_header(filing, headers[0].filing) if headers else filing
@@ -102,35 +105,33 @@ class HeadersBeside:
         problems = self.problems.setdefault(file.name, [])
         number = 0
         try:
-            with file.open("rb") as raw, _unpacked(file, raw) as lines:
-                for number, line in enumerate(lines, start=1):
-                    if not line.strip():
-                        continue
-                    kept, problem = self._take(line)
-                    self.counts[file.name] += kept
+            with opened(file) as source:
+                for number, line in source.lines():
+                    try:
+                        problem = self._take(line)
+                        self.counts[file.name] += 1
+                    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and each is told
+                        problem = problem_of(error).reason
                     if problem:
                         problems.append((number, problem))
-        except (OSError, EOFError, zlib.error) as error:
-            problems.append((number + 1, f"unreadable from here on: {error}"))
+        except (CorruptFile, *READ_ERRORS) as error:
+            problems.append((number + 1, f"unreadable from here on: {problem_of(error).reason}"))
 
-    def _take(self, line: bytes) -> tuple[bool, str]:
-        """Keep one header; return whether, and what is wrong with it, if anything is."""
-        try:
-            row = json.loads(line)
-            text = row["header"]
-            filing = parse_header(text)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            return False, f"no header ({error!r}); want one JSON object a line with the key header"
-        except CorruptFile as error:
-            return False, str(error)
+    def _take(self, line: bytes | None) -> str:
+        """Keep one header; return what is odd about it, if anything is."""
+        row = load_row(line_text(line))
+        text = row.get("header", "")
+        check_text("header", text, MAX_HEADER)
+        filing = parse_header(text)
         number = filing.accession_number
         if not number:
-            return False, "the header states no ACCESSION NUMBER, so it cannot be matched with a filing"
+            raise CorruptFile("the header states no ACCESSION NUMBER, so it cannot be matched with a filing")
+        check_filing(filing)
         self._headers.setdefault(number, []).append(_Header(filing, stated_by_header(filing, text)))
         kept_as = row.get("accession") or number
         if kept_as != number:
-            return True, f"kept under {kept_as}, and states {number}: it counts for the latter alone"
-        return True, ""
+            return f"kept under {quoted(kept_as)}, and states {number}: it counts for the latter alone"
+        return ""
 
 
 def with_header(filing: Filing, header: Filing) -> Filing:
@@ -172,10 +173,6 @@ def _parties(filing: Filing, header: Filing) -> tuple[int, ...]:
 def _stated(codes: tuple[str, ...]) -> tuple[str, ...]:
     """Drop a lone empty code; beside another it says that a co-registrant states no location."""
     return codes if any(codes) else ()
-
-
-def _unpacked(file: Path, raw: IO[bytes]) -> IO[bytes]:
-    return gzip.open(raw) if file.suffix.lower() == ".gz" else raw  # type: ignore[return-value]
 
 
 def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:

@@ -5,26 +5,30 @@ Of the readings an acceptance time allows, the latest counts: a ``Z`` is read as
 
 from __future__ import annotations
 
-import json
 import re
-from datetime import date  # noqa: TC003 - pydantic reads the annotations
-from typing import TYPE_CHECKING, Any, Final
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carag.corpus.acceptance import acceptance_readings
+from carag.corpus.agreement import of_main_document
+from carag.corpus.bounded import load_json
 from carag.corpus.coverpage import with_cover_facts
+from carag.corpus.fields import FIRST_YEAR, LAST_YEAR
 from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.items import item_number
 from carag.corpus.markup import DeiFact, xml_text
 from carag.corpus.sgml import accession_year
 from carag.errors import CorruptFile
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["filing_of_row", "load_row", "why_no_filing"]
 
+_Day = Annotated[date, Field(ge=date(FIRST_YEAR, 1, 1), le=date(LAST_YEAR, 12, 31))]
 _EXHIBIT: Final = re.compile(r"^=== (EX-[^\s=]+)[^\n]*===$\n?", re.MULTILINE)
 
 
@@ -37,13 +41,13 @@ class _Row(BaseModel):
     form: str | None
     text: str
     accession: str | None = None
-    accession_year: int | None = None
+    accession_year: int | None = Field(default=None, ge=FIRST_YEAR, le=LAST_YEAR)
     cik: int | None = None
     company: str | None = None
-    filed: date | None = None
-    period: date | None = None
+    filed: _Day | None = None
+    period: _Day | None = None
     accepted: str | None = None
-    released: date | None = None
+    released: _Day | None = None
     private_to_public: bool | None = None
     items: list[str] | None = None
     items_in_text: list[str] | None = None
@@ -78,12 +82,9 @@ def load_row(line: str) -> dict[str, Any]:
     Raises
     ------
     CorruptFile
-        If the line is no JSON object.
+        If the line is no JSON object, or one that :func:`~carag.corpus.bounded.load_json` refuses.
     """
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise CorruptFile(f"the line is no JSON ({error}); want one JSON object a line") from error
+    row = load_json(line)
     if not isinstance(row, dict):
         raise CorruptFile(f"the line is a JSON {type(row).__name__}; want one JSON object a line")
     return row
@@ -120,7 +121,9 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
         given = _Row.model_validate(row)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
+        field = ".".join(
+            part if re.fullmatch(r"\w{1,64}", part) else quoted(part) for part in map(str, first["loc"])
+        )
         raise CorruptFile(f"field {field}: {first['msg']} ({error.error_count()} in all)") from error
     number = given.accession or given.id
     if not number:
@@ -128,6 +131,7 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
     dei = given.dei or {}
     readings = acceptance_readings(given.accepted or "")
     countries = (dei.get("EntityAddressCountry"), None if given.business_state else given.business_country)
+    documents = _documents(given)
     filing = Filing(
         accession_number=number,
         form=given.form or None,
@@ -156,7 +160,8 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
         emerging_growth=_truth(dei, "EntityEmergingGrowthCompany"),
         shell_company=_truth(dei, "EntityShellCompany"),
         carries_xbrl=given.is_xbrl,
-        documents=_documents(given),
+        documents=documents,
+        disagreements=of_main_document(given.form or "", documents),
         provenance=_provenance(given),
     )
     return with_cover_facts(filing)

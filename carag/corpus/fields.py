@@ -101,6 +101,8 @@ class Mark(IntFlag):
     (:mod:`carag.corpus.statements`)."""
     DISAGREES = auto()
     """Two sources of the filing's facts contradict each other (:mod:`carag.corpus.agreement`)."""
+    UNNUMBERED = auto()
+    """A submission that states no accession number."""
 
 
 # --- sets as masks ----------------------------------------------------------------------------------------
@@ -247,7 +249,18 @@ def columns_of(filings: Iterable[Filing]) -> Fields:
 
 
 # Plain integers: uniting flags takes longer than all the rest.
-_PRIVATE, _OWNER, _INDIVIDUAL, _MAY_BE_NASDAQ, _GROWING, _SHELL, _HAS_TEXT, _COVER_DATED, _DISAGREES = (
+(
+    _PRIVATE,
+    _OWNER,
+    _INDIVIDUAL,
+    _MAY_BE_NASDAQ,
+    _GROWING,
+    _SHELL,
+    _HAS_TEXT,
+    _COVER_DATED,
+    _DISAGREES,
+    _UNNUMBERED,
+) = (
     int(mark)
     for mark in (
         Mark.PRIVATE_TO_PUBLIC,
@@ -259,6 +272,7 @@ _PRIVATE, _OWNER, _INDIVIDUAL, _MAY_BE_NASDAQ, _GROWING, _SHELL, _HAS_TEXT, _COV
         Mark.HAS_TEXT,
         Mark.COVER_DATED,
         Mark.DISAGREES,
+        Mark.UNNUMBERED,
     )
 )
 _JOBS_ACT: Final = date(2012, 4, 5)
@@ -281,6 +295,8 @@ def _marks(filing: Filing) -> int:
         marks |= _SHELL
     if filing.disagreements:
         marks |= _DISAGREES
+    if not filing.numbered:
+        marks |= _UNNUMBERED
     for document in filing.documents:
         if document.text and not document.text.isspace():
             return marks | _HAS_TEXT

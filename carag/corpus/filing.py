@@ -50,10 +50,12 @@ class Filing:
     """One submission, named as EDGAR names its fields."""
 
     accession_number: str
-    """``ACCESSION NUMBER``; the source's own identifier where none is known (then ``accession_year`` is
-    None)."""
+    """``ACCESSION NUMBER``, or a data set's own identifier where a row states none; of a submission that states none
+    the hash of its bytes. (Then ``accession_year`` is None.)"""
     form: str | None
     """``CONFORMED SUBMISSION TYPE``, with ``/A`` where amended."""
+    numbered: bool = True
+    """Whether the source names the filing. One that it does not name is known by its bytes, and shown to nobody."""
     source_id: str = ""
     """What the source calls the filing: a dataset row's ``id``, a file's name."""
     company: str = ""
@@ -104,6 +106,8 @@ class Filing:
     carries_xbrl: bool | None = None
     """``isXBRL`` of EDGAR's submissions."""
     """``dei:EntityShellCompany``."""
+    documents_counted: int | None = None
+    """``PUBLIC DOCUMENT COUNT``."""
     documents: tuple[FilingDocument, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     """Where the SGML header, the submissions row and the XBRL cover contradict each other; any closes the

@@ -7,14 +7,14 @@ rows without ``text``, and EDGAR's own submissions rows, whatever their spelling
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.corpus.beside import HeadersBeside
+from carag.corpus.bounded import READ_ERRORS, line_text, load_json, opened
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
+from carag.corpus.door import check_filing, place, problem_of
 from carag.corpus.readers import ReadKind, read_filings
 from carag.corpus.sgml import parse_header
 from carag.corpus.submission_rows import (
@@ -27,7 +27,7 @@ from carag.corpus.submission_rows import (
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from carag.corpus.filing import Filing
 
@@ -36,7 +36,6 @@ __all__ = ["LabelInput", "label_inputs"]
 _ROWS: Final = {".jsonl", ".ndjson"}
 _TABLES: Final = {".tsv"}
 _JSON: Final = {".json"}
-_ERRORS: Final = (CorruptFile, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
 class LabelInput(NamedTuple):
@@ -77,11 +76,11 @@ def label_inputs(path: Path) -> Iterator[LabelInput]:
             **dict.fromkeys(_TABLES, _table),
             **dict.fromkeys(_JSON, _json),
         }
-        where = file.relative_to(path).as_posix() if path.is_dir() else file.name
+        where = place(file.relative_to(path).as_posix() if path.is_dir() else file.name)
         try:
             yield from read.get(kind, _submission)(file, where, beside)
-        except _ERRORS as error:
-            yield LabelInput(where, problem=f"unreadable from here on: {error}")
+        except (CorruptFile, *READ_ERRORS) as error:
+            yield LabelInput(where, problem=f"unreadable from here on: {problem_of(error).reason}")
 
 
 def _submission(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:  # noqa: ARG001 - one signature
@@ -95,34 +94,25 @@ def _submission(file: Path, where: str, beside: HeadersBeside) -> Iterator[Label
 
 
 def _rows(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
-    with _opened(file) as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield _row_of_line(line, f"{where}:{number}", beside)
+    with opened(file) as source:
+        for number, line in source.lines():
+            yield _input(partial(_row_of_line, line), f"{where}:{number}", beside)
 
 
-def _row_of_line(line: bytes, where: str, beside: HeadersBeside) -> LabelInput:
-    try:
-        row = load_row(line.decode("utf-8"))
-    except (CorruptFile, UnicodeDecodeError) as error:
-        return LabelInput(where, problem=str(error))
-    return _input(row, where, beside)
+def _row_of_line(line: bytes | None) -> dict[str, Any]:
+    return load_row(line_text(line))
 
 
 def _table(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
-    with _opened(file) as raw:
-        for number, row in rows_of_table(raw):
+    with opened(file) as source:
+        for number, row in rows_of_table(source.lines()):
             yield _input(row, f"{where}:{number}", beside)
 
 
 def _json(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
     """Read one row, a list of rows, or a filer's submissions with its columns of filings."""
-    with _opened(file) as raw:
-        content = raw.read()
-    try:
-        value = json.loads(content)
-    except ValueError as error:
-        raise CorruptFile(f"no JSON ({error})") from error
+    with opened(file) as source:
+        value = load_json(source.whole().decode("utf-8"))
     rows = rows_of_submissions(value, file.name) if is_submissions(value) else value
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], start=1):
         if not isinstance(row, dict):
@@ -130,24 +120,32 @@ def _json(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]
                 f"{where}:{number}", problem=f"a JSON {type(row).__name__}; want an object a filing"
             )
         else:
-            yield _input(row, f"{where}:{number}", beside)
+            yield _input(partial(dict, row), f"{where}:{number}", beside)
 
 
-def _input(row: Mapping[str, Any], where: str, beside: HeadersBeside) -> LabelInput:
-    stated = str(row.get("accession") or row.get("accessionNumber") or row.get("id") or "")
+def _input(read: Callable[[], Mapping[str, Any]], where: str, beside: HeadersBeside) -> LabelInput:
+    """Read one row, and tell whatever becomes of it."""
+    row: Mapping[str, Any] = {}
     try:
-        if "header" in row and "text" not in row:
-            return LabelInput(where, parse_header(str(row["header"])), facts_only=True)
-        if "text" in row or "question" in row:
-            if why := why_no_filing(row):
-                return LabelInput(where, skipped=why)
-            return LabelInput(where, beside.compare_and_unite(filing_of_row(row), row))
-        if not is_row_of_facts(row):
-            return LabelInput(where, skipped="neither form nor accession: no filing's row")
-        return LabelInput(where, filing_of_facts(row), facts_only=True)
-    except CorruptFile as error:
-        return LabelInput(where, problem=str(error), accession=stated)
+        row = read()
+        given = _of_row(row, where, beside)
+        if (
+            given.filing is not None and given.filing.accession_number
+        ):  # a header alone may be labelled without one
+            check_filing(given.filing)
+    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and nothing is passed over in silence
+        stated = str(row.get("accession") or row.get("accessionNumber") or row.get("id") or "")
+        return LabelInput(where, problem=problem_of(error).reason, accession=place(stated))
+    return given
 
 
-def _opened(file: Path) -> IO[bytes]:
-    return gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb")  # type: ignore[return-value]
+def _of_row(row: Mapping[str, Any], where: str, beside: HeadersBeside) -> LabelInput:
+    if "header" in row and "text" not in row:
+        return LabelInput(where, parse_header(str(row["header"])), facts_only=True)
+    if "text" in row or "question" in row:
+        if why := why_no_filing(row):
+            return LabelInput(where, skipped=why)
+        return LabelInput(where, beside.compare_and_unite(filing_of_row(row), row))
+    if not is_row_of_facts(row):
+        return LabelInput(where, skipped="neither form nor accession: no filing's row")
+    return LabelInput(where, filing_of_facts(row), facts_only=True)

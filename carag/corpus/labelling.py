@@ -31,7 +31,7 @@ __all__ = [
     "label",
 ]
 
-LABELLER_VERSION: Final = "edgar-5"
+LABELLER_VERSION: Final = "edgar-6"
 """Changes whenever the same filing may be labelled otherwise."""
 
 

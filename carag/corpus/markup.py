@@ -25,7 +25,7 @@ _HIDEABLE: Final = {"div", "span", "table", "tr", "td"}
 _HIDDEN_STYLE: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _SPACES: Final = re.compile(r"\s+")
 _HTML: Final = re.compile(r"<(?:!doctype html|html|body|div|font|table [^>]*=|p\b|br\b)", re.IGNORECASE)
-_XML_LEAF: Final = re.compile(r"<([\w:.-]+)[^<>]*>([^<>]+)</\1\s*>")
+_XML_LEAF: Final = re.compile(r"<([\w:.-]+)(?:[\s/][^<>]*)?>([^<>]+)</\1\s*>")
 
 
 @dataclass(frozen=True, slots=True)

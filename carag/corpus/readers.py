@@ -7,18 +7,19 @@ which a source states facts and holds no text is an outcome of its own kind.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
 import os
-import zlib
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from carag.corpus.beside import HeadersBeside, is_headers_file
+from carag.corpus.bounded import READ_ERRORS, line_text, load_json, opened
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
+from carag.corpus.door import check_filing, place, problem_of
+from carag.corpus.filing import Filing
 from carag.corpus.submission import is_submission, parse_submission
 from carag.corpus.submission_rows import (
     filing_of_facts,
@@ -30,9 +31,7 @@ from carag.corpus.submission_rows import (
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from carag.corpus.filing import Filing
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = ["ReadKind", "ReadOutcome", "read_filings", "total_bytes"]
 
@@ -45,7 +44,6 @@ _NEVER_DOCUMENTS: Final = {
     "headers": "headers without their filings",
     "companies": "company metadata",
 }
-_READ_ERRORS: Final = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
 class ReadKind(Enum):
@@ -58,6 +56,8 @@ class ReadKind(Enum):
     """Readable, and no filing."""
     BROKEN = auto()
     """Meant as a filing, and unreadable."""
+    FAILED = auto()
+    """Meant as a filing, and unread through a fault of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,12 @@ class ReadOutcome:
     reason: str = ""
 
 
+_Read: TypeAlias = tuple[ReadKind, Filing | str]
+
+
 def total_bytes(path: Path) -> int:
     """Return the size of everything :func:`read_filings` will go through."""
-    return sum(file.stat().st_size for file in _files(path))
+    return sum(_size(file) for file in _files(path))
 
 
 def read_filings(path: Path) -> Iterator[ReadOutcome]:
@@ -106,10 +109,10 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
     before = 0
     folder, headers = None, HeadersBeside()
     for file in _files(path):
-        size = file.stat().st_size
+        size = _size(file)
         if file.parent != folder and _is_rows(file):
             folder, headers = file.parent, HeadersBeside.load(file.parent)
-        for outcome in _read_file(file, file.relative_to(root).as_posix(), headers):
+        for outcome in _read_file(file, place(file.relative_to(root).as_posix()), headers):
             yield replace(outcome, bytes_read=before + outcome.bytes_read)
         before += size
 
@@ -145,7 +148,7 @@ def _read_file(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadO
     elif kind in _ROWS:
         yield from _read_rows(file, where, headers)
     elif kind in _SUBMISSIONS:
-        yield _read_submission(file, where)
+        yield _told(where, _size(file), partial(_of_submission, file, where))
     elif kind in _TABLES:
         yield from _read_table(file, where)
     elif kind in _JSON:
@@ -159,100 +162,111 @@ def _read_file(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadO
 def _read_rows(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadOutcome]:
     number = 0
     try:
-        with file.open("rb") as raw, _unpacked(file, raw) as stream:
-            for number, line in enumerate(stream, start=1):
-                if not line.strip():
-                    continue
-                outcome = _read_row(line, f"{where}:{number}", raw.tell(), headers)
+        with opened(file) as source:
+            for number, line in source.lines():
+                outcome = _told(f"{where}:{number}", source.position, partial(_of_row, line, headers))
                 if number == 1 and outcome.kind is ReadKind.SKIPPED:
                     yield replace(
                         outcome, where=where, reason=f"holds no filings: its first row is {outcome.reason}"
                     )
                     return
                 yield outcome
-    except _READ_ERRORS as error:
-        yield ReadOutcome(
-            ReadKind.BROKEN,
-            f"{where}:{number + 1}",
-            file.stat().st_size,
-            reason=f"unreadable from here on: {error}",
-        )
+    except (CorruptFile, *READ_ERRORS) as error:
+        yield _unreadable(f"{where}:{number + 1}", file, error)
 
 
-def _read_row(line: bytes, where: str, position: int, headers: HeadersBeside) -> ReadOutcome:
-    try:
-        row = load_row(line.decode("utf-8"))
-        if is_row_of_facts(row):
-            facts = headers.compare_and_unite(filing_of_facts(row), row)
-            return ReadOutcome(ReadKind.FACTS, where, position, facts=facts)
-        if why := why_no_filing(row):
-            return ReadOutcome(ReadKind.SKIPPED, where, position, reason=why)
-        filing = headers.compare_and_unite(filing_of_row(row), row)
-        return ReadOutcome(ReadKind.FILING, where, position, filing=filing)
-    except (CorruptFile, UnicodeDecodeError) as error:
-        return ReadOutcome(ReadKind.BROKEN, where, position, reason=str(error))
+def _of_row(line: bytes | None, headers: HeadersBeside) -> _Read:
+    row = load_row(line_text(line))
+    if is_row_of_facts(row):
+        return ReadKind.FACTS, headers.compare_and_unite(filing_of_facts(row), row)
+    if why := why_no_filing(row):
+        return ReadKind.SKIPPED, why
+    return ReadKind.FILING, headers.compare_and_unite(filing_of_row(row), row)
 
 
 def _read_table(file: Path, where: str) -> Iterator[ReadOutcome]:
     try:
-        with file.open("rb") as raw, _unpacked(file, raw) as lines:
-            for number, row in rows_of_table(lines):
-                yield _facts_of_row(row, f"{where}:{number}", raw.tell())
-    except (CorruptFile, csv.Error, *_READ_ERRORS) as error:
-        yield ReadOutcome(
-            ReadKind.BROKEN, where, file.stat().st_size, reason=f"unreadable from here on: {error}"
-        )
+        with opened(file) as source:
+            for number, row in rows_of_table(source.lines()):
+                yield _told(f"{where}:{number}", source.position, partial(_of_facts, row))
+    except (CorruptFile, *READ_ERRORS) as error:
+        yield _unreadable(where, file, error)
 
 
 def _read_json(file: Path, where: str) -> Iterator[ReadOutcome]:
-    size = file.stat().st_size
-    try:
-        with file.open("rb") as raw, _unpacked(file, raw) as stream:
-            value = json.loads(stream.read())
-        if not is_submissions(value):
-            reason = "no submissions of a filer (EDGAR's CIK##########.json)"
-            yield ReadOutcome(ReadKind.SKIPPED, where, size, reason=reason)
-            return
-        rows = rows_of_submissions(value, file.name.removesuffix(".gz"))
-    except (CorruptFile, ValueError, RecursionError, *_READ_ERRORS) as error:
-        yield ReadOutcome(ReadKind.BROKEN, where, size, reason=str(error))
-        return
+    size = _size(file)
+    rows: list[dict[str, Any]] = []
+
+    def columns() -> _Read:
+        with opened(file) as source:
+            value = load_json(source.whole().decode("utf-8"))
+        if is_submissions(value):
+            rows.extend(rows_of_submissions(value, file.name.removesuffix(".gz")))
+        return ReadKind.SKIPPED, "no submissions of a filer (EDGAR's CIK##########.json)"
+
+    outcome = _told(where, size, columns)
+    if outcome.kind is not ReadKind.SKIPPED or not rows:
+        yield outcome
     for number, row in enumerate(rows, start=1):
-        yield _facts_of_row(row, f"{where}:{number}", size)
+        yield _told(f"{where}:{number}", size, partial(_of_facts, partial(dict, row)))
 
 
-def _facts_of_row(row: Mapping[str, Any], where: str, position: int) -> ReadOutcome:
+def _of_facts(row: Callable[[], Mapping[str, Any]]) -> _Read:
+    return ReadKind.FACTS, filing_of_facts(row())
+
+
+def _of_submission(file: Path, where: str) -> _Read:
+    with opened(file) as source:
+        content = source.whole()
+    text = _decode(content)
+    if not is_submission(text):
+        return ReadKind.SKIPPED, (
+            "no EDGAR full submission (no <SEC-HEADER>, <SEC-DOCUMENT> or <SUBMISSION> at its beginning)"
+        )
+    filing = replace(parse_submission(text), source_id=where)
+    if not filing.accession_number:
+        # What nothing names is known by its bytes: another company's file under the same path is another filing, and
+        # the same file under another path is not.
+        filing = replace(filing, accession_number=f"sha256-{sha256(content).hexdigest()}", numbered=False)
+    return ReadKind.FILING, filing
+
+
+def _told(where: str, position: int, read: Callable[[], _Read]) -> ReadOutcome:
+    """Read one filing, and tell whatever becomes of it."""
     try:
-        return ReadOutcome(ReadKind.FACTS, where, position, facts=filing_of_facts(row))
-    except CorruptFile as error:
-        return ReadOutcome(ReadKind.BROKEN, where, position, reason=str(error))
+        kind, found = read()
+        if isinstance(found, Filing):
+            check_filing(found)
+    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and nothing is passed over in silence
+        problem = problem_of(error)
+        kind, found = (ReadKind.BROKEN if problem.foreseen else ReadKind.FAILED), problem.reason
+    return ReadOutcome(
+        kind,
+        where,
+        position,
+        filing=found if kind is ReadKind.FILING else None,  # type: ignore[arg-type]
+        facts=found if kind is ReadKind.FACTS else None,  # type: ignore[arg-type]
+        reason=found if isinstance(found, str) else "",
+    )
 
 
-def _read_submission(file: Path, where: str) -> ReadOutcome:
-    size = file.stat().st_size
+def _unreadable(where: str, file: Path, error: Exception) -> ReadOutcome:
+    return ReadOutcome(
+        ReadKind.BROKEN, where, _size(file), reason=f"unreadable from here on: {problem_of(error).reason}"
+    )
+
+
+def _size(file: Path) -> int:
+    """Return a file's size, and 0 of one that is gone: reading it will say so."""
     try:
-        with file.open("rb") as raw, _unpacked(file, raw) as stream:
-            content = stream.read()
-        text = _decode(content)
-        if not is_submission(text):
-            reason = (
-                "no EDGAR full submission (no <SEC-HEADER>, <SEC-DOCUMENT> or <SUBMISSION> at its beginning)"
-            )
-            return ReadOutcome(ReadKind.SKIPPED, where, size, reason=reason)
-        filing = parse_submission(text)
-    except (CorruptFile, *_READ_ERRORS) as error:
-        return ReadOutcome(ReadKind.BROKEN, where, size, reason=str(error))
-    filing = replace(filing, source_id=where, accession_number=filing.accession_number or where)
-    return ReadOutcome(ReadKind.FILING, where, size, filing=filing)
-
-
-def _unpacked(file: Path, raw: IO[bytes]) -> IO[bytes]:
-    return gzip.open(raw) if file.suffix.lower() == ".gz" else raw  # type: ignore[return-value]
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def _decode(content: bytes) -> str:
     """Decode what filers sent: UTF-8 today, Windows-1252 or ASCII before."""
-    if b"\0" in content[:8192]:
+    if b"\0" in content:
         raise CorruptFile("binary data (a NUL byte); want the text of an EDGAR full submission")
     try:
         return content.decode("utf-8-sig")

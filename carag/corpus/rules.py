@@ -134,6 +134,7 @@ _reporting_owner, _individual = _marked(Mark.REPORTING_OWNER), _marked(Mark.INDI
 _private_to_public, _has_text = _marked(Mark.PRIVATE_TO_PUBLIC), _marked(Mark.HAS_TEXT)
 _disagrees, _statements_in_text = _marked(Mark.DISAGREES), _marked(Mark.STATEMENTS)
 _cover_dated, _may_be_nasdaq = _marked(Mark.COVER_DATED), _marked(Mark.MAY_BE_NASDAQ)
+_unnumbered = _marked(Mark.UNNUMBERED)
 
 _MATRICES: Final = ((date(2022, 8, 8).toordinal(), 2022), (date(2024, 12, 11).toordinal(), 2024))
 """From Nasdaq Rule 5606's first due date to the day it was vacated."""
@@ -381,6 +382,7 @@ RULES: Final = (
 class QuarantineCode(StrEnum):
     """Why a filing cannot be labelled."""
 
+    NO_ACCESSION_NUMBER = "NO_ACCESSION_NUMBER"
     NO_FORM = "NO_FORM"
     UNKNOWN_FORM = "UNKNOWN_FORM"
     LETTER_RELEASE_UNKNOWN = "LETTER_RELEASE_UNKNOWN"
@@ -412,6 +414,11 @@ def _timeless(of: Fields) -> Column:
 
 QUARANTINES: Final = (
     QuarantineRule(QuarantineCode.FACTS_DISAGREE, "{disagreements}", _disagrees),
+    QuarantineRule(
+        QuarantineCode.NO_ACCESSION_NUMBER,
+        "the submission states no ACCESSION NUMBER, so nothing tells which filing it is",
+        _unnumbered,
+    ),
     QuarantineRule(
         QuarantineCode.UNKNOWN_FORM,
         "{form} is no form EDGAR is known to have",

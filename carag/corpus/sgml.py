@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from carag.corpus.acceptance import eastern
 from carag.corpus.filing import Disagreement, Filing
+from carag.corpus.forms import renamed_form
 from carag.corpus.items import item_number
 from carag.corpus.publication import accepted_in_private
 from carag.errors import CorruptFile
@@ -127,6 +128,7 @@ def parse_header(text: str) -> Filing:
         sics=_distinct(sic for party in parties if (sic := party.sic)),
         party_roles=_distinct(party.role.replace("REPORTING OWNER", "REPORTING-OWNER") for party in parties),
         file_numbers=_distinct(n for party in parties for n in party.all("SEC FILE NUMBER")),
+        documents_counted=_count(header.first("PUBLIC DOCUMENT COUNT")),
         disagreements=_contradictions(header),
     )
     provenance = {name: "SGML header" for name in _STATED if getattr(filing, name)}
@@ -234,13 +236,16 @@ _ONCE: Final = (
     ("accepted", "ACCEPTANCE DATETIME"),
     ("period", "CONFORMED PERIOD OF REPORT"),
     ("released", "PUBLIC REL DATE"),
+    ("documents", "PUBLIC DOCUMENT COUNT"),
 )
 
 
 def _contradictions(header: _Header) -> tuple[Disagreement, ...]:
     """Return the fields a header states once that this one states twice, and differently.
 
-    Only before the first party: behind them, a fund's header lists the accession numbers of other filings.
+    Only before the first party: behind them, a fund's header lists the accession numbers of other filings. But for
+    ``FORM TYPE``, which every party's filing values repeat: of 3,441 real headers one contradicts itself, which amends
+    a Schedule TO and a Schedule 13D at once.
     """
     head = _Header(header.fields[: len(header.fields) - sum(len(party.fields) for party in header.parties)])
     found = []
@@ -250,6 +255,14 @@ def _contradictions(header: _Header) -> tuple[Disagreement, ...]:
             Disagreement(name, "SGML header", first, "the same header", other, "a header states it once")
             for other in others
         ]
+    form = header.line("CONFORMED SUBMISSION TYPE")
+    found += [
+        Disagreement("form", "SGML header", form, "its FORM TYPE", other, "the form decides most bits")
+        for other in dict.fromkeys(
+            " ".join(value.split("\n")[0].split()) for value in header.stripped("FORM TYPE")
+        )
+        if form and renamed_form(other) != renamed_form(form)
+    ]
     return tuple(found)
 
 
@@ -280,6 +293,10 @@ def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:
 def _digits(value: str, count: int) -> str:
     match = re.match(rf"\d{{{count}}}", value)
     return match[0] if match else ""
+
+
+def _count(value: str) -> int | None:
+    return int(value) if re.fullmatch(r"[0-9]{1,9}", value) else None
 
 
 def _date(value: str) -> date | None:

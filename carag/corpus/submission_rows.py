@@ -6,15 +6,19 @@ column) and, what no longer fits, in ``CIK##########-submissions-###.json`` (the
 
 from __future__ import annotations
 
-import csv
 import re
+from collections import Counter
+from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
+from carag.corpus.bounded import line_text
 from carag.corpus.dataset import filing_of_row
 from carag.errors import CorruptFile
+from carag.limits import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from carag.corpus.filing import Filing
 
@@ -74,27 +78,42 @@ def filing_of_facts(row: Mapping[str, Any]) -> Filing:
     return filing_of_row({"form": None, **facts, "text": "", "documents": None})
 
 
-def rows_of_table(lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+def rows_of_table(
+    lines: Iterable[tuple[int, bytes | None]],
+) -> Iterator[tuple[int, Callable[[], dict[str, Any]]]]:
     """Read a tab-separated index: a line of column names, then one filing a line; each row with its line number.
 
-    Columns that are not known are passed over.
+    Columns that are not known are passed over. A row is read when it is asked for, and raises CorruptFile if its line
+    has more cells than the first.
 
     Raises
     ------
     CorruptFile
-        If the first line names no column of accession numbers or forms, or a line has more cells than it.
+        If the first line names no column of accession numbers or forms, or one of them twice.
     """
-    rows = csv.DictReader((line.decode("utf-8") for line in lines), delimiter="\t", quoting=csv.QUOTE_NONE)
-    columns = {_SPELLINGS.get(name, name) for name in rows.fieldnames or ()}
+    numbered = iter(lines)
+    names = next((_cells(line) for _, line in numbered), [])
+    columns = [_SPELLINGS.get(name, name) for name in names]
     if missing := [name for name in _WANTED if name not in columns]:
         raise CorruptFile(
-            f"the first line names no column {' or '.join(missing)} (but {', '.join(sorted(columns))[:200]}); want a "
+            f"the first line names no column {' or '.join(missing)} (but {quoted(', '.join(sorted(columns)))}); want a "
             "tab-separated index of filings with accession, form, cik, filed, period, accepted, file_number, items"
         )
-    for number, row in enumerate(rows, start=2):
-        if None in row:
-            raise CorruptFile(f"line {number} has more cells than the first line has columns")
-        yield number, {name: value or None for name, value in row.items()}
+    if twice := [name for name, count in Counter(columns).items() if count > 1]:
+        raise CorruptFile(f"the first line names the column {quoted(twice[0])} twice; want it once")
+    for number, line in numbered:
+        yield number, partial(_row_of_cells, columns, line)
+
+
+def _row_of_cells(columns: Sequence[str], line: bytes | None) -> dict[str, Any]:
+    cells = _cells(line)
+    if len(cells) > len(columns):
+        raise CorruptFile("the line has more cells than the first line has columns")
+    return {name: cell or None for name, cell in zip_longest(columns, cells, fillvalue=None) if name}
+
+
+def _cells(line: bytes | None) -> list[str]:
+    return line_text(line).rstrip("\r\n").split("\t")
 
 
 def is_submissions(value: object) -> bool:

@@ -144,7 +144,7 @@ def test_a_header_counts_for_the_number_it_states(tmp_path: Path) -> None:
     (filing,) = read(tmp_path, row(), headers=[(other,)])
     assert (filing.form, filing.disagreements) == ("10-Q", ())
     (told,) = [one.reason for one in read_filings(tmp_path) if one.kind is ReadKind.SKIPPED]
-    assert f"line 1: kept under {NUMBER}, and states 0009999999-24-000008" in told
+    assert f"line 1: kept under {NUMBER!r}, and states 0009999999-24-000008" in told
 
 
 def test_malformed_headers_are_told_and_the_rows_are_read(tmp_path: Path) -> None:

@@ -129,15 +129,6 @@ def test_old_filings_in_windows_1252_are_read(tmp_path: Path) -> None:
     assert outcome.filing.documents[0].text == "Item 1. Company’s caf\xe9"
 
 
-def test_a_filing_without_accession_is_named_after_its_file(tmp_path: Path) -> None:
-    """It has an identity, and no accession year."""
-    text = SUBMISSION.replace("0009999999-24-000001", "unknown")
-    (tmp_path / "a.txt").write_text(text)
-    (outcome,) = read_filings(tmp_path / "a.txt")
-    assert outcome.filing is not None
-    assert (outcome.filing.accession_number, outcome.filing.accession_year) == ("a.txt", None)
-
-
 def test_a_path_that_does_not_exist_is_the_callers_mistake(tmp_path: Path) -> None:
     """It is no empty corpus."""
     with pytest.raises(InvalidArgument, match="does not exist"):

@@ -1,0 +1,137 @@
+"""What an id, a name, a form, a time and a text may be.
+
+This is the one place that says so. Readers refuse at the door what breaks it, the public API before any work is done,
+and a record before it is written: so nothing that was let in can fail later. Each check returns nothing and raises
+InvalidArgument with a bounded, printable quotation of what came.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from unicodedata import category
+
+from carag.errors import InvalidArgument
+
+__all__ = [
+    "MAX_ID",
+    "MAX_LABEL",
+    "MAX_QUESTION",
+    "MAX_TEXT",
+    "check_form",
+    "check_id",
+    "check_label",
+    "check_minutes",
+    "check_name",
+    "check_text",
+    "quoted",
+]
+
+MAX_LABEL: Final = 200
+"""Characters of whatever a record names: a passage, a subject, a log, a model."""
+MAX_ID: Final = MAX_LABEL - len(".v:") - 2 * 19
+"""Characters of what names a filing. A passage's id adds a version and a number, ``.v2:00000``, of 19 digits each at
+most: so every passage of every version that a store can count to has an id that a record can hold."""
+MAX_FORM: Final = 40
+"""Characters of a form or of a document's type. The longest of 79,000 real ones has 20."""
+MAX_TEXT: Final = 1 << 25
+"""Characters of one document's text: 23 times the longest of 4,758 real ones (1,435,726)."""
+MAX_QUESTION: Final = 100_000
+"""Characters of a question."""
+
+_MINUTES: Final = 1 << 32
+_VERSIONED: Final = re.compile(r"\.v\d+$")
+_FORM: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9 ./&()_-]{{0,{MAX_FORM - 1}}}", re.ASCII)
+_UNFIT: Final = re.compile("[\0\ud800-\udfff]")
+_QUOTED: Final = 80
+
+
+def check_id(name: str, value: object) -> None:
+    """Check what names a filing: 1 to 159 printable characters, the end of which names no version.
+
+    Examples
+    --------
+    >>> check_id("accession", "0009999999-24-000007")
+    >>> check_id("accession", "a" * 160)
+    Traceback (most recent call last):
+    carag.errors.InvalidArgument: accession is 'aaaa...aaaa' (160 characters); want 1 to 159 printable characters
+    """
+    _check_printable(name, value, MAX_ID)
+    if _VERSIONED.search(str(value)):
+        raise InvalidArgument(
+            f"{name} is {quoted(value)}; want no version at its end: passages could not be told apart"
+        )
+
+
+def check_label(name: str, value: object) -> None:
+    """Check what a record names: 1 to 200 printable characters, so neither controls nor marks that turn a line."""
+    _check_printable(name, value, MAX_LABEL)
+
+
+def check_name(name: str, value: object) -> None:
+    """Check a company's name: up to 200 printable characters and spaces of any width; it may be empty.
+
+    Examples
+    --------
+    >>> check_name("company", "Example\N{NO-BREAK SPACE}Holdings plc")
+    """
+    if not (
+        isinstance(value, str)
+        and len(value) <= MAX_LABEL
+        and all(character.isprintable() or category(character) == "Zs" for character in value)
+    ):
+        raise InvalidArgument(f"{name} is {quoted(value)}; want up to {MAX_LABEL} printable characters")
+
+
+def check_form(name: str, value: object) -> None:
+    """Check a form or a document's type, known or not: what EDGAR's look like.
+
+    Examples
+    --------
+    >>> check_form("form", "SC 13D/A"), check_form("document type", "EX-99.1")
+    (None, None)
+    """
+    if not (isinstance(value, str) and _FORM.fullmatch(value)):
+        raise InvalidArgument(
+            f"{name} is {quoted(value)}; want up to {MAX_FORM} letters, digits, spaces and ./&()_-, as in 10-K/A"
+        )
+
+
+def check_minutes(name: str, value: object) -> None:
+    """Check a time: whole minutes since 1970, of which 32 bits reach the year 10136."""
+    if type(value) is not int or not 0 <= value < _MINUTES:
+        raise InvalidArgument(f"{name} is {quoted(value)}; want minutes since 1970, 0 <= m < 2**32")
+
+
+def check_text(name: str, value: object, most: int = MAX_TEXT) -> None:
+    """Check a text: any that UTF-8 and every database can hold, so neither half surrogate pairs nor NUL."""
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{name} is a {type(value).__name__}; want text")
+    if len(value) > most:
+        raise InvalidArgument(f"{name} has {len(value)} characters; want {most} at most")
+    if found := _UNFIT.search(value):
+        what = "a NUL" if found[0] == "\0" else "half of a surrogate pair"
+        raise InvalidArgument(f"{name} holds {what} at character {found.start()}; replace it")
+
+
+def quoted(value: object) -> str:
+    r"""Quote anything that came from outside: printable, of one line and bounded.
+
+    Examples
+    --------
+    >>> print(quoted("10-K\x1b[31m"))
+    '10-K\x1b[31m'
+    """
+    if isinstance(value, str) and len(value) > _QUOTED:
+        half = _QUOTED // 2
+        return f"{value[:half] + '...' + value[-half:]!r} ({len(value)} characters)"
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):  # an integer too long to be written, a list too deep
+        return f"a {type(value).__name__} too long to show"
+    return shown if len(shown) <= 2 * _QUOTED else f"{shown[: 2 * _QUOTED]}..."
+
+
+def _check_printable(name: str, value: object, most: int) -> None:
+    if not (isinstance(value, str) and 0 < len(value) <= most and value.isprintable()):
+        raise InvalidArgument(f"{name} is {quoted(value)}; want 1 to {most} printable characters")

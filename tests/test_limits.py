@@ -1,0 +1,102 @@
+"""What may come in: one rule for readers, public API and records."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.audit import _fields
+from carag.errors import InvalidArgument
+from carag.limits import (
+    MAX_ID,
+    MAX_LABEL,
+    MAX_TEXT,
+    check_form,
+    check_id,
+    check_label,
+    check_minutes,
+    check_name,
+    check_text,
+    quoted,
+)
+
+HIDDEN = [
+    *map(chr, (*range(32), *range(0x7F, 0xA0))),  # controls
+    *map(chr, (0xAD, 0x61C, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF)),
+    *"\u2028\u2029\ud800\udfff",
+]
+COUNT = 2**63 - 1
+
+
+def passes(check: object, value: object) -> bool:
+    try:
+        check("it", value)  # type: ignore[operator]
+    except InvalidArgument:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("character", HIDDEN, ids=ascii)
+def test_nothing_that_is_named_holds_what_cannot_be_seen(character: str) -> None:
+    """Neither controls, bidi and format marks, line separators nor half surrogates."""
+    for check in (check_id, check_label, check_name, check_form):
+        assert passes(check, "10-K")
+        assert not passes(check, f"10{character}K")
+
+
+@given(st.text(max_size=MAX_ID + 5))
+def test_a_passage_of_whatever_may_be_an_id_is_a_label_of_a_record(text: str) -> None:
+    """In every version and at every number that a store can count to."""
+    if passes(check_id, text):
+        assert passes(_fields.label, f"{text}:00000")
+        assert passes(_fields.label, f"{text}.v{COUNT}:{COUNT:05d}")
+
+
+def test_the_longest_id_still_names_its_last_passage_in_a_record() -> None:
+    """The room left is exactly enough."""
+    assert passes(check_id, "a" * MAX_ID)
+    assert not passes(check_id, "a" * (MAX_ID + 1))
+    assert MAX_LABEL == len(f"{'a' * MAX_ID}.v{COUNT}:{COUNT}")
+
+
+@pytest.mark.parametrize("value", ["", None, 7, b"a", "a.v2", "a.v٣"])
+def test_an_id_is_a_text_that_no_version_can_be_mistaken_for(value: object) -> None:
+    """Not empty, of no other type, and without a version at its end."""
+    assert not passes(check_id, value)
+
+
+@given(st.text(string.printable, min_size=1, max_size=50))
+def test_a_form_holds_neither_markup_nor_controls(text: str) -> None:
+    """Whatever passes means nothing to a terminal, a page or a log."""
+    if passes(check_form, text):
+        assert set() == set(text) & set("<>[]{}$%\\`'\"\x1b\n\r\t;|*=")
+
+
+@pytest.mark.parametrize("minutes", [-1, 2**32, 1.0, True, None, "7", 10**5000], ids=quoted)
+def test_a_time_is_minutes_that_32_bits_hold(minutes: object) -> None:
+    """Nothing else is, however it compares."""
+    assert passes(check_minutes, 2**32 - 1)
+    assert not passes(check_minutes, minutes)
+
+
+@pytest.mark.parametrize("text", ["a\ud800", "\udfff", "a\0b", b"a", None, "a" * (MAX_TEXT + 1)], ids=quoted)
+def test_a_text_is_what_every_database_can_hold(text: object) -> None:
+    """No half surrogate pair, no NUL, no more than a stated length; line breaks and marks are its own."""
+    assert passes(check_text, "\n\t\u202e\U0010ffff")
+    assert not passes(check_text, text)
+
+
+@given(
+    st.text()
+    | st.binary()
+    | st.integers()
+    | st.just(10**5000)
+    | st.text(st.characters(categories=["Cs", "Cc"]), min_size=500)
+)
+def test_what_came_is_quoted_on_one_line_and_bounded(value: object) -> None:
+    """No error message carries a control character or a long value into a log."""
+    assert quoted(value).isprintable()
+    assert 1000 > len(quoted(value))
