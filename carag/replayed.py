@@ -31,9 +31,13 @@ _PLACES: Final = frozenset(bit for bit in PolicyBit if bit.name.startswith("J_")
 _SOMEBODY: Final = frozenset({1})
 _OTHERS: Final = frozenset({3})
 """Stand for whoever is on an allow and on a deny list, of which a record tells kind and length alone."""
-_NOW: Final = datetime.fromtimestamp(0, UTC)
-"""Any moment will do: time decides which companies are listed, never which masks."""
-_BY_WHAT_IS_NOT_RECORDED: Final = frozenset({"NO_LEGAL_BASIS", "CONFLICT", "TOO_MANY_MASKS"})
+_PAST: Final = datetime.fromtimestamp(0, UTC)
+_NOW: Final = _PAST + timedelta(days=1)
+"""Any moments will do: time decides who is listed and whether the past was asked about, never the masks."""
+_MINUTE: Final = 60_000_000  # microseconds
+_BY_WHAT_IS_NOT_RECORDED: Final = frozenset(
+    {"NO_LEGAL_BASIS", "CONFLICT", "TOO_MANY_MASKS", "PAST_NOT_GRANTED"}
+)
 
 
 class ReplayVerdict(StrEnum):
@@ -184,7 +188,9 @@ def _session(event: Access, eu_transfer_basis: bool | None) -> Session:
     values: dict[str, Any] = {
         "role": event.role or "(unknown)",
         "purpose": event.purpose or "(unknown)",
-        "residency": {bit for bit in _PLACES if common & bit.flag},
+        # What was known is on record of every search, not whether it was asked about.
+        "as_of": _PAST if event.as_of < event.started // _MINUTE else None,
+        "residency": {bit for bit in _PLACES if common & bit.value},
         "intents": event.intents,
         "deals": () if policy.reopened else None,
         "cooling": timedelta(minutes=policy.cooling) if policy.cooling else None,

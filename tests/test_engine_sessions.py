@@ -73,7 +73,7 @@ def test_material_news_waits_and_everything_else_does_not(engine: Engine) -> Non
     fresh = {
         p.chunk_id
         for p in plain.passages
-        if p.word & PolicyBit.MATERIAL.flag
+        if p.word & PolicyBit.MATERIAL
         and engine._store.chunk(p.chunk_id).public_at + 360 * 1440 > event_of(plain.receipt).as_of
     }
     assert fresh
@@ -99,7 +99,7 @@ def test_the_words_of_a_question_only_tighten(engine: Engine) -> None:
     """Which ones did is on record; the same question without them finds more."""
     latest = engine.retrieve(f"latest: {QUESTION}", COMPLIANCE, 400)
     assert event_of(latest.receipt).intents == ("LATEST",)
-    assert all(not p.word & PolicyBit.NOT_LATEST.flag for p in latest.passages)
+    assert all(not p.word & PolicyBit.NOT_LATEST for p in latest.passages)
     plain = engine.retrieve(QUESTION, COMPLIANCE, 400)
     assert event_of(plain.receipt).intents == ()
     assert b"intents" not in plain.receipt.record

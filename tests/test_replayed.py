@@ -106,9 +106,9 @@ def test_a_mask_with_a_bit_less_or_more_does_not_replay(session: Session, data: 
         return
     at = data.draw(st.integers(0, len(policy.masks) - 1))
     required, forbidden = policy.masks[at]
-    places = sum(bit.flag for bit in PLACES)
-    dropped = [bit.flag for bit in PolicyBit if forbidden & bit.flag & ~places]
-    asked = [bit.flag for bit in PolicyBit if not (required | forbidden) & bit.flag]
+    places = sum(PLACES)
+    dropped = [bit.value for bit in PolicyBit if forbidden & bit.value & ~places]
+    asked = [bit.value for bit in PolicyBit if not (required | forbidden) & bit.value]
     lies = [(required, forbidden & ~flag) for flag in dropped] + [
         (required | flag, forbidden) for flag in asked
     ]

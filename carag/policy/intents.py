@@ -10,8 +10,8 @@ import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from carag.policy.bits import bits_of
 from carag.policy.mask import Mask
-from carag.policy.vocabulary import bits_of
 
 if TYPE_CHECKING:
     from carag.policy.mask import Policy
@@ -105,7 +105,7 @@ def tighten(policy: Policy, intent: Intent) -> Policy:
     --------
     >>> from carag.policy.mask import Policy
     >>> tighten(Policy(Mask(0, 0x4000)), Intent.LATEST).masks
-    (Mask(required=0, forbidden=2113536),)
+    (Mask(forbidden=['PD_SPECIAL', 'NOT_LATEST']),)
     """
     return add_bits(policy, intent.required, intent.forbidden)
 
