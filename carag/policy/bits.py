@@ -147,7 +147,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _is_several(bits: Bits) -> TypeGuard[Iterable[PolicyBit | str]]:
-    return isinstance(bits, Iterable) and not isinstance(bits, (str, bytes, int, Mapping, np.ndarray))
+    return not isinstance(bits, (int, str, bytes, np.ndarray, Mapping)) and isinstance(bits, Iterable)
 
 
 def _one(bit: object, name: str) -> int:

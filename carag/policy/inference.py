@@ -109,7 +109,7 @@ def _cell(session: Session, table: PolicyTable) -> Cell:
 
 def _tightened(policy: Policy, session: Session, intents: tuple[Intent, ...]) -> Policy:
     try:
-        policy = add_bits(policy, 0, sum(session.residency))
+        policy = add_bits(policy, 0, bits_of(session.residency))
         for intent in intents:
             policy = tighten(policy, intent)
         return _without_transfer(policy) if session.eu_transfer_basis is False else policy

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from carag.policy.bits import Bits
     from carag.policy.claims import TokenVerifier
-    from carag.policy.vocabulary import PolicyBit
 
 __all__ = ["Session", "SessionSource"]
 
@@ -79,8 +78,9 @@ class Session:
     wall_crossings : tuple of WallCrossing
     audit_clients : frozenset of int, optional
         The only companies, for whoever is engaged by them.
-    residency : frozenset of PolicyBit
-        Jurisdictions whose documents may not be processed: J_* bits, as :func:`carag.policy.bits_of` reads them.
+    residency : PolicyBit, str, int, or iterable of PolicyBit and str
+        Jurisdictions whose documents may not be processed: J_* bits, as :func:`carag.policy.bits_of` reads them; kept
+        as a frozen set of :class:`~carag.policy.PolicyBit`.
     eu_transfer_basis : bool, optional
         Of a session in the EU: whether there is a basis for transfers (GDPR Art. 46). Without one, no personal data
         of EU filers. None elsewhere.
@@ -114,7 +114,7 @@ class Session:
     deals: tuple[DealWindow, ...] | None = field(default=None, repr=False)
     wall_crossings: tuple[WallCrossing, ...] = field(default=(), repr=False)
     audit_clients: frozenset[int] | None = field(default=None, repr=False)
-    residency: frozenset[PolicyBit] = frozenset()
+    residency: Bits = frozenset()
     eu_transfer_basis: bool | None = None
     legal_basis: LegalBasis | None = None
     cooling: timedelta | None = None
@@ -203,7 +203,7 @@ class Session:
         changes: dict[str, Any] = {
             "restricted": self.restricted | entities("restricted", restricted),
             "watched": self.watched | entities("watched", watched),
-            "residency": self.residency | residency_bits(residency),
+            "residency": residency_bits(self.residency) | residency_bits(residency),
             "intents": (*self.intents, *_known_intents(intents)),
         }
         if allow_entities is not None:
