@@ -21,7 +21,7 @@ _PLACES: Final = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
 # elsewhere, and what is superseded was amended.
 _IMPOSSIBLE: Final = (
     Mask(forbidden=_PLACES),
-    Mask(required=PolicyBit.SUPERSEDED.value, forbidden=PolicyBit.AMENDED.value),
+    Mask(required=PolicyBit.SUPERSEDED, forbidden=PolicyBit.AMENDED),
 )
 # Bits that sessions and questions look at, whatever the table says.
 _MODULATORS: Final = {

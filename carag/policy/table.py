@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from carag.errors import InvalidArgument
-from carag.policy.bits import bits_of
 from carag.policy.mask import MAX_MASKS, Mask, Policy
 
 __all__ = ["Cell", "Pair", "Past", "PolicyTable"]
@@ -39,7 +38,7 @@ class Pair(_Strict):
     @property
     def mask(self) -> Mask:
         """The pair as bits."""
-        return Mask(bits_of(self.required), bits_of(self.forbidden))
+        return Mask(self.required, self.forbidden)
 
 
 class Cell(_Strict):

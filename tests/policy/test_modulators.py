@@ -408,3 +408,47 @@ def test_a_malformed_term_is_refused_when_it_is_made(make: Any) -> None:
     """Not when it should have closed something."""
     with pytest.raises(InvalidArgument):
         make()
+
+
+LISTS: dict[str, list[Any]] = {
+    **{name: [1, 2] for name in ("allow_entities", "narrowed_to", "restricted", "watched", "audit_clients")},
+    "deals": [DealWindow(1, NOW, NOW)],
+    "wall_crossings": [WallCrossing(1, "draft")],
+    "residency": ["J_EU"],
+    "intents": ["LATEST"],
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_session_keeps_its_lists_whatever_becomes_of_those_it_was_made_of(name: str) -> None:
+    """Each is copied and frozen; what is no list is an argument of the wrong kind, and no other error."""
+    given_list = list(LISTS[name])
+    session = Session(role="r", purpose="p", **{name: given_list})
+    kept = getattr(session, name)
+    given_list.clear()
+    assert (len(kept), getattr(session, name)) == (len(LISTS[name]), kept)
+    assert isinstance(kept, (tuple, frozenset))
+    for bad in (1.5, object(), "x", b"x", [None], [[1]], True):
+        with pytest.raises(InvalidArgument):
+            Session(role="r", purpose="p", **{name: bad})
+
+
+@pytest.mark.parametrize("purposes", [None, 5, "surveil", [None], [["a"]]])
+def test_purposes_consented_to_are_texts(purposes: Any) -> None:
+    """What is no set of texts is no consent, and no other error."""
+    with pytest.raises(InvalidArgument, match="want a set of texts"):
+        LegalBasis(LawfulBasis.CONSENT, purposes=purposes)
+
+
+def test_what_a_session_names_is_plain_text() -> None:
+    """A subclass of text could be of one role where it is decided and of another where it is recorded."""
+
+    class Changing(str):
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            return "compliance"
+
+    session = Session(role=Changing("public"), purpose=Changing("public_qa"), subject=Changing("ana"))
+    assert [type(one) for one in (session.role, session.purpose, session.subject)] == [str] * 3
+    assert (session.role, session.purpose, session.subject) == ("public", "public_qa", "ana")
