@@ -40,8 +40,8 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
     Raises
     ------
     Refused
-        ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``, ``PAST_NOT_GRANTED``,
-        ``NO_LEGAL_BASIS``, ``CONFLICT`` or ``TOO_MANY_MASKS``.
+        ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``, ``NO_LEGAL_BASIS``,
+        ``PAST_NOT_GRANTED``, ``CONFLICT`` or ``TOO_MANY_MASKS``.
     InvalidArgument
         If the session is no :class:`Session`: a subclass could be of one role here and of another on record.
     """
@@ -59,20 +59,12 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
             "NO_LEGAL_BASIS",
             f"the legal basis {session.legal_basis.basis.value} does not cover {cell.purpose}; ask the controller",
         )
-    today = as_of_minutes(now)
-    as_of, known_at = min(as_of_minutes(session.as_of or now), today), _past(session.known_at, now)
-    for name, is_past in (("as_of", as_of < today), ("known_at", known_at is not None)):
-        if is_past and name not in cell.past:
-            raise Refused(
-                "PAST_NOT_GRANTED",
-                f"{cell.role}/{cell.purpose} has no right to ask {name} a past instant; ask of the present, or have "
-                "compliance grant it in the table",
-            )
+    as_of, known_at = _moments(session, cell, now)
     meant = set(session.intents) | set(intents)
     if cell.personal_data:
         meant -= {Intent.PERSON_NAMED}
     applied = tuple(intent for intent in Intent if intent in meant)
-    grounds = _grounds(session, (today, as_of))
+    grounds = _grounds(session, (as_of_minutes(now), as_of))
     return Decision(
         role=cell.role,
         purpose=cell.purpose,
@@ -105,6 +97,23 @@ def _cell(session: Session, table: PolicyTable) -> Cell:
             f"{session.role} may not ask for {session.purpose}; this role may ask for {allowed}",
         )
     return cell
+
+
+def _moments(session: Session, cell: Cell, now: datetime) -> tuple[int, int | None]:
+    """Return the instants of publication and of knowledge; one that is past only where the cell has a right to it."""
+    today = as_of_minutes(now)
+    as_of = min(as_of_minutes(session.as_of or now), today)
+    known_at = None
+    if session.known_at is not None and session.known_at < now:
+        known_at = known_at_microseconds(session.known_at)
+    for name, is_past in (("as_of", as_of < today), ("known_at", known_at is not None)):
+        if is_past and name not in cell.past:
+            raise Refused(
+                "PAST_NOT_GRANTED",
+                f"{cell.role}/{cell.purpose} has no right to ask {name} a past instant; ask of the present, or have "
+                "compliance grant it in the table",
+            )
+    return as_of, known_at
 
 
 def _tightened(policy: Policy, session: Session, intents: tuple[Intent, ...]) -> Policy:
@@ -191,7 +200,3 @@ def _reopened(
         return None
     issuers = frozenset(window.entity for window in session.deals)
     return _listing(_tightened(cell.reopened, session, intents), session, grounds, issuers)
-
-
-def _past(known_at: datetime | None, now: datetime) -> int | None:
-    return None if known_at is None or known_at >= now else known_at_microseconds(known_at)
