@@ -1,10 +1,10 @@
 """Ask now what was asked then: ``python -m bench.replay --queries 10000``.
 
 Real filings are ingested in the order in which they became public, in batches. After each of the early batches
-random questions are asked, from random sessions, as of random days, some of them about what was known at a random
-earlier instant; ids, similarities and words of what they find are saved. Then the rest is ingested, and every
-question is asked again with ``known_at`` set to the instant of its saved answer, and once more without. The first
-must give the same; the second tells how many answers the later filings do affect.
+random questions are asked, from random sessions whose cell has a right to all of the past, as of random days, some of
+them about what was known at a random earlier instant; ids, similarities and words of what they find are saved. Then
+the rest is ingested, and every question is asked again with ``known_at`` set to the instant of its saved answer, and
+once more without. The first must give the same; the second tells how many answers the later filings do affect.
 
 Reads ``edgar/`` in the directory named by ``CARAG_SHARED_DATA``.
 """
@@ -23,7 +23,7 @@ import time
 from collections import defaultdict
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from itertools import chain, islice, pairwise
@@ -175,13 +175,13 @@ class _Exact(Ingestor):
 
 
 class _Draw:
-    """Draws questions: any text, any open cell of the table, any day, any instant."""
+    """Draws questions: any text, any cell of the table that may ask about any instant, any day."""
 
     def __init__(self, lines: list[str], questions: list[str], seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a drawing of questions, not of secrets
         self._texts = questions
         self._table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
-        self._cells = [cell for cell in self._table.cells if cell.allow_list == "none"]
+        self._cells = [cell for cell in self._table.cells if "known_at" in cell.past]
         sample = lines[:: max(1, len(lines) // 500)]
         minutes = (label(filing_of_row(load_row(line))).public_at for line in sample)
         self._days = [from_minutes(one) for one in minutes if one < as_of_minutes(datetime.now(UTC))]
@@ -200,10 +200,10 @@ class _Draw:
         is_live = self._random.random() < 0.5
         instant = self._instants[-1] if is_live else self._random.choice(self._instants)
         day = None if self._random.random() < 0.3 else self._random.choice(self._days)
-        session = Session(role=cell.role, purpose=cell.purpose, as_of=day)
-        decision = infer(session, self._table, now=datetime.now(UTC))
+        known = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=instant)
+        session = Session(role=cell.role, purpose=cell.purpose, as_of=day, known_at=known)
         # The withheld bucket is a search of its own, which ids do not depend on.
-        decision = replace(decision, known_at=instant, may_know_existence=False)
+        decision = replace(infer(session, self._table, now=datetime.now(UTC)), may_know_existence=False)
         return Asked(self._random.choice(self._texts), decision, is_live)
 
 

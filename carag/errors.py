@@ -13,6 +13,8 @@
     ├── ModelUnavailable               an embedder or generator failed or is not installed
     └── MissingExtra (ImportError)     an optional package is absent; the message names the extra
 
+    UnlabelledWarning (UserWarning)    what was stored can never be found
+
 A message says what came, what was wanted and what to do.
 """
 
@@ -31,6 +33,7 @@ __all__ = [
     "PolicyConflict",
     "Refused",
     "StoreLocked",
+    "UnlabelledWarning",
 ]
 
 
@@ -84,6 +87,10 @@ class ModelUnavailable(CaragError):
 
 class MissingExtra(CaragError, ImportError):
     """An optional package is absent; the message names the extra that brings it."""
+
+
+class UnlabelledWarning(UserWarning):
+    """Rows got words without the schema version, which no policy admits."""
 
 
 def without_frames(error: BaseException) -> None:

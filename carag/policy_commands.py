@@ -51,6 +51,8 @@ def show(
         terms = {
             "may know of hidden passages": cell.may_know_existence,
             "may look persons up by name": cell.personal_data,
+            "may ask what was public then": "as_of" in cell.past,
+            "may ask what was known then": "known_at" in cell.past,
             "needs an allow-list": cell.allow_list == "mandatory",
         }
         _say(f"  {'; '.join(name for name, holds in terms.items() if holds) or 'no further rights'}")
@@ -149,6 +151,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         ],
         "may_know_existence": cell.may_know_existence,
         "personal_data": cell.personal_data,
+        "past": cell.past,
         "allow_list": cell.allow_list,
     }
 

@@ -31,8 +31,10 @@ _PLACES: Final = frozenset(bit for bit in PolicyBit if bit.name.startswith("J_")
 _SOMEBODY: Final = frozenset({1})
 _OTHERS: Final = frozenset({3})
 """Stand for whoever is on an allow and on a deny list, of which a record tells kind and length alone."""
-_NOW: Final = datetime.fromtimestamp(0, UTC)
-"""Any moment will do: time decides which companies are listed, never which masks."""
+_PAST: Final = datetime.fromtimestamp(0, UTC)
+_NOW: Final = _PAST + timedelta(days=1)
+"""Any moments will do: time decides who is listed and whether the past was asked about, never the masks."""
+_MINUTE: Final = 60_000_000  # microseconds
 _BY_WHAT_IS_NOT_RECORDED: Final = frozenset({"NO_LEGAL_BASIS", "CONFLICT", "TOO_MANY_MASKS"})
 
 
@@ -100,12 +102,11 @@ def replay(record: Record, table: PolicyTable) -> Replay:
     inferred = [_inferred(event, table, has_basis) for has_basis in (None, False)]
     decisions = [one for one in inferred if not isinstance(one, str)]
     if isinstance(inferred[0], str):
-        return _refused(record, event, inferred[0])
+        return _refused(record, event, table, inferred[0])
     if event.outcome is Outcome.REFUSE:
-        if event.why in _BY_WHAT_IS_NOT_RECORDED:
-            reason = f"whether {event.why} was right hangs on what the session brought"
-            return Replay(record.seq, ReplayVerdict.UNDECIDED, reason)
-        return _differs(record, f"it refuses with {event.why} what the table allows")
+        return _hanging(record, event, table) or _differs(
+            record, f"it refuses with {event.why} what the table allows"
+        )
     wrong = ["; ".join(_differences(record, event.policy, decision)) for decision in decisions]
     if all(wrong):
         return _differs(record, wrong[0])
@@ -134,15 +135,24 @@ def replay_all(records: Iterable[Record], tables: Iterable[PolicyTable]) -> Iter
         yield replay(record, known.get(named, any_table))
 
 
-def _refused(record: Record, event: Access, code: str) -> Replay:
+def _refused(record: Record, event: Access, table: PolicyTable, code: str) -> Replay:
     if event.outcome is not Outcome.REFUSE:
         return _differs(record, f"the table refuses {event.role}/{event.purpose} with {code}")
     if event.why == code:
         return Replay(record.seq, ReplayVerdict.MATCHES, f"the table, too, refuses with {code}")
-    if event.why in _BY_WHAT_IS_NOT_RECORDED:
-        reason = f"whether {event.why} was right hangs on what the session brought"
-        return Replay(record.seq, ReplayVerdict.UNDECIDED, reason)
-    return _differs(record, f"it refuses with {event.why}, the table with {code}")
+    return _hanging(record, event, table) or _differs(
+        record, f"it refuses with {event.why}, the table with {code}"
+    )
+
+
+def _hanging(record: Record, event: Access, table: PolicyTable) -> Replay | None:
+    """Return that nothing can be decided, of a refusal for what no record holds."""
+    cell = table.get(event.role or "", event.purpose or "")
+    may_be_past = event.why == "PAST_NOT_GRANTED" and cell is not None and "known_at" not in cell.past
+    if not may_be_past and event.why not in _BY_WHAT_IS_NOT_RECORDED:
+        return None
+    reason = f"whether {event.why} was right hangs on what the session brought"
+    return Replay(record.seq, ReplayVerdict.UNDECIDED, reason)
 
 
 def _differs(record: Record, reason: str) -> Replay:
@@ -184,7 +194,9 @@ def _session(event: Access, eu_transfer_basis: bool | None) -> Session:
     values: dict[str, Any] = {
         "role": event.role or "(unknown)",
         "purpose": event.purpose or "(unknown)",
-        "residency": {bit for bit in _PLACES if common & bit.flag},
+        # What was known is on record of every search, not whether it was asked about.
+        "as_of": _PAST if event.as_of < event.started // _MINUTE else None,
+        "residency": {bit for bit in _PLACES if common & bit.value},
         "intents": event.intents,
         "deals": () if policy.reopened else None,
         "cooling": timedelta(minutes=policy.cooling) if policy.cooling else None,

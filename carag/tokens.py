@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from carag.errors import InvalidArgument, MissingExtra, Refused
+from carag.policy.claims import MALFORMED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,13 +83,14 @@ class JwtVerifier:
             If PyJWT is not installed.
         """
         jwt = _jwt()
-        if not isinstance(token, str) or len(token) > _MAX_CHARACTERS:
-            raise Refused("TOKEN_MALFORMED", f"the token is no text of at most {_MAX_CHARACTERS} characters")
+        if not isinstance(token, str) or len(token) > _MAX_CHARACTERS or not token.isascii():
+            raise Refused(
+                "TOKEN_MALFORMED", f"the token is no ASCII text of at most {_MAX_CHARACTERS} characters"
+            )
         try:
-            header = jwt.get_unverified_header(token)
-        except jwt.PyJWTError as error:
+            algorithm, key = self._key(jwt.get_unverified_header(token))
+        except (jwt.PyJWTError, *MALFORMED) as error:
             raise Refused("TOKEN_MALFORMED", f"this is no signed token: {error}") from error
-        algorithm, key = self._key(header)
         try:
             claims: dict[str, Any] = jwt.decode(
                 token,
@@ -99,7 +101,7 @@ class JwtVerifier:
                 leeway=self._leeway,
                 options={"require": list(REQUIRED_CLAIMS), "strict_aud": True},
             )
-        except jwt.PyJWTError as error:
+        except (jwt.PyJWTError, *MALFORMED) as error:
             raise Refused(_code(jwt, error), f"the token is refused: {error}") from error
         if claims["aud"] != self.audience:  # a list of audiences, which an older PyJWT lets pass
             raise Refused("TOKEN_AUDIENCE", f"the token is for others, too; want {self.audience!r} alone")

@@ -93,6 +93,40 @@ class Verifier:
         return {"sub": "ana", "role": "buy_side", "purpose": "invest", "iss": self.issuer, "aud": audience}
 
 
+class Saying:
+    """Believes every token to say what it is told."""
+
+    issuer, audience = "https://login.example", "carag"
+
+    def __init__(self, **claims: Any) -> None:
+        self.claims = {"sub": "ana", "role": "buy_side", "purpose": "invest", **claims}
+
+    def verify(self, token: str) -> Mapping[str, Any]:
+        token.encode()
+        return self.claims
+
+
+def test_a_token_that_nothing_can_be_made_of_is_on_record_like_any_other(tmp_path: Path) -> None:
+    """Whether its text, its claims or what a record cannot hold is at fault: a denial, and no other error."""
+    wait = {"cooling_minutes": 10**30}
+    with Engine.open(tmp_path / "store", embedder="wordllama") as engine:
+        for token, verifier in (
+            ("\ud800", Saying()),
+            ("t", Saying(sub="ana\ud800")),
+            ("t", Saying(sub="a" * 201)),
+            ("t", Saying(role="\0")),
+            ("t", Saying(carag=wait)),
+        ):
+            with pytest.raises(Refused):
+                engine.session(token, verifier)
+        engine._denials.flush()
+        assert said(engine._log) == [
+            ("TOKEN_MALFORMED", 1),
+            ("TOKEN_CLAIM_INVALID", 1),
+            ("TOKEN_CLAIM_INVALID", 3),
+        ]
+
+
 def test_the_engine_records_refused_tokens_and_nothing_of_them(tmp_path: Path) -> None:
     """Forged ten times over: the reason, the number, whose tokens were expected; the token stands nowhere."""
     moment = datetime(2026, 11, 22, tzinfo=UTC)

@@ -73,7 +73,7 @@ def test_material_news_waits_and_everything_else_does_not(engine: Engine) -> Non
     fresh = {
         p.chunk_id
         for p in plain.passages
-        if p.word & PolicyBit.MATERIAL.flag
+        if p.word & PolicyBit.MATERIAL
         and engine._store.chunk(p.chunk_id).public_at + 360 * 1440 > event_of(plain.receipt).as_of
     }
     assert fresh
@@ -99,7 +99,7 @@ def test_the_words_of_a_question_only_tighten(engine: Engine) -> None:
     """Which ones did is on record; the same question without them finds more."""
     latest = engine.retrieve(f"latest: {QUESTION}", COMPLIANCE, 400)
     assert event_of(latest.receipt).intents == ("LATEST",)
-    assert all(not p.word & PolicyBit.NOT_LATEST.flag for p in latest.passages)
+    assert all(not p.word & PolicyBit.NOT_LATEST for p in latest.passages)
     plain = engine.retrieve(QUESTION, COMPLIANCE, 400)
     assert event_of(plain.receipt).intents == ()
     assert b"intents" not in plain.receipt.record
@@ -157,3 +157,22 @@ def test_explain_says_when_a_passage_will_be_public(engine: Engine) -> None:
         assert told.reasons[0].lift.startswith("time")
     else:
         assert told.why == "NOTHING_TO_EXPLAIN"  # a store with a history has no label of that passage then
+
+
+def test_a_past_that_is_not_granted_is_refused_on_record_before_any_search(engine: Engine) -> None:
+    """What was withdrawn since comes back to no role but those whose cell says so, by no way of asking."""
+    session = Session(role="buy_side", purpose="invest", known_at=datetime(2026, 1, 1, tzinfo=UTC))
+    for result in (
+        engine.ask(QUESTION, session),
+        engine.retrieve(QUESTION, session),
+        engine.explain("9990000102-24-000005:00000", session),
+    ):
+        assert (result.outcome, result.why) == (Outcome.REFUSE, "PAST_NOT_GRANTED")
+        event = event_of(result.receipt)
+        assert (event.why, event.index, event.policy.masks) == ("PAST_NOT_GRANTED", None, ())
+
+
+def test_a_list_that_only_the_request_brings_opens_nothing(engine: Engine) -> None:
+    """A cell that demands one demands it of who grants the session."""
+    session = Session(role="dpo", purpose="dsar").narrow(allow_entities=[BRANDRETH])
+    assert engine.retrieve(QUESTION, session).why == "ALLOW_LIST_REQUIRED"

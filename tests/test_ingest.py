@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ORIGINAL, AMENDED = "9990000102-24-000005", "9990000102-24-000021"  # a 10-K, and a 10-K/A that replaces it
-SUPERSEDED = PolicyBit.SUPERSEDED.flag
+SUPERSEDED = PolicyBit.SUPERSEDED
 
 
 @pytest.fixture

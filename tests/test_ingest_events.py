@@ -114,7 +114,7 @@ def test_a_listed_filing_is_an_event_and_no_passage(opened: Opened, small_corpus
     report = run(ingestor, listed)
     assert (report.events, report.chunks, report.filings, report.relabelled) == (1, 0, 0, passages)
     assert (report.total_events, report.total_filings, report.total_chunks) == (1, 1, passages)
-    assert all(word & PolicyBit.AMENDED.flag for word in words(ingestor, ORIGINAL))
+    assert all(word & PolicyBit.AMENDED for word in words(ingestor, ORIGINAL))
     assert causes(ingestor, f"{ORIGINAL}:00000")["AMENDED"] == AMENDED
 
 
@@ -188,9 +188,9 @@ def test_a_kill_inside_the_transaction_stores_no_event(
         with pytest.raises(KeyboardInterrupt):
             ingestor.run(listed, progress=no_progress)
     assert ingestor._store.counts().without_text == 0
-    assert not any(word & PolicyBit.AMENDED.flag for word in words(ingestor, ORIGINAL))
+    assert not any(word & PolicyBit.AMENDED for word in words(ingestor, ORIGINAL))
     assert run(ingestor, listed).events == 1
-    assert all(word & PolicyBit.AMENDED.flag for word in words(ingestor, ORIGINAL))
+    assert all(word & PolicyBit.AMENDED for word in words(ingestor, ORIGINAL))
 
 
 def test_bad_rows_are_named_and_cost_no_others(opened: Opened, small_corpus: Path, tmp_path: Path) -> None:

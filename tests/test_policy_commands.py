@@ -30,6 +30,11 @@ def test_show_names_every_cell_and_one(capsys: pytest.CaptureFixture[str]) -> No
     shown = json.loads(said)
     assert [cell["masks"][0]["hex"] for cell in shown["cells"]] == ["(0x0000000, 0x0194000)"]
     assert len(shown["sha256"]) == 64
+    assert [cell["past"] for cell in shown["cells"]] == ["as_of"]
+    for role, purpose, may in (("buy_side", "invest", False), ("auditor", "assure", True)):
+        _, said = run(capsys, "show", role, purpose)
+        assert "may ask what was public then" in said
+        assert may == ("may ask what was known then" in said)
     assert run(capsys, "show", "wizard")[0] == Exit.BAD_INPUT
 
 

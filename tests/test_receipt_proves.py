@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
 ANA = Session(role="buy_side", purpose="invest", subject="ana@bank.example")
+AUDITOR = Session(role="auditor", purpose="assure")
 
 
 @pytest.fixture(scope="module")
@@ -202,14 +203,12 @@ def test_a_record_says_what_was_known_and_proves_it(tmp_path: Path, small_corpus
             for file in files[n::3]:
                 shutil.copy(file, portion)
         engine.ingest(tmp_path / "portion-0")
-        first = engine.retrieve(QUESTION, ANA)
+        first = engine.retrieve(QUESTION, AUDITOR)
         between = datetime.now(UTC)
         engine.ingest(tmp_path / "portion-1")
         engine.ingest(tmp_path / "portion-2")
-        again = engine.retrieve(
-            QUESTION, Session(role="buy_side", purpose="invest", known_at=between, as_of=between)
-        )
-        later = engine.retrieve(QUESTION, ANA)
+        again = engine.retrieve(QUESTION, replace(AUDITOR, known_at=between, as_of=between))
+        later = engine.retrieve(QUESTION, AUDITOR)
         states = []
         for result in (first, again, later):
             verification = verify_receipt(result.receipt.to_bytes(), engine.vkey)

@@ -22,7 +22,17 @@ from carag.audit import (
     SessionSource,
 )
 from carag.errors import InvalidArgument, Refused
-from carag.policy import VERSION_WORD, DealWindow, Decision, Intent, PolicyBit, PolicyTable, Session, infer
+from carag.policy import (
+    VERSION_WORD,
+    DealWindow,
+    Decision,
+    Intent,
+    PolicyBit,
+    PolicyTable,
+    Session,
+    as_of_minutes,
+    infer,
+)
 from carag.recorder import _applied
 from carag.replayed import ReplayVerdict, replay, replay_all
 
@@ -46,7 +56,11 @@ SESSIONS = st.builds(
         st.builds(DealWindow, st.integers(1, 9), st.just(NOW), st.just(NOW + timedelta(1))), max_size=2
     ),
     cooling=st.none() | st.integers(1, 10_000).map(lambda minutes: timedelta(minutes=minutes)),
+    as_of=st.none() | st.just(NOW - timedelta(days=3)),
+    known_at=st.none() | st.just(NOW - timedelta(days=2)),
 )
+HANGING = {"CONFLICT", "TOO_MANY_MASKS", "PAST_NOT_GRANTED"}
+"""Refusals for what no record holds."""
 
 
 def admitted(decision: Decision) -> Hit | None:
@@ -55,10 +69,16 @@ def admitted(decision: Decision) -> Hit | None:
     return Hit(b"h" * 20, 1, VERSION_WORD | masks[0].required, cited=False) if masks else None
 
 
-def recorded(session: Session, *, outcome: Outcome = Outcome.DECLINE, why: str = "BELOW_GATE") -> Record:
+def recorded(
+    session: Session,
+    *,
+    outcome: Outcome = Outcome.DECLINE,
+    why: str = "BELOW_GATE",
+    table: PolicyTable = TABLE,
+) -> Record:
     """Record a session as the recorder does, refused by the table or not."""
     try:
-        decision = infer(session, TABLE, now=NOW)
+        decision = infer(session, table, now=NOW)
     except Refused as refusal:
         decision, outcome, why = None, Outcome.REFUSE, refusal.code
     hit = None if decision is None else admitted(decision)
@@ -69,8 +89,8 @@ def recorded(session: Session, *, outcome: Outcome = Outcome.DECLINE, why: str =
         role=session.role if session.role in TABLE.roles else None,
         purpose=session.purpose if session.purpose in TABLE.purposes else None,
         source=SessionSource.ASSERTED,
-        as_of=0 if decision is None else decision.as_of,
-        policy=_applied(bytes.fromhex(TABLE.sha256), decision),
+        as_of=as_of_minutes(session.as_of or NOW) if decision is None else decision.as_of,
+        policy=_applied(bytes.fromhex(table.sha256), decision),
         index=None if decision is None else IndexState(b"S" * 32, 5, "certified"),
         outcome=outcome,
         why=why,
@@ -84,7 +104,7 @@ def test_what_was_inferred_replays(session: Session) -> None:
     """Any session of any cell: the same masks come out, and the kinds withheld with them."""
     record = recorded(session)
     found = replay(record, TABLE)
-    if record.event.why in {"CONFLICT", "TOO_MANY_MASKS"}:  # type: ignore[union-attr]
+    if record.event.why in HANGING:  # type: ignore[union-attr]
         assert found.verdict in {ReplayVerdict.UNDECIDED, ReplayVerdict.MATCHES}
         return
     assert found.verdict is ReplayVerdict.MATCHES, found.reason
@@ -106,9 +126,9 @@ def test_a_mask_with_a_bit_less_or_more_does_not_replay(session: Session, data: 
         return
     at = data.draw(st.integers(0, len(policy.masks) - 1))
     required, forbidden = policy.masks[at]
-    places = sum(bit.flag for bit in PLACES)
-    dropped = [bit.flag for bit in PolicyBit if forbidden & bit.flag & ~places]
-    asked = [bit.flag for bit in PolicyBit if not (required | forbidden) & bit.flag]
+    places = sum(PLACES)
+    dropped = [bit.value for bit in PolicyBit if forbidden & bit.value & ~places]
+    asked = [bit.value for bit in PolicyBit if not (required | forbidden) & bit.value]
     lies = [(required, forbidden & ~flag) for flag in dropped] + [
         (required | flag, forbidden) for flag in asked
     ]
@@ -218,3 +238,38 @@ def test_an_intent_that_is_none_does_not_replay() -> None:
     event = dataclasses.replace(recorded(INVEST).event, intents=("WISHFUL",))  # type: ignore[type-var]
     record = dataclasses.replace(recorded(INVEST), event=event)
     assert replay(record, TABLE).verdict is ReplayVerdict.DIFFERS
+
+
+NONE_OF_THE_PAST = PolicyTable.from_toml(TEXT.replace('past = "as_of"', 'past = "none"'))
+FIRST_SCHEMA = PolicyTable.from_toml(
+    "".join(line for line in TEXT.splitlines(keepends=True) if not line.startswith("past =")).replace(
+        "schema = 2", "schema = 1"
+    )
+)
+"""The table as it was before the past was a right."""
+BEFORE = dataclasses.replace(INVEST, as_of=NOW - timedelta(days=3))
+
+
+def test_a_record_is_judged_by_the_past_that_its_own_table_grants() -> None:
+    """What was answered under a table that let everybody ask stays right, and contradicts one that does not."""
+    known = dataclasses.replace(INVEST, known_at=NOW - timedelta(days=3))
+    for session in (BEFORE, known):
+        assert replay(recorded(session, table=FIRST_SCHEMA), FIRST_SCHEMA).verdict is ReplayVerdict.MATCHES
+    answered = recorded(BEFORE)
+    assert replay(answered, TABLE).verdict is ReplayVerdict.MATCHES
+    policy = dataclasses.replace(answered.event.policy, table=bytes.fromhex(NONE_OF_THE_PAST.sha256))  # type: ignore[union-attr]
+    found = replay(_changed(answered, policy), NONE_OF_THE_PAST)
+    assert (found.verdict, "PAST_NOT_GRANTED" in found.reason) == (ReplayVerdict.DIFFERS, True)
+
+
+def test_a_refused_past_replays_as_far_as_the_record_tells_of_it() -> None:
+    """The day asked about is on record, the instant of knowledge is not; who may ask everything is never refused."""
+    known = {"known_at": NOW - timedelta(days=3)}
+    refused = recorded(BEFORE, table=NONE_OF_THE_PAST)
+    assert refused.event.why == "PAST_NOT_GRANTED"  # type: ignore[union-attr]
+    assert replay(refused, NONE_OF_THE_PAST).verdict is ReplayVerdict.MATCHES
+    unknown = recorded(dataclasses.replace(INVEST, **known))
+    assert unknown.event.why == "PAST_NOT_GRANTED"  # type: ignore[union-attr]
+    assert replay(unknown, TABLE).verdict is ReplayVerdict.UNDECIDED
+    granted = dataclasses.replace(unknown.event, role="auditor", purpose="assure")  # type: ignore[type-var]
+    assert replay(dataclasses.replace(unknown, event=granted), TABLE).verdict is ReplayVerdict.DIFFERS

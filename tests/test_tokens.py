@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
 
 from carag import Session
+from carag.audit.commitment import commit
 from carag.errors import InvalidArgument, MissingExtra, Refused
 from carag.policy import SessionSource
 from carag.tokens import REQUIRED_CLAIMS, JwtVerifier
@@ -101,6 +104,15 @@ BAD = {
     "a list that is none": ({"carag": {"restricted": "320193"}}, "TOKEN_CLAIM_INVALID"),
     "an entity that is none": ({"carag": {"restricted": [0]}}, "TOKEN_CLAIM_INVALID"),
     "a role that is no text": ({"role": 7}, "TOKEN_CLAIM_INVALID"),
+    "a role longer than a record names": ({"role": "r" * 201}, "TOKEN_CLAIM_INVALID"),
+    "a purpose of two lines": ({"purpose": "invest\npublish"}, "TOKEN_CLAIM_INVALID"),
+    "a subject with half a surrogate pair": ({"sub": "ana\ud800"}, "TOKEN_CLAIM_INVALID"),
+    "a subject with a NUL": ({"sub": "ana\0"}, "TOKEN_CLAIM_INVALID"),
+    "a subject longer than a record names": ({"sub": "a" * 201}, "TOKEN_CLAIM_INVALID"),
+    "a subject that is nobody": ({"sub": ""}, "TOKEN_CLAIM_INVALID"),
+    "a wait longer than any calendar": ({"carag": {"cooling_minutes": 10**30}}, "TOKEN_CLAIM_INVALID"),
+    "a company longer than any number": ({"carag": {"restricted": [10**4000]}}, "TOKEN_CLAIM_INVALID"),
+    "a day that is half a surrogate pair": ({"carag": {"as_of": "\ud800"}}, "TOKEN_CLAIM_INVALID"),
 }
 
 
@@ -145,7 +157,13 @@ def test_an_unknown_key_is_refused(header: dict[str, Any]) -> None:
     assert code_of(token) == "TOKEN_KEY_UNKNOWN"
 
 
-@pytest.mark.parametrize("token", ["", "x", "a.b", "a.b.c", "....", None, b"a.b.c", "x" * (1 << 21)])
+DEEP = part(b"[" * 300_000).decode()
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", "x", "a.b", "a.b.c", "....", None, b"a.b.c", "x" * (1 << 21), "\ud800", "a.b.\ud800", f"{DEEP}.b.c"],
+)
 def test_what_is_no_token_is_malformed(token: Any) -> None:
     """Never an exception of another kind."""
     assert code_of(token) == "TOKEN_MALFORMED"
@@ -156,6 +174,123 @@ def test_critical_extensions_refuse() -> None:
     assert (
         code_of(by_hand({"alg": "ES256", "kid": "e", "crit": ["x"], "x": 1}, claims())) == "TOKEN_MALFORMED"
     )
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.just("\ud800"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+TERMS = [
+    "as_of", "known_at", "allow_entities", "restricted", "watched", "deals", "wall_crossings", "audit_clients",
+    "residency", "eu_transfer_basis", "legal_basis", "cooling_minutes", "intents",
+]  # fmt: skip
+likely = st.sampled_from(
+    [
+        2**63,
+        10**30,
+        -1,
+        0,
+        7,
+        "",
+        "J_EU",
+        "9999-12-31",
+        "0001-01-01T00:00:00+23:59",
+        "2025-05-01",
+        "consent",
+        [0],
+        [7],
+    ]
+)
+entries = st.fixed_dictionaries(
+    {},
+    optional={
+        "entity": json_values | likely,
+        "begins": likely,
+        "ends": likely,
+        "purpose": json_values | likely,
+    },
+)
+terms = st.fixed_dictionaries(
+    {}, optional={name: json_values | likely | st.lists(entries | likely, max_size=2) for name in TERMS}
+)
+whole_claims = st.fixed_dictionaries(
+    {name: st.just("buy_side") | json_values for name in ("sub", "role", "purpose")},
+    optional={"iss": json_values, "aud": json_values, "carag": terms | json_values},
+)
+
+
+def session_or_code(token: str, verifier: Any) -> Session | str:
+    try:
+        return Session.from_token(token, verifier)
+    except Refused as refusal:
+        return refusal.code
+
+
+class Believer:
+    """Has checked everything already."""
+
+    def __init__(self, claims: Any) -> None:
+        self.claims = claims
+
+    def verify(self, token: str) -> Any:
+        return self.claims
+
+
+@given(whole_claims | json_values)
+def test_whatever_claims_say_they_make_a_session_or_a_refusal(said: Any) -> None:
+    """Any JSON at all, near and far from what claims look like; and what becomes a session, a record can hold."""
+    found = session_or_code("good", Believer(said))
+    if isinstance(found, str):
+        assert found in {"TOKEN_CLAIM_INVALID", "TOKEN_CLAIM_MISSING"}
+        return
+    for text in (found.subject, found.role, found.purpose):
+        assert commit("subject", text, bytes(32))
+        assert 0 < len(text) <= 200
+
+
+@given(
+    st.text(st.characters(), max_size=40)
+    | st.lists(st.binary(max_size=30) | json_values, min_size=1, max_size=4).map(
+        lambda parts: b".".join(part(one) for one in parts).decode()
+    )
+    | st.tuples(json_values, json_values).map(lambda two: by_hand({"alg": two[0], "kid": two[1]}, claims()))
+)
+def test_whatever_a_stranger_sends_is_refused(token: str) -> None:
+    """Any text, any parts in base64, any header: always by a code, never with another error."""
+    assert code_of(token).startswith("TOKEN_")
+
+
+@given(whole_claims | json_values)
+def test_whatever_an_issuer_signs_makes_a_session_or_a_refusal(said: Any) -> None:
+    """The signature is good, and what it stands under is anything."""
+    pytest.importorskip("jwt")
+    body = {**claims(), **said} if isinstance(said, dict) else said
+    signed = part({"alg": "EdDSA", "kid": "d"}) + b"." + part(body)
+    token = (signed + b"." + part(ED_KEY.sign(signed))).decode()
+    found = session_or_code(token, VERIFIER)
+    assert found.startswith("TOKEN_") if isinstance(found, str) else found.source is SessionSource.VERIFIED
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("no"), KeyError("kid"), OverflowError("exp"), RecursionError("deep"), AttributeError("get")],
+)
+def test_a_verifier_that_stumbles_over_a_token_refuses_it(error: Exception) -> None:
+    """One of the host's own, too; that its keys cannot be had is no fault of the token, and goes through."""
+
+    class Stumbling:
+        def __init__(self, error: Exception) -> None:
+            self.error = error
+
+        def verify(self, token: str) -> dict[str, Any]:
+            raise self.error
+
+    with pytest.raises(Refused) as refusal:
+        Session.from_token("t", Stumbling(error))
+    assert refusal.value.code == "TOKEN_MALFORMED"
+    with pytest.raises(ConnectionError):
+        Session.from_token("t", Stumbling(ConnectionError("no keys")))
 
 
 PRIVATE = EC_KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

@@ -151,7 +151,7 @@ def compare(labelled: Labelled, cells: Iterable[Cell]) -> Comparison:
 def _count_bit(
     result: Comparison, bit: PolicyBit, one: Audited, word: int, accessions: frozenset[str]
 ) -> None:
-    count, ours, audited = result.bits[bit], bool(word & bit.flag), one.verdict(bit)
+    count, ours, audited = result.bits[bit], bool(word & bit.value), one.verdict(bit)
     if audited is None:
         count.unclear += 1
     elif audited and ours:
@@ -170,9 +170,9 @@ def _count_cell(cell: Cell, labelled: Labelled) -> CellCount:
     """Judge by the masks alone: allow-lists and times are the session's, not the label's."""
     policy, count = cell.policy, CellCount()
     for one, ours in labelled.words.items():
-        unclear = sum(bit.flag for bit in one.unclear)
-        audited = sum(bit.flag for bit in one.true) | (ours & unclear)
-        read = audited & ~sum(bit.flag for bit in _unread(one, labelled.accessions))
+        unclear = sum(one.unclear)
+        audited = sum(one.true) | (ours & unclear)
+        read = audited & ~sum(_unread(one, labelled.accessions))
         ours_admits, audited_admits = policy.admits(ours), policy.admits(policy_word(audited))
         count.shown += audited_admits
         count.hidden += not audited_admits

@@ -82,9 +82,9 @@ def table(counts: Counts) -> str:
         "|---|---|---|---|---|---|",
     ]
     for bit in PolicyBit:
-        found = [_carrying(words, bit.flag) for words in (counts.filings, counts.before, counts.after)]
+        found = [_carrying(words, bit.value) for words in (counts.filings, counts.before, counts.after)]
         lines.append(
-            f"| {bit.value} | {bit.name} | {level.get(bit, Level.STATE)} | "
+            f"| {bit.number} | {bit.name} | {level.get(bit, Level.STATE)} | "
             + " | ".join(f"{n:,}" for n in found)
             + " |"
         )

@@ -105,18 +105,18 @@ def _summary() -> Iterator[str]:
     yield "|---|---|---|---|"
     for bit in PolicyBit:
         _, text, level, *_ = _told(bit)
-        yield f"| {bit.value} | [{bit.name}](#{bit.value}-{bit.name.lower()}) | {level} | {text} |"
+        yield f"| {bit.number} | [{bit.name}](#{bit.number}-{bit.name.lower()}) | {level} | {text} |"
     yield ""
 
 
 def _section(bit: PolicyBit, table: PolicyTable) -> Iterator[str]:
     field, text, level, passages, limits = _told(bit)
     said = meaning(bit)
-    yield f"## {bit.value} {bit.name}"
+    yield f"## {bit.number} {bit.name}"
     yield ""
     yield f"{said.document[0].upper()}{said.document[1:]}."
     yield ""
-    yield f"- word: `{bit.flag:#010x}`; level: {level}"
+    yield f"- word: `{bit.value:#010x}`; level: {level}"
     yield f"- set when: {text}"
     yield f"- field: {field}"
     yield f"- regulation: {said.regulation}"
@@ -145,9 +145,9 @@ def _cells(table: PolicyTable, bit: PolicyBit, *, required: bool) -> str:
     for cell in table.cells:
         masks = cell.policy.masks
         if required:
-            concerned = any(mask.required & bit.flag for mask in masks)
+            concerned = any(mask.required & bit.value for mask in masks)
         else:
-            concerned = all(mask.forbidden & bit.flag for mask in masks)
+            concerned = all(mask.forbidden & bit.value for mask in masks)
         if concerned:
             one_of = " (one of)" if required and len(masks) > 1 else ""
             found.append(f"{cell.role}/{cell.purpose}{one_of}")

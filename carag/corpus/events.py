@@ -44,7 +44,7 @@ __all__ = [
     "state_history",
 ]
 
-_STATEMENTS: Final = PolicyBit.FS_AUDITED.flag | PolicyBit.FS_UNAUDITED.flag
+_STATEMENTS: Final = PolicyBit.FS_AUDITED.value | PolicyBit.FS_UNAUDITED.value
 _NON_RELIANCE_DAYS: Final = 3 * 366
 _TAKEN_EFFECT: Final = 90 * 24 * 60
 """Minutes from a form of removal until registration under section 12(b) or 12(g) has ended."""
@@ -231,7 +231,7 @@ def _spans(public_at: int, effects: list[_Effect]) -> tuple[StateSpan, ...]:
                 causes.setdefault(one.bit, one.cause)
         span = StateSpan(
             since,
-            sum(bit.flag for bit in causes),
+            sum(causes),
             tuple(StateCause(bit.name, causes[bit]) for bit in sorted(causes)),
         )
         if not spans or spans[-1][1:] != span[1:]:

@@ -184,7 +184,7 @@ def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries:
     at = {edgar_jurisdiction(code) for code in business}
     at |= {iso_jurisdiction(country) for country in countries}
     at |= {edgar_jurisdiction(code) for code in incorporation} - {PolicyBit.J_US}
-    return sum(bit.flag for bit in at) if at and "" not in business else _ANYWHERE
+    return sum(at) if at and "" not in business else _ANYWHERE
 
 
 @lru_cache(maxsize=4096)

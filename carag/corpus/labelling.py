@@ -89,7 +89,7 @@ def label(filing: Filing, *, facts_only: bool = False) -> Label:
     if facts_only:
         fields = fields._replace(marks=fields.marks | Mark.HAS_TEXT)
     applied = [rule for rule in RULES if rule.test(fields)]
-    bits = sum(rule.bit.flag for rule in applied)
+    bits = sum(rule.bit for rule in applied)
     time = public_time(filing)
     quarantine = _quarantine(filing, fields)
     return Label(

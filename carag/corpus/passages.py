@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["dropped_bits"]
 
 _BY_ITEM: Final = (
-    (PolicyBit.FURNISHED.flag, frozenset(FURNISHED_ITEMS)),
-    (PolicyBit.FS_UNAUDITED.flag, frozenset(RESULTS_ITEMS)),
-    (PolicyBit.PD_COMP.flag, frozenset(OFFICER_ITEMS)),
-    (PolicyBit.MATERIAL.flag, frozenset(MATERIAL_ITEMS)),
+    (PolicyBit.FURNISHED.value, frozenset(FURNISHED_ITEMS)),
+    (PolicyBit.FS_UNAUDITED.value, frozenset(RESULTS_ITEMS)),
+    (PolicyBit.PD_COMP.value, frozenset(OFFICER_ITEMS)),
+    (PolicyBit.MATERIAL.value, frozenset(MATERIAL_ITEMS)),
 )
 """Bits that an 8-K earns by its items."""
 _ITEM_BITS: Final = sum(flag for flag, _ in _BY_ITEM)
 _NO_ITEM: Final = frozenset({"9.01"})
 """Cover, exhibit list and signatures tell of nothing."""
-_STATEMENTS: Final = PolicyBit.FS_AUDITED.flag | PolicyBit.FS_UNAUDITED.flag
+_STATEMENTS: Final = PolicyBit.FS_AUDITED.value | PolicyBit.FS_UNAUDITED.value
 
 _CURRENT: Final = family_mask(FormFamily.CURRENT)
 _PERIODIC: Final = family_mask(FormFamily.ANNUAL, FormFamily.INTERIM)
@@ -51,16 +51,16 @@ def dropped_bits(word: int, filing: Filing, document: FilingDocument, text: str,
     """Return the bits of a filing's word that do not concern a passage; parameters as of ``chunk_word``."""
     traits = form_traits(filing.base_form)
     dropped = 0
-    if word & PolicyBit.PD_SPECIAL.flag and not _DIVERSITY.search(f"{document.description}\n{text}"):
-        dropped |= PolicyBit.PD_SPECIAL.flag
+    if word & PolicyBit.PD_SPECIAL.value and not _DIVERSITY.search(f"{document.description}\n{text}"):
+        dropped |= PolicyBit.PD_SPECIAL.value
     if traits & _CURRENT:
         if word & _ITEM_BITS:
             dropped |= _outside_items(filing, document, text, start)
-    elif word & PolicyBit.PD_COMP.flag and start is not None:
+    elif word & PolicyBit.PD_COMP.value and start is not None:
         by_item = traits & FORM_10K != 0
         is_exhibit = _is_exhibit(filing, document)
         if is_impersonal(document.text, start, start + len(text), by_item=by_item, is_exhibit=is_exhibit):
-            dropped |= PolicyBit.PD_COMP.flag
+            dropped |= PolicyBit.PD_COMP.value
     if (
         word & _STATEMENTS
         and traits & _PERIODIC
@@ -86,7 +86,7 @@ def _outside_items(filing: Filing, document: FilingDocument, text: str, start: i
     dropped = sum(flag for flag, own in _BY_ITEM if own.isdisjoint(items))
     if items <= _NO_ITEM or not tells_of_an_officer(text):
         return dropped
-    return dropped & ~PolicyBit.PD_COMP.flag  # a release under 7.01 or 8.01 may announce what 5.02 reports
+    return dropped & ~PolicyBit.PD_COMP.value  # a release under 7.01 or 8.01 may announce what 5.02 reports
 
 
 def _is_exhibit(filing: Filing, document: FilingDocument) -> bool:

@@ -115,7 +115,7 @@ def _marked(mark: Mark) -> Test:
 
 
 def _at(bit: PolicyBit) -> Test:
-    return lambda of: of.places & bit.flag != 0
+    return lambda of: of.places & bit.value != 0
 
 
 def _reports(*numbers: str, unreadable: bool = True) -> Test:
@@ -481,5 +481,5 @@ def words(columns: Fields) -> NDArray[np.uint32]:
     """
     found = np.full(np.shape(columns.traits), VERSION_WORD, dtype=np.uint32)
     for rule in RULES:
-        found |= np.where(rule.test(columns), np.uint32(rule.bit.flag), np.uint32(0))
+        found |= np.where(rule.test(columns), np.uint32(rule.bit), np.uint32(0))
     return found | np.where(quarantined(columns), np.uint32(QUARANTINE), np.uint32(0))

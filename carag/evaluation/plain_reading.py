@@ -47,7 +47,7 @@ def names_of(word: int) -> frozenset[str]:
     >>> sorted(names_of(0x0800_0021))
     ['FS_AUDITED', 'J_US']
     """
-    return frozenset(name for place, name in _NAMES if word >> place & 1)
+    return frozenset(name for bit, name in _NAMES if word & bit)
 
 
 def plain_session(role: str, purpose: str, **more: Any) -> dict[str, Any]:

@@ -6,6 +6,6 @@ Only this room touches the C core. It knows words, terms and minutes, and nothin
 from __future__ import annotations
 
 from carag.index.index import Index
-from carag.index.results import DType, Plan, SearchResult, SearchStats, Why
+from carag.index.results import DType, Hits, Plan, SearchResult, SearchStats, Why
 
-__all__ = ["DType", "Index", "Plan", "SearchResult", "SearchStats", "Why"]
+__all__ = ["DType", "Hits", "Index", "Plan", "SearchResult", "SearchStats", "Why"]

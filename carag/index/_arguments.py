@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import warnings
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from carag.errors import InvalidArgument
+from carag.errors import InvalidArgument, UnlabelledWarning
 from carag.index._core import ffi, lib
 from carag.index.results import DTYPE_CODES, PLAN_CODES
+from carag.policy.bits import whole_number
 from carag.policy.mask import MAX_ENTITY, Mask, Policy
 from carag.policy.time import as_of_minutes
+from carag.policy.vocabulary import QUARANTINE, VERSION_WORD
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,6 +41,8 @@ __all__ = [
     "queries_of",
     "threads_or_all",
     "uints",
+    "warn_of_unlabelled",
+    "word_array",
 ]
 
 MAX_KEY: Final = 2**63 - 1
@@ -50,9 +55,10 @@ _Number = TypeVar("_Number", np.uint32, np.int64)
 
 
 def integer(name: str, value: object, low: int, high: int) -> int:
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise InvalidArgument(f"{name} is {value!r}; want an integer from {low} to {high}")
-    number = int(value.__index__())
+    try:
+        number = whole_number(value)
+    except TypeError:
+        raise InvalidArgument(f"{name} is {value!r}; want an integer from {low} to {high}") from None
     if not low <= number <= high:
         raise InvalidArgument(f"{name} is {number}; want an integer from {low} to {high}")
     return number
@@ -110,6 +116,21 @@ def uints(name: str, values: ArrayLike, count: int) -> NDArray[np.uint32]:
     if array.ndim == 0:
         array = np.full(count, array)
     return integers(name, array, count, np.uint32, 2**32 - 1)
+
+
+def word_array(words: ArrayLike, count: int) -> NDArray[np.uint32]:
+    return integers("words", words, count, np.uint32, 2**32 - 1)
+
+
+def warn_of_unlabelled(words: NDArray[np.uint32]) -> None:
+    """Warn of words, just stored, that close their rows to everybody: it is seldom meant."""
+    if closed := int(np.count_nonzero(words & ~np.uint32(QUARANTINE) < VERSION_WORD)):
+        warnings.warn(
+            f"{closed} of {words.size} words have no schema version, so no policy admits their rows; make words of "
+            "bits with carag.policy_word()",
+            UnlabelledWarning,
+            stacklevel=3,
+        )
 
 
 def key_array(keys: ArrayLike, count: int | None = None) -> NDArray[np.int64]:
@@ -189,7 +210,7 @@ class Test(NamedTuple):
 
 def predicate(policy: object, as_of: datetime | date | int | None) -> Test:
     """Compile a policy and an instant into the core's test."""
-    if not isinstance(policy, (Policy, Mask)):
+    if type(policy) is not Policy and type(policy) is not Mask:
         raise InvalidArgument(
             f"policy is {policy!r}; want a carag.Policy or carag.Mask: nothing is searched without one"
         )

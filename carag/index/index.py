@@ -20,7 +20,6 @@ from carag.index._arguments import (
     dtype_code,
     floats,
     integer,
-    integers,
     key_array,
     path_bytes,
     plan_code,
@@ -28,11 +27,13 @@ from carag.index._arguments import (
     queries_of,
     threads_or_all,
     uints,
+    warn_of_unlabelled,
+    word_array,
 )
 from carag.index._core import ffi, lib
 from carag.index._status import new_fault, raise_for, text
 from carag.index.results import DTYPE_CODES, DType, Plan, SearchResult, SearchStats
-from carag.policy.vocabulary import POLICY_BITS
+from carag.policy.bits import bits_of
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -40,12 +41,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from carag.index._core import CData
+    from carag.policy.bits import Bits
     from carag.policy.mask import Mask, Policy
 
 __all__ = ["Index"]
 
-_MAX_K: Final = 2**31 - 1
-_MAX_WORD: Final = 2**32 - 1
+_MAX_K: Final = 1 << 20
+"""Rows a query may ask of an index that has fewer: what is returned has room for all of them, 12 bytes each."""
 
 _FLOAT: Final = ffi.typeof("float[]")
 _INT64: Final = ffi.typeof("int64_t[]")
@@ -250,7 +252,8 @@ class Index:
         vectors : (n, dim) float
             Any length but zero; stored as unit vectors.
         words : (n,) integer
-            Policy words, see :func:`carag.policy.policy_word`. Version 0 is stored and stays closed.
+            Policy words, see :func:`carag.policy.policy_word`. Version 0 is stored and stays closed, with an
+            :class:`~carag.errors.UnlabelledWarning`.
         keys : (n,) integer, optional
             Each 0 or more and in use once; by default the next free row numbers. A deleted row's key is free.
         public_at, expires_at : (n,) or scalar integer, optional
@@ -275,7 +278,7 @@ class Index:
         """
         rows = floats("vectors", vectors, self.dim)
         count = rows.shape[0]
-        labels = integers("words", words, count, np.uint32, _MAX_WORD)
+        labels = word_array(words, count)
         named = None if keys is None else key_array(keys, count)
         terms = {"public_at": public_at, "expires_at": expires_at, "entities": entities}
         columns = {name: uints(name, value, count) for name, value in terms.items() if value is not None}
@@ -294,6 +297,7 @@ class Index:
             self._core, ffi.new("carag_rows *", batch), ffi.from_buffer(_INT64, given, True), fault
         )
         raise_for(status, fault, keys=named, words=labels)
+        warn_of_unlabelled(labels)
         return given
 
     def relabel(self, keys: ArrayLike, words: ArrayLike, *, allow_quarantine: bool = False) -> None:
@@ -308,7 +312,7 @@ class Index:
             If a key is unknown or named twice, or a word has control bits set.
         """
         wanted = distinct(key_array(keys))
-        labels = integers("words", words, wanted.size, np.uint32, _MAX_WORD)
+        labels = word_array(words, wanted.size)
         fault = new_fault()
         status = lib.carag_index_relabel(
             self._core,
@@ -319,13 +323,14 @@ class Index:
             fault,
         )
         raise_for(status, fault, keys=wanted, words=labels)
+        warn_of_unlabelled(labels)
 
     def relabel_where(
         self,
         policy: Policy | Mask,
         *,
-        set: int = 0,  # noqa: A002 - bits are set and cleared
-        clear: int = 0,
+        set: Bits = 0,  # noqa: A002 - bits are set and cleared
+        clear: Bits = 0,
         as_of: datetime | date | int | None = None,
     ) -> int:
         """Give every row the policy admits the word ``(word & ~clear) | set``; class by class, not key by key.
@@ -333,8 +338,8 @@ class Index:
         Parameters
         ----------
         policy : Policy or Mask
-        set, clear : int
-            27-bit vectors with no bit in common.
+        set, clear : PolicyBit, str, int, or iterable of PolicyBit and str
+            Bits as :func:`carag.policy.bits_of` reads them, none in both.
         as_of : datetime, date or int, optional
             As for :meth:`search`.
 
@@ -348,7 +353,7 @@ class Index:
         InvalidArgument
             If a bit is no policy bit, or both set and cleared.
         """
-        on, off = integer("set", set, 0, POLICY_BITS), integer("clear", clear, 0, POLICY_BITS)
+        on, off = bits_of(set, name="set"), bits_of(clear, name="clear")
         test, out, fault = predicate(policy, as_of), ffi.new("uint64_t *"), new_fault()
         raise_for(lib.carag_index_relabel_where(self._core, test.predicate, on, off, out, fault), fault)
         return int(out[0])
@@ -395,7 +400,8 @@ class Index:
         queries : (nq, dim) or (dim,) float
             Any length but zero.
         k : int
-            Rows wanted a query. ``counts`` is always ``min(k, admissible)``: fewer is an answer, not an error.
+            Rows wanted a query, at most 1,048,576 or as many as there are. ``counts`` is always
+            ``min(k, admissible)``: fewer is an answer, not an error.
         policy : Policy or Mask
             What may be seen. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing.
         plan : Plan or str
@@ -420,10 +426,13 @@ class Index:
         Raises
         ------
         InvalidArgument
-            On a wrong dimension, NaN, a zero query, an unknown plan, or no policy.
+            On a wrong dimension, NaN, a zero query, an unknown plan, too large a ``k``, or no policy.
         """
         rows, nq = queries_of(queries, self._dim)
-        k = integer("k", k, 1, _MAX_K)
+        if (k := integer("k", k, 1, 2**31 - 1)) > max(_MAX_K, rows_there := len(self)):
+            raise InvalidArgument(
+                f"k is {k:,}; want at most {_MAX_K:,}, or the {rows_there:,} rows there are"
+            )
         test = predicate(policy, as_of)
         hands = 1 if threads is None and nq == 1 else threads_or_all(threads)
         params = ffi.new(

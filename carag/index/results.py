@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,11 +12,23 @@ import numpy as np
 from carag.index._core import lib
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from carag.index._core import CData
 
-__all__ = ["DTYPE_CODES", "PLAN_CODES", "WHY_CODES", "DType", "Plan", "SearchResult", "SearchStats", "Why"]
+__all__ = [
+    "DTYPE_CODES",
+    "PLAN_CODES",
+    "WHY_CODES",
+    "DType",
+    "Hits",
+    "Plan",
+    "SearchResult",
+    "SearchStats",
+    "Why",
+]
 
 
 class DType(StrEnum):
@@ -77,6 +90,7 @@ WHY_CODES: Final = {
 }
 _PLANS: Final = {code: plan for plan, code in PLAN_CODES.items()}
 _WHYS: Final = {code: why for why, code in WHY_CODES.items()}
+_SHOWN: Final = 3
 _FALLBACKS: Final = (lib.CARAG_WHY_ALL, lib.CARAG_WHY_BUDGET, lib.CARAG_WHY_FILL)
 
 
@@ -178,9 +192,43 @@ class SearchStats:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Hits:
+    """The rows found for one query, nearest first: without padding, and in turn as pairs of key and similarity."""
+
+    keys: NDArray[np.int64]
+    similarities: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[tuple[int, float]]:
+        return zip(self.keys.tolist(), self.similarities.tolist(), strict=True)
+
+    def __repr__(self) -> str:
+        nearest = [f"{key}: {similarity:.3f}" for key, similarity in islice(self, _SHOWN)]
+        return f"<Hits {', '.join(nearest) or 'none'}{', ...' if len(self) > _SHOWN else ''}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchResult:
-    """The nearest admissible rows of each query, nearest first, ties by smaller key."""
+    """The nearest admissible rows of each query, nearest first, ties by smaller key.
+
+    Examples
+    --------
+    >>> from carag.index import Index
+    >>> from carag.policy import Mask, policy_word
+    >>> index = Index(2)
+    >>> keys = index.add([[1, 0], [0, 1]], [policy_word("J_US"), policy_word("J_EU")])
+    >>> result = index.search([[1, 1], [0, 1]], 5, Mask(forbidden="J_EU"))
+    >>> result
+    <SearchResult of 2 queries: 2 rows, 1 of 2 admissible>
+    >>> for hits in result:
+    ...     print(hits)
+    <Hits 0: 0.707>
+    <Hits 0: 0.000>
+    """
 
     keys: NDArray[np.int64]
     """(nq, k); -1 beyond ``counts``."""
@@ -189,3 +237,17 @@ class SearchResult:
     counts: NDArray[np.int64]
     """(nq,) always ``min(k, admissible)``."""
     stats: SearchStats
+
+    def __len__(self) -> int:
+        """Count the queries."""
+        return len(self.counts)
+
+    def __iter__(self) -> Iterator[Hits]:
+        for keys, similarities, count in zip(self.keys, self.similarities, self.counts, strict=True):
+            yield Hits(keys[:count], similarities[:count])
+
+    def __repr__(self) -> str:
+        return (
+            f"<SearchResult of {len(self)} queries: {self.counts.sum()} rows, "
+            f"{self.stats.admissible:,} of {self.stats.rows:,} admissible>"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from carag.policy.bits import Bits, bit_names, bits_of, policy_word
 from carag.policy.claims import TokenVerifier
 from carag.policy.decision import Decision, Search
 from carag.policy.explain import Reason, Rule, reasons, withheld_kinds
@@ -22,10 +23,7 @@ from carag.policy.vocabulary import (
     VERSION_WORD,
     BitMeaning,
     PolicyBit,
-    bit_names,
-    bits_of,
     meaning,
-    policy_word,
 )
 
 __all__ = [
@@ -42,6 +40,7 @@ __all__ = [
     "VERSION_WORD",
     "Basis",
     "BitMeaning",
+    "Bits",
     "Cell",
     "DealWindow",
     "Decision",

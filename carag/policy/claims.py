@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carag.errors import InvalidArgument, Refused
-from carag.policy.modulators import DealWindow, LegalBasis, WallCrossing
+from carag.policy.modulators import MAX_COOLING, DealWindow, LegalBasis, WallCrossing
 from carag.policy.time import parse_moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["TokenVerifier", "fields_of"]
+__all__ = ["MALFORMED", "TokenVerifier", "fields_of"]
 
+MALFORMED: Final = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
+"""What reading something of a stranger's making may raise; to whoever brings a token it is all one refusal."""
 _REQUIRED: Final = ("sub", "role", "purpose")
 
 
@@ -71,7 +73,7 @@ class _Terms(_Strict):
     residency: list[str] = []
     eu_transfer_basis: bool | None = None
     legal_basis: _Legal | None = None
-    cooling_minutes: int | None = Field(default=None, gt=0)
+    cooling_minutes: int | None = Field(default=None, gt=0, le=MAX_COOLING // timedelta(minutes=1))
     intents: list[str] = []
 
 
@@ -119,7 +121,7 @@ def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
         "cooling": None if terms.cooling_minutes is None else timedelta(minutes=terms.cooling_minutes),
         "intents": terms.intents,
     }
-    if not isinstance(fields["subject"], str) or not fields["subject"]:
+    if fields["subject"] is None:  # a session may have none, a token may not
         raise InvalidArgument("sub is no text")
     return fields
 

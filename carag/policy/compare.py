@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, get_args
 
+from carag.policy.bits import bit_names
 from carag.policy.mask import Mask
-from carag.policy.vocabulary import bit_names
+from carag.policy.table import Past
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from carag.policy.table import Cell, Pair, PolicyTable
 
 __all__ = ["CellChange", "Direction", "compare", "covers"]
+
+_PASTS: Final = get_args(Past)
 
 
 class Direction(StrEnum):
@@ -134,6 +137,7 @@ def _admits_more(old: Cell, new: Cell) -> bool:
         or (new.may_know_existence and not old.may_know_existence)
         or (new.personal_data and not old.personal_data)
         or (new.allow_list == "none" and old.allow_list == "mandatory")
+        or _PASTS.index(new.past) > _PASTS.index(old.past)
     )
 
 
@@ -159,7 +163,7 @@ def _notes(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
         said, says = ([_read(pair) for pair in cell.masks] for cell in (old, new))
         notes += [f"mask removed: {text}" for text in said if text not in says]
         notes += [f"mask added: {text}" for text in says if text not in said]
-    for name in ("may_know_existence", "personal_data", "allow_list", "regulation"):
+    for name in ("may_know_existence", "personal_data", "past", "allow_list", "regulation"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
             notes.append(f"{name}: {before} is now {after}")

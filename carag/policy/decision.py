@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Decision", "Search"]
 
-_MATERIAL: Final = PolicyBit.MATERIAL.flag
+_MATERIAL: Final = PolicyBit.MATERIAL.value
 _CONTROL_RULES: Final = frozenset({Rule.TOMBSTONE, Rule.UNLABELLED, Rule.QUARANTINE})
 
 

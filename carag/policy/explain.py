@@ -58,7 +58,7 @@ class Reason:
                 return self.rule.value
             case (bit,):
                 return f"{self.rule.value}:{bit.name}"
-        return f"{self.rule.value}:{sum(bit.flag for bit in self.bits):#x}"
+        return f"{self.rule.value}:{sum(self.bits):#x}"
 
 
 def reasons(
@@ -147,13 +147,13 @@ def _withheld_kinds(
         return _NOTHING
     always = reduce(and_, (mask.forbidden for mask in masks))
     somewhere = reduce(or_, (mask.forbidden for mask in masks)) & ~always
-    kinds = [_forbidden(bit) for bit in PolicyBit if always & bit.flag]
+    kinds = [_forbidden(bit) for bit in PolicyBit if always & bit.value]
     if somewhere:
-        bits = tuple(bit for bit in PolicyBit if somewhere & bit.flag)
+        bits = tuple(bit for bit in PolicyBit if somewhere & bit.value)
         kinds.append(Reason(Rule.COMBINATION, bits, f"certain combinations of: {_kinds(bits)}"))
     if all(mask.required for mask in masks):
         required = reduce(or_, (mask.required for mask in masks))
-        bits = tuple(bit for bit in PolicyBit if required & bit.flag)
+        bits = tuple(bit for bit in PolicyBit if required & bit.value)
         kinds.append(Reason(Rule.REQUIRED, bits, f"everything except: {_kinds(bits)}"))
     if is_allowed:
         kinds.append(Reason(Rule.ENTITY_NOT_ALLOWED, (), "companies outside the session's list"))
@@ -237,7 +237,7 @@ def _lacking(missing: int) -> Reason:
 
 @lru_cache(maxsize=4096)
 def _bits(vector: int) -> tuple[PolicyBit, ...]:
-    return tuple(bit for bit in PolicyBit if vector & bit.flag)
+    return tuple(bit for bit in PolicyBit if vector & bit.value)
 
 
 def _kinds(bits: tuple[PolicyBit, ...]) -> str:

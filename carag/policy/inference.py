@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument, PolicyConflict, Refused
+from carag.policy.bits import bits_of, nearest
 from carag.policy.decision import Decision
 from carag.policy.intents import Intent, add_bits, tighten
 from carag.policy.mask import MAX_MASKS, NO_ENTITY, Mask, Policy
 from carag.policy.modulators import ADVICE, DSAR, Basis, Ground, whole_minutes
+from carag.policy.session import Session
 from carag.policy.time import as_of_minutes, known_at_microseconds
-from carag.policy.vocabulary import PolicyBit, bits_of
+from carag.policy.vocabulary import PolicyBit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from carag.policy.session import Session
     from carag.policy.table import Cell, PolicyTable
 
 __all__ = ["infer"]
@@ -40,8 +41,12 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
     ------
     Refused
         ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``, ``NO_LEGAL_BASIS``,
-        ``CONFLICT`` or ``TOO_MANY_MASKS``.
+        ``PAST_NOT_GRANTED``, ``CONFLICT`` or ``TOO_MANY_MASKS``.
+    InvalidArgument
+        If the session is no :class:`Session`: a subclass could be of one role here and of another on record.
     """
+    if type(session) is not Session:
+        raise InvalidArgument(f"session is {session!r}; want a carag.Session")
     cell = _cell(session, table)
     if cell.allow_list == "mandatory" and not session.allow_entities:
         raise Refused(
@@ -54,19 +59,18 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
             "NO_LEGAL_BASIS",
             f"the legal basis {session.legal_basis.basis.value} does not cover {cell.purpose}; ask the controller",
         )
-    today = as_of_minutes(now)
-    as_of = min(as_of_minutes(session.as_of or now), today)
+    as_of, known_at = _moments(session, cell, now)
     meant = set(session.intents) | set(intents)
     if cell.personal_data:
         meant -= {Intent.PERSON_NAMED}
     applied = tuple(intent for intent in Intent if intent in meant)
-    grounds = _grounds(session, (today, as_of))
+    grounds = _grounds(session, (as_of_minutes(now), as_of))
     return Decision(
         role=cell.role,
         purpose=cell.purpose,
         policy=_listing(_tightened(cell.policy, session, applied), session, grounds),
         as_of=as_of,
-        known_at=_past(session.known_at, now),
+        known_at=known_at,
         may_know_existence=cell.may_know_existence,
         table_sha256=table.sha256,
         regulation=cell.regulation,
@@ -79,11 +83,11 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
 
 def _cell(session: Session, table: PolicyTable) -> Cell:
     if session.role not in table.roles:
-        raise Refused("UNKNOWN_ROLE", f"unknown role {session.role!r}; want one of {', '.join(table.roles)}")
+        raise Refused("UNKNOWN_ROLE", f"unknown role {session.role!r}; {nearest(session.role, table.roles)}")
     if session.purpose not in table.purposes:
         raise Refused(
             "UNKNOWN_PURPOSE",
-            f"unknown purpose {session.purpose!r}; want one of {', '.join(table.purposes)}",
+            f"unknown purpose {session.purpose!r}; {nearest(session.purpose, table.purposes)}",
         )
     cell = table.get(session.role, session.purpose)
     if cell is None:
@@ -95,9 +99,26 @@ def _cell(session: Session, table: PolicyTable) -> Cell:
     return cell
 
 
+def _moments(session: Session, cell: Cell, now: datetime) -> tuple[int, int | None]:
+    """Return the instants of publication and of knowledge; one that is past only where the cell has a right to it."""
+    today = as_of_minutes(now)
+    as_of = min(as_of_minutes(session.as_of or now), today)
+    known_at = None
+    if session.known_at is not None and session.known_at < now:
+        known_at = known_at_microseconds(session.known_at)
+    for name, is_past in (("as_of", as_of < today), ("known_at", known_at is not None)):
+        if is_past and name not in cell.past:
+            raise Refused(
+                "PAST_NOT_GRANTED",
+                f"{cell.role}/{cell.purpose} has no right to ask {name} a past instant; ask of the present, or have "
+                "compliance grant it in the table",
+            )
+    return as_of, known_at
+
+
 def _tightened(policy: Policy, session: Session, intents: tuple[Intent, ...]) -> Policy:
     try:
-        policy = add_bits(policy, 0, sum(bit.flag for bit in session.residency))
+        policy = add_bits(policy, 0, bits_of(session.residency))
         for intent in intents:
             policy = tighten(policy, intent)
         return _without_transfer(policy) if session.eu_transfer_basis is False else policy
@@ -115,7 +136,7 @@ def _without_transfer(policy: Policy) -> Policy:
     """
     pairs = []
     for mask in policy.masks:
-        halves = [half for half in (PolicyBit.J_EU.flag, _PERSONAL) if not mask.required & half]
+        halves = [half for half in (PolicyBit.J_EU.value, _PERSONAL) if not mask.required & half]
         if not halves:
             raise PolicyConflict(
                 f"a pair requires {mask.required:#x}, personal data of EU filers; there is no transfer basis"
@@ -161,10 +182,11 @@ def _listing(
     from its owner (GDPR Art. 15(1)); whose data stand in it besides is for the controller to see to (Art. 15(4)).
     """
     denied = more.union(*(ground.entities for ground in grounds))
-    lists = [allowed for allowed in (session.allow_entities, session.audit_clients) if allowed is not None]
+    lists = (session.allow_entities, session.audit_clients, session.narrowed_to)
+    walls = [allowed for allowed in lists if allowed is not None]
     return Policy(
         *policy.masks,
-        allow_entities=frozenset.intersection(*lists) if lists else None,
+        allow_entities=frozenset.intersection(*walls) if walls else None,
         deny_entities=denied | {NO_ENTITY} if denied else (),
         allow_if_any=session.purpose == DSAR and session.audit_clients is None,
     )
@@ -178,7 +200,3 @@ def _reopened(
         return None
     issuers = frozenset(window.entity for window in session.deals)
     return _listing(_tightened(cell.reopened, session, intents), session, grounds, issuers)
-
-
-def _past(known_at: datetime | None, now: datetime) -> int | None:
-    return None if known_at is None or known_at >= now else known_at_microseconds(known_at)

@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from carag.policy.mask import Mask
-from carag.policy.vocabulary import bits_of
 
 if TYPE_CHECKING:
     from carag.policy.mask import Policy
@@ -43,12 +42,12 @@ class Intent(StrEnum):
 
 
 _MASKS: Final[dict[Intent, Mask]] = {
-    Intent.AUDITED: Mask(bits_of(["FS_AUDITED"]), bits_of(["FS_UNAUDITED", "FURNISHED"])),
-    Intent.LATEST: Mask(0, bits_of(["NOT_LATEST"])),
-    Intent.AS_AMENDED: Mask(0, bits_of(["AMENDED", "SUPERSEDED"])),
-    Intent.CURRENT_HOLDINGS: Mask(0, bits_of(["OWNERSHIP"])),
-    Intent.US_GAAP: Mask(0, bits_of(["FPI"])),
-    Intent.PERSON_NAMED: Mask(0, bits_of(["PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"])),
+    Intent.AUDITED: Mask(required="FS_AUDITED", forbidden=["FS_UNAUDITED", "FURNISHED"]),
+    Intent.LATEST: Mask(forbidden="NOT_LATEST"),
+    Intent.AS_AMENDED: Mask(forbidden=["AMENDED", "SUPERSEDED"]),
+    Intent.CURRENT_HOLDINGS: Mask(forbidden="OWNERSHIP"),
+    Intent.US_GAAP: Mask(forbidden="FPI"),
+    Intent.PERSON_NAMED: Mask(forbidden=["PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"]),
 }
 
 # What sounds like an intent and is none: the usual way of citing a statute, a deadline, a document's title.
@@ -105,7 +104,7 @@ def tighten(policy: Policy, intent: Intent) -> Policy:
     --------
     >>> from carag.policy.mask import Policy
     >>> tighten(Policy(Mask(0, 0x4000)), Intent.LATEST).masks
-    (Mask(required=0, forbidden=2113536),)
+    (Mask(forbidden=['PD_SPECIAL', 'NOT_LATEST']),)
     """
     return add_bits(policy, intent.required, intent.forbidden)
 

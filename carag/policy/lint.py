@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+from carag.policy.bits import bits_of
 from carag.policy.compare import covers
 from carag.policy.intents import Intent
 from carag.policy.mask import Mask
-from carag.policy.vocabulary import PolicyBit, bits_of
+from carag.policy.vocabulary import PolicyBit
 
 if TYPE_CHECKING:
     from carag.policy.table import Cell, PolicyTable
@@ -20,7 +21,7 @@ _PLACES: Final = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
 # elsewhere, and what is superseded was amended.
 _IMPOSSIBLE: Final = (
     Mask(forbidden=_PLACES),
-    Mask(required=PolicyBit.SUPERSEDED.flag, forbidden=PolicyBit.AMENDED.flag),
+    Mask(required=PolicyBit.SUPERSEDED, forbidden=PolicyBit.AMENDED),
 )
 # Bits that sessions and questions look at, whatever the table says.
 _MODULATORS: Final = {
@@ -50,14 +51,17 @@ def lint(table: PolicyTable) -> tuple[Finding, ...]:
     Returns
     -------
     tuple of Finding
-        ``UNREACHABLE_BIT``, ``UNUSED_ROLE``, ``UNUSED_PURPOSE``, ``ALWAYS_EMPTY``, ``EMPTY_MASK`` and
-        ``SUPERFLUOUS_MASK``.
+        ``UNREACHABLE_BIT``, ``UNSTATED_PAST``, ``UNUSED_ROLE``, ``UNUSED_PURPOSE``, ``ALWAYS_EMPTY``, ``EMPTY_MASK``
+        and ``SUPERFLUOUS_MASK``.
     """
     found = [
         Finding("UNREACHABLE_BIT", bit.name, "no cell, session or intent requires or forbids it")
         for bit in PolicyBit
         if not users_of(bit, table)
     ]
+    if table.schema == 1:
+        text = "its cells may all ask about the past; state `past` in each and write schema = 2"
+        found.append(Finding("UNSTATED_PAST", "schema 1", text))
     for kind, declared, used in (
         ("ROLE", table.roles, {cell.role for cell in table.cells}),
         ("PURPOSE", table.purposes, {cell.purpose for cell in table.cells}),
@@ -77,9 +81,9 @@ def users_of(bit: PolicyBit, table: PolicyTable) -> tuple[str, ...]:
     cells = [
         f"{cell.role}/{cell.purpose}"
         for cell in table.cells
-        if any((pair.mask.required | pair.mask.forbidden) & bit.flag for pair in cell.masks)
+        if any((pair.mask.required | pair.mask.forbidden) & bit.value for pair in cell.masks)
     ]
-    return (*cells, *(name for name, bits in _MODULATORS.items() if bits & bit.flag))
+    return (*cells, *(name for name, bits in _MODULATORS.items() if bits & bit.value))
 
 
 def _of_cell(cell: Cell) -> list[Finding]:

@@ -11,14 +11,16 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from operator import index
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
 from carag.errors import InvalidArgument, PolicyConflict
-from carag.policy.vocabulary import CONTROL, POLICY_BITS, VERSION_WORD, bit_names
+from carag.policy.bits import bit_names, bits_of, whole_number
+from carag.policy.vocabulary import CONTROL, VERSION_WORD
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+    from carag.policy.bits import Bits
 
 __all__ = ["MAX_ENTITY", "MAX_LISTED", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy"]
 
@@ -27,51 +29,52 @@ MAX_ENTITY: Final = 0xFFFF_FFFF
 """The greatest number an index's row can have."""
 MAX_LISTED: Final = 10**10 - 1
 """The greatest number a list can hold: EDGAR's CENTRAL INDEX KEY has ten digits."""
+_MAX_NAMED: Final = 10
+"""Bits that a repr names; no cell of the table has more on one side but for a few."""
 NO_ENTITY: Final = 0
 """The entity of a row that is about none, and of whoever else a passage may be about without saying so."""
 
 
-@dataclass(frozen=True, slots=True)
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Mask:
-    """A conjunction: every required bit set, no forbidden bit set.
+    """A conjunction: every required bit set, no forbidden bit set. ``Mask()`` admits every labelled, live row.
 
     Parameters
     ----------
-    required, forbidden : int
-        27-bit vectors. ``Mask(0, 0)`` admits every labelled, live row.
+    required, forbidden : PolicyBit, str, int, or iterable of PolicyBit and str
+        Bits as :func:`carag.policy.bits_of` reads them; kept as 27-bit vectors.
 
     Raises
     ------
     InvalidArgument
-        If a value is no integer in ``0 <= bits < 2**27``.
+        If a value is no bits, or could be taken for others.
     PolicyConflict
         If a bit is both required and forbidden.
 
     Examples
     --------
-    >>> Mask(required=0x20, forbidden=0x4000).admits(0x0800_0021)
+    >>> from carag.policy import PolicyBit
+    >>> Mask(required="FS_AUDITED", forbidden=PolicyBit.PD_SPECIAL).admits(0x0800_0021)
     True
     """
 
-    required: int = 0
-    forbidden: int = 0
+    required: int
+    forbidden: int
 
-    def __post_init__(self) -> None:
-        for name in ("required", "forbidden"):
-            bits = getattr(self, name)
-            if isinstance(bits, bool) or not hasattr(bits, "__index__"):
-                raise InvalidArgument(f"{name} is {bits!r}; want an integer in 0 <= bits < 2**27")
-            bits = bits.__index__()
-            if not 0 <= bits <= POLICY_BITS:
-                raise InvalidArgument(
-                    f"{name} is {bits:#x}; want 0 <= bits < 2**27 (control bits are not policy)"
-                )
-            object.__setattr__(self, name, bits)
+    def __init__(self, required: Bits = 0, forbidden: Bits = 0) -> None:
+        object.__setattr__(self, "required", bits_of(required, name="required"))
+        object.__setattr__(self, "forbidden", bits_of(forbidden, name="forbidden"))
         if both := self.required & self.forbidden:
             raise PolicyConflict(
                 f"bits {', '.join(bit_names(both))} are both required and forbidden; "
                 "drop them from one side, or refuse the session"
             )
+
+    def __repr__(self) -> str:
+        sides = (("required", self.required), ("forbidden", self.forbidden))
+        shown = ", ".join(f"{side}={_shown(bits)}" for side, bits in sides if bits)
+        return f"Mask({shown})" if shown else "Mask() <admits every labelled row>"
 
     @property
     def mask(self) -> int:
@@ -88,7 +91,8 @@ class Mask:
         return (word & self.mask) == self.value
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Policy:
     """An OR of up to eight masks, and a rule about entities. ``Policy()`` has no mask, so it admits nothing.
 
@@ -130,11 +134,10 @@ class Policy:
     """
 
     masks: tuple[Mask, ...] = field(compare=False)
-    # No repr shows the lists: deal lists are inside information.
-    allow_entities: tuple[int, ...] | None = field(compare=False, repr=False)
-    deny_entities: tuple[int, ...] = field(compare=False, repr=False)
+    allow_entities: tuple[int, ...] | None = field(compare=False)
+    deny_entities: tuple[int, ...] = field(compare=False)
     allow_if_any: bool = field(compare=False)
-    _same: bytes = field(repr=False)
+    _same: bytes
     """All of these, packed: a list of thousands is compared at every search, which bytes do a hundred times faster."""
 
     def __init__(
@@ -145,7 +148,7 @@ class Policy:
         allow_if_any: bool = False,
     ) -> None:
         for mask in masks:
-            if not isinstance(mask, Mask):
+            if type(mask) is not Mask:  # a subclass could answer otherwise each time it is asked
                 raise InvalidArgument(f"a policy is made of Mask objects; got {mask!r}")
         if len(masks) > MAX_MASKS:
             raise InvalidArgument(f"a policy holds at most {MAX_MASKS} masks; got {len(masks)}")
@@ -160,6 +163,14 @@ class Policy:
         object.__setattr__(self, "deny_entities", tuple(sorted(denied)))
         object.__setattr__(self, "allow_if_any", bool(allow_if_any) and allowed is not None)
         self._pack()
+
+    def __repr__(self) -> str:
+        # That there is a list, never who is on it: deal lists are inside information.
+        listed = (("allow", self.allow_entities is not None), ("deny", self.deny_entities))
+        shown = ", ".join(
+            [*map(repr, self.masks), *(f"{kind}_entities=<listed>" for kind, there in listed if there)]
+        )
+        return f"Policy({shown})" if self.masks else f"Policy({shown}) <admits nothing>"
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -211,6 +222,12 @@ def members(entity: int | Collection[int]) -> Collection[int]:
     return (entity or (NO_ENTITY,)) if isinstance(entity, (tuple, frozenset, set, list)) else (entity,)
 
 
+def _shown(bits: int) -> str:
+    """Name a few bits; many are shorter as the vector."""
+    names = bit_names(bits)
+    return f"{bits:#x}" if len(names) > _MAX_NAMED else repr(names[0] if len(names) == 1 else list(names))
+
+
 def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
     at = bisect_left(ascending, entity)
     return at < len(ascending) and ascending[at] == entity
@@ -225,7 +242,7 @@ def entity_set(name: str, numbers: Iterable[int]) -> frozenset[int]:
 
 def _entity(name: str, number: object) -> int:
     try:
-        entity = -1 if isinstance(number, bool) else index(number)  # type: ignore[arg-type] # or it raises
+        entity = whole_number(number)
     except TypeError:
         entity = -1
     if not 0 <= entity <= MAX_LISTED:

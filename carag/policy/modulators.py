@@ -7,29 +7,31 @@ no ``repr`` shows them and a record holds only a salted commitment.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
+from carag.policy.bits import bit_names, bits_of
 from carag.policy.mask import MAX_LISTED, NO_ENTITY, entity_set
 from carag.policy.time import EASTERN, as_of_minutes
 from carag.policy.vocabulary import PolicyBit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import date
+
+    from carag.policy.bits import Bits
 
 __all__ = ["ADVICE", "DSAR", "Basis", "DealWindow", "Ground", "LawfulBasis", "LegalBasis", "WallCrossing"]
 
 ADVICE: Final = frozenset({"invest", "publish"})
 """Purposes that a quiet window, a cooling time and knowledge of a deal bear on."""
 DSAR: Final = "dsar"
+MAX_COOLING: Final = timedelta(days=366)
 _OBLIGED: Final = frozenset({"surveil", "assure"})
-_JURISDICTIONS: Final = frozenset(
-    {PolicyBit.J_US, PolicyBit.J_EU, PolicyBit.J_UK, PolicyBit.J_CA, PolicyBit.J_OTHER}
-)
+_JURISDICTIONS: Final = PolicyBit.J_US | PolicyBit.J_EU | PolicyBit.J_UK | PolicyBit.J_CA | PolicyBit.J_OTHER
 
 
 class Basis(StrEnum):
@@ -159,9 +161,11 @@ class LegalBasis:
         except ValueError:
             known = ", ".join(LawfulBasis)
             raise InvalidArgument(f"legal basis is {self.basis!r}; want one of {known}") from None
-        if isinstance(self.purposes, str) or not all(isinstance(purpose, str) for purpose in self.purposes):
+        is_several = isinstance(self.purposes, Iterable) and not isinstance(self.purposes, str)
+        purposes = tuple(self.purposes) if is_several else (None,)
+        if not all(isinstance(purpose, str) for purpose in purposes):
             raise InvalidArgument(f"purposes consented to are {self.purposes!r}; want a set of texts")
-        object.__setattr__(self, "purposes", frozenset(self.purposes))
+        object.__setattr__(self, "purposes", frozenset(purposes))
         if (self.basis is LawfulBasis.CONSENT) != bool(self.purposes):
             raise InvalidArgument(
                 f"legal basis {self.basis.value} with {len(self.purposes)} purposes; consent names the purposes "
@@ -205,18 +209,15 @@ def one_entity(name: str, number: int) -> int:
     return found
 
 
-def residency_bits(bits: Iterable[PolicyBit | str]) -> frozenset[PolicyBit]:
-    """Check jurisdictions: J_* bits or their names."""
-    found = set()
-    for bit in bits if not isinstance(bits, str) else [bits]:
-        known = PolicyBit.__members__.get(bit) if isinstance(bit, str) else bit
-        if not isinstance(known, PolicyBit) or known not in _JURISDICTIONS:
-            wanted = ", ".join(one.name for one in sorted(_JURISDICTIONS))
-            raise InvalidArgument(
-                f"residency names {bit!r}; want jurisdictions not to be processed, of {wanted}"
-            )
-        found.add(known)
-    return frozenset(found)
+def residency_bits(bits: Bits) -> frozenset[PolicyBit]:
+    """Check jurisdictions: J_* bits, written as :func:`carag.policy.bits_of` reads them."""
+    found = bits_of(bits, name="residency")
+    if others := bit_names(found & ~_JURISDICTIONS.value):
+        raise InvalidArgument(
+            f"residency names {', '.join(others)}; want jurisdictions not to be processed, of "
+            f"{', '.join(bit_names(_JURISDICTIONS))}"
+        )
+    return frozenset(bit for bit in PolicyBit if found & bit.value)
 
 
 def _first_minute(value: datetime | date) -> int:
@@ -234,8 +235,8 @@ def whole_minutes(window: timedelta) -> int:
     InvalidArgument
         If it is no positive timedelta of at most a year.
     """
-    if not isinstance(window, timedelta) or not timedelta(0) < window <= timedelta(days=366):
+    if not isinstance(window, timedelta) or not timedelta(0) < window <= MAX_COOLING:
         raise InvalidArgument(
-            f"cooling is {window!r}; want a positive timedelta of at most 366 days, or None"
+            f"cooling is {window!r}; want a positive timedelta of at most {MAX_COOLING.days} days, or None"
         )
     return -(-window // timedelta(minutes=1))

@@ -143,7 +143,7 @@ def explained(reason: Reason, decision: Decision, entity: int | Collection[int])
     elif reason.rule is Rule.FORBIDDEN:
         (bit,) = reason.bits
         regulation, lift = meaning(bit).regulation, _BITS[bit]
-        if meant := [intent.value for intent in decision.intents if intent.forbidden & bit.flag]:
+        if meant := [intent.value for intent in decision.intents if intent.forbidden & bit.value]:
             lift = f"{lift}; or, where only {', '.join(meant)} forbids it, the asker, by asking otherwise"
     else:
         regulation, lift = _RULES[reason.rule]

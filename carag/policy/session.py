@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from carag.errors import InvalidArgument, Refused
-from carag.policy.claims import fields_of
+from carag.policy.claims import MALFORMED, fields_of
 from carag.policy.intents import Intent
 from carag.policy.modulators import (
     DealWindow,
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import date, datetime, timedelta
 
+    from carag.policy.bits import Bits
     from carag.policy.claims import TokenVerifier
-    from carag.policy.vocabulary import PolicyBit
 
 __all__ = ["Session", "SessionSource"]
+
+_MAX_LABEL: Final = 200
+"""Characters of what a record names; longer ones it does not hold."""
+_MAX_SHOWN: Final = 40
 
 
 class SessionSource(StrEnum):
@@ -38,6 +42,7 @@ class SessionSource(StrEnum):
     """A verifier checked a signed token."""
 
 
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """The subject, action and environment of one or more questions (NIST SP 800-162).
@@ -50,17 +55,20 @@ class Session:
         A cell of the policy table, such as ``"buy_side"`` and ``"invest"``. An unknown cell is refused when
         the session is used, so that the refusal is on record.
     subject : str, optional
-        Who asks. Recorded only as a salted commitment.
+        Who asks. Recorded only as a salted commitment. Like role and purpose at most 200 printable characters.
     as_of : datetime or date, optional
         What was public then. An aware datetime, or a date meaning the end of that day in US Eastern time;
-        the moment of the question if absent, or if that is earlier.
+        the moment of the question if absent, or if that is earlier. The past is a right that the cell states.
     known_at : datetime, optional
         What the store had been told by then, so that a past question can be asked again: aware; the moment of the
-        question if absent, or if that is earlier.
+        question if absent, or if that is earlier. A right of its own.
 
     allow_entities : frozenset of int, optional
         The only companies or persons (for EDGAR, CIKs) passages may be about: all that a passage may be about must be
         listed. For an access request one of them is enough: an owner's Form 4 is the owner's, and the issuer's.
+    narrowed_to : frozenset of int, optional
+        Whom a request asked to stay within, as :meth:`narrow` keeps it: no grant, so it never stands in for
+        ``allow_entities`` where a cell demands that list.
     restricted, watched : frozenset of int
         The firm's lists: denied for every purpose but that of a wall-crossing. A passage that may be about any of
         them is hidden, as a co-registrant's is.
@@ -70,8 +78,9 @@ class Session:
     wall_crossings : tuple of WallCrossing
     audit_clients : frozenset of int, optional
         The only companies, for whoever is engaged by them.
-    residency : frozenset of PolicyBit
-        Jurisdictions whose documents may not be processed: J_* bits or their names.
+    residency : PolicyBit, str, int, or iterable of PolicyBit and str
+        Jurisdictions whose documents may not be processed: J_* bits, as :func:`carag.policy.bits_of` reads them; kept
+        as a frozen set of :class:`~carag.policy.PolicyBit`.
     eu_transfer_basis : bool, optional
         Of a session in the EU: whether there is a basis for transfers (GDPR Art. 46). Without one, no personal data
         of EU filers. None elsewhere.
@@ -99,12 +108,13 @@ class Session:
     as_of: datetime | date | None = None
     known_at: datetime | None = None
     allow_entities: frozenset[int] | None = field(default=None, repr=False)
+    narrowed_to: frozenset[int] | None = field(default=None, repr=False)
     restricted: frozenset[int] = field(default=frozenset(), repr=False)
     watched: frozenset[int] = field(default=frozenset(), repr=False)
     deals: tuple[DealWindow, ...] | None = field(default=None, repr=False)
     wall_crossings: tuple[WallCrossing, ...] = field(default=(), repr=False)
     audit_clients: frozenset[int] | None = field(default=None, repr=False)
-    residency: frozenset[PolicyBit] = frozenset()
+    residency: Bits = frozenset()
     eu_transfer_basis: bool | None = None
     legal_basis: LegalBasis | None = None
     cooling: timedelta | None = None
@@ -115,16 +125,14 @@ class Session:
     audience: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        for name in ("role", "purpose"):
-            if not isinstance(value := getattr(self, name), str) or not value:
-                raise InvalidArgument(f"session {name} is {value!r}; want text such as 'buy_side'")
-        if self.subject is not None and not isinstance(self.subject, str):
-            raise InvalidArgument(f"session subject is {self.subject!r}; want text or None")
+        for name in ("role", "purpose", "subject"):
+            if name != "subject" or self.subject is not None:
+                self._set(name, _label(f"session {name}", getattr(self, name)))
         if self.as_of is not None:
             as_of_minutes(self.as_of)
         if self.known_at is not None:
             known_at_microseconds(self.known_at)
-        for name in ("allow_entities", "audit_clients"):
+        for name in ("allow_entities", "narrowed_to", "audit_clients"):
             if (numbers := getattr(self, name)) is not None:
                 self._set(name, entities(name, numbers))
         for name in ("restricted", "watched"):
@@ -160,9 +168,12 @@ class Session:
         """
         try:
             claims = verifier.verify(token)
+        except MALFORMED as error:
+            raise Refused("TOKEN_MALFORMED", "the verifier makes nothing of this token") from error
+        try:
             session = cls(**fields_of(claims))
             issuer, audience = (_named(claims, name) for name in ("iss", "aud"))
-        except InvalidArgument as error:
+        except MALFORMED as error:
             raise Refused("TOKEN_CLAIM_INVALID", f"the token grants no session: {error}") from error
         session._verified_by(issuer, audience)
         return session
@@ -170,37 +181,36 @@ class Session:
     def narrow(
         self,
         *,
-        as_of: datetime | date | None = None,
         allow_entities: Iterable[int] | None = None,
         restricted: Iterable[int] = (),
         watched: Iterable[int] = (),
-        residency: Iterable[PolicyBit | str] = (),
+        residency: Bits = 0,
         cooling: timedelta | None = None,
         intents: Iterable[Intent] = (),
     ) -> Self:
         """Return the session with less: the one way for a request to change what a token grants.
 
-        Role, purpose, subject, ``known_at``, deals, crossings and legal basis are not a request's to say.
+        Role, purpose, subject, the past, deals, crossings and legal basis are not a request's to say. What is asked of
+        ``allow_entities`` is kept apart from what was granted, and both must hold.
 
         Examples
         --------
         >>> granted = Session(role="dpo", purpose="dsar", allow_entities={7, 8})
-        >>> sorted(granted.narrow(allow_entities={8, 9}).allow_entities)
-        [8]
+        >>> asked = granted.narrow(allow_entities={8, 9})
+        >>> sorted(asked.allow_entities), sorted(asked.narrowed_to)
+        ([7, 8], [8, 9])
         """
         changes: dict[str, Any] = {
             "restricted": self.restricted | entities("restricted", restricted),
             "watched": self.watched | entities("watched", watched),
-            "residency": self.residency | residency_bits(residency),
-            "intents": (*self.intents, *intents),
+            "residency": residency_bits(self.residency) | residency_bits(residency),
+            "intents": (*self.intents, *_known_intents(intents)),
         }
-        if as_of is not None:
-            both = (as_of,) if self.as_of is None else (self.as_of, as_of)
-            changes["as_of"] = min(both, key=as_of_minutes)
         if allow_entities is not None:
             asked = entities("allow_entities", allow_entities)
-            changes["allow_entities"] = asked if self.allow_entities is None else asked & self.allow_entities
+            changes["narrowed_to"] = asked if self.narrowed_to is None else asked & self.narrowed_to
         if cooling is not None:
+            whole_minutes(cooling)
             changes["cooling"] = max(cooling, self.cooling or cooling)
         narrowed = replace(self, **changes)
         if self.source is SessionSource.VERIFIED:  # replace() makes an asserted one
@@ -219,9 +229,15 @@ class Session:
 def _named(claims: Mapping[str, Any], name: str) -> str | None:
     """Return who issued a token or whom it is for, as a record can hold it; None where the verifier does not say."""
     value = claims.get(name)
-    if value is not None and not (isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()):
-        raise InvalidArgument(f"{name} is no text of 1 to 200 printable characters")
-    return value
+    return None if value is None else _label(name, value)
+
+
+def _label(name: str, value: object) -> str:
+    """Check a text that a record can hold, and return it plain: a subclass may be another each time it is read."""
+    if not (isinstance(value, str) and 0 < len(value) <= _MAX_LABEL and value.isprintable()):
+        shown = f"{value[:_MAX_SHOWN]!r}" if isinstance(value, str) else f"a {type(value).__name__}"
+        raise InvalidArgument(f"{name} is {shown}; want 1 to {_MAX_LABEL} printable characters")
+    return str.__str__(value)
 
 
 def _all_of(kind: type, name: str, values: Iterable[object]) -> tuple[Any, ...]:

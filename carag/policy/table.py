@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from carag.errors import InvalidArgument
 from carag.policy.mask import MAX_MASKS, Mask, Policy
-from carag.policy.vocabulary import bits_of
 
-__all__ = ["Cell", "Pair", "PolicyTable"]
+__all__ = ["Cell", "Pair", "Past", "PolicyTable"]
 
-
+Past: TypeAlias = Literal["none", "as_of", "as_of+known_at"]
+"""Each a right more than the one before."""
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
 
 
@@ -38,7 +38,7 @@ class Pair(_Strict):
     @property
     def mask(self) -> Mask:
         """The pair as bits."""
-        return Mask(bits_of(self.required), bits_of(self.forbidden))
+        return Mask(self.required, self.forbidden)
 
 
 class Cell(_Strict):
@@ -48,6 +48,8 @@ class Cell(_Strict):
     purpose: _Name
     regulation: str = Field(min_length=1)
     may_know_existence: bool
+    past: Past
+    """What of the past it may ask about: nothing, what was public then, or also what was known then."""
     allow_list: Literal["none", "mandatory"] = "none"
     personal_data: bool = False
     """Whether the role has a right to look persons up by name."""
@@ -82,10 +84,26 @@ class Cell(_Strict):
 
 
 class _Document(_Strict):
-    schema_: Literal[1] = Field(alias="schema")
+    schema_: Literal[1, 2] = Field(alias="schema")
     roles: list[_Name] = []
     purposes: list[_Name] = []
     cell: list[Cell] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _grant_the_past(cls, document: dict[str, Any]) -> dict[str, Any]:
+        """Read a table of schema 1 as it was meant: every cell might ask about the past.
+
+        Records name the table they were made under and are judged by that one, for as long as they are kept.
+        """
+        cells = document.get("cell")
+        if document.get("schema") != 1 or not isinstance(cells, list):
+            return document
+        if not all(isinstance(cell, dict) for cell in cells):
+            return document
+        if any("past" in cell for cell in cells):
+            raise ValueError("a cell states `past`, which a table of schema 1 cannot; write schema = 2")
+        return document | {"cell": [{**cell, "past": "as_of+known_at"} for cell in cells]}
 
     @model_validator(mode="after")
     def _declare(self) -> Self:
@@ -109,22 +127,26 @@ class PolicyTable:
         In the order of the text.
     sha256 : str
         Hex digest of the text, as recorded in every audit record.
+    schema : int
+        Of the text: 2, or 1 for one from before cells stated their ``past``.
     roles, purposes : tuple of str
         As declared, or in the order of the cells.
     """
 
-    __slots__ = ("_by_key", "cells", "purposes", "roles", "sha256")
+    __slots__ = ("_by_key", "cells", "purposes", "roles", "schema", "sha256")
 
     def __init__(
         self,
         cells: tuple[Cell, ...],
         sha256: str,
         *,
+        schema: int = 2,
         roles: tuple[str, ...] = (),
         purposes: tuple[str, ...] = (),
     ) -> None:
         self.cells = cells
         self.sha256 = sha256
+        self.schema = schema
         self.roles = roles or tuple(dict.fromkeys(cell.role for cell in cells))
         self.purposes = purposes or tuple(dict.fromkeys(cell.purpose for cell in cells))
         self._by_key = {(cell.role, cell.purpose): cell for cell in cells}
@@ -149,6 +171,7 @@ class PolicyTable:
         return cls(
             tuple(document.cell),
             hashlib.sha256(text.encode()).hexdigest(),
+            schema=document.schema_,
             roles=tuple(document.roles),
             purposes=tuple(document.purposes),
         )

@@ -10,23 +10,17 @@ bit 31      tombstone: deleted
 The mapping from bits to regulations is an engineering control, not legal advice: all EDGAR filings are
 public, and most rules named here restrict *use*, not access.
 
-What lives here is the language of the words. How a filing earns its bits is the corpus room's business.
+What lives here is the language of the words. How a caller writes bits is read in :mod:`carag.policy.bits`; how a
+filing earns them is the corpus room's business.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import TYPE_CHECKING, Final, overload
-
-import numpy as np
+from enum import STRICT, IntFlag
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from carag.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
 
 __all__ = [
     "CONTROL",
@@ -37,10 +31,7 @@ __all__ = [
     "VERSION_WORD",
     "BitMeaning",
     "PolicyBit",
-    "bit_names",
-    "bits_of",
     "meaning",
-    "policy_word",
 ]
 
 POLICY_BITS: Final = (1 << 27) - 1
@@ -52,41 +43,79 @@ CONTROL: Final = 0xF800_0000
 """Version, quarantine and tombstone together: every admissibility test compares all five bits."""
 
 
-class PolicyBit(IntEnum):
-    """Position of each policy bit in the word."""
+class PolicyBit(IntFlag, boundary=STRICT):
+    """The policy bits. A member *is* its bit, so ``|`` joins several and ``&`` finds them in a word.
 
-    J_US = 0
-    J_EU = 1
-    J_UK = 2
-    J_CA = 3
-    J_OTHER = 4
-    FS_AUDITED = 5
-    FS_UNAUDITED = 6
-    FURNISHED = 7
-    OFFERING = 8
-    PROXY_TENDER = 9
-    OWNERSHIP = 10
-    PD_INSIDER = 11
-    PD_COMP = 12
-    PD_NATURAL = 13
-    PD_SPECIAL = 14
-    PRIV2PUB = 15
-    CONF_TREAT = 16
-    MATERIAL = 17
-    AMENDED = 18
-    SUPERSEDED = 19
-    NON_RELIANCE = 20
-    NOT_LATEST = 21
-    LATE = 22
-    DELISTED = 23
-    EGC = 24
-    SHELL = 25
-    FPI = 26
+    Raises
+    ------
+    InvalidArgument
+        If a number has other bits than these; by ``~``, which may mean the other policy bits or all else in a word; and
+        by ``1 << bit``, which takes the bit for its number.
+
+    Examples
+    --------
+    >>> PolicyBit.J_EU | PolicyBit.PD_INSIDER
+    <PolicyBit.J_EU|PD_INSIDER: 2050>
+    >>> 0x0800_0802 & PolicyBit.PD_INSIDER
+    <PolicyBit.PD_INSIDER: 2048>
+    """
+
+    J_US = 1 << 0
+    J_EU = 1 << 1
+    J_UK = 1 << 2
+    J_CA = 1 << 3
+    J_OTHER = 1 << 4
+    FS_AUDITED = 1 << 5
+    FS_UNAUDITED = 1 << 6
+    FURNISHED = 1 << 7
+    OFFERING = 1 << 8
+    PROXY_TENDER = 1 << 9
+    OWNERSHIP = 1 << 10
+    PD_INSIDER = 1 << 11
+    PD_COMP = 1 << 12
+    PD_NATURAL = 1 << 13
+    PD_SPECIAL = 1 << 14
+    PRIV2PUB = 1 << 15
+    CONF_TREAT = 1 << 16
+    MATERIAL = 1 << 17
+    AMENDED = 1 << 18
+    SUPERSEDED = 1 << 19
+    NON_RELIANCE = 1 << 20
+    NOT_LATEST = 1 << 21
+    LATE = 1 << 22
+    DELISTED = 1 << 23
+    EGC = 1 << 24
+    SHELL = 1 << 25
+    FPI = 1 << 26
+
+    if TYPE_CHECKING:  # only what has no bit has no name
+
+        @property
+        def name(self) -> str:
+            """Of a union, the names joined by ``|``."""
 
     @property
-    def flag(self) -> int:
-        """The word with this bit alone set."""
-        return 1 << self.value
+    def number(self) -> int:
+        """The place of a single bit in the word, from 0."""
+        return self.value.bit_length() - 1
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        if isinstance(value, int) and 0 <= value <= POLICY_BITS:
+            return super()._missing_(value)  # a union of members
+        shown = f"{value:#x}" if isinstance(value, int) else repr(value)
+        raise InvalidArgument(
+            f"{shown} is no union of policy bits; want 0 <= bits < 2**27. To set a bit in a word: word | bit.value"
+        )
+
+    def __invert__(self) -> NoReturn:
+        raise InvalidArgument(
+            f"~{self!r} may mean the other policy bits, POLICY_BITS ^ bits, or all but these in a word, "
+            "word & ~bits.value; say which"
+        )
+
+    def __rlshift__(self, number: int) -> NoReturn:
+        raise InvalidArgument(f"{number} << {self!r} shifts by a bit; {self.name} is its bit already")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,82 +203,5 @@ _MEANINGS: Final[dict[PolicyBit, BitMeaning]] = {
 
 
 def meaning(bit: PolicyBit) -> BitMeaning:
-    """Say what a bit means and which rules it serves."""
+    """Say what one bit means and which rules it serves."""
     return _MEANINGS[bit]
-
-
-@overload
-def policy_word(bits: int) -> int: ...
-@overload
-def policy_word(bits: NDArray[np.integer]) -> NDArray[np.uint32]: ...
-
-
-def policy_word(bits: int | NDArray[np.integer]) -> int | NDArray[np.uint32]:
-    """Add the schema version to a 27-bit policy vector.
-
-    Parameters
-    ----------
-    bits : int or (n,) integer array
-        Policy vectors, each in ``0 <= bits < 2**27``.
-
-    Returns
-    -------
-    int or (n,) uint32 array
-        Words that policies can admit.
-
-    Raises
-    ------
-    InvalidArgument
-        If a value is no integer or has a bit outside 0-26.
-
-    Examples
-    --------
-    >>> hex(policy_word(PolicyBit.J_US.flag | PolicyBit.FS_AUDITED.flag))
-    '0x8000021'
-    """
-    array = np.asarray(bits)
-    if array.dtype.kind not in "iu":
-        raise InvalidArgument(f"policy bits are {array.dtype}; want integers in 0 <= bits < 2**27")
-    if array.size and (int(array.min()) < 0 or int(array.max()) > POLICY_BITS):
-        raise InvalidArgument(
-            f"policy bits range over [{array.min()}, {array.max()}]; want 0 <= bits < 2**27: version, "
-            "quarantine and tombstone are not the caller's to set"
-        )
-    if array.ndim == 0:
-        return int(array) | VERSION_WORD
-    return array.astype(np.uint32) | np.uint32(VERSION_WORD)
-
-
-def bits_of(names: Iterable[str]) -> int:
-    """Pack bit names into a 27-bit vector.
-
-    Raises
-    ------
-    InvalidArgument
-        On a name that is not in :class:`PolicyBit`.
-
-    Examples
-    --------
-    >>> hex(bits_of(["PD_SPECIAL", "OFFERING"]))
-    '0x4100'
-    """
-    bits = 0
-    for name in names:
-        try:
-            bits |= PolicyBit[name].flag
-        except KeyError:
-            raise InvalidArgument(
-                f"unknown policy bit {name!r}; want one of {', '.join(PolicyBit.__members__)}"
-            ) from None
-    return bits
-
-
-def bit_names(word: int) -> tuple[str, ...]:
-    """Name the policy bits set in a word, lowest first.
-
-    Examples
-    --------
-    >>> bit_names(0x0800_0021)
-    ('J_US', 'FS_AUDITED')
-    """
-    return tuple(bit.name for bit in PolicyBit if word & bit.flag)

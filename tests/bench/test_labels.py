@@ -154,12 +154,13 @@ def judged(data, accession, true, *, unclear="", causes="", start=0, sha256=None
 
 def cells():
     text = """
-schema = 1
+schema = 2
 [[cell]]
 role = "buyer"
 purpose = "invest"
 regulation = "none"
 may_know_existence = false
+past = "none"
 masks = [{ forbidden = ["SUPERSEDED", "LATE", "EGC"] }]
 """
     return PolicyTable.from_toml(text).cells

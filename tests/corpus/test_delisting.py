@@ -51,5 +51,5 @@ def test_only_what_a_form_says_leaves_common_equity(form: str, text: str, leaves
     )
     facts = FilingFacts.of(filing, label(filing))
     assert FilingFacts.from_json(facts.to_json()) == facts
-    delists = bool(state_bits([report, facts])["a"].bits & PolicyBit.DELISTED.flag)
+    delists = bool(state_bits([report, facts])["a"].bits & PolicyBit.DELISTED)
     assert delists is (not leaves and form != "8-K")

@@ -177,7 +177,7 @@ def test_two_questions_about_one_passage(store: CorpusStore) -> None:
     put(store, facts("a", "10-K", 0), passages=1)
     first = store.known()
     put(store, facts("b", "10-K/A", 50, certified=True), passages=1)
-    amended = PolicyBit.AMENDED.flag | PolicyBit.SUPERSEDED.flag
+    amended = PolicyBit.AMENDED | PolicyBit.SUPERSEDED
     words = {
         (day, known): store.chunk("a:00000", as_of=START + day * DAY, known_at=known).word & amended
         for day in (10, 60)
@@ -227,9 +227,9 @@ def test_a_filing_that_changes_its_filer_lets_go_of_the_old_ones(store: CorpusSt
     """What the first version said of its company's other filings is taken back."""
     put(store, facts("a", "10-K", 0), passages=1)
     put(store, facts("b", "25", 9), passages=1)
-    assert store.chunk("a:00000").word & PolicyBit.DELISTED.flag
+    assert store.chunk("a:00000").word & PolicyBit.DELISTED
     put(store, facts("b", "25", 9, ciks=(2,)), passages=1)
-    assert not store.chunk("a:00000").word & PolicyBit.DELISTED.flag
+    assert not store.chunk("a:00000").word & PolicyBit.DELISTED
 
 
 def test_what_one_filer_did_stays_when_the_other_brings_news(store: CorpusStore) -> None:
@@ -274,7 +274,7 @@ def test_a_passage_keeps_its_own_window(store: CorpusStore) -> None:
         (3, NEVER, NEVER, True),
         (4, START + 60 * DAY, START + 60 * DAY, True),
     ] == sorted(
-        (int(one.chunk_id[-5:]), one.public_at, one.expires_at, bool(one.word & PolicyBit.DELISTED.flag))
+        (int(one.chunk_id[-5:]), one.public_at, one.expires_at, bool(one.word & PolicyBit.DELISTED))
         for one in labels
     )
 

@@ -182,7 +182,7 @@ def test_example_4_a_proxy_statement_of_the_matrix_years() -> None:
 def test_the_window_of_the_matrices(changes: dict[str, Any], special: bool) -> None:
     """Nasdaq issuers' proxy statements and Part III amendments while Rule 5606 applied; doubt closes."""
     given_facts = {"accession_number": "a", "form": "DEF 14A", "filed": date(2024, 4, 15)} | changes
-    assert bool(label(Filing(**given_facts)).word & PolicyBit.PD_SPECIAL.flag) is special
+    assert bool(label(Filing(**given_facts)).word & PolicyBit.PD_SPECIAL) is special
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_the_window_of_the_matrices(changes: dict[str, Any], special: bool) -> N
 def test_the_second_half_of_a_matrix_stays_special(row: str) -> None:
     """A table cut in two is known by its rows."""
     proxy = submission("DEF 14A", filed="20240415")
-    assert chunk_word(label(proxy), proxy, proxy.documents[0], row) & PolicyBit.PD_SPECIAL.flag
+    assert chunk_word(label(proxy), proxy, proxy.documents[0], row) & PolicyBit.PD_SPECIAL
 
 
 def test_example_5_an_insiders_report() -> None:
@@ -418,7 +418,7 @@ def test_any_filing_has_a_closed_label(filing: Filing, text: str) -> None:
     assert (said.public_at == NEVER) is (said.public_at_source is PublicAtSource.UNKNOWN)
     words = {said.word} | {chunk_word(said, filing, document, text) for document in filing.documents}
     for word in words:
-        assert word | PolicyBit.PD_SPECIAL.flag == said.word | PolicyBit.PD_SPECIAL.flag
+        assert word | PolicyBit.PD_SPECIAL.value == said.word | PolicyBit.PD_SPECIAL.value
         if said.quarantine:
             assert admits(word) == set()
     assert FilingFacts.of(filing, said).since <= said.public_at

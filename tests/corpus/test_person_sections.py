@@ -54,15 +54,15 @@ def test_a_proxy_is_labelled_by_section(name: str) -> None:
     start = text.index(PROXY[name])
     word = chunk_word(label(filing), filing, filing.documents[0], PROXY[name].strip(), start)
     impersonal = {"cover", "notice", "contents", "split", "taxes", "risk", "advice", "vote", "fees"}
-    assert bool(word & PolicyBit.PD_COMP.flag) is (name not in impersonal)
-    assert word & PolicyBit.PROXY_TENDER.flag
+    assert bool(word & PolicyBit.PD_COMP) is (name not in impersonal)
+    assert word & PolicyBit.PROXY_TENDER
 
 
 def test_a_proxy_passage_of_unknown_place_keeps_the_filings_bits() -> None:
     """Without its offset a passage has no section."""
     filing = filing_of("".join(PROXY.values()), form="DEF 14A")
     word = chunk_word(label(filing), filing, filing.documents[0], PROXY["fees"])
-    assert word & PolicyBit.PD_COMP.flag
+    assert word & PolicyBit.PD_COMP
 
 
 @pytest.mark.parametrize(
@@ -117,12 +117,12 @@ def test_t6_a_part_iii_amendment_is_personal_by_item() -> None:
     assert bit_names(said.word) == ("J_US", "PD_COMP", "PD_SPECIAL")
     found = {
         number: bool(
-            chunk_word(said, filing, filing.documents[0], part, text.index(part)) & PolicyBit.PD_COMP.flag
+            chunk_word(said, filing, filing.documents[0], part, text.index(part)) & PolicyBit.PD_COMP
         )
         for number, part in parts.items()
     }
     assert found == {10: True, 11: True, 14: False, 15: False}
-    assert chunk_word(said, filing, filing.documents[0], text[:30], 0) & PolicyBit.PD_COMP.flag
+    assert chunk_word(said, filing, filing.documents[0], text[:30], 0) & PolicyBit.PD_COMP
 
 
 @pytest.mark.parametrize(

@@ -145,13 +145,11 @@ def test_the_page_is_what_the_rules_say() -> None:
 @pytest.mark.parametrize("bit", PolicyBit, ids=lambda bit: bit.name)
 def test_the_page_tells_of_each_bit(bit: PolicyBit) -> None:
     """Name, position, when, field, regulation, level, and exactly the cells whose every mask forbids it."""
-    section = bit_page(TABLE).split(f"\n## {bit.value} {bit.name}\n")[1].split("\n## ")[0]
+    section = bit_page(TABLE).split(f"\n## {bit.number} {bit.name}\n")[1].split("\n## ")[0]
     for label_ in ("word:", "level:", "set when:", "field:", "regulation:", "forbidden by:"):
         assert label_ in section
     line = next(line for line in section.splitlines() if line.startswith("- forbidden by:"))
-    hidden = {
-        f"{c.role}/{c.purpose}" for c in TABLE.cells if all(m.forbidden & bit.flag for m in c.policy.masks)
-    }
+    hidden = {f"{c.role}/{c.purpose}" for c in TABLE.cells if all(m.forbidden & bit for m in c.policy.masks)}
     assert {part.strip() for part in line.removeprefix("- forbidden by:").split(",")} == (
         hidden or {"no cell"}
     )

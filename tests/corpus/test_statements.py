@@ -93,8 +93,8 @@ def test_an_amended_quarter_supersedes_by_its_statements(text: str, superseded: 
     )
     later = amendment(("10-Q/A", text), form="10-Q/A")
     found = state_bits([first, FilingFacts.of(later, label(later))])["a"].bits
-    assert bool(found & PolicyBit.SUPERSEDED.flag) is superseded
-    assert found & PolicyBit.AMENDED.flag
+    assert bool(found & PolicyBit.SUPERSEDED) is superseded
+    assert found & PolicyBit.AMENDED
 
 
 def test_a_plans_statements_are_about_no_officer() -> None:
@@ -109,7 +109,7 @@ def test_a_plans_statements_are_about_no_officer() -> None:
         chunk_word(said, filing, exhibit, "Ms. Doe, age 61, was paid.", exhibit.text.index("Ms. Doe")),
         chunk_word(said, filing, main, main.text, 0),
     ]
-    assert [bool(word & PolicyBit.PD_COMP.flag) for word in words] == [False, True, True]
+    assert [bool(word & PolicyBit.PD_COMP) for word in words] == [False, True, True]
 
 
 def test_an_opinion_may_be_wrapped_and_of_either_wording() -> None:

@@ -8,6 +8,9 @@ import pytest
 from carag.index import Plan, SearchResult
 from carag.policy import Mask, Policy
 
+# Rows without a label are among those drawn.
+pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
+
 
 def test_random_worlds(bench):
     """One world in a hundred of the full count, asked by all plans after every change: no violation."""

@@ -17,6 +17,8 @@ from carag.policy import NEVER, Mask, policy_word
 GOLDEN = Path(__file__).parent / "golden"
 DTYPES = ["float32", "float16", "int8"]
 PLANS = ["auto", "exact", "graph", "scan", "certified"]
+# Rows without a label are among those drawn.
+pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
 
 
 def golden_index(dtype: str) -> Index:

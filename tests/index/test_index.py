@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import carag.index
-from carag.errors import InvalidArgument, PolicyConflict
+from carag.errors import InvalidArgument, PolicyConflict, UnlabelledWarning
 from carag.index import DType, Index, Plan, Why, kernels
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, Mask, Policy, as_of_minutes, policy_word
 
@@ -25,7 +25,9 @@ def three(**more) -> Index:
 
 def test_exported_names():
     """The room exports what its docstring promises, and all of it can be imported."""
-    assert {"DType", "Index", "Plan", "SearchResult", "SearchStats", "Why"} == set(carag.index.__all__)
+    assert {"DType", "Hits", "Index", "Plan", "SearchResult", "SearchStats", "Why"} == set(
+        carag.index.__all__
+    )
     assert all(hasattr(carag.index, name) for name in carag.index.__all__)
 
 
@@ -264,7 +266,8 @@ def test_the_control_bits_close_rows():
     """Unlabelled, quarantined and deleted rows are stored and stay closed, whatever the policy."""
     index = Index(3, M=4)
     words = [policy_word(1), 1, policy_word(1) | QUARANTINE]
-    index.add(EYE, words, allow_quarantine=True)
+    with pytest.warns(UnlabelledWarning, match="1 of 3 words"):
+        index.add(EYE, words, allow_quarantine=True)
     assert words == index.words([0, 1, 2]).tolist()
     assert 1 == index.count(Mask()) == index.count(Mask(required=1))
     index.delete([0])

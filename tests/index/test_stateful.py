@@ -6,12 +6,16 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from carag.index import Index, Plan
 from carag.policy import QUARANTINE, Mask, Policy, policy_word
+
+# Rows without a label are among those drawn.
+pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
 
 DIM = 3
 coordinates = st.lists(st.integers(-2, 2), min_size=DIM, max_size=DIM).filter(any)

@@ -11,6 +11,9 @@ from carag.errors import InvalidArgument
 from carag.index import Index, Plan
 from carag.policy import NEVER, QUARANTINE, Mask, Policy, policy_word
 
+# Rows without a label are among those drawn.
+pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
+
 TIMES = (0, 10, 20, NEVER - 1, NEVER)
 OPEN = policy_word(0)
 

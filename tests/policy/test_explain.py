@@ -44,7 +44,7 @@ def test_no_reason_exactly_when_admissible(word: int, public_at: int, policy: Po
 def test_each_forbidden_reason_names_a_bit_the_word_has(bits: int, policy: Policy) -> None:
     """And each required reason only bits it lacks."""
     for reason in reasons(policy_word(bits), 0, policy, 0):
-        held = [bool(bits & bit.flag) for bit in reason.bits]
+        held = [bool(bits & bit) for bit in reason.bits]
         assert all(held) if reason.rule is Rule.FORBIDDEN else not any(held)
 
 
@@ -78,7 +78,7 @@ def test_kinds_name_every_bit_a_policy_looks_at(policy: Policy) -> None:
     always_required = all(mask.required for mask in policy.masks)
     for mask in policy.masks:
         looked_at = mask.forbidden | (mask.required if always_required else 0)
-        assert {bit for bit in PolicyBit if looked_at & bit.flag} <= named
+        assert {bit for bit in PolicyBit if looked_at & bit} <= named
 
 
 @given(policies())

@@ -104,7 +104,7 @@ def test_any_text_has_its_intents(text: str) -> None:
 def test_a_question_that_contradicts_its_cell_is_refused() -> None:
     """Neither side is dropped: no search for less, none for more."""
     text = (
-        'schema = 1\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\n'
+        'schema = 2\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\npast = "none"\n'
         'masks = [{ required = ["NOT_LATEST"] }, {}]'
     )
     with pytest.raises(Refused, match="NOT_LATEST") as refusal:
@@ -117,7 +117,7 @@ def test_who_may_look_persons_up_is_not_tightened_by_a_name() -> None:
     named = (Intent.PERSON_NAMED,)
     surveil = infer(Session(role="compliance", purpose="surveil"), TABLE, now=NOW, intents=named)
     invest = infer(Session(role="buy_side", purpose="invest"), TABLE, now=NOW, intents=named)
-    form_4 = policy_word(PolicyBit.PD_INSIDER.flag | PolicyBit.PD_NATURAL.flag)
+    form_4 = policy_word(PolicyBit.PD_INSIDER | PolicyBit.PD_NATURAL)
     assert (surveil.policy.admits(form_4), surveil.intents) == (True, ())
     assert (invest.policy.admits(form_4), invest.intents) == (False, named)
 

@@ -18,12 +18,12 @@ SHIPPED = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").rea
 def cell(masks: str, role: str = "r", purpose: str = "p", more: str = "") -> str:
     return (
         f'[[cell]]\nrole = "{role}"\npurpose = "{purpose}"\nregulation = "x"\nmay_know_existence = false\n'
-        f"{more}\nmasks = [{masks}]\n"
+        f'past = "as_of"\n{more}\nmasks = [{masks}]\n'
     )
 
 
 def table(*cells: str, top: str = "") -> PolicyTable:
-    return PolicyTable.from_toml("schema = 1\n" + top + "\n" + "".join(cells))
+    return PolicyTable.from_toml("schema = 2\n" + top + "\n" + "".join(cells))
 
 
 def codes(found: PolicyTable) -> list[tuple[str, str]]:
@@ -102,6 +102,8 @@ def test_covering_is_what_it_is_over_every_word(masks: list[Mask], part: Mask) -
         (cell("{}"), cell("{}", more="personal_data = true"), Direction.WIDENS),
         (cell("{}"), cell("{}", more='allow_list = "mandatory"'), Direction.TIGHTENS),
         (cell("{}"), cell("{}").replace("= false", "= true"), Direction.WIDENS),
+        (cell("{}"), cell("{}").replace('"as_of"', '"as_of+known_at"'), Direction.WIDENS),
+        (cell("{}"), cell("{}").replace('"as_of"', '"none"'), Direction.TIGHTENS),
         (
             cell('{ forbidden = ["OFFERING"] }'),
             cell('{ forbidden = ["OFFERING"] }, { required = ["OFFERING"], when = "not_participating" }'),

@@ -86,7 +86,7 @@ def test_unlabelled_quarantined_and_deleted_words_stay_closed() -> None:
 def test_a_bit_required_and_forbidden_is_a_conflict_that_names_it() -> None:
     """The message says which bit."""
     with pytest.raises(PolicyConflict, match="OFFERING"):
-        Mask(PolicyBit.OFFERING.flag, PolicyBit.OFFERING.flag | 1)
+        Mask(PolicyBit.OFFERING, PolicyBit.OFFERING | 1)
 
 
 @pytest.mark.parametrize("bad", [-1, 1 << 27, VERSION_WORD, 1.0, "1", None, True])
@@ -236,7 +236,7 @@ def test_numpy_integers_serve_as_bits() -> None:
 
 def test_every_bit_has_a_meaning() -> None:
     """27 bits, each with the kind of document and the rules it serves."""
-    assert list(range(27)) == [bit.value for bit in PolicyBit]
+    assert [(n, 1 << n) for n in range(27)] == [(bit.number, bit.value) for bit in PolicyBit]
     assert all(meaning(bit).document and meaning(bit).regulation for bit in PolicyBit)
 
 

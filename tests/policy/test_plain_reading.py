@@ -82,7 +82,7 @@ def a_row(rng: random.Random) -> PlainRow:
         {"OFFERING", "EGC"} if rng.random() < 0.15 else set()
     )
     control = rng.choice([VERSION_WORD] * 12 + [0, VERSION_WORD | QUARANTINE, VERSION_WORD | TOMBSTONE])
-    word = sum(1 << PolicyBit[name].value for name in names) | control
+    word = sum(PolicyBit[name] for name in names) | control
     ends = NEVER if rng.random() < 0.8 else rng.randint(0, NOW)
     about = {rng.randint(0, 6) for _ in range(rng.choice([0, 1, 1, 1, 2, 3]))}
     return PlainRow(word, frozenset(names), frozenset(about), rng.choice([0, rng.randint(0, NOW)]), ends)

@@ -84,7 +84,7 @@ def test_an_entity_names_its_bases_and_no_other_entitys(
 def test_what_only_a_question_forbids_the_asker_can_lift() -> None:
     """By asking otherwise."""
     decision = infer(Session(role="buy_side", purpose="invest"), TABLE, now=NOW, intents=(Intent.LATEST,))
-    (reason,) = decision.reasons(policy_word(PolicyBit.NOT_LATEST.flag), 0)
+    (reason,) = decision.reasons(policy_word(PolicyBit.NOT_LATEST), 0)
     assert "LATEST" in explained(reason, decision, 0).lift
 
 

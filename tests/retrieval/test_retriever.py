@@ -52,8 +52,8 @@ class Corpus:
         self.vectors = rng.standard_normal((ROWS, DIM)).astype(np.float32)
         self.vectors /= np.linalg.norm(self.vectors, axis=1, keepdims=True)
         bits = np.where(rng.random((ROWS, 27)) < 0.05, 1, 0) @ (1 << np.arange(27))
-        bits |= np.where(rng.random(ROWS) < 0.4, PolicyBit.MATERIAL.flag, 0)
-        bits |= np.where(rng.random(ROWS) < 0.2, PolicyBit.OFFERING.flag | PolicyBit.EGC.flag, 0)
+        bits |= np.where(rng.random(ROWS) < 0.4, PolicyBit.MATERIAL, 0)
+        bits |= np.where(rng.random(ROWS) < 0.2, PolicyBit.OFFERING | PolicyBit.EGC, 0)
         ends = np.where(rng.random(ROWS) < ending, rng.integers(NOW // 2, 2 * NOW, ROWS), NEVER)
         self.database = sqlite3.connect(":memory:", isolation_level=None)
         for statement in TABLES:
@@ -173,7 +173,7 @@ def test_what_is_found_is_what_a_loop_finds(session: Session, ending: float) -> 
 def test_what_has_ended_makes_room_for_what_has_not(k: int) -> None:
     """Where all that is admissible is material, nothing else fills the places of what ended while it cooled."""
     corpus = Corpus(7, ending=0.95)
-    policy = Policy(Mask(required=PolicyBit.MATERIAL.flag))
+    policy = Policy(Mask(required=PolicyBit.MATERIAL))
     decision = Decision("r", "p", policy, NOW, None, False, "", cooling=NOW // 2)
     admissible = admissible_of(corpus, decision)
     assert len(admissible) > 8
@@ -200,7 +200,7 @@ def test_above_the_exact_limit_nothing_inadmissible_comes_and_none_too_few(sessi
 def test_the_exact_limit_is_of_rows_that_are_admissible() -> None:
     """Of few among many the answer is exact, whatever the size of the index."""
     corpus = Corpus(7)
-    decision = Decision("r", "p", Policy(Mask(required=PolicyBit.OFFERING.flag)), NOW, None, False, "")
+    decision = Decision("r", "p", Policy(Mask(required=PolicyBit.OFFERING)), NOW, None, False, "")
     size = retriever_over(corpus).retrieve("a", decision, 1).admissible
     assert 0 < size < ROWS
     for limit, is_exact in ((size * DIM, True), (size * DIM - 1, False), (ROWS * DIM, True), (0, False)):

@@ -1,0 +1,181 @@
+"""Policy bits as a caller may write them, read in one place; whatever can be mistaken is refused.
+
+A vector of bits, a bit's number and a policy word are all integers, and the wrong one opens what should be closed.
+So a number alone is always a vector, a name or a member of :class:`PolicyBit` is always that bit, and a list of
+numbers, which could be any of the three, is nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Set
+from operator import index
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, overload
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.policy.vocabulary import POLICY_BITS, VERSION_WORD, PolicyBit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Bits", "bit_names", "bits_of", "nearest", "policy_word", "whole_number"]
+
+Bits: TypeAlias = "PolicyBit | str | int | Iterable[PolicyBit | str]"
+"""A member or a union of members; a name; a 27-bit vector; or several members and names."""
+
+
+def bits_of(bits: Bits, *, name: str = "bits") -> int:
+    """Read policy bits, however they are written, as a 27-bit vector.
+
+    Parameters
+    ----------
+    bits : PolicyBit, str, int, or iterable of PolicyBit and str
+        ``PolicyBit.PD_COMP | PolicyBit.PD_NATURAL``, ``"PD_COMP"``, ``["PD_COMP", PolicyBit.PD_NATURAL]``; a plain
+        integer is the vector itself.
+    name : str
+        What the error calls them.
+
+    Raises
+    ------
+    InvalidArgument
+        On an unknown name, a bit outside 0-26, a boolean or a fraction, and on plain integers in a list: they could be
+        numbers of bits, or vectors.
+
+    Examples
+    --------
+    >>> hex(bits_of(["PD_SPECIAL", PolicyBit.OFFERING]))
+    '0x4100'
+    """
+    if isinstance(bits, str):
+        return _named(bits, name)
+    if _is_several(bits):
+        found = 0
+        for one in bits:
+            found |= _one(one, name)
+        return found
+    try:
+        vector = whole_number(bits)
+    except TypeError:
+        raise InvalidArgument(
+            f"{name} is {bits!r}; want PolicyBit members, their names, or an integer in 0 <= bits < 2**27"
+        ) from None
+    if not 0 <= vector <= POLICY_BITS:
+        raise InvalidArgument(
+            f"{name} is {vector:#x}; want 0 <= bits < 2**27: version, quarantine and tombstone are not the caller's"
+        )
+    return vector
+
+
+@overload
+def policy_word(bits: NDArray[np.integer]) -> NDArray[np.uint32]: ...
+@overload
+def policy_word(bits: PolicyBit | str | int | Set[PolicyBit | str] | Iterable[str]) -> int: ...
+
+
+def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
+    """Add the schema version to a 27-bit policy vector.
+
+    Parameters
+    ----------
+    bits : PolicyBit, str, int, set of PolicyBit, iterable of str, or (n,) integer array
+        One word's bits, written as for :func:`bits_of`; or an array of vectors, which makes as many words.
+
+    Returns
+    -------
+    int or (n,) uint32 array
+        Words that policies can admit.
+
+    Raises
+    ------
+    InvalidArgument
+        As :func:`bits_of`; and on a sequence of members, which could be one word or several.
+
+    Examples
+    --------
+    >>> hex(policy_word(PolicyBit.J_US | PolicyBit.FS_AUDITED))
+    '0x8000021'
+    """
+    if isinstance(bits, np.ndarray) and bits.ndim:
+        return _words(bits)
+    if _is_several(bits) and not isinstance(bits, Set):
+        bits = list(bits)
+        if not all(isinstance(one, str) for one in bits):
+            raise InvalidArgument(
+                f"policy bits are {bits!r}; one word or {len(bits)}? For one write A | B, a set or names; for several "
+                "an integer array of vectors"
+            )
+    return bits_of(bits, name="policy bits") | VERSION_WORD
+
+
+def bit_names(word: int) -> tuple[str, ...]:
+    """Name the policy bits set in a word, lowest first.
+
+    Examples
+    --------
+    >>> bit_names(0x0800_0021)
+    ('J_US', 'FS_AUDITED')
+    """
+    return tuple(bit.name for bit in PolicyBit if word & bit.value)
+
+
+def whole_number(value: object) -> int:
+    """Return an integer, NumPy's included, as a plain one: a subclass may lie about itself.
+
+    Raises
+    ------
+    TypeError
+        If it is none, or a boolean.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{value!r} is no number")
+    return index(value)  # type: ignore[arg-type] # or it raises
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say which names there are, and which of them was likely meant.
+
+    Examples
+    --------
+    >>> nearest("byu_side", ["sell_side", "buy_side"])
+    "want one of sell_side, buy_side; did you mean 'buy_side'?"
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"want one of {', '.join(names)}" + "".join(f"; did you mean {one!r}?" for one in close)
+
+
+def _is_several(bits: Bits) -> TypeGuard[Iterable[PolicyBit | str]]:
+    return not isinstance(bits, (int, str, bytes, np.ndarray, Mapping)) and isinstance(bits, Iterable)
+
+
+def _one(bit: object, name: str) -> int:
+    if isinstance(bit, PolicyBit):
+        return bit.value
+    if isinstance(bit, str):
+        return _named(bit, name)
+    raise InvalidArgument(
+        f"{name} holds {bit!r}; a number in a list may be a bit's or a vector: want PolicyBit members or their names, "
+        "joined by | or listed"
+    )
+
+
+def _named(bit: str, name: str) -> int:
+    try:
+        return PolicyBit[bit].value
+    except KeyError:
+        raise InvalidArgument(
+            f"{name} names the unknown policy bit {bit!r}; {nearest(bit, PolicyBit.__members__)}"
+        ) from None
+
+
+def _words(vectors: NDArray[np.integer]) -> NDArray[np.uint32]:
+    if vectors.dtype.kind not in "iu":
+        raise InvalidArgument(f"policy bits are {vectors.dtype}; want integers in 0 <= bits < 2**27")
+    if vectors.size and (int(vectors.min()) < 0 or int(vectors.max()) > POLICY_BITS):
+        raise InvalidArgument(
+            f"policy bits range over [{vectors.min()}, {vectors.max()}]; want 0 <= bits < 2**27: version, "
+            "quarantine and tombstone are not the caller's to set"
+        )
+    return vectors.astype(np.uint32) | np.uint32(VERSION_WORD)

@@ -1,0 +1,227 @@
+"""Only narrower: whatever a request says to ``narrow()``, what is admissible after was admissible before."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
+from carag.errors import Refused
+from carag.policy import (
+    NEVER,
+    QUARANTINE,
+    DealWindow,
+    Intent,
+    LawfulBasis,
+    LegalBasis,
+    PolicyTable,
+    Session,
+    WallCrossing,
+    as_of_minutes,
+    infer,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+ADVICE = [cell for cell in TABLE.cells if cell.purpose in {"invest", "publish"}]
+"""On which deals and a cooling time bear."""
+NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
+MINUTES = as_of_minutes(NOW)
+PLACES = ["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"]
+
+
+class Passage(NamedTuple):
+    """What a decision judges of a passage."""
+
+    word: int
+    about: tuple[int, ...]
+    public_at: int
+    expires_at: int
+
+
+@cache
+def passages(path: Path) -> list[Passage]:
+    """Label real filings and their passages, with the bits that later filings set."""
+    known, read = KnownFacts(), []
+    for outcome in read_filings(path):
+        if outcome.facts is not None:
+            known.add_row(outcome.facts)
+        elif outcome.filing is not None:
+            known.add_text(outcome.filing, label(outcome.filing))
+            read.append(outcome.filing)
+    states = known.states()
+    found = set()
+    for filing in read:
+        said, state = label(filing), states[filing.accession_number].bits
+        state |= QUARANTINE if known.quarantine(filing.accession_number) else 0
+        for document in filing.documents:
+            for piece in chunk(document.text):
+                word = chunk_word(said, filing, document, piece.text, piece.start) | state
+                found.add(Passage(word, filing.about, said.public_at, NEVER))
+    return sorted(found)
+
+
+def draw_passage(rng: random.Random, real: list[Passage]) -> Passage:
+    """Take a real label, at times about nobody or others, just public, or with an end."""
+    one = rng.choice(real)
+    if rng.random() < 0.5:
+        one = one._replace(public_at=MINUTES - rng.choice([-1, 0, 1, 60, 600, 30_000]))
+    if rng.random() < 0.2:
+        one = one._replace(expires_at=one.public_at + rng.choice([1, 60, 600, 100_000]))
+    if rng.random() < 0.2:
+        one = one._replace(about=rng.choice([(), one.about[:1], (*one.about, 7)]))
+    return one
+
+
+def draw_session(rng: random.Random, about: tuple[int, ...]) -> Session:
+    """Draw whatever a host's session or a token can hold, its lists near those whom the passage is about."""
+    cell = rng.choice(TABLE.cells if rng.random() < 0.5 else ADVICE)
+    whom = _listed(rng, about)
+    values: dict[str, Callable[[], Any]] = {
+        "as_of": lambda: NOW - timedelta(minutes=rng.choice([0, 1, 500, 40_000, 1_500_000])),
+        "allow_entities": lambda: {*whom(), *about} if rng.random() < 0.7 else whom(),
+        "restricted": whom,
+        "watched": whom,
+        "deals": lambda: [
+            DealWindow(one, NOW - timedelta(days=rng.randrange(60)), NOW + timedelta(days=rng.randrange(9)))
+            for one in whom()
+        ],
+        "wall_crossings": lambda: [WallCrossing(one, rng.choice(["draft", "surveil"])) for one in whom()],
+        "audit_clients": lambda: {*whom(), *about},
+        "residency": lambda: rng.sample(PLACES, rng.randrange(3)),
+        "eu_transfer_basis": lambda: rng.choice([True, False]),
+        "legal_basis": lambda: LegalBasis(
+            rng.choice([LawfulBasis.LEGAL_OBLIGATION, LawfulBasis.LEGITIMATE_INTERESTS]),
+            objections=frozenset(whom()),
+            restrictions=frozenset(whom()),
+        ),
+        "cooling": lambda: timedelta(minutes=rng.choice([1, 30, 600, 40_000])),
+        "intents": lambda: rng.sample(list(Intent), rng.randrange(3)),
+    }
+    if "known_at" in cell.past:
+        values["known_at"] = lambda: NOW - timedelta(minutes=rng.choice([0, 1, 500_000]))
+    often = {"cooling": 0.5, "deals": 0.5, "allow_entities": 0.6 if cell.allow_list == "mandatory" else 0.15}
+    drawn = {name: draw() for name, draw in values.items() if rng.random() < often.get(name, 0.15)}
+    return Session(role=cell.role, purpose=cell.purpose, **drawn)
+
+
+def draw_request(rng: random.Random, about: tuple[int, ...]) -> dict[str, Any]:
+    """Draw whatever ``narrow()`` takes."""
+    whom = _listed(rng, about)
+    values: dict[str, Callable[[], Any]] = {
+        "allow_entities": lambda: {*whom(), *about} if rng.random() < 0.7 else whom(),
+        "restricted": whom,
+        "watched": whom,
+        "residency": lambda: rng.sample(PLACES, rng.randrange(3)),
+        "cooling": lambda: timedelta(minutes=rng.choice([1, 30, 600, 40_000])),
+        "intents": lambda: rng.sample(list(Intent), rng.randrange(3)),
+    }
+    return {name: draw() for name, draw in values.items() if rng.random() < 0.4}
+
+
+def _listed(rng: random.Random, about: tuple[int, ...]) -> Callable[[], set[int]]:
+    known = [1, 7, *about]
+    return lambda: set(rng.sample(known, rng.randrange(len(known))))
+
+
+def is_admissible(passage: Passage, session: Session) -> bool:
+    """Say whether a session gets a passage; one that is refused gets none."""
+    try:
+        decision = infer(session, TABLE, now=NOW)
+    except Refused:
+        return False
+    return not decision.reasons(
+        passage.word, passage.public_at, entity=passage.about, expires_at=passage.expires_at
+    )
+
+
+class Count(NamedTuple):
+    """What became of random cases."""
+
+    before: int
+    after: int
+    widened: int
+
+
+def count(
+    cases: int, real: list[Passage], narrow: Callable[..., Session] = Session.narrow, seed: int = 20_261_123
+) -> Count:
+    """Ask of random passages before and after one to three random requests on random sessions."""
+    rng = random.Random(seed)  # noqa: S311 # a seed, no secret
+    before = after = widened = 0
+    for _ in range(cases):
+        passage = draw_passage(rng, real)
+        session = narrowed = draw_session(rng, passage.about)
+        for _ in range(rng.randint(1, 3)):
+            narrowed = narrow(narrowed, **draw_request(rng, passage.about))
+        was, now = is_admissible(passage, session), is_admissible(passage, narrowed)
+        before, after, widened = before + was, after + now, widened + (now and not was)
+    return Count(before, after, widened)
+
+
+@pytest.mark.parametrize("cases", [2_000, pytest.param(100_000, marks=pytest.mark.full)])
+def test_nothing_is_admissible_after_that_was_not_before(cases: int, small_corpus: Path) -> None:
+    """Of random sessions, requests and real labels; and enough is admissible for that to say something."""
+    found = count(cases, passages(small_corpus))
+    assert found.widened == 0
+    assert found.before > cases // 5
+    assert cases // 20 < found.after < found.before
+
+
+@pytest.mark.parametrize("cases", [2_000, pytest.param(100_000, marks=pytest.mark.full)])
+def test_nothing_of_real_filings_is_admissible_after_that_was_not_before(
+    cases: int, shared_data: Path
+) -> None:
+    """The same of 794 filings and their passages."""
+    found = count(cases, passages(shared_data / "edgar" / "filings-04.jsonl.gz"))
+    assert found.widened == 0
+    assert cases // 20 < found.after < found.before
+
+
+def _taken(name: str) -> Callable[..., Session]:
+    """Take what a request says in place of what was granted."""
+
+    def narrow(session: Session, **asked: Any) -> Session:
+        return replace(session, **{name: asked[name]}) if name in asked else session
+
+    return narrow
+
+
+@pytest.mark.parametrize(
+    "name", ["allow_entities", "restricted", "watched", "residency", "cooling", "intents"]
+)
+def test_a_request_that_is_taken_at_its_word_is_found_out(name: str, small_corpus: Path) -> None:
+    """Each argument alone, put in place of the grant, widens some of the same cases: the count can fail."""
+    assert count(6_000, passages(small_corpus), _taken(name)).widened > 0
+
+
+def test_a_list_that_a_cell_demands_comes_with_the_session_and_never_with_a_request() -> None:
+    """However a request narrows, a session that was not granted the list stays refused for lacking it."""
+    for cell in TABLE.cells:
+        if cell.allow_list == "mandatory":
+            bare = Session(role=cell.role, purpose=cell.purpose)
+            for session in (bare, bare.narrow(allow_entities={7}), bare.narrow(allow_entities={7}).narrow()):
+                with pytest.raises(Refused) as refusal:
+                    infer(session, TABLE, now=NOW)
+                assert refusal.value.code == "ALLOW_LIST_REQUIRED"
+
+
+def test_what_was_granted_and_what_was_asked_must_both_hold() -> None:
+    """Also of several requests, and of what is changed on the session afterwards."""
+    granted = Session(role="dpo", purpose="dsar", allow_entities={1, 2, 3}).narrow(allow_entities={2, 3, 4})
+    for session, expected in (
+        (granted, (2, 3)),
+        (granted.narrow(allow_entities={3, 5}), (3,)),
+        (granted.narrow(allow_entities={9}), ()),
+        (replace(granted, subject="ana"), (2, 3)),
+    ):
+        assert infer(session, TABLE, now=NOW).policy.allow_entities == expected
