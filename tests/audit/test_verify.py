@@ -483,12 +483,12 @@ def test_a_receipt_of_version_2_is_written_as_ever(build):
 
 
 def test_openings_may_be_kept_back_and_that_is_said(build):
-    """The holder may leave an opening out; what was kept back is listed, and nothing is shown for it."""
+    """The holder may leave an opening out; what was kept back is said, and nothing is shown for it."""
     openings = {"query": Opening(b"s" * 32, build.SECRETS["query"])}
     receipt, vkey = build.forge(build.record(), openings=openings)
     verification = verify_receipt(receipt.to_bytes(), vkey)
     assert verification.verdict is Verdict.VERIFIED
-    assert (verification.undisclosed, list(verification.values)) == (("answer", "subject"), ["query"])
+    assert (verification.withheld, list(verification.values)) == (("answer", "subject"), ["query"])
 
 
 def test_a_failed_verification_shows_no_text(issued):
