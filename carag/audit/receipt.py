@@ -37,7 +37,15 @@ if TYPE_CHECKING:
     from carag.audit.commitment import Opening
     from carag.audit.state import StateProof
 
-__all__ = ["MAX_RECEIPT_BYTES", "RECEIPT_FORMAT", "REDACTED_FORMAT", "Envelope", "Receipt", "open_envelope"]
+__all__ = [
+    "MAX_RECEIPT_BYTES",
+    "RECEIPT_FORMAT",
+    "REDACTED_FORMAT",
+    "Envelope",
+    "Receipt",
+    "open_envelope",
+    "write_receipt",
+]
 
 RECEIPT_FORMAT: Final = "carag-receipt/v2"
 REDACTED_FORMAT: Final = "carag-receipt/v3"
@@ -107,12 +115,15 @@ class Receipt:
         InvalidArgument
             If nothing can be written there. The record stays in the log, which can make the receipt again.
         """
-        try:
-            write_atomically(path, self.to_bytes())
-        except OSError as error:
-            raise InvalidArgument(
-                f"cannot write the receipt to {path}: {error}; choose another place"
-            ) from error
+        write_receipt(path, self.to_bytes())
+
+
+def write_receipt(path: str | PathLike[str], data: bytes) -> None:
+    """Write a receipt's bytes; see :meth:`Receipt.write`."""
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        raise InvalidArgument(f"cannot write the receipt to {path}: {error}; choose another place") from error
 
 
 class Envelope(NamedTuple):
