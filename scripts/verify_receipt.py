@@ -24,6 +24,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import io
 import json
 import re
 import sys
@@ -201,11 +202,11 @@ def tree_root(leaves: list[bytes]) -> bytes:
 
 
 class Key(NamedTuple):
-    """A named Ed25519 public key."""
+    """A named Ed25519 public key; or a line under a note, with what it says is that key's signature."""
 
     name: str
     id: bytes
-    public: bytes
+    data: bytes
 
 
 class Keys(NamedTuple):
@@ -213,14 +214,6 @@ class Keys(NamedTuple):
 
     name: str
     keys: tuple[Key, ...]
-
-
-class Signature(NamedTuple):
-    """A line under a note: whose it says it is, and the signature."""
-
-    name: str
-    id: bytes
-    signature: bytes
 
 
 class Checkpoint(NamedTuple):
@@ -262,15 +255,15 @@ def is_name(name: str) -> bool:
     return 0 < len(name) <= 200 and name.isprintable() and not any(c.isspace() or c == "+" for c in name)
 
 
-def parse_signatures(lines: str) -> list[Signature]:
+def parse_signatures(lines: str) -> list[Key]:
     """Read the lines ``— name base64(key id || signature)`` under a note: of each key one."""
-    signatures: list[Signature] = []
+    signatures: list[Key] = []
     for line in lines.split("\n")[:-1]:
         dash, name, encoded = (*line.split(" "), "", "")[:3]
         data = unbase64(encoded, "the signature")
         if f"\u2014 {name} {encoded}" != line or not is_name(name) or len(data) < 5 or dash != "\u2014":
             raise CannotTell(f"want signature lines `\u2014 name base64`, got {line!r}")
-        signatures.append(Signature(name, data[:4], data[4:]))
+        signatures.append(Key(name, data[:4], data[4:]))
     if not (lines.endswith("\n") and len(signatures) <= MAX_SIGNATURES):
         raise CannotTell(f"want one to {MAX_SIGNATURES} signature lines, each ending in a newline")
     if len({(one.name, one.id) for one in signatures}) < len(signatures):
@@ -294,7 +287,7 @@ def open_checkpoint(text: str, keys: Keys) -> Checkpoint:
         given = ", ".join(f"{key.name}+{key.id.hex()}" for key in keys.keys)
         raise CannotTell(f"the checkpoint is signed by {signers}, not by {given}; if rotated, give all keys")
     for one in ours:
-        if not ed25519_verify(known[one.name, one.id].public, (body + "\n").encode(), one.signature):
+        if not ed25519_verify(known[one.name, one.id].data, (body + "\n").encode(), one.data):
             raise Failed("the checkpoint's signature is not valid: it or its text was altered")
     origin, *said = body.split("\n")
     if len(said) != 2 or len(unbase64(said[1], "the root hash")) != 32 or not is_name(origin):
@@ -510,7 +503,8 @@ def misfit(value: Fields, members: str) -> str:
 def record_fields(body: bytes, what: str) -> Fields:
     """Read as much of a record as says where it stands."""
     fields = canonical(body, what)
-    if not (isinstance(fields, dict) and {"id", "log", "seq", "tc"} <= fields.keys()):
+    placed = {"id": "bytes16", "log": "label", "seq": "count", "tc": "count"}
+    if not (isinstance(fields, dict) and all(fits(fields.get(name), rule) for name, rule in placed.items())):
         raise CannotTell(f"{what} has no id, log, seq or tc, as every record has")
     return fields
 
@@ -587,7 +581,7 @@ def check_passages(fields: Fields, receipt: Fields) -> None:
             raise Failed(f"passage {place} is not the one of {hit.name}")
 
 
-def check_record(fields: Fields, _receipt: Fields) -> None:
+def check_record(fields: Fields) -> None:
     """Check that a pair (required, forbidden) of the record admits each hit, and that it contradicts itself nowhere."""
     hits, index, said = hits_of(fields), fields.get("index"), fields["commitments"]
     kind, outcome, policy = fields["kind"], fields.get("outcome"), fields.get("policy", {})
@@ -654,10 +648,6 @@ def state_root(proof: Fields, passage: Fields, word: int) -> bytes:
     return current
 
 
-RECEIPT_CHECKS = (check_commitments, check_passages, check_record, check_state)
-"""What is checked of a receipt once its record is proved: each takes the record's fields and the receipt's."""
-
-
 def check_receipt(data: bytes, keys: Keys) -> str:
     """Check a receipt file."""
     if len(data) > MAX_BYTES or not data.endswith(b"\n"):
@@ -674,8 +664,10 @@ def check_receipt(data: bytes, keys: Keys) -> str:
     checkpoint, index = check_inclusion(body, receipt["proof"], keys)
     fields = read_record(body)
     said = check_place(fields, checkpoint, index)
-    for check in RECEIPT_CHECKS:
-        check(fields, receipt)
+    check_commitments(fields, receipt)
+    check_passages(fields, receipt)
+    check_record(fields)
+    check_state(fields, receipt)
     return "\n".join([f"{said}, and so is all that this receipt shows", *remarks(fields, receipt)])
 
 
@@ -739,7 +731,7 @@ def canonical(data: bytes, what: str) -> Any:
     """Read canonical JSON: what does not encode to the same bytes again is refused."""
     try:
         value = json.loads(
-            text_of(data, what), parse_float=no_number, parse_constant=no_number, parse_int=small
+            text_of(data, what), parse_float=integer, parse_constant=integer, parse_int=integer
         )
         again = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         plain = again == data and is_plain(value, 0)
@@ -750,15 +742,10 @@ def canonical(data: bytes, what: str) -> Any:
     return value
 
 
-def no_number(text: str) -> NoReturn:
-    """Refuse floats."""
-    raise ValueError(f"numbers are integers here, got {text}")
-
-
-def small(text: str) -> int:
-    """Read an integer that every reader of JSON agrees on (RFC 8785 section 3.2.2.3)."""
-    if len(text) > 17 or abs(int(text)) > MAX_INTEGER:
-        raise ValueError("integers are within +-(2**53 - 1)")
+def integer(text: str) -> int:
+    """Read an integer that every reader of JSON agrees on (RFC 8785 section 3.2.2.3); refuse all other numbers."""
+    if not re.fullmatch("-?[0-9]{1,16}", text) or abs(int(text)) > MAX_INTEGER:
+        raise ValueError("numbers are integers within +-(2**53 - 1)")
     return int(text)
 
 
@@ -799,7 +786,7 @@ def base64url(data: bytes) -> str:
 
 
 def unbase64url(text: str) -> bytes:
-    """Read base64url without padding, whatever its spelling: :func:`data` compares that."""
+    """Read base64url without padding, whatever its spelling: :func:`encoded` compares that."""
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:  # binascii.Error is one
@@ -839,7 +826,7 @@ def find_keys(given: str | None, path: Path) -> tuple[Keys, str]:
     if given is not None:
         try:
             is_file = Path(given).is_file()
-        except OSError:  # too long for a name, as several vkeys are
+        except (OSError, ValueError):  # too long for a name, as several vkeys are, or with a zero in it
             is_file = False
         return parse_vkeys(text_of(read(Path(given)), "the vkey") if is_file else given), ""
     if not (path / "vkey").is_file():
@@ -881,6 +868,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--old", help="a checkpoint you kept, for a consistency proof")
     given = parser.parse_args(arguments)
     code, note = 0, ""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without a character is no failed check
     try:
         keys, note = find_keys(given.key, Path(given.path))
         said = f"verified: {judge(Path(given.path), keys, given.old)}"
@@ -890,8 +879,11 @@ def main(arguments: list[str] | None = None) -> int:
         code, said = 2, f"cannot tell: {doubt}"
     except Exception as error:  # noqa: BLE001 # whatever it is, it must not end in Python's exit code 1
         code, said = 70, f"this program failed: {type(error).__name__}; nothing is said about the file"
-    print("\n".join(map(visible, said.split("\n"))))
-    print(note, end="\n" if note and not code else "")
+    said = "\n".join(map(visible, said.split("\n"))) + (f"\n{note}" if note and not code else "")
+    try:
+        print(said, flush=True)
+    except OSError:  # nobody reads it
+        code = 70
     return code
 
 

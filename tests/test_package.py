@@ -89,7 +89,7 @@ MAY_IMPORT = {
         "evaluation",
     },
 }
-LIMITS = {"verify_receipt.py": 700}  # one file by design: an auditor copies it
+LIMITS = {"verify_receipt.py": 900}  # one file by design: an auditor copies it
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import itertools
 import json
+import os
 import random
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,6 +20,7 @@ from carag.audit import (
     Erasure,
     Hold,
     Outcome,
+    RecordKind,
     Recovery,
     SigningKey,
     Verdict,
@@ -122,8 +126,14 @@ def shown(fields):
                     yield ("until", place), proof["until"]["value"]
 
 
+def drawn(make, originals, count):
+    """Draw so many files that are none of the originals."""
+    rng, known = random.Random(SEED), set(originals)  # noqa: S311
+    return itertools.islice((data for data in iter(lambda: make(rng), None) if data not in known), count)
+
+
 def compare(files, vkey):
-    """Judge files by both; return the counts of verdicts and the files they differ on."""
+    """Judge files by both; return the counts of verdicts, the files they differ on, and those both verify."""
     counts, differing, verified = Counter(), [], []
     vkeys = script.parse_vkeys(vkey)
     for data in files:
@@ -145,16 +155,14 @@ def test_every_original_verifies(originals, key):
     assert kinds == set(script.KINDS)
 
 
-@pytest.mark.parametrize("count", [4_000, pytest.param(20_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.full)])
 def test_without_the_key_no_altered_value_verifies(originals, key, count):
     """Of structural mutants of honest receipts both verify the same, and those only show less than was signed."""
-    rng = random.Random(SEED)  # noqa: S311
     known = {}
     for data in originals:
         known.setdefault(json.loads(data)["record"], {}).update(shown(json.loads(data)))
-    counts, differing, verified = compare(
-        (mutants.altered_file(originals, rng) for _ in range(count)), str(key.verifier)
-    )
+    files = drawn(functools.partial(mutants.altered_file, originals), originals, count)
+    counts, differing, verified = compare(files, str(key.verifier))
     assert differing == []
     for data, _ in verified:
         fields = json.loads(data)
@@ -163,13 +171,11 @@ def test_without_the_key_no_altered_value_verifies(originals, key, count):
     assert min(counts[verdict] for verdict in Verdict) > count // 50
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(5_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [1_250, pytest.param(25_000, marks=pytest.mark.full)])
 def test_with_the_key_no_lie_divides_them(originals, key, count):
     """Of receipts that a lying log made and signed both verify the same, and those show what their records bind."""
-    rng = random.Random(SEED)  # noqa: S311
-    counts, differing, verified = compare(
-        (mutants.signed_lie(originals, key, rng) for _ in range(count)), str(key.verifier)
-    )
+    files = drawn(functools.partial(mutants.signed_lie, originals, key), originals, count)
+    counts, differing, verified = compare(files, str(key.verifier))
     assert differing == []
     for data, found in verified:
         assert all(hit.word >> 27 == 1 for hit in found.record.hits)
@@ -188,3 +194,151 @@ def bound(fields, record):
         shown is None or hit.is_of(shown["chunk"], text_hash(shown["text"]))
         for shown, hit in zip(fields["hits"], record.hits, strict=True)
     )
+
+
+# -- the rules by name: what a lying log signs
+
+
+def in_policy(**changes):
+    return lambda fields: fields["policy"].update(changes)
+
+
+def without(name):
+    return lambda fields: fields.pop(name)
+
+
+def with_words(word):
+    return lambda fields: [hit.__setitem__(1, word) for hit in fields["hits"]]
+
+
+def both_of(*changes):
+    return lambda fields: [change(fields) for change in changes]
+
+
+BROKEN_RULES = {
+    "a mask that demands quarantine": both_of(in_policy(masks=[[1 << 30, 0]]), with_words(1 << 30 | 1 << 27)),
+    "a mask that demands a tombstone": both_of(
+        in_policy(masks=[[1 << 31, 0]]), with_words(1 << 31 | 1 << 27)
+    ),
+    "a mask that forbids the version": in_policy(masks=[[0x20, 0x10000], [1, 1 << 27]]),
+    "a negative mask": in_policy(masks=[[0x20, 0], [-1, 0]]),
+    "a bit required and forbidden": in_policy(masks=[[0x20, 0], [1, 1]]),
+    "nine masks": in_policy(masks=[[0x20, 0]] * 9),
+    "a pair of three": in_policy(masks=[[0x20, 0], [1, 2, 4]]),
+    "a list of reopened entities without a mask": in_policy(reopened_entities={"count": 1, "kind": "deny"}),
+    "a word of 33 bits": with_words(1 << 32 | 1 << 27 | 0x21),
+    "no role": without("role"),
+    "no purpose": without("purpose"),
+    "no source": without("source"),
+    "no models": without("models"),
+    "no hits": without("hits"),
+    "a member more": lambda fields: fields.update(colour="red"),
+    "a kind that is none": lambda fields: fields.update(kind="anything"),
+    "a minute that is none": lambda fields: fields.update(as_of=1_795_380_520_493_381),
+    "a minute of 33 bits": lambda fields: fields.update(as_of=1 << 32),
+    "an instant past 2**53": lambda fields: fields.update(t0=1 << 53),
+    "a role in prose": lambda fields: fields.update(role="ana, who asked"),
+    "an issuer of an asserted session": lambda fields: fields.update(issuer="https://login.example"),
+    "an empty list that is not written": lambda fields: fields.update(intents=[]),
+    "the default class of retention": lambda fields: fields.update(retain="fin7y"),
+    "a similarity past a cosine": lambda fields: fields["hits"][0].__setitem__(2, 1_000_011),
+    "cited twice": lambda fields: fields["hits"][0].__setitem__(3, 2),
+    "arrays seventeen deep": lambda fields: fields.update(why=json.loads("[" * 17 + "]" * 17)),
+    "arrays 700 deep": lambda fields: fields.update(why=json.loads("[" * 700 + "]" * 700)),
+    "more bytes than a record has": lambda fields: fields.update(intents=[f"I{n:04}" for n in range(8000)]),
+}
+
+
+@pytest.mark.parametrize("change", BROKEN_RULES.values(), ids=BROKEN_RULES)
+def test_a_record_that_breaks_a_rule_is_verified_by_neither(build, key, change):
+    """docs/reference/receipts.md, rule by rule: signed by the right key, and read by nobody."""
+    fields = json.loads(build.forge(build.record())[0].to_bytes())
+    record = json.loads(fields["record"])
+    change(record)
+    for hit in fields["hits"]:
+        hit["proof"] = None
+    fields["record"] = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    fields["proof"] = mutants.sign(fields["record"].encode(), key)
+    data = (json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n").encode()
+    counts, differing, _ = compare([data], str(key.verifier))
+    assert (differing, counts) == ([], {Verdict.UNDECIDED: 1})
+
+
+def test_the_page_has_the_table_and_every_kind():
+    """The rules are written down once: the script's table is the page's, and knows the kinds of the package."""
+    page = (HERE.parents[1] / "docs" / "reference" / "receipts.md").read_text("utf-8")
+    assert script.TABLE in page
+    assert set(script.KINDS) == {kind.value for kind in RecordKind}
+    assert all(f"`{rule}`" in page for rule in script.VALUES)
+
+
+# -- exit codes: 1 only after a failed check
+
+
+def command(path, vkey, **changes):
+    words = [sys.executable, "-I", SCRIPT, path, "--key", vkey]
+    return subprocess.run(words, capture_output=True, env={**os.environ, **changes}, check=False)
+
+
+def test_the_command_says_what_the_functions_say(originals, key, tmp_path):
+    """A sample of mutants, each judged by a process of its own."""
+    files = [*drawn(functools.partial(mutants.altered_file, originals), originals, 40)]
+    for data in files[::4]:
+        (tmp_path / "r.json").write_bytes(data)
+        done = command(tmp_path / "r.json", str(key.verifier))
+        assert (done.returncode, done.stderr) == (CODES[verify_receipt(data, str(key.verifier)).verdict], b"")
+
+
+@pytest.mark.parametrize("depth", [17, 300, 450, 700, 900, 2000, 100_000])
+def test_no_depth_of_nesting_looks_like_tampering(key, tmp_path, depth):
+    """Wherever the brackets stand, both cannot tell: neither crashes, and neither speaks of a failed check."""
+    nest = "[" * depth + "]" * depth
+    for text in (
+        nest,
+        f'{{"format":{nest}}}',
+        f'{{"format":"carag-receipt/v2","hits":{nest},"openings":{{}},"proof":"","record":""}}',
+    ):
+        (tmp_path / "r.json").write_text(text + "\n")
+        assert verify_receipt(text.encode() + b"\n", str(key.verifier)).verdict is Verdict.UNDECIDED
+        assert command(tmp_path / "r.json", str(key.verifier)).returncode == 2
+
+
+def test_no_size_of_number_looks_like_tampering(originals, key, tmp_path):
+    """Numbers of many digits are refused before they are computed with."""
+    for digits in (17, 5000, 1_000_000):
+        data = originals[0].replace(b'"from":29000000', b'"from":' + b"9" * digits)
+        (tmp_path / "r.json").write_bytes(data)
+        assert verify_receipt(data, str(key.verifier)).verdict is Verdict.UNDECIDED
+        assert command(tmp_path / "r.json", str(key.verifier)).returncode == 2
+
+
+@pytest.mark.parametrize("error", [RecursionError, MemoryError, ZeroDivisionError, KeyError, ValueError])
+def test_what_nobody_foresaw_ends_in_70(monkeypatch, capsys, error):
+    """Whatever is raised, the exit code is not Python's 1, which says that a check failed."""
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(script, "judge", fail)
+    vkey = str(SigningKey("log.example", b"k" * 32).verifier)
+    assert script.main(["r.json", "--key", vkey]) == 70
+    assert "nothing is said about the file" in capsys.readouterr().out
+
+
+def test_usage_and_terminals_end_as_documented(originals, key, tmp_path):
+    """A misspelt command is 64; a terminal that has no such character, or has gone, is no failed check."""
+    (tmp_path / "r.json").write_bytes(originals[0].replace("\u2014".encode(), "\u2014\u2014".encode()))
+    assert subprocess.run([sys.executable, SCRIPT], capture_output=True, check=False).returncode == 64
+    done = subprocess.run(
+        [sys.executable, SCRIPT, tmp_path / "r.json", "--key", str(key.verifier)],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (2, b"")
+    closed = subprocess.run(
+        ["bash", "-c", f"{sys.executable} {SCRIPT} {tmp_path}/r.json --key '{key.verifier}' >/dev/full"],
+        capture_output=True,
+        check=False,
+    )
+    assert closed.returncode not in {0, 1}
