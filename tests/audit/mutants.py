@@ -96,6 +96,11 @@ KEYS = (
     "proof",
     "retain",
 )
+ALTERED_BEFORE = (
+    *(AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError),
+    CaragError,
+)
+"""What a change may meet where another has been."""
 VALUES = (None, True, False, 0, 1, 2, "", "x", [], {}, [0], {"a": 1}, 0.5)
 
 
@@ -203,9 +208,7 @@ def altered_file(originals, rng):
     tree = trees[0]
     for _ in range(rng.choice([1, 1, 2, 3])):
         kind = rng.random()
-        with contextlib.suppress(
-            KeyError, TypeError, AttributeError, ValueError, CaragError
-        ):  # altered before
+        with contextlib.suppress(*ALTERED_BEFORE):
             if kind < 0.25:
                 left_out(tree, rng)
             elif kind < 0.4:
@@ -238,7 +241,7 @@ def signed_lie(originals, key, rng):
         elif places(tree):
             mutate(tree, trees[1:], rng)
     if rng.random() < 0.9:
-        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError, IndexError, CaragError):
+        with contextlib.suppress(*ALTERED_BEFORE):
             make_whole(tree, record)
     body = write(record, rng.choice(["canonical"] * 15 + ["spaced", "unsorted"]))
     if isinstance(tree, dict):
