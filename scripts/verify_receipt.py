@@ -277,7 +277,7 @@ def open_checkpoint(text: str, keys: Keys) -> Checkpoint:
     As c2sp.org/signed-note asks: lines of unknown keys are ignored, a false line of a given key condemns the note.
     """
     body, blank, lines = text.rpartition("\n\n")
-    if not (body and blank):
+    if not (body and blank) or any(c < " " and c != "\n" for c in text):
         raise CannotTell("a checkpoint is a text, a blank line and signature lines")
     signatures = parse_signatures(lines)
     known = {(key.name, key.id): key for key in keys.keys}

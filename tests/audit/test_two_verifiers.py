@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 
 from carag.audit import (
     Disclosure,
@@ -47,8 +48,8 @@ def load(path, name):
 mutants = load(HERE / "mutants.py", "mutants_of_receipts")
 script = load(SCRIPT, "verify_receipt_beside_ours")
 script.ed25519_verify = functools.cache(script.ed25519_verify)
-events, begins, keys = (
-    load(HERE / f"test_{name}.py", f"{name}_of_receipts") for name in ("events", "begin", "keys")
+events, begins, keys, records = (
+    load(HERE / f"test_{name}.py", f"{name}_of_receipts") for name in ("events", "begin", "keys", "record")
 )
 
 
@@ -270,6 +271,12 @@ def test_the_page_has_the_table_and_every_kind():
     assert script.TABLE in page
     assert set(script.KINDS) == {kind.value for kind in RecordKind}
     assert all(f"`{rule}`" in page for rule in script.VALUES)
+
+
+@given(records.RECORDS)
+def test_every_record_that_can_be_written_can_be_read_by_the_script(record):
+    """The rules shut out nothing that a log of ours writes: any event, of any kind and version."""
+    assert script.read_record(record.to_bytes())["kind"] == record.kind.value
 
 
 # -- exit codes: 1 only after a failed check

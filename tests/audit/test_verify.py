@@ -57,7 +57,7 @@ def test_a_receipt_verifies_with_nothing_but_the_key(issued, build):
     verification = verify_receipt(*issued)
     assert verification.verdict is Verdict.VERIFIED
     assert verification.passed == tuple(Check)
-    assert (verification.values, verification.undisclosed) == (build.SECRETS, ())
+    assert (verification.values, verification.undisclosed, verification.withheld) == (build.SECRETS, (), ())
     assert verification.passages == tuple((p.chunk, p.text) for p in build.passages())
     assert (verification.record.seq, verification.record.log) == (5, build.ORIGIN)
 
