@@ -7,6 +7,8 @@ error. Nothing of a receipt reaches the terminal but through :mod:`carag.visible
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +55,10 @@ def run(arguments: list[str]) -> int:
     >>> run(["receipt", "redact", "nowhere.json", "--out", "less.json"])
     65
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # a terminal without a letter is no error of the receipt
     try:
         given = _parser().parse_args(arguments)
         code: int = given.command(given)
@@ -60,6 +66,7 @@ def run(arguments: list[str]) -> int:
     except _Misspelt as error:
         return _refuse(str(error), _USAGE)
     except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the end of the process fails at nothing
         return _HUNG_UP
     except SystemExit:  # after --help
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import unicodedata
@@ -206,6 +207,19 @@ def test_exit_codes_are_those_of_the_table(issue, capsys, tmp_path: Path, monkey
         capsys.readouterr()
         assert run(words) == 70
         assert "secret" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_no_terminal_makes_a_verified_receipt_anything_else(issue, encoding: str) -> None:
+    """Letters that it lacks are spelt out; a reader who goes away is no failed check."""
+    receipt, key = issue(secrets={**SECRETS, "answer": "Ærø — 3 %"})
+    command = f"{sys.executable} -m carag verify {receipt} --key '{key}'"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(["sh", "-c", command], capture_output=True, env=environment)
+    assert (done.returncode, done.stderr, b"3 %" in done.stdout) == (0, b"", True)
+    for gone in (">&-", ">/dev/full"):
+        left = subprocess.run(["sh", "-c", f"{command} {gone}"], capture_output=True, env=environment)
+        assert left.returncode not in {0, 1}
 
 
 def test_an_auditor_needs_neither_typer_nor_the_models(issue) -> None:
