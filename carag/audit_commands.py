@@ -316,9 +316,24 @@ def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
     if vkey is None:
         raise InvalidArgument("give --vkey, the log's public key, to check a proof")
     key = LogKeys.parse(_key_text(vkey) or "")
-    verdict, reason = check_consistency(read_text(old), read_text(proof), key)
+    names = str(old), str(proof)
+    verdict, reason = check_consistency(_checkpoint_text(old), read_text(proof), key, names)
     _say(f"{verdict.value}: {reason}")
     return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(verdict, CANNOT_TELL)
+
+
+def _checkpoint_text(path: Path) -> str:
+    """Return the checkpoint that a file is, or that the receipt in it holds."""
+    from carag.audit.proof import InclusionProof
+    from carag.audit.receipt import open_envelope
+
+    text = read_text(path)
+    if not text.startswith("{"):
+        return text
+    try:
+        return InclusionProof.parse(open_envelope(text.encode("utf-8")).proof).checkpoint.to_text()
+    except CorruptFile as error:
+        raise InvalidArgument(f"{path}: {error}; want a checkpoint or receipt of this log") from error
 
 
 def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +23,7 @@ from rich.table import Table
 from carag import audit_commands, policy_commands
 from carag.bench_commands import bench_app
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
-from carag.named_files import key_text, read_bytes, read_text
+from carag.named_files import read_text
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -245,52 +244,26 @@ def explain(
     return _exit_of(explanation.outcome)
 
 
-@app.command()
-def verify(
-    receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt to check.")],
-    key: Annotated[
-        str,
-        typer.Option(
-            "--key", metavar="VKEY_OR_FILE", help="The log's public key (vkey), or a file holding it."
-        ),
-    ],
-    second_opinion: audit_commands.SecondOpinion = None,
-    as_json: AsJson = False,
-) -> int:
-    """Check a receipt offline, with nothing but the receipt and the log's public key.
+_AS_GIVEN: dict[str, Any] = {
+    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    "add_help_option": False,
+}
 
-    Exit codes: 0 verified, 1 a cryptographic check failed, 2 cannot tell (not a receipt, another log's key, or a second
-    opinion that differs).
 
-    [dim]carag verify r.json --key store/vkey[/dim]
-    """
-    from carag.audit import Verdict, verify_receipt
+@app.command(**_AS_GIVEN)
+def verify(words: typer.Context) -> int:
+    """Check a receipt offline, with nothing but the receipt and the log's public key, and say what it shows."""
+    from carag.verify_command import run
 
-    checked = verify_receipt(read_bytes(receipt), key_text(key))
-    if checked.verdict is Verdict.VERIFIED and second_opinion is not None:
-        objection = audit_commands.ask_second(second_opinion, read_bytes(receipt))
-        if objection is not None:
-            checked = replace(
-                checked, verdict=Verdict.UNDECIDED, reason=f"{second_opinion} disagrees: {objection}"
-            )
-    if as_json:
-        _print_json(
-            {
-                "verdict": checked.verdict.value,
-                "reason": checked.reason,
-                "undisclosed": list(checked.undisclosed),
-                "unproved": list(checked.unproved),
-            }
-        )
-    else:
-        colour = {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(checked.verdict, "yellow")
-        _out.print(f"[{colour}]{checked.verdict.value}[/{colour}]: {escape(checked.reason)}", highlight=False)
-        if checked.undisclosed:
-            _out.print(f"not disclosed by this receipt: {', '.join(checked.undisclosed)}", highlight=False)
-        if checked.unproved:
-            chunks = escape(", ".join(checked.unproved))
-            _out.print(f"without a proof that they stood in the index state: {chunks}", highlight=False)
-    return {Verdict.VERIFIED: Exit.OK, Verdict.FAILED: Exit.TAMPERED}.get(checked.verdict, Exit.CANNOT_TELL)
+    return run(["verify", *words.args])
+
+
+@app.command(**_AS_GIVEN)
+def receipt(words: typer.Context) -> int:
+    """Leave parts of a receipt out: [b]carag receipt redact[/b]."""
+    from carag.verify_command import run
+
+    return run(["receipt", *words.args])
 
 
 app.add_typer(audit_commands.app, name="audit")

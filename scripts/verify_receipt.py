@@ -9,12 +9,12 @@
 VKEY is the log's public key or a file that holds it; a log whose key was changed has several, one a line. Take them
 from a source you trust, not from whoever gave you the files. Exit codes: 0 every check holds, 1 a check fails
 (something was altered, or the log broke its own rules), 2 cannot tell (not readable, of another log, or of a format
-unknown here).
+unknown here), 64 the command is misspelt, 70 this program failed and says nothing about the file.
 
 Read it before you trust it. It shares no line of code with CARAG and needs no package: Ed25519 (RFC 8032), the Merkle
 tree (RFC 9162), notes, checkpoints and proofs (c2sp.org/signed-note, tlog-checkpoint, tlog-proof, tlog-witness), and
-records and receipts of versions 1 and 2 as canonical JSON (RFC 8785). Lines signed by keys that were not given, as of
-witnesses, are not judged; nor are those of ML-DSA-44 keys, which Python has no means to check.
+records and receipts as canonical JSON (RFC 8785), by the rules in docs/reference/receipts.md. Lines signed by keys that
+were not given, as of witnesses, are not judged; nor are those of ML-DSA-44 keys, which Python has no means to check.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ import base64
 import binascii
 import hashlib
 import hmac
+import io
 import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Callable, Iterator, NamedTuple, NoReturn  # noqa: UP035 # Python 3.9 has them here
 
-HIT_KEYS = {
-    "carag-receipt/v1": {"chunk", "text"},
-    "carag-receipt/v2": {"chunk", "proof", "text"},
-}
-"""What a receipt shows of each passage, by its format."""
-RECORD_VERSIONS = (1, 2)
-RECEIPT_KEYS = {"format", "hits", "openings", "proof", "record"}
+FORMATS = ["carag-receipt/v1", "carag-receipt/v2", "carag-receipt/v3"]
+"""Of receipts: the first has no state proofs, the third leaves at least one passage out."""
 PROOF_HEADER = "c2sp.org/tlog-proof@v1\n"
 MAX_BYTES = 64 << 20
+MAX_RECORD_BYTES = 60_000
 MAX_HASHES = 63
 MAX_SIGNATURES = 100
+MAX_NESTING = 16
+MAX_INTEGER = (1 << 53) - 1
 MAX_MINUTE = 0xFFFFFFFF
 MAX_NUMBER = (1 << 63) - 1
 # Records pin the words of policy version 1: control bits 27..31, of which 27 is the version.
 CONTROL_BITS = 0xF8000000
 VERSION_WORD = 1 << 27
-
+NEVER_OPENED = {"entities", "targets"}
+"""Commitments whose values no receipt shows."""
 
 Fields = dict[str, Any]
 
@@ -140,7 +140,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 def inclusion_holds(leaf: bytes, index: int, size: int, path: list[bytes], root: bytes) -> bool:
     """Section 2.1.3.2."""
-    if not 0 <= index < size:
+    if not 0 <= index < size or any(len(sibling) != 32 for sibling in path):
         return False
     fn, sn, current = index, size - 1, leaf
     for sibling in path:
@@ -158,7 +158,7 @@ def inclusion_holds(leaf: bytes, index: int, size: int, path: list[bytes], root:
 
 def consistency_holds(old: int, new: int, path: list[bytes], old_root: bytes, new_root: bytes) -> bool:
     """Section 2.1.4.2."""
-    if not 0 < old <= new:
+    if not 0 < old <= new or any(len(sibling) != 32 for sibling in path):
         return False
     if old == new:
         return not path and old_root == new_root
@@ -202,11 +202,11 @@ def tree_root(leaves: list[bytes]) -> bytes:
 
 
 class Key(NamedTuple):
-    """A named Ed25519 public key."""
+    """A named Ed25519 public key; or a line under a note, with what it says is that key's signature."""
 
     name: str
     id: bytes
-    public: bytes
+    data: bytes
 
 
 class Keys(NamedTuple):
@@ -214,14 +214,6 @@ class Keys(NamedTuple):
 
     name: str
     keys: tuple[Key, ...]
-
-
-class Signature(NamedTuple):
-    """A line under a note: whose it says it is, and the signature."""
-
-    name: str
-    id: bytes
-    signature: bytes
 
 
 class Checkpoint(NamedTuple):
@@ -263,15 +255,15 @@ def is_name(name: str) -> bool:
     return 0 < len(name) <= 200 and name.isprintable() and not any(c.isspace() or c == "+" for c in name)
 
 
-def parse_signatures(lines: str) -> list[Signature]:
+def parse_signatures(lines: str) -> list[Key]:
     """Read the lines ``— name base64(key id || signature)`` under a note: of each key one."""
-    signatures: list[Signature] = []
+    signatures: list[Key] = []
     for line in lines.split("\n")[:-1]:
         dash, name, encoded = (*line.split(" "), "", "")[:3]
         data = unbase64(encoded, "the signature")
         if f"\u2014 {name} {encoded}" != line or not is_name(name) or len(data) < 5 or dash != "\u2014":
             raise CannotTell(f"want signature lines `\u2014 name base64`, got {line!r}")
-        signatures.append(Signature(name, data[:4], data[4:]))
+        signatures.append(Key(name, data[:4], data[4:]))
     if not (lines.endswith("\n") and len(signatures) <= MAX_SIGNATURES):
         raise CannotTell(f"want one to {MAX_SIGNATURES} signature lines, each ending in a newline")
     if len({(one.name, one.id) for one in signatures}) < len(signatures):
@@ -285,7 +277,7 @@ def open_checkpoint(text: str, keys: Keys) -> Checkpoint:
     As c2sp.org/signed-note asks: lines of unknown keys are ignored, a false line of a given key condemns the note.
     """
     body, blank, lines = text.rpartition("\n\n")
-    if not (body and blank):
+    if not (body and blank) or any(c < " " and c != "\n" for c in text):
         raise CannotTell("a checkpoint is a text, a blank line and signature lines")
     signatures = parse_signatures(lines)
     known = {(key.name, key.id): key for key in keys.keys}
@@ -295,14 +287,15 @@ def open_checkpoint(text: str, keys: Keys) -> Checkpoint:
         given = ", ".join(f"{key.name}+{key.id.hex()}" for key in keys.keys)
         raise CannotTell(f"the checkpoint is signed by {signers}, not by {given}; if rotated, give all keys")
     for one in ours:
-        if not ed25519_verify(known[one.name, one.id].public, (body + "\n").encode(), one.signature):
+        if not ed25519_verify(known[one.name, one.id].data, (body + "\n").encode(), one.data):
             raise Failed("the checkpoint's signature is not valid: it or its text was altered")
     origin, *said = body.split("\n")
-    if len(said) != 2:
-        raise CannotTell("the signed note is no checkpoint: it has not three lines")
+    if len(said) != 2 or len(unbase64(said[1], "the root hash")) != 32 or not is_name(origin):
+        raise CannotTell("the signed note is no checkpoint: origin, size and root hash, a line each")
+    checkpoint = Checkpoint(origin, number(said[0], "the tree size"), unbase64(said[1], "the root hash"))
     if origin != keys.name:
         raise Failed(f"{keys.name} signed a checkpoint of {origin}")
-    return Checkpoint(origin, number(said[0], "the tree size"), hash_of(said[1]))
+    return checkpoint
 
 
 def parse_proof(text: str, word: str) -> tuple[int, list[bytes], str]:
@@ -313,11 +306,11 @@ def parse_proof(text: str, word: str) -> tuple[int, list[bytes], str]:
         raise CannotTell(f"a proof has a line `{word} N`, hashes, a blank line and a checkpoint")
     if len(hashes) > MAX_HASHES:
         raise CannotTell(f"a proof has at most {MAX_HASHES} hashes, got {len(hashes)}")
-    return number(first[len(word) + 1 :], word), [hash_of(line) for line in hashes], note
+    return number(first[len(word) + 1 :], word), [unbase64(line, "a hash") for line in hashes], note
 
 
-def check_inclusion(record: bytes, proof: str, keys: Keys) -> tuple[Fields, int]:
-    """Check that a record stands in the signed log; return its fields and its place."""
+def check_inclusion(record: bytes, proof: str, keys: Keys) -> tuple[Checkpoint, int]:
+    """Check that these bytes stand in the signed log; return its checkpoint and their place."""
     if not proof.startswith(PROOF_HEADER):
         raise CannotTell(f"an inclusion proof starts with {PROOF_HEADER.strip()}")
     index, path, note = parse_proof(proof[len(PROOF_HEADER) :], "index")
@@ -326,13 +319,15 @@ def check_inclusion(record: bytes, proof: str, keys: Keys) -> tuple[Fields, int]
         raise Failed(
             f"the record is not entry {index} of the signed tree of {checkpoint.size}: it or its proof was altered"
         )
-    fields = canonical(record, "the record")
-    if not (isinstance(fields, dict) and {"log", "seq"} <= set(fields)):
-        raise CannotTell("the signed entry is no record")
+    return checkpoint, index
+
+
+def check_place(fields: Fields, checkpoint: Checkpoint, index: int) -> str:
+    """Check that a record says of itself that it stands there."""
     if (fields.get("log"), fields.get("seq")) != (checkpoint.origin, index):
         said = f"entry {fields.get('seq')} of {fields.get('log')}"
         raise Failed(f"entry {index} of {checkpoint.origin} says it is {said}")
-    return fields, index
+    return f"record {index} of {checkpoint.origin} is as the log signed it"
 
 
 def check_consistency(old: str, proof: str, keys: Keys) -> str:
@@ -347,125 +342,189 @@ def check_consistency(old: str, proof: str, keys: Keys) -> str:
     return f"the log of {after.size} records extends the {before.size} you kept"
 
 
-# -- receipts
+# -- what records and receipts hold: docs/reference/receipts.md has the same table
+
+Rule = Callable[[Any], bool]
 
 
-def check_commitments(fields: Fields, receipt: Fields) -> None:
-    """Check each opened value against its commitment."""
-    commitments = fields.get("commitments")
-    for name, opening in receipt["openings"].items():
-        fits = isinstance(opening, dict) and set(opening) == {"salt", "value"}
-        if not (fits and isinstance(commitments, dict) and isinstance(opening["value"], str)):
-            raise Failed(f"the {name} shown is not the one committed to")
-        if base64url(commitment(name, opening)) != commitments.get(name):
-            raise Failed(f"the {name} shown is not the one committed to")
+def within(low: int, high: int) -> Rule:
+    """Take the integers of a range."""
+    return lambda value: isinstance(value, int) and low <= value <= high
 
 
-def commitment(name: str, opening: Fields) -> bytes:
-    r"""Commit: HMAC-SHA256(salt, "carag/commit/v1\0" name "\0" value)."""
-    message = b"carag/commit/v1\0" + name.encode() + b"\0" + opening["value"].encode()
-    return hmac.new(unbase64url(opening["salt"], 32), message, hashlib.sha256).digest()
+def spelt(pattern: str) -> Rule:
+    """Take the texts of a form."""
+    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
-def check_passages(fields: Fields, receipt: Fields) -> None:
-    """Check that each passage is the one the record names, in its order, and that none is missing."""
-    named, shown = hits_of(fields), receipt["hits"]
-    if len(named) != len(shown):
-        raise Failed(f"the record names {len(named)} passages, the receipt shows {len(shown)}")
-    for place, hit in enumerate(named):
-        passage = shown[place]
-        fits = isinstance(passage, dict) and set(passage) == HIT_KEYS[receipt["format"]]
-        if not (fits and isinstance(passage["chunk"], str) and isinstance(passage["text"], str)):
-            raise Failed(f"passage {place + 1} is not the one of {hit.name}")
-        chunk, text = passage["chunk"], hashlib.sha256(passage["text"].encode()).digest()
-        digest = hashlib.sha256(b"carag/hit/v2\0" + chunk.encode() + b"\0" + text).digest()[:20]
-        if hit.binds not in ((chunk, base64url(text)), (base64url(digest),)):
-            raise Failed(f"passage {place + 1} is not the one of {hit.name}")
+def encoded(size: int) -> Rule:
+    """Take so many bytes in the one spelling of base64url without padding."""
+    return lambda value: (
+        isinstance(value, str) and base64url(raw := unbase64url(value)) == value and len(raw) == size
+    )
 
 
-def check_record(fields: Fields, _receipt: Fields) -> None:
-    """Check that a pair (required, forbidden) of the record admits each hit, and that it contradicts itself nowhere."""
-    hits, index, said = hits_of(fields), fields.get("index"), fields.get("commitments") or {}
-    kind, outcome, policy = fields.get("kind"), fields.get("outcome"), fields.get("policy") or {}
-    asked, answers = kind in ("query", "retrieve", "explain"), outcome == "answer" and kind != "retrieve"
-    try:
-        rows, lists = index["admissible"] if index else 0, {"entities", "reopened_entities"} & policy.keys()
-        listed = fields.get("intents", ()), fields.get("withheld", ())
-        contradictions = {
-            "a refused request has passages or searched an index": outcome == "refuse" and (hits or index),
-            "it cites passages and is no answer": outcome != "answer" and any(hit.cited for hit in hits),
-            "a chunk is listed twice": len({hit.binds[0] for hit in hits}) < len(hits),
-            "an intent or rule is listed twice": any(len(set(codes)) < len(codes) for codes in listed),
-            "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
-            "its begin is no earlier record": fields.get("begun", -1) >= fields["seq"],
-            "it has no passage for its answer": answers and kind == "query" and not hits,
-            "it commits to no answer": answers and kind == "query" and "answer" not in said,
-            "it commits to an answer that nobody got": "answer" in said and not answers,
-            "it commits to no question": (asked or kind == "begin") and "query" not in said,
-            "it commits to lists it has not, or the reverse": asked and ("entities" in said) != bool(lists),
-        }
-        for contradiction, is_so in contradictions.items():
-            if is_so:
-                raise Failed(f"the record contradicts itself: {contradiction}")
-        pairs = [*policy["masks"], *policy.get("reopened", ())] if hits else []
-        for hit in hits:
-            if not any(
-                hit.word & (ones | zeros | CONTROL_BITS) == ones | VERSION_WORD for ones, zeros in pairs
-            ):
-                raise Failed(f"{hit.name} carries word {hit.word:#010x}, which no recorded mask admits")
-    except (KeyError, TypeError, ValueError) as error:
-        raise CannotTell(f"the record cannot be read: {error!r}") from error
+VALUES: dict[str, Rule] = {
+    "any": lambda _: True,
+    "text": lambda value: isinstance(value, str),
+    "label": lambda value: isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable(),
+    "code": spelt("[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,63}"),
+    "integer": within(-MAX_INTEGER, MAX_INTEGER),
+    "count": within(0, MAX_INTEGER),
+    "positive": within(1, MAX_INTEGER),
+    "minute": within(0, MAX_MINUTE),
+    "bits": within(0, (1 << 27) - 1),
+    "word": within(0, (1 << 32) - 1),
+    "gate": within(-1_000_000, 1_000_000),
+    "similarity": within(-1_000_010, 1_000_010),
+    "flag": within(0, 1),
+    "bytes16": encoded(16),
+    "bytes20": encoded(20),
+    "bytes32": encoded(32),
+    "pair": lambda value: fits(value, "bits,bits") and not value[0] & value[1],
+    "end": lambda value: spelt("0|[1-9][0-9]{0,9}")(value) and int(value) <= MAX_MINUTE,
+    "measures": lambda value: (
+        isinstance(value, dict)
+        and all(map(spelt("[a-z][a-z0-9_]{0,63}"), value))
+        and fits([*value.values()], "[integer]")
+    ),
+}
+TABLE = """
+every        commitments:any id:bytes16 kind:text log:label retain?:ai6m|fin5y|fin6y seq:count tc:count v:any
+begin        as_of:minute commitments:{query,subject} models:models policy:applied purpose:code? role:code?
+             source:asserted|verified t0:count
+asked        as_of:minute audience?:label begun?:count commitments:{answer,entities,query,subject} index:state?
+             intents?:[code]+ issuer?:label models:models outcome:answer|decline|refuse|error policy:applied
+             purpose:code? role:code? source:asserted|verified t0:count t1:count why:code
+asked/v1     hits:[hit] withheld:[code]
+asked/v2     hits:[bytes20,word,similarity,flag] withheld?:[code]+
+ingest       chunks:count commitments:{subject} documents:count embed:label? quarantined:count rows:count
+             snapshot:bytes32 t0:count t1:count table:bytes32 why:code
+denial       audience:label? commitments:{} count:positive issuer:label? t0:count t1:count why:code
+policy       at:count before:bytes32? commitments:{subject} table:bytes32 why:code
+model        at:count before:models? before_gate:gate? commitments:{subject} gate:gate models:models why:code
+index        at:count before:bytes32 commitments:{subject} rows:count snapshot:bytes32 why:code
+evaluation   commitments:{subject} passed:flag result:bytes32 snapshot:bytes32 suite:code suite_hash:bytes32 t0:count
+             t1:count table:bytes32 thresholds:measures
+recovery     begins?:[count]+ commitments:{} why:code
+erasure      basis:GDPR_17_1|GDPR_5_1_E|GDPR_17_1_D|GDPR_17_1_E commitments:{actor,approver,targets} count:positive
+             fields:[code]+ records:[count]
+hold         action:placed|released commitments:{actor,approver,subject} first:count? last:count? matter:code
+             placed:count? scope:all|records|subject
+disclosure   commitments:{actor} fields:[code] outcome:answer|refuse record:count role:auditor|privacy_officer? why:code
+anchor       anchor:code commitments:{} evidence:bytes32 seen:count size:count
+key          action:rotate|add|revoke algorithm:count commitments:{subject} good:count? public:text until:count?
+             why:code
+applied      cooling?:positive entities?:listed masks:[pair] reopened?:[pair]+ reopened_entities?:listed table:bytes32
+listed       count:count denied?:positive kind:allow|deny
+models       embed:label? generate:label? prompt:label?
+state        admissible:count known?:count plan:code snapshot:bytes32
+hit          c:label p:word s:similarity t:bytes32 u:flag
+opening      salt:bytes32 value:text
+passage/v1   chunk:text text:text
+passage      chunk:text proof:any text:text
+proof        from:minute path:text sides:text until:any
+ending       salt:bytes32 value:end
+"""
+"""Members of records by kind, then of what is inside records and receipts. ``name?`` may be missing, ``rule?`` be null;
+``[rule]`` is an array, with ``+`` not empty; ``a|b`` is one of these words; ``{a,b}`` holds bytes32 by these names."""
+OBJECTS = {
+    line.split()[0]: " ".join(line.split()[1:]) for line in TABLE.replace("\n  ", " ").split("\n") if line
+}
+ASKED = ("query", "retrieve", "explain")
+KINDS = (*ASKED, "begin", *list(OBJECTS)[list(OBJECTS).index("ingest") : list(OBJECTS).index("applied")])
+LAWS: dict[str, Rule] = {
+    "asked": lambda it: it["source"] == "verified" or not {"audience", "issuer"} & it.keys(),
+    "applied": lambda it: (
+        max(len(it["masks"]), len(it.get("reopened", ()))) <= 8
+        and ("reopened" in it or "reopened_entities" not in it)
+    ),
+    "listed": lambda it: it["kind"] == "allow" or "denied" not in it,
+    "denial": lambda it: it["t0"] == it["t1"] or (it["t0"] < it["t1"] and it["count"] > 1),
+    "erasure": lambda it: (
+        it["fields"] == sorted(set(it["fields"]))
+        and it["records"] == sorted(set(it["records"]))
+        and len(it["records"]) in (0, it["count"])
+    ),
+    "hold": lambda it: (
+        (it["action"] == "released") == (it["placed"] is not None)
+        and (it["first"] is None) == (it["last"] is None) == (it["scope"] != "records")
+        and (it["first"] or 0) <= (it["last"] or 0)
+    ),
+    "disclosure": lambda it: (it["outcome"] == "answer") == (it["role"] is not None),
+    "key": lambda it: (
+        encoded({1: 32, 6: 1312}.get(it["algorithm"], -1))(it["public"])
+        and (it["action"] == "rotate") == (it["until"] is not None)
+        and (it["action"] == "revoke") == (it["good"] is not None)
+    ),
+    "proof": lambda it: (
+        set(it["sides"]) <= {"L", "R"}
+        and encoded(32 * len(it["sides"]))(it["path"])
+        and (fits(it["until"], "bytes32") or fits(it["until"], "ending"))
+    ),
+}
+"""What members of one object owe each other."""
 
 
-def check_state(fields: Fields, receipt: Fields) -> None:
-    """Check that each passage with a proof stood in the index state of the record, with its text and word, then."""
-    for place, hit in enumerate(hits_of(fields)):
-        passage = receipt["hits"][place]
-        proof = passage.get("proof")
-        if proof is None:
-            continue
-        index, wrong = fields.get("index"), f"the proof of passage {place + 1}"
-        if not isinstance(index, dict):
-            raise Failed(f"{wrong} leads nowhere: the record names no index state")
-        since, until, root = follow(proof, passage, hit.word, wrong)
-        if base64url(root) != index.get("snapshot"):
-            raise Failed(f"{wrong} does not lead to the index state of the record")
-        if not since <= fields["as_of"] < until:
-            raise Failed(f"{wrong} is of another time than was asked about")
-
-
-def follow(proof: Any, passage: Fields, word: int, wrong: str) -> tuple[int, int, bytes]:
-    """Fold a state proof up: from which minute, until which if it tells, and the root it leads to.
-
-    The leaf is {"c": chunk, "f": from, "p": word, "t": SHA-256 of the text, "u": commitment to the minute until which
-    the word holds}. ``sides`` says of each hash in ``path`` on which side it stands.
-    """
-    try:
-        since, path, sides, until = (proof[name] for name in ("from", "path", "sides", "until"))
-        fits = (
-            len(proof) == 4 and isinstance(since, int) and 0 <= since <= MAX_MINUTE and set(sides) <= {*"LR"}
+def fits(value: Any, rule: str) -> bool:
+    """Say whether a value is what a rule of the table takes."""
+    if rule.endswith("?"):
+        return value is None or fits(value, rule[:-1])
+    if rule.startswith("["):
+        item, _, plus = rule[1:].partition("]")
+        return isinstance(value, list) and len(value) >= len(plus) and all(fits(one, item) for one in value)
+    if rule.startswith("{"):
+        names = [name for name in rule[1:-1].split(",") if name]
+        return isinstance(value, dict) and not misfit(value, " ".join(f"{name}?:bytes32" for name in names))
+    if "," in rule:
+        parts = rule.split(",")
+        return isinstance(value, list) and len(value) == len(parts) and all(map(fits, value, parts))
+    if rule in VALUES:
+        return VALUES[rule](value)
+    if rule in OBJECTS:
+        return (
+            isinstance(value, dict)
+            and not misfit(value, OBJECTS[rule])
+            and LAWS.get(rule, VALUES["any"])(value)
         )
-        hashes, end = unbase64url(path, 32 * len(sides)), MAX_MINUTE + 1
-        if isinstance(until, dict):
-            seal, end = commitment("until", until), number(until["value"], "a minute")
-            fits = fits and set(until) == {"salt", "value"} and end <= MAX_MINUTE
-        else:
-            seal = unbase64url(until, 32)
-    except (CannotTell, KeyError, TypeError, AttributeError) as error:
-        raise Failed(f"{wrong} is none: {error!r}") from error
-    if not (fits and isinstance(sides, str)):
-        raise Failed(f"{wrong} is none: it has from, path, sides and until, and nothing else")
-    text = base64url(hashlib.sha256(passage["text"].encode()).digest())
-    entry = {"c": passage["chunk"], "f": since, "p": word, "t": text, "u": base64url(seal)}
-    current = leaf_hash(json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
-    for step, side in enumerate(sides):
-        sibling = hashes[32 * step : 32 * step + 32]
-        current = node_hash(sibling, current) if side == "L" else node_hash(current, sibling)
-    return since, end, current
+    return value in rule.split("|")
 
 
-RECEIPT_CHECKS = (check_commitments, check_passages, check_record, check_state)
-"""What is checked of a receipt once its record is proved: each takes the record's fields and the receipt's."""
+def misfit(value: Fields, members: str) -> str:
+    """Name a member that is missing, unknown or not what its rule takes; nothing if there is none."""
+    rules = dict(member.split(":", 1) for member in members.split())
+    for name in sorted({name.rstrip("?") for name in rules} | value.keys()):
+        rule = rules.get(name) or rules.get(f"{name}?")
+        if rule is None or not (fits(value[name], rule) if name in value else f"{name}?" in rules):
+            return name
+    return ""
+
+
+def record_fields(body: bytes, what: str) -> Fields:
+    """Read as much of a record as says where it stands."""
+    fields = canonical(body, what)
+    placed = {"id": "bytes16", "log": "label", "seq": "count", "tc": "count"}
+    if not (isinstance(fields, dict) and all(fits(fields.get(name), rule) for name, rule in placed.items())):
+        raise CannotTell(f"{what} has no id, log, seq or tc, as every record has")
+    return fields
+
+
+def read_record(body: bytes) -> Fields:
+    """Read a record that keeps every rule of its version and kind."""
+    fields = record_fields(body, "the record")
+    version, kind = fields.get("v"), fields.get("kind")
+    if version not in (1, 2) or kind not in KINDS or len(body) > MAX_RECORD_BYTES:
+        raise CannotTell(f"a record of version {version!r} and kind {kind!r}, which is unknown here")
+    shape = "asked" if kind in ASKED else kind
+    wrong = misfit(
+        fields, " ".join((OBJECTS["every"], OBJECTS[shape], OBJECTS.get(f"{shape}/v{version}", "")))
+    )
+    if wrong or not LAWS.get(shape, VALUES["any"])(fields):
+        raise CannotTell(f"the record's {wrong or 'whole'} is not what a record of kind {kind} has")
+    return fields
+
+
+# -- receipts
 
 
 class Hit(NamedTuple):
@@ -474,7 +533,7 @@ class Hit(NamedTuple):
     binds: tuple[str, ...]
     """Version 1: chunk id and SHA-256 of the text. Version 2: the first 20 bytes of a SHA-256 over both."""
     word: int
-    cited: bool
+    cited: int
 
     @property
     def name(self) -> str:
@@ -484,42 +543,153 @@ class Hit(NamedTuple):
 
 def hits_of(fields: Fields) -> list[Hit]:
     """Return the record's hits."""
-    hits, version = fields.get("hits", []), fields.get("v")
-    if version not in RECORD_VERSIONS or not isinstance(hits, list):
-        raise CannotTell(f"a record of version {version!r}, which is unknown here")
-    try:
-        if version == 1:
-            read = [Hit((hit["c"], hit["t"]), hit["p"], {0: False, 1: True}[hit["u"]]) for hit in hits]
-        else:
-            read = [Hit((digest,), word, {0: False, 1: True}[cited]) for digest, word, _, cited in hits]
-    except (KeyError, TypeError, ValueError) as error:
-        raise CannotTell("the record's hits are of a form unknown here") from error
-    if not all(isinstance(hit.word, int) and all(isinstance(one, str) for one in hit.binds) for hit in read):
-        raise CannotTell("the record's hits are of a form unknown here")
-    return read
+    if fields["v"] == 1:
+        return [Hit((it["c"], it["t"]), it["p"], it["u"]) for it in fields.get("hits", ())]
+    return [Hit((digest,), word, cited) for digest, word, _, cited in fields.get("hits", ())]
+
+
+def check_commitments(fields: Fields, receipt: Fields) -> None:
+    """Check each opened value against its commitment."""
+    for name, opening in receipt["openings"].items():
+        if not (
+            fits(opening, "opening")
+            and base64url(commitment(name, opening)) == fields["commitments"].get(name)
+        ):
+            raise Failed(f"the {name} shown is not the one committed to")
+
+
+def commitment(name: str, opening: Fields) -> bytes:
+    r"""Commit: HMAC-SHA256(salt, "carag/commit/v1\0" name "\0" value)."""
+    message = b"carag/commit/v1\0" + name.encode() + b"\0" + opening["value"].encode()
+    return hmac.new(unbase64url(opening["salt"]), message, hashlib.sha256).digest()
+
+
+def check_passages(fields: Fields, receipt: Fields) -> None:
+    """Check that each passage shown is the one the record names in its place, and that each place is there."""
+    named, shown = hits_of(fields), receipt["hits"]
+    if len(named) != len(shown):
+        raise Failed(f"the record names {len(named)} passages, the receipt shows {len(shown)}")
+    for place, hit in enumerate(named, start=1):
+        passage = shown[place - 1]
+        if passage is None and receipt["format"] == FORMATS[2]:
+            continue
+        if not fits(passage, "passage/v1" if receipt["format"] == FORMATS[0] else "passage"):
+            raise Failed(f"passage {place} is not the one of {hit.name}")
+        chunk, text = passage["chunk"], hashlib.sha256(passage["text"].encode()).digest()
+        digest = hashlib.sha256(b"carag/hit/v2\0" + chunk.encode() + b"\0" + text).digest()[:20]
+        if hit.binds not in ((chunk, base64url(text)), (base64url(digest),)):
+            raise Failed(f"passage {place} is not the one of {hit.name}")
+
+
+def check_record(fields: Fields) -> None:
+    """Check that a pair (required, forbidden) of the record admits each hit, and that it contradicts itself nowhere."""
+    hits, index, said = hits_of(fields), fields.get("index"), fields["commitments"]
+    kind, outcome, policy = fields["kind"], fields.get("outcome"), fields.get("policy", {})
+    asked, answers = "hits" in fields, outcome == "answer" and kind != "retrieve"
+    if not asked and kind != "begin":
+        return
+    rows, lists = index["admissible"] if index else 0, {"entities", "reopened_entities"} & policy.keys()
+    listed = fields.get("intents", ()), fields.get("withheld", ())
+    contradictions = {
+        "a refused request has passages or searched an index": outcome == "refuse" and (hits or index),
+        "it cites passages and is no answer": outcome != "answer" and any(one.cited for one in hits),
+        "a chunk is listed twice": len({one.binds[0] for one in hits}) < len(hits),
+        "an intent or rule is listed twice": any(len(set(codes)) < len(codes) for codes in listed),
+        "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
+        "its begin is no earlier record": fields.get("begun", -1) >= fields["seq"],
+        "it has no passage for its answer": answers and kind == "query" and not hits,
+        "it commits to no answer": answers and kind == "query" and "answer" not in said,
+        "it commits to an answer that nobody got": "answer" in said and not answers,
+        "it commits to no question": "query" not in said,
+        "it commits to lists it has not, or the reverse": asked and ("entities" in said) != bool(lists),
+    }
+    for contradiction, is_so in contradictions.items():
+        if is_so:
+            raise Failed(f"the record contradicts itself: {contradiction}")
+    pairs = [*policy["masks"], *policy.get("reopened", ())]
+    for one in hits:
+        if not any(one.word & (ones | zeros | CONTROL_BITS) == ones | VERSION_WORD for ones, zeros in pairs):
+            raise Failed(f"{one.name} carries word {one.word:#010x}, which no recorded mask admits")
+
+
+def check_state(fields: Fields, receipt: Fields) -> None:
+    """Check that each passage with a proof stood in the index state of the record, with its text and word, then."""
+    for place, hit in enumerate(hits_of(fields), start=1):
+        passage = receipt["hits"][place - 1]
+        proof = passage and passage.get("proof")
+        if proof is None:
+            continue
+        index, wrong = fields.get("index"), f"the proof of passage {place}"
+        if index is None:
+            raise Failed(f"{wrong} leads nowhere: the record names no index state")
+        if not fits(proof, "proof"):
+            raise Failed(f"{wrong} is none: it has from, path, sides and until, and nothing else")
+        if base64url(state_root(proof, passage, hit.word)) != index["snapshot"]:
+            raise Failed(f"{wrong} does not lead to the index state of the record")
+        end = MAX_MINUTE + 1 if isinstance(proof["until"], str) else int(proof["until"]["value"])
+        if not proof["from"] <= fields["as_of"] < end:
+            raise Failed(f"{wrong} is of another time than was asked about")
+
+
+def state_root(proof: Fields, passage: Fields, word: int) -> bytes:
+    """Fold a state proof up, from the label to the root it leads to.
+
+    The leaf is {"c": chunk, "f": from, "p": word, "t": SHA-256 of the text, "u": commitment to the minute until which
+    the word holds}. ``sides`` says of each hash in ``path`` on which side it stands.
+    """
+    text, until = base64url(hashlib.sha256(passage["text"].encode()).digest()), proof["until"]
+    seal = until if isinstance(until, str) else base64url(commitment("until", until))
+    entry = {"c": passage["chunk"], "f": proof["from"], "p": word, "t": text, "u": seal}
+    current = leaf_hash(json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
+    hashes = unbase64url(proof["path"])
+    for step, side in enumerate(proof["sides"]):
+        sibling = hashes[32 * step : 32 * step + 32]
+        current = node_hash(sibling, current) if side == "L" else node_hash(current, sibling)
+    return current
 
 
 def check_receipt(data: bytes, keys: Keys) -> str:
     """Check a receipt file."""
-    if not data.endswith(b"\n"):
-        raise CannotTell("a receipt ends in a newline")
+    if len(data) > MAX_BYTES or not data.endswith(b"\n"):
+        raise CannotTell(f"a receipt ends in a newline and has at most {MAX_BYTES} bytes")
     receipt = canonical(data[:-1], "the receipt")
-    if not isinstance(receipt, dict) or receipt.get("format") not in HIT_KEYS:
-        raise CannotTell(f"not a receipt of format {' or '.join(HIT_KEYS)}")
-    kinds = {"openings": dict, "hits": list, "proof": str, "record": str}
-    if set(receipt) != RECEIPT_KEYS or not all(isinstance(receipt[k], kind) for k, kind in kinds.items()):
+    if not isinstance(receipt, dict) or receipt.get("format") not in FORMATS:
+        raise CannotTell(f"not a receipt of format {' or '.join(FORMATS)}")
+    kinds = {"format": str, "hits": list, "openings": dict, "proof": str, "record": str}
+    if receipt.keys() != kinds.keys() or not all(isinstance(receipt[k], kind) for k, kind in kinds.items()):
         raise CannotTell("a receipt has a record, a proof, openings and hits, and nothing else")
-    fields, index = check_inclusion(receipt["record"].encode(), receipt["proof"], keys)
-    for check in RECEIPT_CHECKS:
-        check(fields, receipt)
-    closed = sorted(set(fields.get("commitments", {})) - set(receipt["openings"]))
-    unproved = [passage["chunk"] for passage in receipt["hits"] if passage.get("proof") is None]
-    said = f"record {index} of {keys.name} is as the log signed it, and so are texts, question and answer"
-    if len(unproved) < len(receipt["hits"]):
-        said += "; passages stood in its index state with these texts and words"
+    if (None in receipt["hits"]) != (receipt["format"] == FORMATS[2]):
+        raise CannotTell("passages are left out of receipts of format carag-receipt/v3, and of no others")
+    body = receipt["record"].encode()
+    checkpoint, index = check_inclusion(body, receipt["proof"], keys)
+    fields = read_record(body)
+    said = check_place(fields, checkpoint, index)
+    check_commitments(fields, receipt)
+    check_passages(fields, receipt)
+    check_record(fields)
+    check_state(fields, receipt)
+    return "\n".join([f"{said}, and so is all that this receipt shows", *remarks(fields, receipt)])
+
+
+def remarks(fields: Fields, receipt: Fields) -> Iterator[str]:
+    """Say what is shown of the index state, and what is not shown."""
+    closed = sorted(fields["commitments"].keys() - receipt["openings"].keys())
+    shown = [passage for passage in receipt["hits"] if passage is not None]
+    unproved = [visible(passage["chunk"]) for passage in shown if passage.get("proof") is None]
+    withheld = [name for name in closed if name not in NEVER_OPENED]
+    for place, passage in enumerate(receipt["hits"], start=1):
+        if passage is None:
+            withheld.append(f"passage {place}")
+        elif passage.get("proof") and isinstance(passage["proof"]["until"], str):
+            withheld.append(f"until of passage {place}")
+    if len(unproved) < len(shown):
+        yield "passages stood in its index state with these texts and words"
     if unproved:
-        said += f"; without a proof that they stood there: {', '.join(unproved)}"
-    return said + (f"; not disclosed: {', '.join(closed)}" if closed else "")
+        yield f"without a proof that they stood in the index state: {', '.join(unproved)}"
+    if withheld:
+        yield f"withheld from this receipt: {', '.join(withheld)}"
+    if NEVER_OPENED & set(closed):
+        yield f"disclosed by no receipt: {', '.join(sorted(NEVER_OPENED & set(closed)))}"
 
 
 # -- directories
@@ -527,9 +697,9 @@ def check_receipt(data: bytes, keys: Keys) -> str:
 
 def check_proof_directory(path: Path, keys: Keys) -> str:
     """Check what `carag audit prove` wrote."""
-    proof = text_of(read(path / "proof.tlog-proof"), "the proof")
-    _, index = check_inclusion(read(path / "record.json"), proof, keys)
-    return f"record {index} of {keys.name} is as the log signed it"
+    proof, body = text_of(read(path / "proof.tlog-proof"), "the proof"), read(path / "record.json")
+    checkpoint, index = check_inclusion(body, proof, keys)
+    return check_place(record_fields(body, "the record"), checkpoint, index)
 
 
 def check_export(path: Path, keys: Keys) -> str:
@@ -539,9 +709,10 @@ def check_export(path: Path, keys: Keys) -> str:
     ids: set[str] = set()
     before = 0
     with (path / "records.jsonl").open("rb") as lines:
-        for line in lines:
-            fields, seq = canonical(line.rstrip(b"\n"), f"record {len(leaves)}"), len(leaves)
-            if (fields.get("log"), fields.get("seq")) != (keys.name, seq) or not line.endswith(b"\n"):
+        for line in iter(lambda: lines.readline(MAX_RECORD_BYTES + 1), b""):
+            seq = len(leaves)
+            fields = record_fields(line.rstrip(b"\n"), f"record {seq}")
+            if (fields["log"], fields["seq"]) != (keys.name, seq) or not line.endswith(b"\n"):
                 raise Failed(f"line {seq + 1} is not record {seq} of {keys.name}")
             if fields["id"] in ids or fields["tc"] < before:
                 raise Failed(f"record {seq} was entered again, or before the one in front of it")
@@ -559,24 +730,36 @@ def check_export(path: Path, keys: Keys) -> str:
 def canonical(data: bytes, what: str) -> Any:
     """Read canonical JSON: what does not encode to the same bytes again is refused."""
     try:
-        value = json.loads(text_of(data, what), parse_float=no_number, parse_constant=no_number)
+        value = json.loads(
+            text_of(data, what), parse_float=integer, parse_constant=integer, parse_int=integer
+        )
         again = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        plain = again == data and is_plain(value, 0)
     except (ValueError, RecursionError) as error:
         raise CannotTell(f"{what} is not JSON as records have it: {error}") from error
-    if again != data or has_boolean(value):
+    if not plain:
         raise CannotTell(f"{what} is not canonical JSON")
     return value
 
 
-def no_number(text: str) -> NoReturn:
-    """Refuse floats."""
-    raise ValueError(f"numbers are integers here, got {text}")
+def integer(text: str) -> int:
+    """Read an integer that every reader of JSON agrees on (RFC 8785 section 3.2.2.3); refuse all other numbers."""
+    if not re.fullmatch("-?[0-9]{1,16}", text) or abs(int(text)) > MAX_INTEGER:
+        raise ValueError("numbers are integers within +-(2**53 - 1)")
+    return int(text)
 
 
-def has_boolean(value: Any) -> bool:
-    """Say whether there is a boolean anywhere inside."""
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return isinstance(value, bool) or any(has_boolean(item) for item in inside)
+def is_plain(value: Any, depth: int) -> bool:
+    """Say whether keys are ASCII snake_case, nothing is nested too deep, and there is no boolean anywhere."""
+    if not isinstance(value, (dict, list)):
+        return not isinstance(value, bool)
+    if depth == MAX_NESTING:
+        return False
+    keys = value if isinstance(value, dict) else ()
+    inside = value.values() if isinstance(value, dict) else value
+    return all(re.fullmatch("(?=.*[a-z])[a-z_][a-z0-9_]*", key) for key in keys) and all(
+        is_plain(item, depth + 1) for item in inside
+    )
 
 
 def number(text: str, what: str) -> int:
@@ -584,14 +767,6 @@ def number(text: str, what: str) -> int:
     if not re.fullmatch("0|[1-9][0-9]{0,18}", text) or int(text) > MAX_NUMBER:
         raise CannotTell(f"{what} is {text!r}; want a plain number below 2**63")
     return int(text)
-
-
-def hash_of(text: str) -> bytes:
-    """Read a SHA-256 hash in base64."""
-    data = unbase64(text, "a hash")
-    if len(data) != 32:
-        raise Failed(f"a hash has {len(data)} bytes instead of 32")
-    return data
 
 
 def unbase64(text: str, what: str) -> bytes:
@@ -610,16 +785,12 @@ def base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def unbase64url(text: Any, size: int) -> bytes:
-    """Read so many bytes in base64url without padding, in its one spelling."""
-    if isinstance(text, str) and re.fullmatch("[A-Za-z0-9_-]*", text):
-        try:
-            data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        except binascii.Error:
-            data = b""
-        if len(data) == size and base64url(data) == text:
-            return data
-    raise Failed(f"want {size} bytes in base64url, got {text!r}")
+def unbase64url(text: str) -> bytes:
+    """Read base64url without padding, whatever its spelling: :func:`encoded` compares that."""
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:  # binascii.Error is one
+        return b""
 
 
 def text_of(data: bytes, what: str) -> str:
@@ -642,6 +813,11 @@ def read(path: Path) -> bytes:
     return data
 
 
+def visible(text: str) -> str:
+    """Spell out what a reader would not see: control and format characters move cursors and turn lines around."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 # -- the command
 
 
@@ -650,7 +826,7 @@ def find_keys(given: str | None, path: Path) -> tuple[Keys, str]:
     if given is not None:
         try:
             is_file = Path(given).is_file()
-        except OSError:  # too long for a name, as several vkeys are
+        except (OSError, ValueError):  # too long for a name, as several vkeys are, or with a zero in it
             is_file = False
         return parse_vkeys(text_of(read(Path(given)), "the vkey") if is_file else given), ""
     if not (path / "vkey").is_file():
@@ -674,26 +850,41 @@ def judge(path: Path, keys: Keys, old: str | None) -> str:
     return f"{keys.name} signed a checkpoint of {checkpoint.size} records"
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors do not end like a check that cannot be made."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say how the command is spelt."""
+        self.exit(64, f"{self.format_usage()}{self.prog}: {message}\n")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    parser = argparse.ArgumentParser(description="Check a receipt, a proof or an exported log.")
+    parser = Parser(description="Check a receipt, a proof or an exported log.")
     parser.add_argument(
         "path", help="receipt, checkpoint, consistency proof, or directory of prove or export"
     )
     parser.add_argument("--key", help="the log's vkey, or a file that holds its vkeys, one a line")
     parser.add_argument("--old", help="a checkpoint you kept, for a consistency proof")
     given = parser.parse_args(arguments)
+    code, note = 0, ""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without a character is no failed check
     try:
         keys, note = find_keys(given.key, Path(given.path))
-        print("verified:", judge(Path(given.path), keys, given.old))
+        said = f"verified: {judge(Path(given.path), keys, given.old)}"
     except Failed as failure:
-        print("FAILED:", failure)
-        return 1
-    except (CannotTell, OSError, ValueError, TypeError, KeyError, AttributeError) as doubt:
-        print("cannot tell:", doubt)
-        return 2
-    print(note, end="\n" if note else "")
-    return 0
+        code, said = 1, f"FAILED: {failure}"
+    except (CannotTell, OSError) as doubt:
+        code, said = 2, f"cannot tell: {doubt}"
+    except Exception as error:  # noqa: BLE001 # whatever it is, it must not end in Python's exit code 1
+        code, said = 70, f"this program failed: {type(error).__name__}; nothing is said about the file"
+    said = "\n".join(map(visible, said.split("\n"))) + (f"\n{note}" if note and not code else "")
+    try:
+        print(said, flush=True)
+    except OSError:  # nobody reads it
+        code = 70
+    return code
 
 
 if __name__ == "__main__":

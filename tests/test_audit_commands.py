@@ -219,6 +219,21 @@ def test_consistency_is_proved_and_checked(home: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.startswith("old 4\n")
 
 
+def test_a_proof_is_checked_against_all_that_it_can_be_made_from(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A receipt is taken where a checkpoint is; what cannot be read is named by its file, and is never tampering."""
+    receipt, proof, key = home / "3.json", home / "proof", ("--vkey", home / "vkey")
+    assert audit("consistency", receipt, "--store", home / "store", "--out", proof) == Exit.OK
+    assert audit("consistency", receipt, "--proof", proof, *key) == Exit.OK
+    (home / "broken").write_bytes(receipt.read_bytes()[:-9])
+    for old, given, at_fault in ((home / "broken", proof, "broken"), (receipt, home / "vkey", "vkey")):
+        capsys.readouterr()
+        assert audit("consistency", old, "--proof", given, *key) == Exit.CANNOT_TELL
+        said = capsys.readouterr()
+        assert f"undecided: {home / at_fault}: " in said.out + said.err
+
+
 def test_an_export_has_every_record(home: Path) -> None:
     """One a line."""
     assert (
@@ -246,9 +261,9 @@ for path in sys.argv[3:]:
     given = [home / "vkey", *receipts, tmp_path / "p", tmp_path / "e"]
     command = [sys.executable, "-I", "-S", "-c", code, script, *given]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    lines = said.splitlines()
-    assert lines[1::2] == ["0"] * (len(receipts) + 2), said
-    assert all(line.startswith("verified: ") for line in lines[::2])
+    lines, count = said.splitlines(), len(receipts) + 2
+    assert [line for line in lines if line.isdecimal()] == ["0"] * count, said
+    assert sum(line.startswith("verified: ") for line in lines) == count
     assert "stood in its index state" in said
     assert "without a proof" not in said
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = (ROOT / "README.md").read_text()
 
-# A room may import the rooms named here, itself, carag.errors and carag.limits; nothing else of CARAG.
+# A room may import the rooms named here, itself, and carag.errors, limits and visible; nothing else of CARAG.
 MAY_IMPORT = {
     "errors": set(),
     "limits": set(),
@@ -35,7 +35,10 @@ MAY_IMPORT = {
     "denials": {"audit"},
     "embedder_of": {"retrieval", "corpus"},
     "sealed": set(),
+    "visible": set(),
     "named_files": set(),
+    "receipt_facts": {"policy", "audit"},
+    "verify_command": {"named_files", "receipt_facts", "audit"},
     "replayed": {"policy", "audit"},
     "engine": {
         "answers",
@@ -84,12 +87,13 @@ MAY_IMPORT = {
         "policy_label",
         "bench_commands",
         "named_files",
+        "verify_command",
         "audit",
         "replayed",
         "evaluation",
     },
 }
-LIMITS = {"verify_receipt.py": 700}  # one file by design: an auditor copies it
+LIMITS = {"verify_receipt.py": 900}  # one file by design: an auditor copies it
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 
@@ -119,7 +123,7 @@ def test_rooms_import_in_one_direction(path: Path) -> None:
     if room(path) in {"__init__", "__main__"}:
         return
     reached = {name.split(".")[1] for name in imports(path) if name.startswith("carag.")}
-    assert set() == reached - MAY_IMPORT[room(path)] - {"errors", "limits", room(path)}
+    assert set() == reached - MAY_IMPORT[room(path)] - {"errors", "limits", "visible", room(path)}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))

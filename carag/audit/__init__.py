@@ -38,6 +38,7 @@ from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import MAX_RECORD_BYTES, Hit, HitV1, Passage, Record, text_hash
+from carag.audit.redact import redact
 from carag.audit.retention import DEFAULT_CLASS, RETENTION, RetentionClass, retain_until
 from carag.audit.state import Label, StateProof, place, state_entry
 from carag.audit.state_tree import StateTree, StateView
@@ -105,6 +106,7 @@ __all__ = [
     "expired",
     "place",
     "place_hold",
+    "redact",
     "release_hold",
     "retain_until",
     "state_entry",

@@ -13,6 +13,7 @@ from carag.audit import _fields
 from carag.audit.applied import PolicyApplied
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.kinds import Outcome, RecordKind, SessionSource
+from carag.audit.state import MAX_MINUTE
 from carag.errors import InvalidArgument
 
 __all__ = ["Access", "IndexState", "Models"]
@@ -148,7 +149,7 @@ class Access:
             object.__setattr__(self, name, _fields.member(kind, getattr(self, name)))
         _fields.integer("started", self.started, 0)
         _fields.integer("ended", self.ended, 0)
-        _fields.integer("as_of", self.as_of, 0)
+        _fields.integer("as_of", self.as_of, 0, MAX_MINUTE)
         for name in ("role", "purpose"):
             if getattr(self, name) is not None:
                 _fields.code(name, getattr(self, name))

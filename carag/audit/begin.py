@@ -15,6 +15,7 @@ from carag.audit import _fields
 from carag.audit.access import Models
 from carag.audit.applied import PolicyApplied
 from carag.audit.kinds import RecordKind, SessionSource
+from carag.audit.state import MAX_MINUTE
 
 if TYPE_CHECKING:
     from carag.audit.canonical import Json
@@ -55,7 +56,7 @@ class Begin:
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", _fields.member(SessionSource, self.source))
         _fields.integer("started", self.started, 0)
-        _fields.integer("as_of", self.as_of, 0)
+        _fields.integer("as_of", self.as_of, 0, MAX_MINUTE)
         for name in ("role", "purpose"):
             if getattr(self, name) is not None:
                 _fields.code(name, getattr(self, name))

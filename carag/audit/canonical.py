@@ -1,8 +1,8 @@
 """Canonical JSON and base64: one value, one byte string, so that a hash of bytes is a hash of meaning.
 
 The JSON is the part of RFC 8785 (JCS) that a record needs: objects with ASCII snake_case keys, arrays,
-strings, integers below 2**53 and null. There are no floats and no booleans, so ``json.dumps`` with sorted
-keys and no spaces writes the RFC's bytes.
+strings, integers below 2**53 and null, nested at most 16 deep. There are no floats and no booleans, so
+``json.dumps`` with sorted keys and no spaces writes the RFC's bytes.
 
 Every reader of this room works the same way: decode, encode again, compare. What does not come back byte
 for byte (a duplicate key, a space, stray base64 bits) is refused, and nothing needs a list of such tricks.
@@ -21,12 +21,26 @@ from carag.errors import CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["MAX_INTEGER", "Json", "b64", "b64url", "decode", "encode", "load", "unb64", "unb64url"]
+__all__ = [
+    "MAX_INTEGER",
+    "MAX_NESTING",
+    "Json",
+    "b64",
+    "b64url",
+    "decode",
+    "encode",
+    "load",
+    "unb64",
+    "unb64url",
+]
 
 Json: TypeAlias = "int | str | Sequence[Json] | Mapping[str, Json] | None"
 
 MAX_INTEGER: Final = (1 << 53) - 1
 """The largest integer every JSON reader agrees on (RFC 8785 section 3.2.2.3)."""
+
+MAX_NESTING: Final = 16
+"""Objects and arrays inside each other; records and receipts have six at most."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
@@ -38,7 +52,8 @@ def encode(value: Json) -> bytes:
     Raises
     ------
     InvalidArgument
-        If the value has no canonical form: a float, a boolean, a large integer, a lone surrogate, an odd key.
+        If the value has no canonical form: a float, a boolean, a large integer, a lone surrogate, an odd key, too
+        deep a nesting.
 
     Examples
     --------
@@ -129,7 +144,9 @@ _DECODER: Final = json.JSONDecoder(
 )  # made once: a log has millions
 
 
-def _check(value: object) -> None:
+def _check(value: object, depth: int = 0) -> None:
+    if depth >= MAX_NESTING and isinstance(value, (dict, list, tuple)):
+        raise InvalidArgument(f"canonical JSON is nested at most {MAX_NESTING} deep")
     if isinstance(value, dict):
         for key in value:
             if not _is_key(key):
@@ -144,7 +161,7 @@ def _check(value: object) -> None:
         if kind is str or item is None or (kind is int and -MAX_INTEGER <= item <= MAX_INTEGER):  # type: ignore[operator]
             continue
         if isinstance(item, (dict, list, tuple)):
-            _check(item)
+            _check(item, depth + 1)
         elif isinstance(item, (bool, float)):
             raise InvalidArgument(f"canonical JSON has neither floats nor booleans, got {item!r}")
         elif isinstance(item, int):

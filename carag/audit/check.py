@@ -82,14 +82,21 @@ def check_inclusion(record: bytes, proof: str, key: NoteKey) -> Finding:
     return Finding(Verdict.VERIFIED, f"record {seq} of {log} is as the log signed it")
 
 
-def check_consistency(old: str, proof: str, key: NoteKey) -> Finding:
-    """Check that the log of the proof's checkpoint extends the one of an older checkpoint."""
+def check_consistency(
+    old: str, proof: str, key: NoteKey, names: tuple[str, str] = ("the checkpoint kept", "the proof")
+) -> Finding:
+    """Check that the log of the proof's checkpoint extends the one of an older checkpoint.
+
+    What cannot be read or was not signed is named, by ``names`` such as those of the files.
+    """
+    name = names[0]
     try:
         before = _signed(_read(Note.parse, old), key)
+        name = names[1]
         parsed = _read(ConsistencyProof.parse, proof)
         after = _signed(parsed.checkpoint, key)
     except _Found as found:
-        return found.finding
+        return Finding(found.finding.verdict, f"{name}: {found.finding.reason}")
     if parsed.old != before.size:
         return Finding(
             Verdict.FAILED,

@@ -59,6 +59,10 @@ class Disclosure:
             Outcome.REFUSE,
         ):
             raise InvalidArgument(f"values are opened to {' or '.join(OPENERS)} and refused to anybody else")
+        if self.outcome is Outcome.REFUSE and self.role is not None:
+            raise InvalidArgument(
+                f"a refused role is {self.role!r}; want None, for who that was nobody knows"
+            )
         _fields.code("why", self.why)
 
     def to_json(self) -> dict[str, Json]:

@@ -13,6 +13,11 @@ The file is canonical JSON (RFC 8785) and one newline, so no byte of it is free.
 holds: ``{"from", "path", "sides", "until"}``. It is null where the log made the receipt again without the store, and
 in receipts of format ``carag-receipt/v1``, which have no such key; all else is the same there. A receipt holds the
 question and the answer in clear: it belongs to whoever asked. One made again holds neither: they are opened by role.
+
+Whoever holds a receipt may leave parts of it out, and the rest is proved as before (``redact.py``): an opening, a
+hit's proof (null), the opening of an ``until`` (its seal), or a whole hit. A receipt in which a hit is left out has
+null in its place and the format ``carag-receipt/v3``, so that a reader of the earlier ones does not call it altered.
+``docs/reference/receipts.md`` has the rules.
 """
 
 from __future__ import annotations
@@ -32,10 +37,21 @@ if TYPE_CHECKING:
     from carag.audit.commitment import Opening
     from carag.audit.state import StateProof
 
-__all__ = ["MAX_RECEIPT_BYTES", "RECEIPT_FORMAT", "Envelope", "Receipt", "open_envelope"]
+__all__ = [
+    "MAX_RECEIPT_BYTES",
+    "RECEIPT_FORMAT",
+    "REDACTED_FORMAT",
+    "Envelope",
+    "Receipt",
+    "open_envelope",
+    "write_receipt",
+]
 
 RECEIPT_FORMAT: Final = "carag-receipt/v2"
-_FORMATS: Final = ("carag-receipt/v1", RECEIPT_FORMAT)
+REDACTED_FORMAT: Final = "carag-receipt/v3"
+"""Of a receipt that leaves at least one hit out."""
+_V1: Final = "carag-receipt/v1"
+_FORMATS: Final = (_V1, RECEIPT_FORMAT, REDACTED_FORMAT)
 MAX_RECEIPT_BYTES: Final = 64 << 20
 
 
@@ -99,12 +115,15 @@ class Receipt:
         InvalidArgument
             If nothing can be written there. The record stays in the log, which can make the receipt again.
         """
-        try:
-            write_atomically(path, self.to_bytes())
-        except OSError as error:
-            raise InvalidArgument(
-                f"cannot write the receipt to {path}: {error}; choose another place"
-            ) from error
+        write_receipt(path, self.to_bytes())
+
+
+def write_receipt(path: str | PathLike[str], data: bytes) -> None:
+    """Write a receipt's bytes; see :meth:`Receipt.write`."""
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        raise InvalidArgument(f"cannot write the receipt to {path}: {error}; choose another place") from error
 
 
 class Envelope(NamedTuple):
@@ -114,7 +133,7 @@ class Envelope(NamedTuple):
     proof: str
     openings: dict[str, Any]
     hits: list[Any]
-    """Each with a proof, or None where there is none; in a receipt of version 1 there are none."""
+    """Each with a proof or None for it, or None where it is left out; in a receipt of version 1 there are no proofs."""
 
 
 def open_envelope(data: bytes) -> Envelope:
@@ -141,12 +160,14 @@ def open_envelope(data: bytes) -> Envelope:
             "hits": list(hits),
             **rest,
         } if not rest:
-            return Envelope(
-                record, proof, openings, hits if name == RECEIPT_FORMAT else _without_proofs(hits)
-            )
+            if (name == REDACTED_FORMAT) != (None in hits):
+                raise CorruptFile(
+                    f"hits are left out of receipts of format {REDACTED_FORMAT}, and of no others"
+                )
+            return Envelope(record, proof, openings, _without_proofs(hits) if name == _V1 else hits)
     raise CorruptFile("a receipt has a record, a proof, openings and hits, and nothing else")
 
 
 def _without_proofs(hits: list[Any]) -> list[Any]:
     """Give the hits of version 1 the key they have not; one that has it is no hit of version 1."""
-    return [{**hit, "proof": None} if isinstance(hit, dict) and "proof" not in hit else None for hit in hits]
+    return [{**hit, "proof": None} if isinstance(hit, dict) and "proof" not in hit else {} for hit in hits]

@@ -10,8 +10,9 @@ The keys every record has::
     kind         what the event is, see ``kinds.py``     id    16 random bytes          tc    commit time
     commitments  by name, see ``commitment.py``          hits  where somebody asked, see ``hits.py``
 
-Beside them stand the event's own, which its class names. Bytes are base64url without padding, times microseconds since
-1970 UTC unless they are said to be minutes. What is not in force is left out, where the class says so.
+Beside them stand the event's own, which its class names; ``docs/reference/receipts.md`` lists them all, with what each
+may hold. Bytes are base64url without padding, times microseconds since 1970 UTC unless they are said to be minutes.
+What is not in force is left out, where the class says so.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ class Record:
                 retain=fields.get("retain", DEFAULT_CLASS),
             )
             again = record.to_bytes()
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise CorruptFile(f"not a record: {error}") from error
         if again != body:
             raise CorruptFile("not a record: it has keys or values that a record has not")

@@ -7,6 +7,9 @@ cannot read it.
 
 VERIFIED means that the log signed a history in which this record stands, and that texts, question and answer
 are those of the record. It does not mean that the log told the truth when it wrote the record.
+
+``docs/reference/receipts.md`` has the rules that a receipt and its record keep. ``scripts/verify_receipt.py`` follows
+the same page and shares no code with this room.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from carag.audit.access import Access
 from carag.audit.canonical import unb64url
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import SALT_SIZE, Opening
+from carag.audit.event import UNDISCLOSED
 from carag.audit.hits import text_hash
 from carag.audit.log_keys import LogKeys, signed_by_others
 from carag.audit.merkle import leaf_hash, verify_inclusion
@@ -30,10 +34,10 @@ from carag.audit.state import StateProof
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
-__all__ = ["Check", "Verdict", "Verification", "verify_receipt"]
+__all__ = ["Check", "Verdict", "Verification", "verify_receipt", "verify_unsigned"]
 
 
 class Verdict(StrEnum):
@@ -64,7 +68,7 @@ class Check(StrEnum):
     COMMITMENTS = "commitments"
     """Every opened value is the one committed to."""
     PASSAGES = "passages"
-    """Every passage is the text the record names, in its order, and none is missing."""
+    """Every passage is the text the record names, in its place; one that is left out is said to be."""
     CONSISTENCY = "consistency"
     """The record does not contradict itself: every passage satisfies a mask, a refusal has none, ..."""
     STATE = "state"
@@ -88,12 +92,14 @@ class Verification:
         Only once its inclusion is proved.
     values : mapping of str to str
         Opened values (subject, query, answer); only if VERIFIED.
-    passages : tuple of (chunk id, text)
-        Only if VERIFIED.
+    passages : tuple of (chunk id, text), or None where one is left out
+        One for each hit of the record. Only if VERIFIED.
     undisclosed : tuple of str
-        Fields the record commits to and the receipt does not open.
+        What the record commits to and no receipt opens: lists of companies, of erased records.
+    withheld : tuple of str
+        What this receipt leaves out and another could show: ``"answer"``, ``"passage 2"``, ``"until of passage 1"``.
     unproved : tuple of str
-        Chunk ids of passages that come without a proof that they stood in the index state.
+        Chunk ids of passages that are shown without a proof that they stood in the index state.
     """
 
     verdict: Verdict
@@ -102,8 +108,9 @@ class Verification:
     stopped_at: Check | None = None
     record: Record | None = None
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
-    passages: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    passages: tuple[tuple[str, str] | None, ...] = field(default=(), repr=False)
     undisclosed: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
 
 
@@ -132,12 +139,24 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
     InvalidArgument
         If ``vkey`` is not an Ed25519 vkey, or several of one log.
     """
-    keys = parse_vkeys(vkey)
+    return _verified(data, parse_vkeys(vkey))
+
+
+def verify_unsigned(data: bytes) -> Verification:
+    """Make every check but those that take a key: whose signature the checkpoint carries is not judged.
+
+    What is left out of a receipt that passes this cannot make a receipt verify that did not before.
+    """
+    return _verified(data, ())
+
+
+def _verified(data: bytes, keys: tuple[NoteKey, ...]) -> Verification:
     record: Record | None = None
     try:
         envelope, proof = _read(data)
-        _check_checkpoint(proof, keys)
-        record = _check_record(envelope, proof, keys[0].name)
+        if keys:
+            _check_checkpoint(proof, keys)
+        record = _check_record(envelope, proof, keys[0].name if keys else None)
         values = _check_commitments(envelope, record)
         passages = _check_passages(envelope, record)
         _check_consistency(record)
@@ -145,16 +164,27 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
     except _Stop as stop:
         passed = _ORDER[: _ORDER.index(stop.check)]
         return Verification(stop.verdict, str(stop), passed, stop.check, record)
+    closed = sorted(set(record.commitments) - set(values))
     return Verification(
         Verdict.VERIFIED,
         f"record {record.seq} of {record.log} is as the log signed it",
-        _ORDER[:-1] if unproved else _ORDER,
+        _ORDER[:-1] if unproved or None in passages else _ORDER,
         record=record,
         values=values,
         passages=passages,
-        undisclosed=tuple(sorted(set(record.commitments) - set(values))),
+        undisclosed=tuple(name for name in closed if name in UNDISCLOSED),
+        withheld=(*(name for name in closed if name not in UNDISCLOSED), *_left_out(envelope.hits)),
         unproved=unproved,
     )
+
+
+def _left_out(hits: list[Any]) -> Iterator[str]:
+    """Name what is left out of verified hits."""
+    for number, hit in enumerate(hits, start=1):
+        if hit is None:
+            yield f"passage {number}"
+        elif hit["proof"] is not None and isinstance(hit["proof"]["until"], str):
+            yield f"until of passage {number}"
 
 
 def _read(data: bytes) -> tuple[Envelope, InclusionProof]:
@@ -174,12 +204,12 @@ def _check_checkpoint(proof: InclusionProof, keys: tuple[NoteKey, ...]) -> None:
         raise _Stop(Verdict.FAILED, Check.SIGNATURE, "the checkpoint's signature is not valid")
 
 
-def _check_record(envelope: Envelope, proof: InclusionProof, name: str) -> Record:
+def _check_record(envelope: Envelope, proof: InclusionProof, name: str | None) -> Record:
     try:
         checkpoint = Checkpoint.parse(proof.checkpoint.text)
     except CorruptFile as error:
         raise _Stop(Verdict.UNDECIDED, Check.ORIGIN, f"the signed note is no checkpoint: {error}") from error
-    if checkpoint.origin != name:
+    if name is not None and checkpoint.origin != name:
         raise _Stop(Verdict.FAILED, Check.ORIGIN, f"{name} signed a checkpoint of {checkpoint.origin}")
     body = envelope.record.encode("utf-8")
     if not verify_inclusion(leaf_hash(body), proof.index, checkpoint.size, proof.hashes, checkpoint.root):
@@ -221,16 +251,19 @@ def _opening(fields: Any) -> Opening | None:
     return opening if len(fields) == 2 and isinstance(opening.value, str) else None
 
 
-def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str], ...]:
+def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str] | None, ...]:
     if len(envelope.hits) != len(record.hits):
         raise _Stop(
             Verdict.FAILED,
             Check.PASSAGES,
             f"the record names {len(record.hits)} passages, the receipt shows {len(envelope.hits)}",
         )
-    passages = []
+    passages: list[tuple[str, str] | None] = []
     for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
         match shown:
+            case None:
+                passages.append(None)
+                continue
             case {"chunk": str(chunk), "text": str(text), "proof": _, **rest} if not rest:
                 if hit.is_of(chunk, text_hash(text)):
                     passages.append((chunk, text))
@@ -240,9 +273,11 @@ def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str]
 
 
 def _check_state(envelope: Envelope, record: Record) -> tuple[str, ...]:
-    """Return the chunks that come without a proof; the other proofs hold."""
+    """Return the chunks that are shown without a proof; the other proofs hold."""
     unproved = []
     for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
+        if shown is None:
+            continue
         if shown["proof"] is None:
             unproved.append(shown["chunk"])
             continue

@@ -43,7 +43,7 @@ def test_a_receipt_made_again_opens_nothing_and_reads_nothing_private(tmp_path, 
         )
         checked = verify_receipt(again.to_bytes(), log.vkey)
         assert (checked.verdict, checked.values) == (Verdict.VERIFIED, {})
-        assert checked.undisclosed == tuple(sorted(build.SECRETS))
+        assert checked.withheld == tuple(sorted(build.SECRETS))
         assert checked.unproved == tuple(chunk for chunk, _ in texts)
         told = again.to_bytes().decode()
         assert not any(opening.value in told for opening in first.openings.values())

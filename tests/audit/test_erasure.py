@@ -102,7 +102,7 @@ def test_nothing_is_left_and_everything_still_verifies(tmp_path, build, whose):
         for n in range(20):
             made = verify_receipt(log.receipt(n, texts).to_bytes(), log.vkey)
             assert made.verdict is Verdict.VERIFIED
-            assert set(log.private.openings(n)) == (set() if n in gone else set(made.undisclosed))
+            assert set(log.private.openings(n)) == (set() if n in gone else set(made.withheld))
         log.verify()
     hits = [(name, trace) for name, data in bytes_of(tmp_path).items() for trace in hidden if trace in data]
     assert hits == []

@@ -108,9 +108,10 @@ def test_no_receipt_opens_the_lists_it_was_decided_under(tmp_path, build):
         secrets = {**build.SECRETS, "entities": lists}
         first = log.append(build.access(policy=policy), secrets=secrets, passages=build.passages())
         again = log.receipt(0, [(p.chunk, p.text) for p in build.passages()])
-        for receipt, closed in ((first, ("entities",)), (again, ("answer", "entities", "query", "subject"))):
+        for receipt, withheld in ((first, ()), (again, ("answer", "query", "subject"))):
             checked = verify_receipt(receipt.to_bytes(), log.vkey)
-            assert (checked.verdict, checked.undisclosed) == (Verdict.VERIFIED, closed)
+            assert (checked.verdict, checked.undisclosed) == (Verdict.VERIFIED, ("entities",))
+            assert checked.withheld == withheld
             assert b"[0,320193]" not in receipt.to_bytes()
         opening = log._private.openings(0)["entities"]
         assert opening.value == lists
@@ -214,7 +215,7 @@ def test_proofs_outlive_the_private_values(tmp_path, build):
         receipt = log.receipt(0, [(p.chunk, p.text) for p in build.passages()])
         verification = verify_receipt(receipt.to_bytes(), log.vkey)
         assert (verification.verdict, verification.values) == (Verdict.VERIFIED, {})
-        assert verification.undisclosed == ("answer", "query", "subject")
+        assert verification.withheld == ("answer", "query", "subject")
 
 
 @pytest.mark.parametrize("loss", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["gone", "emptied"])

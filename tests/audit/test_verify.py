@@ -57,7 +57,7 @@ def test_a_receipt_verifies_with_nothing_but_the_key(issued, build):
     verification = verify_receipt(*issued)
     assert verification.verdict is Verdict.VERIFIED
     assert verification.passed == tuple(Check)
-    assert (verification.values, verification.undisclosed) == (build.SECRETS, ())
+    assert (verification.values, verification.undisclosed, verification.withheld) == (build.SECRETS, (), ())
     assert verification.passages == tuple((p.chunk, p.text) for p in build.passages())
     assert (verification.record.seq, verification.record.log) == (5, build.ORIGIN)
 
@@ -483,12 +483,12 @@ def test_a_receipt_of_version_2_is_written_as_ever(build):
 
 
 def test_openings_may_be_kept_back_and_that_is_said(build):
-    """The holder may leave an opening out; what was kept back is listed, and nothing is shown for it."""
+    """The holder may leave an opening out; what was kept back is said, and nothing is shown for it."""
     openings = {"query": Opening(b"s" * 32, build.SECRETS["query"])}
     receipt, vkey = build.forge(build.record(), openings=openings)
     verification = verify_receipt(receipt.to_bytes(), vkey)
     assert verification.verdict is Verdict.VERIFIED
-    assert (verification.undisclosed, list(verification.values)) == (("answer", "subject"), ["query"])
+    assert (verification.withheld, list(verification.values)) == (("answer", "subject"), ["query"])
 
 
 def test_a_failed_verification_shows_no_text(issued):

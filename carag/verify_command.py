@@ -1,0 +1,279 @@
+"""``carag verify`` and ``carag receipt redact``: what an auditor runs, with cryptography alone installed.
+
+Exit codes: 0 verified or written, 1 a cryptographic check failed, 2 cannot tell, 64 usage, 65 bad input, 70 internal
+error. Nothing of a receipt reaches the terminal but through :mod:`carag.visible`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from carag.audit import Verdict, redact, verify_receipt
+from carag.audit.receipt import open_envelope, write_receipt
+from carag.errors import CaragError, CorruptFile, InvalidArgument
+from carag.named_files import key_text, read_bytes
+from carag.receipt_facts import WITHHELD, facts
+from carag.visible import visible, visible_json, visible_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.audit import Verification
+
+__all__ = ["run"]
+
+_CODES: Final = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
+_USAGE, _BAD_INPUT, _INTERNAL, _HUNG_UP = 64, 65, 70, 141
+_EXCERPT: Final = 120
+
+
+class _Misspelt(Exception):  # control flow inside this module, never raised to a caller
+    pass
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _Misspelt(f"usage: {message}\n{self.format_usage()}")
+
+
+def run(arguments: list[str]) -> int:
+    """Run ``verify ...`` or ``receipt ...`` and return the exit code.
+
+    Parameters
+    ----------
+    arguments : list of str
+        The words after ``carag``.
+
+    Examples
+    --------
+    >>> run(["receipt", "redact", "nowhere.json", "--out", "less.json"])
+    65
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # a terminal without a letter is no error of the receipt
+    try:
+        given = _parser().parse_args(arguments)
+        code: int = given.command(given)
+        sys.stdout.flush()
+    except _Misspelt as error:
+        return _refuse(str(error), _USAGE)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the end of the process fails at nothing
+        return _HUNG_UP
+    except SystemExit:  # after --help
+        return 0
+    except (InvalidArgument, CorruptFile) as error:
+        return _refuse(str(error), _BAD_INPUT)
+    except (CaragError, OSError) as error:
+        return _refuse(str(error), _INTERNAL)
+    except Exception as error:  # noqa: BLE001 # Python's own exit code for a traceback is 1, which says "tampered"
+        return _refuse(f"internal error: {type(error).__name__}", _INTERNAL)
+    return code
+
+
+def _refuse(message: str, code: int) -> int:
+    sys.stderr.write(visible(message).rstrip() + "\n")
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="carag")
+    commands = parser.add_subparsers(required=True, metavar="verify | receipt")
+    verify = commands.add_parser(
+        "verify",
+        help="check a receipt offline",
+        description="Check a receipt offline, with nothing but the receipt and the log's public key, and say what it "
+        "shows. Exit codes: 0 verified, 1 a cryptographic check failed, 2 cannot tell (not a receipt, another log's "
+        "key, or a second opinion that differs).",
+        epilog="carag verify r.json --key store/vkey",
+    )
+    verify.add_argument("receipt", metavar="RECEIPT", type=Path, help="the receipt to check")
+    verify.add_argument(
+        "--key",
+        required=True,
+        metavar="VKEY_OR_FILE",
+        help="the log's public key (vkey), or a file holding it",
+    )
+    verify.add_argument("--second-opinion", metavar="NAME", help="ask pymerkle too; never instead")
+    verify.add_argument("--passages", action="store_true", help="print the passages whole")
+    verify.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    verify.set_defaults(command=_verify)
+    receipt = commands.add_parser("receipt", help="make a receipt show less").add_subparsers(required=True)
+    less = receipt.add_parser(
+        "redact",
+        help="leave parts of a receipt out",
+        description="Leave parts of a receipt out; what is still shown is proved as before. The record stays as it is: "
+        "whoever holds the same documents can try which of them a passage left out was.",
+        epilog="carag receipt redact r.json --out less.json --drop subject --passages 2,4-6 --until",
+    )
+    less.add_argument("receipt", metavar="RECEIPT", type=Path, help="the receipt to redact")
+    less.add_argument("--out", required=True, metavar="FILE", type=Path, help="write the new receipt here")
+    less.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="answer, query, subject, ...; can be given often",
+    )
+    less.add_argument(
+        "--passages", default="", metavar="N,M-K|all", help="passages to leave out whole, from 1"
+    )
+    less.add_argument(
+        "--proofs", default="", metavar="N,M-K|all", help="passages to leave only the proof out of"
+    )
+    less.add_argument("--until", action="store_true", help="leave out until when the words of passages hold")
+    less.set_defaults(command=_redact)
+    return parser
+
+
+def _redact(given: argparse.Namespace) -> int:
+    receipt = read_bytes(given.receipt)
+    count = len(open_envelope(receipt).hits)
+    less = redact(
+        receipt,
+        drop=given.drop,
+        passages=_numbers("--passages", given.passages, count),
+        proofs=_numbers("--proofs", given.proofs, count),
+        until=given.until,
+    )
+    write_receipt(given.out, less)
+    sys.stdout.write(visible_line(f"{given.out}: {len(less)} of {len(receipt)} bytes") + "\n")
+    return 0
+
+
+def _numbers(option: str, text: str, count: int) -> frozenset[int]:
+    """Read ``2,4-6`` or ``all``."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, dash, last = ("1", "-", str(count)) if part == "all" else part.partition("-")
+        if not (first.isdecimal() and len(part) < 20 and (last.isdecimal() if dash else not last)):
+            raise InvalidArgument(f"{option} is {text!r}; want passages such as 2,4-6, or all")
+        found |= set(range(int(first), min(int(last or first), count + int(first)) + 1))
+    return frozenset(found)
+
+
+def _verify(given: argparse.Namespace) -> int:
+    receipt = read_bytes(given.receipt)
+    checked = verify_receipt(receipt, key_text(given.key))
+    if checked.verdict is Verdict.VERIFIED and given.second_opinion is not None:
+        checked = _asked_again(checked, receipt, given.second_opinion)
+    said = facts(checked)
+    if given.json:
+        sys.stdout.write(visible_json(said, indent=2) + "\n")
+    else:
+        for line in _lines(said, whole=given.passages):
+            sys.stdout.write(line + "\n")
+    return _CODES[checked.verdict]
+
+
+def _asked_again(checked: Verification, receipt: bytes, name: str) -> Verification:
+    from carag.audit.second_opinion import second_opinion_on
+
+    if name != "pymerkle":
+        raise InvalidArgument(f"no second opinion by {name!r}; want pymerkle")
+    objection = second_opinion_on(receipt)
+    if objection is None:
+        return checked
+    return replace(checked, verdict=Verdict.UNDECIDED, reason=f"{name} disagrees: {objection}")
+
+
+def _lines(said: dict[str, Any], *, whole: bool) -> Iterator[str]:
+    """Tell a person; the first lines are those of ``scripts/verify_receipt.py``."""
+    shows = ", and so is all that this receipt shows" if "record" in said else ""
+    yield visible_line(f"{said['verdict']}: {said['reason']}{shows}")
+    passages = said.get("passages", [])
+    if any(one["proved_in_state"] for one in passages):
+        yield "passages stood in its index state with these texts and words"
+    for name, told in (
+        ("unproved", "without a proof that they stood in the index state"),
+        ("withheld", WITHHELD),
+        ("undisclosed", "disclosed by no receipt"),
+    ):
+        if said[name] and "record" in said:
+            yield visible_line(f"{told}: {', '.join(said[name])}")
+    if "record" not in said:
+        return
+    yield ""
+    yield from _request(said) if "role" in said else _change(said)
+    for passage in passages:
+        yield from _passage(passage, whole=whole)
+    if "rules" in said:
+        yield from _rules(said["rules"])
+    yield ""
+    yield said["not_shown"]
+
+
+def _request(said: dict[str, Any]) -> Iterator[str]:
+    session = said["session"] + (f", by a token of {said['issuer']}" if said.get("issuer") else "")
+    yield from _told("who", said["who"])
+    yield _line("role", f"{said['role'] or 'unknown'}, for {said['purpose'] or 'an unknown purpose'}")
+    yield _line("session", session)
+    yield _line("asked", f"{said['asked']}, of what was public by {said['as_of']}")
+    if said.get("known_at"):
+        yield _line("known at", said["known_at"])
+    yield _line("recorded", f"{said['committed']}, as {said['kind']}")
+    yield from _told("question", said["question"])
+    if "outcome" in said:
+        words = f": {said['code_in_words']}" if said["code_in_words"] else ""
+        yield _line("outcome", f"{said['outcome']} ({said['code']}{words})")
+        yield from _told("answer", said["answer"])
+
+
+def _change(said: dict[str, Any]) -> Iterator[str]:
+    yield _line("recorded", f"{said['committed']}, as {said['kind']}")
+    for name, value in {**said["event"], **said["values"]}.items():
+        yield _line(name, value if isinstance(value, str) else visible_json(value))
+
+
+def _passage(passage: dict[str, Any], *, whole: bool) -> Iterator[str]:
+    marks = [f"similarity {passage['similarity']:.3f}", *(["cited"] if passage["cited"] else [])]
+    named = passage["chunk"] or f"({WITHHELD})"
+    yield _line(f"passage {passage['passage']}", f"{named}, {', '.join(marks)}; {' '.join(passage['bits'])}")
+    text = passage["text"]
+    if text is not None and whole:
+        yield from (f"    {line}" for line in visible(text).split("\n"))
+    elif text is not None:
+        short = visible_line(text)
+        yield f"    {short[:_EXCERPT]}{'…' if len(short) > _EXCERPT else ''}"
+
+
+def _rules(rules: dict[str, Any]) -> Iterator[str]:
+    if not rules["admits"] and not rules["admits_besides"]:
+        yield _line("rules", "nothing is admitted")
+    for name, besides in (("admits", ""), ("admits_besides", "besides: ")):
+        for number, pair in enumerate(rules[name]):
+            needs = f"requires {' and '.join(pair['requires'])}; " if pair["requires"] else ""
+            hides = f"hides documents with {', '.join(pair['hides'])}" if pair["hides"] else "hides no kind"
+            yield _line("or" if number else "rule", f"{besides}{needs}{hides}")
+    for name, besides in (("entities", ""), ("entities_besides", "besides: ")):
+        if rules[name]:
+            yield _line(
+                "rule", f"{besides}{rules[name]['kind']} list of {rules[name]['count']} companies or persons"
+            )
+    if rules["cooling_minutes"]:
+        yield _line("rule", f"hides reports of material events for {rules['cooling_minutes']} minutes")
+    for bit, meaning in rules["meaning"].items():
+        yield f"    {bit}: {meaning}"
+
+
+def _told(name: str, said: dict[str, str | None]) -> Iterator[str]:
+    value = said["value"]
+    if value is None:
+        withheld = said["because"] == WITHHELD
+        yield _line(name, f"(commitment only: {WITHHELD})" if withheld else f"({said['because']})")
+        return
+    first, *rest = visible(value).split("\n")
+    yield _line(name, first)
+    yield from (f"{'':<14}{line}" for line in rest)
+
+
+def _line(name: str, value: str) -> str:
+    return visible_line(f"{name + ':':<14}{value}")
