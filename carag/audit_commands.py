@@ -5,8 +5,6 @@ Exit codes, everywhere: 0 what was asked holds, 1 tampered: something signed or 
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import replace
 from functools import wraps
 from importlib.resources import files
@@ -18,9 +16,10 @@ import typer
 from carag import anchor_commands, erasure_commands, key_commands, postgres_commands
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.named_files import key_text, read_bytes, read_text, write_text
+from carag.terminal import say, say_json, say_lines, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from carag.audit.anchors.port import Anchor
     from carag.audit.examine import Examination, Kept
@@ -44,7 +43,7 @@ Store = Annotated[
 VKey = Annotated[
     str | None,
     typer.Option(
-        "--vkey",
+        "--key",
         metavar="VKEY_OR_FILE",
         help="The log's public key, from a source you trust. Left out: the one lying beside the log.",
     ),
@@ -104,7 +103,7 @@ def verify(
     Without a checkpoint, receipt or anchor from elsewhere, a log that was cut short, put back to an earlier state, or
     written again by whoever stole its key looks whole. Evidence whose anchor is not named cannot be told.
 
-    [dim]carag audit verify --store store --vkey vkey --receipt old-receipt.json[/dim]
+    [dim]carag audit verify --store store --key vkey --receipt old-receipt.json[/dim]
     """
 
     def run() -> int:
@@ -144,7 +143,7 @@ def prove(
 
         with _reader(store, vkey) as reader:
             write_proof(reader, seq, out)
-            _say(f"record {seq} of {reader.size}: {out}/record.json, proof.tlog-proof, vkey")
+            say(f"record {seq} of {reader.size}: {out}/record.json, proof.tlog-proof, vkey")
         return OK
 
     return _judged(run)
@@ -171,7 +170,7 @@ def consistency(
     """Prove that the log still begins with what it was at an earlier size, or check such a proof.
 
     [dim]carag audit consistency old.checkpoint --store store --out consistency.txt[/dim]
-    [dim]carag audit consistency old.checkpoint --proof consistency.txt --vkey vkey[/dim]
+    [dim]carag audit consistency old.checkpoint --proof consistency.txt --key vkey[/dim]
     """
 
     def run() -> int:
@@ -213,11 +212,11 @@ def replay(
         if found.verdict is not Verdict.VERIFIED:
             return _tell(found, as_json)
         if as_json:
-            _print({**counts, "contradictions": wrong})
+            say_json({**counts, "contradictions": wrong})
         else:
             for line in wrong[:_SHOWN]:
-                _say(line)
-            _say(
+                say(line)
+            say(
                 f"{counts['records']} records, {counts['replayed']} replayed, {len(wrong)} contradictions; "
                 f"{counts['undecided']} cannot be told, {counts['unreadable']} of an unknown version"
             )
@@ -314,10 +313,10 @@ def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
     from carag.audit.log_keys import LogKeys
 
     if vkey is None:
-        raise InvalidArgument("give --vkey, the log's public key, to check a proof")
+        raise InvalidArgument("give --key, the log's public key, to check a proof")
     key = LogKeys.parse(_key_text(vkey) or "")
     verdict, reason = check_consistency(read_text(old), read_text(proof), key)
-    _say(f"{verdict.value}: {reason}")
+    say(f"{verdict.value}: {reason}")
     return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(verdict, CANNOT_TELL)
 
 
@@ -332,10 +331,10 @@ def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> in
         proof = reader.consistency(int(old) if kept is None else kept.checkpoint.size)
         reader.check_unchanged()
     if out is None:
-        sys.stdout.write(proof)
+        say_lines(proof)
     else:
         write_text(out, proof)
-        _say(f"the log extends {'its first ' + old + ' records' if kept is None else kept.name}: {out}")
+        say(f"the log extends {'its first ' + old + ' records' if kept is None else kept.name}: {out}")
     return OK
 
 
@@ -416,9 +415,9 @@ def _judged(run: Callable[[], int], as_json: bool = False) -> int:
 
 def _refuse(verdict: str, error: CaragError, as_json: bool) -> None:
     if as_json:
-        _print({"verdict": verdict, "reason": str(error)})
+        say_json({"verdict": verdict, "reason": str(error)})
     else:
-        sys.stderr.write(f"{verdict}: {error}\n")
+        warn(f"{verdict}: {error}")
 
 
 def _judging(command: Callable[..., int]) -> Callable[..., int]:
@@ -448,7 +447,7 @@ def _tell(found: Examination, as_json: bool) -> int:
     from carag.audit import Verdict
 
     if as_json:
-        _print(
+        say_json(
             {
                 "verdict": found.verdict.value,
                 "reason": found.reason,
@@ -457,15 +456,7 @@ def _tell(found: Examination, as_json: bool) -> int:
             }
         )
     else:
-        _say(f"{found.verdict.value}: {found.reason}")
+        say(f"{found.verdict.value}: {found.reason}")
         if found.verdict is Verdict.VERIFIED and not found.extends:
-            _say("note: with nothing kept elsewhere, truncation and rollback cannot be noticed")
+            say("note: with nothing kept elsewhere, truncation and rollback cannot be noticed")
     return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(found.verdict, CANNOT_TELL)
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-
-
-def _print(value: Mapping[str, object]) -> None:
-    _say(json.dumps(value, ensure_ascii=False, indent=2))

@@ -7,7 +7,7 @@ from carag.generation.extractive import Extractive
 from carag.generation.generator import GENERATORS, Draft, Generator, Stop, generator_by_name
 from carag.generation.guarded import Answered, Citation, DeclineCode, Declined, GuardedGenerator
 from carag.generation.local import LocalLlama
-from carag.generation.prompts import visible
+from carag.visible import visible
 
 __all__ = [
     "GENERATORS",

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument, MissingExtra, ModelUnavailable
 from carag.generation.generator import Draft, Stop
-from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, cited_positions, render, visible
+from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, cited_positions, render
 from carag.retrieval.packages import PackagedFile, fingerprint
+from carag.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from carag.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,6 @@ __all__ = [
     "Template",
     "cited_positions",
     "render",
-    "visible",
 ]
 
 INSUFFICIENT_EVIDENCE: Final = "INSUFFICIENT EVIDENCE"
@@ -39,10 +39,6 @@ INSUFFICIENT_EVIDENCE: Final = "INSUFFICIENT EVIDENCE"
 _CITATION: Final = re.compile(r"\[(\d+(?:\s*,\s*\d+)*)\]")
 _LONGEST_NUMBER: Final = 9
 """Digits read of a cited number; what is longer is out of range either way."""
-_INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
-"""Control, format (bidirectional overrides, zero-width, tags), surrogate and private-use characters."""
-_VARIATION_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_LINE_BREAKS: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +111,6 @@ def render(template: Template, question: str, passages: Sequence[Passage], kinds
             rules="\n".join(rules), passages="\n".join(numbered), question=_fenced(question)
         ),
     )
-
-
-def visible(text: str) -> str:
-    r"""Remove the characters a reader would not see; line breaks become ``\n``, tabs stay.
-
-    Examples
-    --------
-    >>> visible("ig\u200bnore\u202e \x1b[31mred\r\nnext")
-    'ignore [31mred\nnext'
-    """
-    lines = _VARIATION_SELECTORS.sub("", _LINE_BREAKS.sub("\n", text))
-    return "".join(c for c in lines if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE_CATEGORIES)
 
 
 def cited_positions(text: str) -> tuple[int, ...]:

@@ -1,0 +1,77 @@
+"""What strangers wrote, before it reaches a terminal, a log, a page or a prompt: only what a reader would see.
+
+A filer may put control characters into a form, a file name or a text: they recolour a terminal, set its title,
+overwrite lines or turn their direction. Here is the one place that takes them out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import unicodedata
+from typing import Final
+
+__all__ = ["logger", "visible", "visible_json", "visible_line"]
+
+_INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
+"""Control, format (bidirectional overrides, zero-width, tags), surrogate and private-use characters."""
+_VARIATION_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_LINE_BREAKS: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_SEPARATORS: Final = frozenset("\u2028\u2029")
+
+
+def visible(text: str) -> str:
+    r"""Remove the characters a reader would not see; line breaks become ``\n``, tabs stay.
+
+    Examples
+    --------
+    >>> visible("ig\u200bnore\u202e \x1b[31mred\r\nnext")
+    'ignore [31mred\nnext'
+    """
+    lines = _VARIATION_SELECTORS.sub("", _LINE_BREAKS.sub("\n", text))
+    return "".join(c for c in lines if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE_CATEGORIES)
+
+
+def visible_line(text: str) -> str:
+    r"""Do the same for what must stay one line, so that nobody writes a line of ours.
+
+    Examples
+    --------
+    >>> visible_line("10-K\x1b[2J\nverified: all")
+    '10-K[2J verified: all'
+    """
+    return visible(text).replace("\n", " ").replace("\t", " ")
+
+
+def visible_json(value: object, *, indent: int | None = None) -> str:
+    r"""Write JSON whose text stays readable and in which what a reader would not see is escaped, not lost.
+
+    Examples
+    --------
+    >>> visible_json({"form": "10-K\u202e\x9b31mß"})
+    '{"form": "10-K\\u202e\\u009b31mß"}'
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    # Outside strings JSON has none of these but the line breaks of the indentation.
+    return "".join(c if c == "\n" or not _is_hidden(c) else json.dumps(c)[1:-1] for c in text)
+
+
+def logger(name: str) -> logging.Logger:
+    """Return a module's logger, whose messages are lines that a reader sees whole."""
+    named = logging.getLogger(name)
+    named.addFilter(_as_line)  # once, however often it is called
+    return named
+
+
+def _is_hidden(c: str) -> bool:
+    return (
+        unicodedata.category(c) in _INVISIBLE_CATEGORIES
+        or c in _SEPARATORS
+        or _VARIATION_SELECTORS.match(c) is not None
+    )
+
+
+def _as_line(record: logging.LogRecord) -> bool:
+    record.msg, record.args = visible_line(record.getMessage()), None
+    return True
