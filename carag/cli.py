@@ -59,7 +59,8 @@ app = typer.Typer(
 )
 _DEBUG: Final = "CARAG_DEBUG"
 _FORMATS: Final = (
-    "EDGAR submissions (.txt, .nc, .sgml, also gzipped), JSON lines of filings, or CIK##########.json"
+    "EDGAR submissions (.txt, .sgml, .nc), JSON lines of filings (.jsonl, .ndjson), EDGAR's lists of filings (.tsv, "
+    "CIK##########.json), each also with .gz"
 )
 
 
