@@ -16,6 +16,7 @@ import typer
 from carag import anchor_commands, erasure_commands, key_commands, postgres_commands
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.named_files import key_text, read_bytes, read_text, write_text
+from carag.reading_commands import AsJson, Key, Store, list_records, reader_of, show
 from carag.terminal import say, say_json, say_lines, warn
 
 if TYPE_CHECKING:
@@ -37,17 +38,6 @@ OK, TAMPERED, CANNOT_TELL = 0, 1, 2
 _ASKED_AT_MOST = 1000
 _SHOWN = 20
 
-Store = Annotated[
-    Path, typer.Option("--store", metavar="DIR", help="The log's directory, or a copy of its audit.db.")
-]
-VKey = Annotated[
-    str | None,
-    typer.Option(
-        "--key",
-        metavar="VKEY_OR_FILE",
-        help="The log's public key, from a source you trust. Left out: the one lying beside the log.",
-    ),
-]
 Checkpoints = Annotated[
     list[Path] | None,
     typer.Option("--checkpoint", metavar="FILE", help="A checkpoint kept elsewhere; can be given often."),
@@ -82,13 +72,12 @@ SecondOpinion = Annotated[
     str | None,
     typer.Option("--second-opinion", metavar="NAME", help="Ask [b]pymerkle[/b] too; never instead."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
 @app.command()
 def verify(
     store: Store,
-    vkey: VKey = None,
+    vkey: Key = None,
     checkpoint: Checkpoints = None,
     receipt: Receipts = None,
     anchors: Evidence = None,
@@ -111,7 +100,7 @@ def verify(
         from carag.audit.examine import Examination, examine
 
         kept = _kept(_key_text(vkey), store, checkpoint, receipt)
-        with _reader(store, vkey) as reader:
+        with reader_of(store, vkey) as reader:
             found = examine(reader, kept)
             if found.verdict is Verdict.VERIFIED and second_opinion is not None:
                 differing = _disagreements(reader, second_opinion)
@@ -131,7 +120,7 @@ def prove(
     seq: Annotated[int, typer.Argument(metavar="SEQ", help="The record's number, from 0.")],
     store: Store,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the three files here.")],
-    vkey: VKey = None,
+    vkey: Key = None,
 ) -> int:
     """Write ``record.json``, ``proof.tlog-proof`` and ``vkey`` of one record, for any tlog client.
 
@@ -141,7 +130,7 @@ def prove(
     def run() -> int:
         from carag.audit.export import write_proof
 
-        with _reader(store, vkey) as reader:
+        with reader_of(store, vkey) as reader:
             write_proof(reader, seq, out)
             say(f"record {seq} of {reader.size}: {out}/record.json, proof.tlog-proof, vkey")
         return OK
@@ -165,7 +154,7 @@ def consistency(
     proof: Annotated[
         Path | None, typer.Option("--proof", metavar="FILE", help="Check this proof instead of making one.")
     ] = None,
-    vkey: VKey = None,
+    vkey: Key = None,
 ) -> int:
     """Prove that the log still begins with what it was at an earlier size, or check such a proof.
 
@@ -186,7 +175,7 @@ def consistency(
 @app.command()
 def replay(
     store: Store,
-    vkey: VKey = None,
+    vkey: Key = None,
     table: Annotated[
         Path | None,
         typer.Option("--table", metavar="FILE", help="The table in force then; the shipped one if left out."),
@@ -207,7 +196,7 @@ def replay(
         counts = {"records": 0, "replayed": 0, "undecided": 0, "unreadable": 0}
         wrong: list[str] = []
         judge = _replayer(_table(table), counts, wrong)
-        with _reader(store, vkey) as reader:
+        with reader_of(store, vkey) as reader:
             found = examine(reader, visit=judge)
         if found.verdict is not Verdict.VERIFIED:
             return _tell(found, as_json)
@@ -231,7 +220,7 @@ def replay(
 def export(
     store: Store,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new directory.")],
-    vkey: VKey = None,
+    vkey: Key = None,
     checkpoint: Checkpoints = None,
     receipt: Receipts = None,
     as_json: AsJson = False,
@@ -248,7 +237,7 @@ def export(
         from carag.audit.export import export_log
 
         kept = _kept(_key_text(vkey), store, checkpoint, receipt)
-        with _reader(store, vkey) as reader:
+        with reader_of(store, vkey) as reader:
             return _tell(export_log(reader, out, kept), as_json)
 
     return _judged(run, as_json)
@@ -325,7 +314,7 @@ def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> in
 
     text = _key_text(vkey)
     kept = None if old.isdecimal() else _kept_file(Path(old), _trusted(text, store))
-    with _reader(store, vkey) as reader:
+    with reader_of(store, vkey) as reader:
         if kept is not None:
             extends(reader, kept)
         proof = reader.consistency(int(old) if kept is None else kept.checkpoint.size)
@@ -363,12 +352,6 @@ def _table(path: Path | None) -> PolicyTable:
 
     shipped = files("carag.policy").joinpath("roles.toml")
     return PolicyTable.from_toml(shipped.read_text("utf-8") if path is None else read_text(path))
-
-
-def _reader(store: Path, vkey: str | None) -> LogReader:
-    from carag.audit.reader import LogReader
-
-    return LogReader(store, vkey=_key_text(vkey))
 
 
 def _kept(
@@ -430,6 +413,8 @@ def _judging(command: Callable[..., int]) -> Callable[..., int]:
     return judged
 
 
+app.command("list")(_judging(list_records))
+app.command("show")(_judging(show))
 app.command("anchor")(_judging(anchor_commands.anchor))
 app.command("rotate")(_judging(key_commands.rotate))
 for _command in (

@@ -401,17 +401,16 @@ def _run(arguments: list[str] | None) -> int:
 
 def _told(error: BaseException) -> Exit:
     """Say in one line what ended a command; return the exit code for it."""
-    if isinstance(error, SystemExit):
-        if not error.code:
-            return Exit.OK
-        error = error.__context__ or error  # Typer ends the process where a pipe breaks
+    if isinstance(error, SystemExit) and not error.code:
+        return Exit.OK
+    if isinstance(error, SystemExit | typer.Abort):  # Typer's, where a pipe breaks or the input ends
+        error = error.__context__ or error
     if os.environ.get(_DEBUG):
         for line in "".join(traceback.format_exception(error)).splitlines():
             warn(line)
     if isinstance(error, BrokenPipeError):
         return Exit.HUNG_UP
     if isinstance(error, KeyboardInterrupt):
-        warn("interrupted", style="red")
         return Exit.INTERRUPTED
     if isinstance(error, typer.TyperException):
         warn(f"usage: {error}", style="red")

@@ -16,9 +16,11 @@ from carag.named_files import opened_log
 from carag.terminal import say, say_json, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from carag.audit import Receipt
 
-__all__ = ["disclose", "erase", "hold", "release"]
+__all__ = ["disclose", "erase", "hold", "opened_values", "refuse", "release"]
 
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="The store: text, index and audit log.")]
 Records = Annotated[
@@ -98,7 +100,7 @@ def erase(
                 fields=field or (),
             )
         except Refused as refused:
-            return _refuse(refused)
+            return refuse(refused)
         _report(done, receipt, _ERASED)
     return 0
 
@@ -174,16 +176,22 @@ def disclose(
 
     [dim]carag audit disclose 17 --store s --role auditor --actor "E. Ve" --why COMPLAINT-3[/dim]
     """
+    try:
+        say_json(opened_values(store, record, role=role, actor=actor, why=why, fields=field or ()))
+    except Refused as refused:
+        return refuse(refused)
+    return 0
+
+
+def opened_values(
+    store: Path, record: int, *, role: str, actor: str, why: str, fields: Collection[str]
+) -> dict[str, str]:
+    """Open what a record commits to, after a record that it was done; Refused, on record too, for other roles."""
     from carag.audit import disclose as open_values
 
     with opened_log(store) as log:
-        try:
-            opened = open_values(log, record, role=role, actor=actor, why=why, fields=field or ())
-        except Refused as refused:
-            return _refuse(refused)
-    values = {name: opening.value for name, opening in opened.items()}
-    say_json(values)
-    return 0
+        opened = open_values(log, record, role=role, actor=actor, why=why, fields=fields)
+    return {name: opening.value for name, opening in opened.items()}
 
 
 def _read_name(subject: str | None) -> str | None:
@@ -195,7 +203,8 @@ def _read_name(subject: str | None) -> str | None:
     return name
 
 
-def _refuse(refused: Refused) -> int:
+def refuse(refused: Refused) -> int:
+    """Say why, and return the exit code for it."""
     warn(f"refused ({refused.code}): {refused}")
     return _REFUSED
 

@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "terminal": {"visible"},
     "named_files": {"audit"},
     "replayed": {"policy", "audit"},
+    "described": {"policy", "audit"},
     "engine": {
         "answers",
         "recorder",
@@ -70,7 +71,7 @@ MAY_IMPORT = {
     "key_commands": {"named_files", "terminal", "audit"},
     "erasure_commands": {"named_files", "terminal", "audit"},
     "postgres_commands": {"terminal", "audit"},
-    "reading_commands": {"named_files", "terminal", "policy", "audit"},
+    "reading_commands": {"described", "erasure_commands", "named_files", "terminal", "policy", "audit"},
     "evaluation": {"engine", "answers", "generation", "retrieval", "index", "corpus", "policy"},
     "policy_label": {"corpus", "policy"},
     "bench_commands": {"terminal", "evaluation", "generation", "retrieval"},
