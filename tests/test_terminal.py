@@ -222,15 +222,27 @@ def test_only_the_terminal_writes_to_a_stream() -> None:
     )  # flushed, so that a full disk is noticed
 
 
+def test_no_page_of_a_report_acts_on_its_reader() -> None:
+    """Whatever rows of elsewhere call a system or a question: HTML and pictures hold no markup of theirs."""
+    from carag.evaluation.document import Heading, Paragraph, Table, as_html, as_markdown
+
+    evil = f"{EVIL}<script>alert(1)</script>"
+    blocks = [Heading(1, evil), Paragraph(evil), Table([evil], [[evil]])]
+    for page in (as_html(blocks, title=evil), as_markdown(blocks)):
+        assert [] == acts(page)
+    assert "<script>" not in as_html(blocks, title=evil)
+    assert 3 == len([line for line in as_markdown(blocks[2:]).splitlines() if line])
+
+
 def test_a_letter_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
     """No filer's letter ends a command in an encoding error."""
-    (tmp_path / "é漢.md").write_text("x")
-    command = [sys.executable, "-m", "carag", "policy", "label", str(tmp_path)]
+    (tmp_path / "é漢.txt").write_text(header("0009990001-23-000001"))
+    command = [sys.executable, "-m", "carag", "policy", "label", str(tmp_path), "--json"]
     done = subprocess.run(
         command, capture_output=True, check=False, env={"PYTHONIOENCODING": "ascii"}, cwd=ROOT
     )
     assert done.returncode == Exit.OK
-    assert rb"\xe9\u6f22.md" in done.stderr
+    assert rb"\xe9\u6f22.txt" in done.stdout
 
 
 def test_text_is_text_also_where_it_is_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
