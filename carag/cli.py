@@ -395,7 +395,10 @@ def _run(arguments: list[str] | None) -> int:
         code = int(app(arguments, prog_name="carag", standalone_mode=False) or Exit.OK)
         sys.stdout.flush()  # what cannot be printed was not said
     except BaseException as error:  # noqa: BLE001 - Python's own exit code for a traceback is 1, which says "tampered"
-        return _told(error)
+        try:
+            return _told(error)
+        except BaseException:  # noqa: BLE001 - and there is nobody to tell
+            return Exit.INTERNAL
     return code
 
 
@@ -413,7 +416,8 @@ def _told(error: BaseException) -> Exit:
     if isinstance(error, KeyboardInterrupt):
         return Exit.INTERRUPTED
     if isinstance(error, typer.TyperException):
-        warn(f"usage: {error}", style="red")
+        if str(error):  # help was printed otherwise
+            warn(f"usage: {error}", style="red")
         return Exit.USAGE
     if isinstance(error, CaragError | OSError):
         warn(str(error), style="red")

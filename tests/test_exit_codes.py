@@ -136,6 +136,20 @@ def test_a_reader_who_went_away_is_no_tampering() -> None:
     assert "" == done.stderr
 
 
+@pytest.mark.parametrize("error", [OSError(5, "I/O error"), KeyboardInterrupt(), MemoryError()])
+def test_an_error_that_cannot_be_told_is_no_tampering(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where standard error is gone, or a second interrupt comes while the first is told."""
+
+    def deaf(*_: object, **__: object) -> None:
+        raise error
+
+    fail(monkeypatch, ("policy", "bits"), ValueError())
+    monkeypatch.setattr("carag.cli.warn", deaf)
+    assert _run(["policy", "bits"]) == Exit.INTERNAL
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full disk to write to")  # noqa: PTH110
 def test_a_full_disk_is_no_tampering() -> None:
     """What could not be printed was not said."""
