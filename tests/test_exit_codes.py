@@ -76,14 +76,26 @@ def test_whatever_is_unforeseen_is_70_in_every_command(
     name: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One line on standard error, without the error's own words, which could hold text that is not on record."""
-    for error, code in UNFORESEEN.items():
+    for error in (ValueError(PRIVATE), SystemExit(1)):
         fail(monkeypatch, name, error)
-        assert code == _run(words_for(name)), repr(error)
+        assert Exit.INTERNAL == _run(words_for(name))
         captured = capsys.readouterr()
-        assert "" == captured.out
-        lines = [line for line in captured.err.splitlines() if line]
-        assert (code < Exit.INTERRUPTED) == len(lines)
+        assert ("", 1) == (captured.out, len(captured.err.splitlines()))
         assert PRIVATE not in captured.err
+
+
+@pytest.mark.parametrize("error", UNFORESEEN, ids=repr)
+def test_no_error_of_any_type_is_1(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Interrupted is 130, a reader who went away 141, both without a word; all else is 70 and a line."""
+    fail(monkeypatch, ("policy", "bits"), error)
+    code = _run(["policy", "bits"])
+    assert UNFORESEEN[error] == code
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if line]
+    assert ("", code < Exit.INTERRUPTED) == (captured.out, len(lines))
+    assert PRIVATE not in captured.err
 
 
 def test_a_traceback_is_asked_for_and_shows_no_variables(
