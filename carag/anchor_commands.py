@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path  # noqa: TC003 # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile
+from carag.named_files import opened_log
+from carag.terminal import say, say_json, warn
 
 if TYPE_CHECKING:
     from carag.audit.anchors.evidence import Evidence
@@ -53,14 +53,11 @@ def anchor(
 
     [dim]carag audit anchor --store store --to s3://audit-anchors/prod[/dim]
     """
-    from carag.audit import AuditLog
     from carag.audit.anchors.anchoring import Anchoring
     from carag.audit.anchors.targets import anchors_named
 
     anchors = anchors_named(to, policy=policy, tsa_roots=tsa_roots, retain_days=retain_days, region=region)
-    if not (store / "vkey").exists():
-        raise InvalidArgument(f"{store} holds no audit log; name the store that carag ingest made")
-    with AuditLog.open(store) as log:
+    with opened_log(store) as log:
         try:
             anchoring = Anchoring(log, anchors, store / "anchors")
             confirmed = anchoring.anchor(always=True)
@@ -92,15 +89,13 @@ def _report(
             "exposed": exposure and {"records": exposure.records, "seconds": round(exposure.seconds)},
             "failures": dict(failures),
         }
-        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+        say_json(report)
         return
     for one in confirmed:
-        sys.stdout.write(f"confirmed  {one.tree.size} records  {one.kind}  {one.place}\n")
+        say(f"confirmed  {one.tree.size} records  {one.kind}  {one.place}")
     for place, reason in failures:
-        sys.stderr.write(f"not confirmed  {place}: {reason}\n")
+        warn(f"not confirmed  {place}: {reason}")
     if wrong:
-        sys.stderr.write(f"TAMPERED  {wrong}\n")
+        warn(f"TAMPERED  {wrong}")
     if exposure:
-        sys.stdout.write(
-            f"exposed  {exposure.records} records, {exposure.seconds:.0f} s ({exposure.standing})\n"
-        )
+        say(f"exposed  {exposure.records} records, {exposure.seconds:.0f} s ({exposure.standing})")

@@ -1,4 +1,8 @@
-"""What the engine returns: passages, answers and explanations, each with its receipt."""
+"""What the engine returns: passages, answers and explanations, each with its receipt.
+
+Their ``repr`` is one line without text, so that none gets into a log or a traceback by it; ``str`` of an answer is its
+text.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +41,11 @@ class Retrieval:
     passages: tuple[Passage, ...] = ()
     withheld: Withheld | None = None
 
+    def __repr__(self) -> str:
+        return _brief(self, passages=len(self.passages))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer(Retrieval):
     """An answer, a decline or a refusal, with proof.
 
@@ -55,6 +62,12 @@ class Answer(Retrieval):
     text: str = ""
     citations: tuple[Citation, ...] = ()
     complete: bool = True
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return _brief(self, passages=len(self.passages), citations=len(self.citations))
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag ask --json`` prints; plain values only."""
@@ -97,6 +110,9 @@ class Explanation:
     causes: tuple[str, ...] = ()
     regulation: str = ""
 
+    def __repr__(self) -> str:
+        return _brief(self, reasons=len(self.reasons))
+
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag explain --json`` prints."""
         return {
@@ -108,6 +124,11 @@ class Explanation:
             "regulation": self.regulation,
             "record": self.receipt.seq,
         }
+
+
+def _brief(what: Retrieval | Explanation, **counts: int) -> str:
+    counted = "".join(f", {name}={count}" for name, count in counts.items())
+    return f"{type(what).__name__}({what.outcome.value}, {what.why}{counted}, record={what.receipt.seq})"
 
 
 def _withheld_json(withheld: Withheld | None) -> dict[str, Any] | None:

@@ -5,8 +5,6 @@ Exit codes, everywhere: 0 what was asked holds, 1 tampered: something signed or 
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import replace
 from functools import wraps
 from importlib.resources import files
@@ -18,9 +16,11 @@ import typer
 from carag import anchor_commands, erasure_commands, key_commands, postgres_commands
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.named_files import key_text, read_bytes, read_text, write_text
+from carag.reading_commands import AsJson, Key, Store, list_records, reader_of, show
+from carag.terminal import say, say_json, say_lines, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from carag.audit.anchors.port import Anchor
     from carag.audit.examine import Examination, Kept
@@ -38,17 +38,6 @@ OK, TAMPERED, CANNOT_TELL = 0, 1, 2
 _ASKED_AT_MOST = 1000
 _SHOWN = 20
 
-Store = Annotated[
-    Path, typer.Option("--store", metavar="DIR", help="The log's directory, or a copy of its audit.db.")
-]
-VKey = Annotated[
-    str | None,
-    typer.Option(
-        "--vkey",
-        metavar="VKEY_OR_FILE",
-        help="The log's public key, from a source you trust. Left out: the one lying beside the log.",
-    ),
-]
 Checkpoints = Annotated[
     list[Path] | None,
     typer.Option("--checkpoint", metavar="FILE", help="A checkpoint kept elsewhere; can be given often."),
@@ -83,13 +72,12 @@ SecondOpinion = Annotated[
     str | None,
     typer.Option("--second-opinion", metavar="NAME", help="Ask [b]pymerkle[/b] too; never instead."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
 @app.command()
 def verify(
     store: Store,
-    vkey: VKey = None,
+    vkey: Key = None,
     checkpoint: Checkpoints = None,
     receipt: Receipts = None,
     anchors: Evidence = None,
@@ -104,7 +92,7 @@ def verify(
     Without a checkpoint, receipt or anchor from elsewhere, a log that was cut short, put back to an earlier state, or
     written again by whoever stole its key looks whole. Evidence whose anchor is not named cannot be told.
 
-    [dim]carag audit verify --store store --vkey vkey --receipt old-receipt.json[/dim]
+    [dim]carag audit verify --store store --key vkey --receipt old-receipt.json[/dim]
     """
 
     def run() -> int:
@@ -112,7 +100,7 @@ def verify(
         from carag.audit.examine import Examination, examine
 
         kept = _kept(_key_text(vkey), store, checkpoint, receipt)
-        with _reader(store, vkey) as reader:
+        with reader_of(store, vkey) as reader:
             found = examine(reader, kept)
             if found.verdict is Verdict.VERIFIED and second_opinion is not None:
                 differing = _disagreements(reader, second_opinion)
@@ -132,7 +120,7 @@ def prove(
     seq: Annotated[int, typer.Argument(metavar="SEQ", help="The record's number, from 0.")],
     store: Store,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the three files here.")],
-    vkey: VKey = None,
+    vkey: Key = None,
 ) -> int:
     """Write ``record.json``, ``proof.tlog-proof`` and ``vkey`` of one record, for any tlog client.
 
@@ -142,9 +130,9 @@ def prove(
     def run() -> int:
         from carag.audit.export import write_proof
 
-        with _reader(store, vkey) as reader:
+        with reader_of(store, vkey) as reader:
             write_proof(reader, seq, out)
-            _say(f"record {seq} of {reader.size}: {out}/record.json, proof.tlog-proof, vkey")
+            say(f"record {seq} of {reader.size}: {out}/record.json, proof.tlog-proof, vkey")
         return OK
 
     return _judged(run)
@@ -166,12 +154,12 @@ def consistency(
     proof: Annotated[
         Path | None, typer.Option("--proof", metavar="FILE", help="Check this proof instead of making one.")
     ] = None,
-    vkey: VKey = None,
+    vkey: Key = None,
 ) -> int:
     """Prove that the log still begins with what it was at an earlier size, or check such a proof.
 
     [dim]carag audit consistency old.checkpoint --store store --out consistency.txt[/dim]
-    [dim]carag audit consistency old.checkpoint --proof consistency.txt --vkey vkey[/dim]
+    [dim]carag audit consistency old.checkpoint --proof consistency.txt --key vkey[/dim]
     """
 
     def run() -> int:
@@ -187,7 +175,7 @@ def consistency(
 @app.command()
 def replay(
     store: Store,
-    vkey: VKey = None,
+    vkey: Key = None,
     table: Annotated[
         Path | None,
         typer.Option("--table", metavar="FILE", help="The table in force then; the shipped one if left out."),
@@ -208,16 +196,16 @@ def replay(
         counts = {"records": 0, "replayed": 0, "undecided": 0, "unreadable": 0}
         wrong: list[str] = []
         judge = _replayer(_table(table), counts, wrong)
-        with _reader(store, vkey) as reader:
+        with reader_of(store, vkey) as reader:
             found = examine(reader, visit=judge)
         if found.verdict is not Verdict.VERIFIED:
             return _tell(found, as_json)
         if as_json:
-            _print({**counts, "contradictions": wrong})
+            say_json({**counts, "contradictions": wrong})
         else:
             for line in wrong[:_SHOWN]:
-                _say(line)
-            _say(
+                say(line)
+            say(
                 f"{counts['records']} records, {counts['replayed']} replayed, {len(wrong)} contradictions; "
                 f"{counts['undecided']} cannot be told, {counts['unreadable']} of an unknown version"
             )
@@ -232,7 +220,7 @@ def replay(
 def export(
     store: Store,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new directory.")],
-    vkey: VKey = None,
+    vkey: Key = None,
     checkpoint: Checkpoints = None,
     receipt: Receipts = None,
     as_json: AsJson = False,
@@ -249,7 +237,7 @@ def export(
         from carag.audit.export import export_log
 
         kept = _kept(_key_text(vkey), store, checkpoint, receipt)
-        with _reader(store, vkey) as reader:
+        with reader_of(store, vkey) as reader:
             return _tell(export_log(reader, out, kept), as_json)
 
     return _judged(run, as_json)
@@ -314,11 +302,11 @@ def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
     from carag.audit.log_keys import LogKeys
 
     if vkey is None:
-        raise InvalidArgument("give --vkey, the log's public key, to check a proof")
+        raise InvalidArgument("give --key, the log's public key, to check a proof")
     key = LogKeys.parse(_key_text(vkey) or "")
     names = str(old), str(proof)
     verdict, reason = check_consistency(_checkpoint_text(old), read_text(proof), key, names)
-    _say(f"{verdict.value}: {reason}")
+    say(f"{verdict.value}: {reason}")
     return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(verdict, CANNOT_TELL)
 
 
@@ -341,16 +329,16 @@ def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> in
 
     text = _key_text(vkey)
     kept = None if old.isdecimal() else _kept_file(Path(old), _trusted(text, store))
-    with _reader(store, vkey) as reader:
+    with reader_of(store, vkey) as reader:
         if kept is not None:
             extends(reader, kept)
         proof = reader.consistency(int(old) if kept is None else kept.checkpoint.size)
         reader.check_unchanged()
     if out is None:
-        sys.stdout.write(proof)
+        say_lines(proof)
     else:
         write_text(out, proof)
-        _say(f"the log extends {'its first ' + old + ' records' if kept is None else kept.name}: {out}")
+        say(f"the log extends {'its first ' + old + ' records' if kept is None else kept.name}: {out}")
     return OK
 
 
@@ -379,12 +367,6 @@ def _table(path: Path | None) -> PolicyTable:
 
     shipped = files("carag.policy").joinpath("roles.toml")
     return PolicyTable.from_toml(shipped.read_text("utf-8") if path is None else read_text(path))
-
-
-def _reader(store: Path, vkey: str | None) -> LogReader:
-    from carag.audit.reader import LogReader
-
-    return LogReader(store, vkey=_key_text(vkey))
 
 
 def _kept(
@@ -431,9 +413,9 @@ def _judged(run: Callable[[], int], as_json: bool = False) -> int:
 
 def _refuse(verdict: str, error: CaragError, as_json: bool) -> None:
     if as_json:
-        _print({"verdict": verdict, "reason": str(error)})
+        say_json({"verdict": verdict, "reason": str(error)})
     else:
-        sys.stderr.write(f"{verdict}: {error}\n")
+        warn(f"{verdict}: {error}")
 
 
 def _judging(command: Callable[..., int]) -> Callable[..., int]:
@@ -446,6 +428,8 @@ def _judging(command: Callable[..., int]) -> Callable[..., int]:
     return judged
 
 
+app.command("list")(_judging(list_records))
+app.command("show")(_judging(show))
 app.command("anchor")(_judging(anchor_commands.anchor))
 app.command("rotate")(_judging(key_commands.rotate))
 for _command in (
@@ -463,7 +447,7 @@ def _tell(found: Examination, as_json: bool) -> int:
     from carag.audit import Verdict
 
     if as_json:
-        _print(
+        say_json(
             {
                 "verdict": found.verdict.value,
                 "reason": found.reason,
@@ -472,15 +456,7 @@ def _tell(found: Examination, as_json: bool) -> int:
             }
         )
     else:
-        _say(f"{found.verdict.value}: {found.reason}")
+        say(f"{found.verdict.value}: {found.reason}")
         if found.verdict is Verdict.VERIFIED and not found.extends:
-            _say("note: with nothing kept elsewhere, truncation and rollback cannot be noticed")
+            say("note: with nothing kept elsewhere, truncation and rollback cannot be noticed")
     return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(found.verdict, CANNOT_TELL)
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-
-
-def _print(value: Mapping[str, object]) -> None:
-    _say(json.dumps(value, ensure_ascii=False, indent=2))

@@ -7,9 +7,9 @@ from pathlib import Path  # noqa: TC003 - Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 
 from carag.errors import InvalidArgument
+from carag.terminal import warn
 
 if TYPE_CHECKING:
     from carag.evaluation.run import Settings
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["bench_app"]
 
 bench_app = typer.Typer(help="Measure: who sees what, what it costs, beside an oracle.", no_args_is_help=True)
-_err = Console(stderr=True)
 
 _QUIET_SECONDS: Final = 2.0
 
@@ -116,7 +115,7 @@ class _Teller:
         now = time.monotonic() - self._started
         if now - self._last >= _QUIET_SECONDS:
             self._last = now
-            _err.print(f"{now:6.0f} s  {text}", style="dim", markup=False, highlight=False)
+            warn(f"{now:6.0f} s  {text}", style="dim")
 
 
 def _settings(
@@ -171,7 +170,7 @@ def _paid(settings: Settings, max_usd: float) -> tuple[Embedder | None, Generato
     chunks = 400 if rule is None else rule.total or 220_000
     # Three systems, and once without a passage.
     cost = estimate(model, 4 * settings.model_pairs, embedder, 1_200 * chunks)
-    _err.print(f"estimated cost at list prices: {cost:.2f} USD at most", markup=False, highlight=False)
+    warn(f"estimated cost at list prices: {cost:.2f} USD at most")
     if cost > max_usd:
         raise InvalidArgument(
             f"the run is estimated to cost {cost:.2f} USD and may cost {max_usd:.2f}; give --max-usd {cost:.2f}"

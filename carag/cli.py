@@ -1,35 +1,47 @@
 """The command line: ingest, ask, explain, verify, policy, bench.
 
 Exit codes: 0 answered or verified · 1 a cryptographic check failed · 2 cannot tell · 3 declined · 4 refused ·
-64 usage · 65 bad input · 70 internal error or unwritable log.
+64 usage · 65 bad input, also when none of it was usable · 70 internal error or unwritable log · 130 interrupted ·
+141 whoever read the output went away. Nothing unforeseen ends in 1.
 
 The engine is imported inside the commands that need it, so that ``verify`` runs with nothing but the audit room.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import sys
+import traceback
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.panel import Panel
-from rich.table import Table
 
+import carag
 from carag import audit_commands, policy_commands
 from carag.bench_commands import bench_app
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, StoreLocked
 from carag.named_files import read_text
+from carag.terminal import (
+    box,
+    columns,
+    hang_up,
+    logging_shown,
+    progress,
+    say,
+    say_json,
+    say_lines,
+    survive,
+    warn,
+)
 
 if TYPE_CHECKING:
     from datetime import date, datetime
 
     from carag.answers import Answer, Explanation
     from carag.audit import Outcome
+    from carag.ingest import IngestReport
     from carag.policy import Session
     from carag.retrieval import Withheld
 
@@ -40,10 +52,15 @@ app = typer.Typer(
     help="Compliance-aware search over regulated documents, with a receipt for every answer.",
     no_args_is_help=True,
     rich_markup_mode="rich",
-    add_completion=False,
+    pretty_exceptions_enable=False,  # they would show the values of variables
+    # The older name of an option that all commands spell alike now.
+    context_settings={"token_normalize_func": lambda name: "key" if name == "vkey" else name},
 )
-_out = Console()
-_err = Console(stderr=True)
+_DEBUG: Final = "CARAG_DEBUG"
+_FORMATS: Final = (
+    "EDGAR submissions (.txt, .sgml, .nc), JSON lines of filings (.jsonl, .ndjson), EDGAR's lists of filings (.tsv, "
+    "CIK##########.json), each also with .gz"
+)
 
 
 class Exit(IntEnum):
@@ -57,6 +74,14 @@ class Exit(IntEnum):
     USAGE = 64
     BAD_INPUT = 65
     INTERNAL = 70
+    INTERRUPTED = 130
+    HUNG_UP = 141
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"carag {carag.__version__}")
+        raise typer.Exit
 
 
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="The store: text, index and audit log.")]
@@ -100,6 +125,20 @@ NotBefore = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
+@app.callback()
+def _root(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback ends the command
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_version)
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on standard error what is done; never content.")
+    ] = False,
+) -> None:
+    if verbose:
+        context.with_resource(logging_shown())
+
+
 @app.command()
 def ingest(
     path: Annotated[
@@ -127,14 +166,11 @@ def ingest(
 
     [dim]carag ingest data/corpus --store store[/dim]
     """
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     from carag.engine import Engine
 
-    columns = (TextColumn("{task.description:<9}"), BarColumn(), TextColumn("{task.fields[note]}"))
     with (
         Engine.open(store, embedder=embedder, **_log_settings(retain, not_before)) as engine,
-        Progress(*columns, TimeElapsedColumn(), console=_err, transient=True) as bars,
+        progress() as bars,
     ):
         tasks: dict[str, Any] = {}
 
@@ -145,23 +181,16 @@ def ingest(
 
         report = engine.ingest(path, progress=show)
     if as_json:
-        _print_json(report.to_json())
+        say_json(report.to_json())
+    else:
+        _show_report(report)
+    if report.filings or report.events or report.events_unchanged:
         return Exit.OK
-    _out.print(
-        f"{report.added} filings added, {report.changed} changed, {report.unchanged} unchanged; "
-        f"{report.chunks} chunks, {report.relabelled} relabelled. "
-        f"The store holds {report.total_filings} filings in {report.total_chunks} chunks."
+    warn(
+        f"nothing under {path} could be used: {len(report.problems)} skipped or broken; want {_FORMATS}",
+        style="red",
     )
-    if report.events or report.events_unchanged or report.total_events:
-        _out.print(
-            f"{report.events} events without text, {report.events_unchanged} rows said nothing new; "
-            f"the store knows {report.total_events} filings by their facts alone."
-        )
-    for reason, count in sorted(report.quarantined.items()):
-        _out.print(f"  quarantined {count:>6}  {reason}", highlight=False)
-    for problem in report.problems:
-        _err.print(f"  {problem}", highlight=False, markup=False)
-    return Exit.OK
+    return Exit.BAD_INPUT
 
 
 @app.command()
@@ -206,7 +235,7 @@ def ask(
     if receipt is not None:
         _write_receipt(answer, receipt)
     if as_json:
-        _print_json(answer.to_json())
+        say_json(answer.to_json())
     else:
         _show_answer(answer, receipt)
     return _exit_of(answer.outcome)
@@ -238,7 +267,7 @@ def explain(
     with Engine.open(store, create=False, **_log_settings(retain, not_before)) as engine:
         explanation = engine.explain(chunk, session)
     if as_json:
-        _print_json(explanation.to_json())
+        say_json(explanation.to_json())
     else:
         _show_explanation(explanation)
     return _exit_of(explanation.outcome)
@@ -296,15 +325,15 @@ def policy_label(
     broken = False
     for said in labelled(path):
         if "skipped" in said:
-            _err.print(f"{said['where']}: skipped: {said['skipped']}", markup=False, highlight=False)
+            warn(f"{said['where']}: skipped: {said['skipped']}")
             continue
         aside = said["quarantined"]
         broken |= aside is not None and aside["code"] == UNREADABLE
         if as_json:
-            sys.stdout.write(json.dumps(said, ensure_ascii=False) + "\n")
+            say_json(said, indent=None)
             continue
         bits = " ".join(said["bits"]) + (f"  quarantined: {aside['code']}: {aside['text']}" if aside else "")
-        sys.stdout.write(f"{said['accession'] or said['where']}  {said['word']:#010x}  {bits}\n")
+        say(f"{said['accession'] or said['where']}  {said['word']:#010x}  {bits}")
     return Exit.BAD_INPUT if broken else Exit.OK
 
 
@@ -320,7 +349,7 @@ def policy_bits(
 
     page = bit_page(shipped_table())
     if out is None:
-        sys.stdout.write(page)
+        say_lines(page)
     else:
         out.write_text(page, encoding="utf-8")
     return Exit.OK
@@ -328,23 +357,51 @@ def policy_bits(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
-    sys.exit(_run(arguments))
+    survive()
+    code = _run(arguments)
+    if code == Exit.HUNG_UP:
+        hang_up()
+    sys.exit(code)
 
 
 def _run(arguments: list[str] | None) -> int:
     try:
-        return int(app(arguments, standalone_mode=False) or Exit.OK)
-    except typer.TyperException as error:
-        _err.print(f"usage: {error}", style="red", markup=False)
+        code = int(app(arguments, prog_name="carag", standalone_mode=False) or Exit.OK)
+        sys.stdout.flush()  # what cannot be printed was not said
+    except BaseException as error:  # noqa: BLE001 - Python's own exit code for a traceback is 1, which says "tampered"
+        try:
+            return _told(error)
+        except BaseException:  # noqa: BLE001 - and there is nobody to tell
+            return Exit.INTERNAL
+    return code
+
+
+def _told(error: BaseException) -> Exit:
+    """Say in one line what ended a command; return the exit code for it."""
+    if isinstance(error, SystemExit) and not error.code:
+        return Exit.OK
+    if isinstance(error, SystemExit | typer.Abort):  # Typer's, where a pipe breaks or the input ends
+        error = error.__context__ or error
+    if os.environ.get(_DEBUG):
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            warn(line)
+    if isinstance(error, BrokenPipeError):
+        return Exit.HUNG_UP
+    if isinstance(error, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    if isinstance(error, typer.TyperException):
+        if str(error):  # help was printed otherwise
+            warn(f"usage: {error}", style="red")
         return Exit.USAGE
-    except typer.Abort:
-        return Exit.INTERNAL
-    except (InvalidArgument, CorruptFile, StoreLocked) as error:
-        _err.print(str(error), style="red", markup=False)
-        return Exit.BAD_INPUT
-    except (CaragError, OSError) as error:
-        _err.print(str(error), style="red", markup=False)
-        return Exit.INTERNAL
+    if isinstance(error, CaragError | OSError):
+        warn(str(error), style="red")
+        bad_input = isinstance(error, InvalidArgument | CorruptFile | StoreLocked)
+        return Exit.BAD_INPUT if bad_input else Exit.INTERNAL
+    # Its message could hold text that is not on record.
+    *_, last = traceback.extract_tb(error.__traceback__) or [None]
+    where = f" at {Path(last.filename).name}:{last.lineno}" if last else ""
+    warn(f"internal error: {type(error).__name__}{where}; {_DEBUG}=1 shows how it came to that", style="red")
+    return Exit.INTERNAL
 
 
 def _session(
@@ -390,51 +447,53 @@ def _write_receipt(answer: Answer, path: Path) -> None:
         raise AuditUnavailable(f"cannot write the receipt {path}: {error.strerror}") from error
 
 
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+def _show_report(report: IngestReport) -> None:
+    say(
+        f"{report.added} filings added, {report.changed} changed, {report.unchanged} unchanged; "
+        f"{report.chunks} chunks, {report.relabelled} relabelled. "
+        f"The store holds {report.total_filings} filings in {report.total_chunks} chunks."
+    )
+    if report.events or report.events_unchanged or report.total_events:
+        say(
+            f"{report.events} events without text, {report.events_unchanged} rows said nothing new; "
+            f"the store knows {report.total_events} filings by their facts alone."
+        )
+    for reason, count in sorted(report.quarantined.items()):
+        say(f"  quarantined {count:>6}  {reason}")
+    for problem in report.problems:
+        warn(f"  {problem}")
 
 
 def _show_answer(answer: Answer, receipt: Path | None) -> None:
-    from carag.generation import visible
-
-    # A filing's control and direction-changing characters must not act on the reader's terminal.
-    _out.print(Panel(escape(visible(answer.text)), title=answer.outcome.value, title_align="left"))
+    box(answer.text, title=answer.outcome.value)
     if answer.citations:
-        table = Table(box=None, header_style="dim")
-        for heading in ("", "chunk", "form", "document", "filer", "filed"):
-            table.add_column(heading, no_wrap=heading != "filer", overflow="fold")
-        for cited in answer.citations:
-            table.add_row(
-                f"\\[{cited.number}]",
-                cited.chunk_id,
-                cited.form,
-                cited.document,
-                escape(visible(cited.company)),
-                cited.filed,
-            )
-        _out.print(table)
+        cells = [
+            (f"[{cited.number}]", cited.chunk_id, cited.form, cited.document, cited.company, cited.filed)
+            for cited in answer.citations
+        ]
+        columns(("", "chunk", "form", "document", "filer", "filed"), cells, wraps="filer")
     _show_withheld(answer.withheld)
     where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
-    _out.print(f"record {answer.receipt.seq} in the audit log; {where}", style="dim", highlight=False)
+    say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")
 
 
 def _show_withheld(withheld: Withheld | None) -> None:
     if withheld is None:
         return
-    _out.print("withheld from this session:", style="dim")
+    say("withheld from this session:", style="dim")
     for kind in withheld.kinds:
-        _out.print(f"  {kind.text}", style="dim", markup=False, highlight=False)
+        say(f"  {kind.text}", style="dim")
     for hidden in withheld.hidden:
         why = "; ".join(reason.code for reason in hidden.reasons)
-        _out.print(f"  hidden neighbour {hidden.chunk_id}: {why}", markup=False, highlight=False)
+        say(f"  hidden neighbour {hidden.chunk_id}: {why}")
 
 
 def _show_explanation(explanation: Explanation) -> None:
-    _out.print(explanation.text, markup=False, highlight=False)
+    say(explanation.text)
     for one in explanation.reasons:
         on = f" [{', '.join(one.basis)}]" if one.basis else ""
-        _out.print(f"  {one.reason.code}{on}: {one.reason.text}", markup=False, highlight=False)
-        _out.print(f"    rules: {one.regulation or 'none of regulation'}", markup=False, highlight=False)
-        _out.print(f"    lifted by: {one.lift}", markup=False, highlight=False)
+        say(f"  {one.reason.code}{on}: {one.reason.text}")
+        say(f"    rules: {one.regulation or 'none of regulation'}")
+        say(f"    lifted by: {one.lift}")
     for cause in explanation.causes:
-        _out.print(f"  {cause}", style="dim", markup=False, highlight=False)
+        say(f"  {cause}", style="dim")

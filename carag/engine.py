@@ -24,6 +24,7 @@ from carag.explaining import causes, is_open
 from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.in_force import InForce
 from carag.ingest import Ingestor, IngestReport, no_progress
+from carag.lifetime import Lifetime
 from carag.policy import PolicyTable, Session, explained, infer, known_at_microseconds
 from carag.policy import intents as intents_of
 from carag.recorder import Recorder, Request, proven, shortened
@@ -33,7 +34,6 @@ from carag.sealed import sealed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
-    from types import TracebackType
 
     from carag.audit import Receipt
     from carag.audit.anchors import Anchor, Exposure, Window
@@ -51,7 +51,7 @@ _MAX_K: Final = 400
 _MAX_QUESTION: Final = 8192
 
 
-class Engine:
+class Engine(Lifetime):
     """Answers questions over one store. Use :meth:`open`.
 
     Examples
@@ -214,7 +214,7 @@ class Engine:
             engine._in_force.policy(bytes.fromhex(table.sha256), at=opened)
             engine._in_force.models(engine._models, gate=round(gate.threshold * 1_000_000), at=opened)
             engine._settle(IngestReport(), now(), "INGEST_RESUMED")
-            engine._resources = resources.pop_all()  # from here on, the engine's to close
+            engine._begin(resources)
             return engine
 
     @property
@@ -244,11 +244,13 @@ class Engine:
         path : path
             A filing, a JSONL file of filings, or a directory of either.
         progress : callable, optional
-            Called with (stage, done, total, note).
+            Called in this thread with (stage, done, total, note): ``"filings"`` counts bytes read, ``"index"`` rows;
+            a total of 0 is unknown; the note tells how far it is, without names. What it raises ends the run.
         only : mapping, optional
             By accession number, the passages wanted: (type of the document, where in it the passage starts). All others
             are left out, and all filings not named; for a corpus of a stated part.
         """
+        self._check_open()
         started = self._clock()
         report = self._ingestor.run(Path(path), progress=progress, only=only)
         self._settle(report, started, "INGESTED")
@@ -267,6 +269,7 @@ class Engine:
         AuditUnavailable
             If the refusal cannot be recorded.
         """
+        self._check_open()
         try:
             return Session.from_token(token, verifier)
         except Refused as refusal:
@@ -305,6 +308,7 @@ class Engine:
         AuditUnavailable
             If the record cannot be written.
         """
+        self._check_open()
         event = Evaluation(
             started=known_at_microseconds(started),
             ended=known_at_microseconds(self._clock()),
@@ -442,17 +446,9 @@ class Engine:
             regulation=decision.regulation,
         )
 
-    def close(self) -> None:
-        """Close store, index and log; harmless when repeated."""
-        self._resources.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self._ingestor.index)} rows, open"
+        return f"Engine({str(self._store.path.parent)!r}, {self._ingestor.embedder.name}, {state})"
 
     @property
     def _models(self) -> Models:
@@ -464,6 +460,7 @@ class Engine:
         )
 
     def _request(self, kind: RecordKind, text: str, session: Session) -> Request:
+        self._check_open()
         if not isinstance(text, str) or not text.strip():
             raise InvalidArgument(f"the {kind.value} is {text!r}; want text")
         try:

@@ -5,22 +5,22 @@ Exit codes: 0 done, 4 refused (a hold, a duty to keep, a role), 65 bad input, 70
 
 from __future__ import annotations
 
-import json
 import sys
-from contextlib import contextmanager
 from pathlib import Path  # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from carag.errors import InvalidArgument, Refused
+from carag.named_files import opened_log
+from carag.terminal import say, say_json, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection
 
-    from carag.audit import AuditLog, Receipt
+    from carag.audit import Receipt
 
-__all__ = ["disclose", "erase", "hold", "release"]
+__all__ = ["disclose", "erase", "hold", "opened_values", "refuse", "release"]
 
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="The store: text, index and audit log.")]
 Records = Annotated[
@@ -88,7 +88,7 @@ def erase(
             "say with --basis why; want GDPR_17_1, GDPR_5_1_E, GDPR_17_1_D or GDPR_17_1_E, or --expired"
         )
 
-    with _opened(store) as log:
+    with opened_log(store) as log:
         try:
             done = erase_values(
                 log,
@@ -100,7 +100,7 @@ def erase(
                 fields=field or (),
             )
         except Refused as refused:
-            return _refuse(refused)
+            return refuse(refused)
         _report(done, receipt, _ERASED)
     return 0
 
@@ -110,11 +110,9 @@ def _erase_expired(store: Path, actor: str, approver: str, receipt: Path | None)
     from carag.audit.persons import two_persons
 
     two_persons(actor, approver)
-    with _opened(store) as log:
+    with opened_log(store) as log:
         if not expired(log):
-            sys.stdout.write(
-                "nothing erased: of no value that no hold covers has the retention class ended\n"
-            )
+            say("nothing erased: of no value that no hold covers has the retention class ended")
             return 0
         done = erase_expired(log, actor=actor, approver=approver)
         _report(done, receipt, _ERASED)
@@ -139,7 +137,7 @@ def hold(
     if (first is None) != (last is None):
         raise InvalidArgument("a range of records has --first and --last")
     records = None if first is None or last is None else (first, last)
-    with _opened(store) as log:
+    with opened_log(store) as log:
         placed = place_hold(log, matter, actor=actor, subject=_read_name(subject), records=records)
         _report(placed, receipt, f"hold in force; release it with: carag audit release {placed.seq}")
     return 0
@@ -158,7 +156,7 @@ def release(
     """
     from carag.audit import release_hold
 
-    with _opened(store) as log:
+    with opened_log(store) as log:
         done = release_hold(log, placed, actor=actor, approver=approver)
         _report(done, receipt, "hold released")
     return 0
@@ -178,26 +176,22 @@ def disclose(
 
     [dim]carag audit disclose 17 --store s --role auditor --actor "E. Ve" --why COMPLAINT-3[/dim]
     """
-    from carag.audit import disclose as open_values
-
-    with _opened(store) as log:
-        try:
-            opened = open_values(log, record, role=role, actor=actor, why=why, fields=field or ())
-        except Refused as refused:
-            return _refuse(refused)
-    values = {name: opening.value for name, opening in opened.items()}
-    sys.stdout.write(json.dumps(values, ensure_ascii=False, indent=2) + "\n")
+    try:
+        say_json(opened_values(store, record, role=role, actor=actor, why=why, fields=field or ()))
+    except Refused as refused:
+        return refuse(refused)
     return 0
 
 
-@contextmanager
-def _opened(store: Path) -> Iterator[AuditLog]:
-    from carag.audit import AuditLog
+def opened_values(
+    store: Path, record: int, *, role: str, actor: str, why: str, fields: Collection[str]
+) -> dict[str, str]:
+    """Open what a record commits to, after a record that it was done; Refused, on record too, for other roles."""
+    from carag.audit import disclose as open_values
 
-    if not (store / "vkey").is_file():  # opening would found a log
-        raise InvalidArgument(f"there is no audit log in {store}; name a store that carag ingest has made")
-    with AuditLog.open(store) as log:
-        yield log
+    with opened_log(store) as log:
+        opened = open_values(log, record, role=role, actor=actor, why=why, fields=fields)
+    return {name: opening.value for name, opening in opened.items()}
 
 
 def _read_name(subject: str | None) -> str | None:
@@ -209,12 +203,13 @@ def _read_name(subject: str | None) -> str | None:
     return name
 
 
-def _refuse(refused: Refused) -> int:
-    sys.stderr.write(f"refused ({refused.code}): {refused}\n")
+def refuse(refused: Refused) -> int:
+    """Say why, and return the exit code for it."""
+    warn(f"refused ({refused.code}): {refused}")
     return _REFUSED
 
 
 def _report(receipt: Receipt, path: Path | None, what: str) -> None:
     if path is not None:
         receipt.write(path)
-    sys.stdout.write(f"record {receipt.seq}: {what}\n")
+    say(f"record {receipt.seq}: {what}")

@@ -10,7 +10,6 @@ A filing of which a source has no text adds no passage; what it says of others i
 from __future__ import annotations
 
 import hashlib
-import logging
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import contextmanager
@@ -51,6 +50,7 @@ from carag.policy import QUARANTINE
 from carag.retrieval import add_labels, headed
 from carag.snapshot import Snapshot
 from carag.turns import Turns
+from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IngestReport", "Ingestor", "Progress", "Selection", "no_progress"]
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 _T = TypeVar("_T")
 
@@ -81,10 +81,14 @@ Selection = Mapping[str, Collection[tuple[str, int]]]
 
 
 class Progress(Protocol):
-    """Told how far a stage is."""
+    """Told how far a stage is, in the thread that ingests.
+
+    ``"filings"`` counts bytes of the files read, ``"index"`` rows; a total of 0 is unknown. The note says it in words,
+    with counts and no names.
+    """
 
     def __call__(self, stage: str, done: int, total: int, note: str, /) -> None:
-        """Take note; a total of 0 is unknown."""
+        """Take note."""
 
 
 def no_progress(stage: str, done: int, total: int, note: str, /) -> None:
@@ -181,6 +185,7 @@ class Ingestor:
         others is said all the same, also by one of which no passage is wanted.
         """
         report = IngestReport()
+        _logger.info("ingest begins, with %d rows", len(self.index))
         with self._running:
             self._store_filings(path, report, progress, only)
             self.refresh(progress)
@@ -188,6 +193,16 @@ class Ingestor:
         report.quarantined = dict(counts.quarantined)
         report.total_filings, report.total_chunks = counts.filings, counts.chunks
         report.total_events = counts.without_text
+        _logger.info(
+            "ingest ends: %d added, %d changed, %d unchanged, %d events, %d problems, %d quarantined",
+            report.added,
+            report.changed,
+            report.unchanged,
+            report.events,
+            len(report.problems),
+            report.set_aside,
+        )
+        _logger.debug("quarantined, in all: %s", report.quarantined)
         return report
 
     def close(self) -> None:

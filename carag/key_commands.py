@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path  # noqa: TC003 # Typer reads the annotations
 from typing import Annotated
 
 import typer
 
 from carag.errors import InvalidArgument
+from carag.named_files import opened_log
+from carag.terminal import say
 
 __all__ = ["rotate"]
 
@@ -35,15 +36,13 @@ def rotate(
 
     [dim]carag audit rotate --store store --receipt rotation.json[/dim]
     """
-    from carag.audit import AuditLog, rotation
+    from carag.audit import rotation
 
     if not 0 <= overlap_days <= 365:
         raise InvalidArgument(f"the keys overlap by {overlap_days} days; want 0 to 365")
-    if not (store / "vkey").exists():
-        raise InvalidArgument(f"{store} holds no audit log; name the store that carag ingest made")
-    with AuditLog.open(store) as log:
+    with opened_log(store) as log:
         said = rotation.add_mldsa(log) if mldsa else rotation.rotate(log, overlap=overlap_days * 86_400)
         if receipt is not None:
             said.write(receipt)
-        sys.stdout.write(f"{log.keys.listed[-1] if mldsa else log.vkey}\n")
+        say(f"{log.keys.listed[-1] if mldsa else log.vkey}")
     return 0

@@ -1,14 +1,20 @@
-"""Files and keys that a command line names: read whole, or refused with what to do."""
+"""Files, keys and logs that a command line names: read whole, or refused with what to do."""
 
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
 
-__all__ = ["key_text", "read_bytes", "read_text", "write_text"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.audit import AuditLog
+
+__all__ = ["key_text", "opened_log", "read_bytes", "read_text", "write_text"]
 
 _READABLE: Final = "name a readable file"
 _SHOWN_PATH: Final = 300
@@ -55,6 +61,17 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidArgument(f"cannot write {path}: {error.strerror}") from error
+
+
+@contextmanager
+def opened_log(store: Path) -> Iterator[AuditLog]:
+    """Open the log of a store to write in it; InvalidArgument where there is none, for opening would found one."""
+    from carag.audit import AuditLog
+
+    if not (store / "vkey").is_file():
+        raise InvalidArgument(f"there is no audit log in {store}; name a store that carag ingest has made")
+    with AuditLog.open(store) as log:
+        yield log
 
 
 def _shortened(path: Path) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from importlib.resources import files
 from pathlib import Path  # noqa: TC003 # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from carag.errors import InvalidArgument
+from carag.terminal import say, say_json
 
 if TYPE_CHECKING:
     from carag.policy import Cell, Mask, PolicyTable
@@ -38,16 +37,16 @@ def show(
         known = ", ".join(f"{cell.role}/{cell.purpose}" for cell in table.cells)
         raise InvalidArgument(f"no cell {role}/{purpose or '*'}; want one of {known}")
     if as_json:
-        _print({"sha256": table.sha256, "cells": [_cell(cell) for cell in cells]})
+        say_json({"sha256": table.sha256, "cells": [_cell(cell) for cell in cells]})
         return 0
     for cell in cells:
-        _say(f"{cell.role}/{cell.purpose}  ({cell.regulation})")
+        say(f"{cell.role}/{cell.purpose}  ({cell.regulation})")
         for pair in cell.masks:
             when = f"  when {pair.when}" if pair.when else ""
-            _say(f"  {_hex(pair.mask)}{when}")
+            say(f"  {_hex(pair.mask)}{when}")
             for verb, names in (("requires", pair.required), ("forbids", pair.forbidden)):
                 if names:
-                    _say(f"    {verb} {', '.join(names)}")
+                    say(f"    {verb} {', '.join(names)}")
         terms = {
             "may know of hidden passages": cell.may_know_existence,
             "may look persons up by name": cell.personal_data,
@@ -55,8 +54,8 @@ def show(
             "may ask what was known then": "known_at" in cell.past,
             "needs an allow-list": cell.allow_list == "mandatory",
         }
-        _say(f"  {'; '.join(name for name, holds in terms.items() if holds) or 'no further rights'}")
-    _say(f"table {table.sha256}")
+        say(f"  {'; '.join(name for name, holds in terms.items() if holds) or 'no further rights'}")
+    say(f"table {table.sha256}")
     return 0
 
 
@@ -77,11 +76,11 @@ def lint(
     table = _shipped() if path is None else _table(path)
     findings = findings_of(table)
     if as_json:
-        _print({"sha256": table.sha256, "findings": [finding.to_json() for finding in findings]})
+        say_json({"sha256": table.sha256, "findings": [finding.to_json() for finding in findings]})
     else:
         for finding in findings:
-            _say(f"{finding.code}  {finding.where}: {finding.text}")
-        _say(f"{len(table.cells)} cells, {len(findings)} findings")
+            say(f"{finding.code}  {finding.where}: {finding.text}")
+        say(f"{len(table.cells)} cells, {len(findings)} findings")
     return _FOUND if findings else 0
 
 
@@ -100,7 +99,7 @@ def diff(
     changes = compare(before, after)
     widens = any(change.direction in (Direction.WIDENS, Direction.BOTH) for change in changes)
     if as_json:
-        _print(
+        say_json(
             {
                 "old": before.sha256,
                 "new": after.sha256,
@@ -110,13 +109,13 @@ def diff(
         )
         return 0
     for change in changes:
-        _say(f"{change.role}/{change.purpose}  {change.direction.value}")
+        say(f"{change.role}/{change.purpose}  {change.direction.value}")
         for note in change.notes:
-            _say(f"  {note}")
+            say(f"  {note}")
     if not changes:
-        _say("no cell differs")
+        say("no cell differs")
     elif widens:
-        _say("something may be used that might not be before")
+        say("something may be used that might not be before")
     return 0
 
 
@@ -158,11 +157,3 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 def _hex(mask: Mask) -> str:
     return f"({mask.required:#09x}, {mask.forbidden:#09x})"
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-
-
-def _print(value: object) -> None:
-    _say(json.dumps(value, ensure_ascii=False, indent=2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from pathlib import Path  # Typer reads the annotations
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from carag.errors import InvalidArgument
+from carag.terminal import say
 
 __all__ = ["copy", "postgres"]
 
@@ -36,7 +36,7 @@ def postgres(
     if admin is not None:
         set_up(admin, role=role, schema=schema)
     remember(store, url, schema=schema)
-    sys.stdout.write(f"the log in {store} has its evidence in schema {schema}, as role {role}\n")
+    say(f"the log in {store} has its evidence in schema {schema}, as role {role}")
     return 0
 
 
@@ -57,5 +57,5 @@ def copy(
     with closing(PostgresReader(where[0], schema=where[1])) as evidence:
         size = copy_to(evidence, out / "audit.db")
     (out / "vkey").write_bytes((store / "vkey").read_bytes())
-    sys.stdout.write(f"{size} records in {out}; check them with: carag audit verify --store {out}\n")
+    say(f"{size} records in {out}; check them with: carag audit verify --store {out}")
     return 0

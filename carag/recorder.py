@@ -31,6 +31,7 @@ from carag.audit import (
 from carag.audit.draft import Draft
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument
 from carag.policy import as_of_minutes, known_at_microseconds
+from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from carag.snapshot import Snapshot
 
 __all__ = ["Proven", "Recorder", "Request", "proven", "shortened"]
+
+_logger = logger(__name__)
 
 
 @dataclass(slots=True)
@@ -168,6 +171,8 @@ class Recorder:
                 for passage in passages
             ],
         )
+        took = (event.ended - event.started) // 1000
+        _logger.info("%s: %s (%s), record %d, %d ms", event.kind, outcome, why, receipt.seq, took)
         return replace(receipt, proofs=() if state is None else state.proofs)
 
     def _event(
@@ -227,6 +232,7 @@ class Recorder:
         )
         receipt = self._log.append(event, secrets={"query": request.text, "subject": session.subject})
         request.begun = receipt.seq
+        _logger.debug("%s begun, record %d", request.kind, receipt.seq)
 
     @contextmanager
     def failures(self, request: Request) -> Iterator[None]:

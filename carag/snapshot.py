@@ -7,13 +7,13 @@ of what changed. What is kept beside the store is derived from it and may be del
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
 import threading
 from typing import TYPE_CHECKING, Final
 
 from carag.audit import Access, Label, StateProof, StateTree, place
 from carag.errors import CorruptFile
+from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Snapshot"]
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 _BATCH: Final = 200_000
 _KEY: Final = "state_key"

@@ -308,7 +308,7 @@ def test_records_under_another_table_cannot_be_told(home: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(
-    "command", ["verify", "prove", "consistency", "replay", "export", "anchor", "rotate"]
+    "command", ["verify", "list", "show", "prove", "consistency", "replay", "export", "anchor", "rotate"]
 )
 def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A whole line to try."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from carag.audit import merkle
@@ -124,12 +124,12 @@ class LogReader:
     def nodes(self) -> Iterator[tuple[int, bytes]]:
         """Yield (storage index, hash) of the whole tree in storage order."""
         with self._reading():
-            yield from self._db.execute("SELECT i, hash FROM node ORDER BY i")
+            yield from _rows(self._db.execute("SELECT i, hash FROM node ORDER BY i"))
 
     def checkpoints(self) -> Iterator[tuple[int, str]]:
         """Yield (size, note) of all checkpoints that are kept, oldest first."""
         with self._reading():
-            yield from self._db.execute("SELECT size, note FROM cp ORDER BY size")
+            yield from _rows(self._db.execute("SELECT size, note FROM cp ORDER BY size"))
 
     def root(self, size: int) -> bytes:
         """Return the root of the first ``size`` records, from the stored nodes."""
@@ -266,6 +266,11 @@ class LogReader:
         if not isinstance(row[0], bytes):
             raise CorruptFile(f"{self.path}: {what} was altered: it is no byte string")
         return row[0]
+
+
+def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+    for row in cursor:  # noqa: UP028 - yield from would close the cursor, which fails once the file is closed
+        yield row
 
 
 def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:

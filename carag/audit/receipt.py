@@ -78,9 +78,13 @@ class Receipt:
     seq: int
     record: bytes
     proof: str
-    openings: Mapping[str, Opening] = field(default_factory=dict, repr=False)
-    passages: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    proofs: tuple[StateProof, ...] = field(default=(), repr=False)
+    openings: Mapping[str, Opening] = field(default_factory=dict)
+    passages: tuple[tuple[str, str], ...] = ()
+    proofs: tuple[StateProof, ...] = ()
+
+    def __repr__(self) -> str:
+        opened = ", ".join(self.openings) or "nothing"
+        return f"Receipt(record={self.seq}, opens {opened}, passages={len(self.passages)})"
 
     def __post_init__(self) -> None:
         if self.proofs and len(self.proofs) != len(self.passages):

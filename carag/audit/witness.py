@@ -39,6 +39,7 @@ from carag.audit.merkle import EMPTY_ROOT, verify_consistency
 from carag.audit.note import Note, NoteKey, VerifierKey
 from carag.audit.proof import ConsistencyProof
 from carag.errors import CaragError, CorruptFile, InvalidArgument
+from carag.visible import visible_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -241,7 +242,7 @@ def serve(witness: Witness, host: str, port: int) -> ThreadingHTTPServer:
                 try:
                     self._send(witness.add_checkpoint(body))
                 except (CaragError, OSError) as error:  # its own disk or state: nothing was cosigned
-                    sys.stderr.write(f"{error}\n")
+                    sys.stderr.write(visible_line(str(error)) + "\n")
                     self._send(Answer(500, "the witness cannot cosign now\n"))
 
         def _send(self, answer: Answer) -> None:
@@ -281,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except (CaragError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(visible_line(str(error)) + "\n")
         return 65
     return 0
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from carag.visible import visible, visible_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -69,7 +71,7 @@ def as_markdown(blocks: Iterable[Block]) -> str:
     |---|---|
     | a\|b | 0 |
     """
-    return "\n\n".join(_markdown(block) for block in blocks) + "\n"
+    return visible("\n\n".join(_markdown(block) for block in blocks)) + "\n"
 
 
 def _markdown(block: Block) -> str:
@@ -80,7 +82,10 @@ def _markdown(block: Block) -> str:
             return text
         case Table(columns, lines):
             drawn = [columns, ["---"] * len(columns), *lines]
-            rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in drawn]
+            rows = [
+                "| " + " | ".join(visible_line(cell).replace("|", "\\|") for cell in line) + " |"
+                for line in drawn
+            ]
             rows[1] = "|" + "---|" * len(columns)
             return "\n".join(rows)
         case Figure(caption=caption):
@@ -89,8 +94,8 @@ def _markdown(block: Block) -> str:
 
 def as_html(blocks: Iterable[Block], *, title: str) -> str:
     """Write one page that needs no other file, no script and no network."""
-    body = "\n".join(_html(block) for block in blocks)
-    return f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(title)}</title>\n{_STYLE}</head>\n<body>\n{body}\n</body>\n</html>\n'  # noqa: E501
+    body = visible("\n".join(_html(block) for block in blocks))
+    return f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(visible_line(title))}</title>\n{_STYLE}</head>\n<body>\n{body}\n</body>\n</html>\n'  # noqa: E501
 
 
 _STYLE = """<style>

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from carag.visible import visible_line
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -128,9 +130,8 @@ def _text(
     x: float, y: float, text: str, *, anchor: str = "start", bold: bool = False, colour: str = "#222"
 ) -> str:
     weight = ' font-weight="bold"' if bold else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"{weight}>{escape(text)}</text>'
-    )
+    shown = escape(visible_line(text))
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"{weight}>{shown}</text>'
 
 
 def _rule(x: float, y: float, to_x: float, to_y: float, colour: str, *, width: int = 1) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from carag.policy import NEVER
@@ -19,7 +19,7 @@ class Passage:
 
     chunk_id: str
     """``<accession number>:<ordinal>``."""
-    text: str
+    text: str = field(repr=False)
     similarity: float
     """Cosine similarity to the question."""
     word: int

@@ -23,6 +23,7 @@ from carag.audit.anchors.port import Submission, check_known
 from carag.audit.event import RecordKind
 from carag.audit.note import Note
 from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument
+from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,7 +43,7 @@ _ALARM_AFTER: Final = 3  # missed rounds
 # Not held up by the window: they say what became of the log itself, and anchoring must be able to catch up.
 _EXEMPT: Final = frozenset({RecordKind.ANCHOR, RecordKind.KEY, RecordKind.RECOVERY})
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 
 def _system_clock() -> int:
@@ -191,6 +192,9 @@ class Anchoring:
                 else:
                     self._shelf.put(evidence)
                     confirmed.append(evidence)
+            _logger.info(
+                "%d of %d anchors confirm %d records", len(confirmed), len(asked), submission.tree.size
+            )
             self._settle(submission.tree.size if confirmed else None, failures)
             for evidence in confirmed:
                 event = Anchored(

@@ -1,0 +1,258 @@
+"""``carag audit list`` and ``show``: a log read by a person, beside whoever writes it.
+
+What is shown was proved to stand in the log as it was signed; that nothing is left out says ``carag audit verify``.
+Neither lock nor key is taken, but to open values, which is on record before they are seen.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path  # Typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from carag.erasure_commands import opened_values, refuse
+from carag.errors import CorruptFile, InvalidArgument, Refused
+from carag.named_files import key_text
+from carag.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.audit import Record
+    from carag.audit.reader import LogReader
+
+__all__ = ["AsJson", "Key", "Store", "list_records", "reader_of", "show"]
+
+Store = Annotated[
+    Path, typer.Option("--store", metavar="DIR", help="The log's directory, or a copy of its audit.db.")
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="VKEY_OR_FILE",
+        help="The log's public key, from a source you trust. Left out: the one lying beside the log.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+_UNREADABLE = "of a kind that this version cannot read"
+
+
+def list_records(
+    store: Store,
+    key: Key = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="D", help="Logged from then on: a UTC day, or a time with zone.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="D", help="Logged up to then: the whole of a UTC day, or a time.")
+    ] = None,
+    role: Annotated[str | None, typer.Option(metavar="R", help="Asked in this role.")] = None,
+    purpose: Annotated[str | None, typer.Option(metavar="P", help="Asked for this purpose.")] = None,
+    outcome: Annotated[
+        str | None,
+        typer.Option(
+            metavar="O", help="[b]answer[/b], [b]decline[/b], [b]refuse[/b] or [b]error[/b]: how it ended."
+        ),
+    ] = None,
+    code: Annotated[
+        str | None, typer.Option(metavar="CODE", help="With this reason, such as [b]BELOW_GATE[/b].")
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a record and line.")] = False,
+) -> int:
+    """List records, newest first.
+
+    [dim]carag audit list --store store --since 2026-11-01 --outcome refuse[/dim]
+    """
+    from carag.audit import Outcome
+
+    if outcome is not None and outcome not in set(Outcome):
+        raise InvalidArgument(f"--outcome is {outcome!r}; want {', '.join(Outcome)}")
+    wanted = {"role": role, "purpose": purpose, "outcome": outcome, "why": code}
+    shown = 0
+    with reader_of(store, key) as reader:
+        for seq, record in _matching(reader, _instant(since), _instant(until, ends=True), wanted):
+            if as_json:
+                say_json(_brief(seq, record), indent=None)
+            else:
+                say(_line(_brief(seq, record)))
+            shown += 1
+            if shown == limit:
+                break
+        reader.check_unchanged()
+        if not as_json:
+            say(f"{shown} of {reader.size} records", style="dim")
+    return 0
+
+
+def show(
+    seq: Annotated[int, typer.Argument(metavar="N", help="The record's number, from 0.")],
+    store: Store,
+    key: Key = None,
+    opened: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--open",
+            metavar="F",
+            help="Open what it commits to, such as [b]query[/b], [b]answer[/b] or [b]subject[/b]; can be given often.",
+        ),
+    ] = None,
+    purpose: Annotated[str | None, typer.Option(metavar="CODE", help="What it is opened for.")] = None,
+    actor: Annotated[str | None, typer.Option(metavar="NAME", help="Who opens it; kept sealed.")] = None,
+    role: Annotated[
+        str, typer.Option(metavar="R", help="[b]auditor[/b] or [b]privacy_officer[/b], as claimed.")
+    ] = "auditor",
+    as_json: AsJson = False,
+) -> int:
+    """Show one record: who asked in which role and for what purpose, what came of it, under which policy.
+
+    Question, answer and person are not in it, only commitments to them. Opening them asks for a purpose, takes the
+    log's lock, and is on record before anything is printed. Exit code 4: refused.
+
+    [dim]carag audit show 17 --store store[/dim]
+    [dim]carag audit show 17 --store store --open query --purpose COMPLAINT-3 --actor "E. Ve"[/dim]
+    """
+    from carag.audit.openable import openable
+    from carag.described import described
+
+    values: dict[str, str] = {}
+    if opened and not (purpose and actor):
+        return refuse(
+            Refused("NO_PURPOSE", "values are opened by somebody and for a purpose: --actor, --purpose")
+        )
+    if opened:
+        try:
+            values = opened_values(store, seq, role=role, actor=actor or "", why=purpose or "", fields=opened)
+        except Refused as refused:
+            return refuse(refused)
+    with reader_of(store, key) as reader:
+        record = _proved(reader, seq)
+        reader.check_unchanged()
+        if record is None:
+            raise InvalidArgument(f"record {seq} is {_UNREADABLE}; read it with a newer one")
+        said = described(record)
+        said["commits to"] = openable(store, seq, record.commitments)
+        said["proved"] = f"as the log signed it, among {reader.size} records"
+    if values:
+        said["opened"] = values
+    if as_json:
+        say_json(said)
+    else:
+        _show(said)
+    return 0
+
+
+def reader_of(store: Path, key: str | None) -> LogReader:
+    """Open a log to read it, by the key given or the one beside it."""
+    from carag.audit.reader import LogReader
+
+    return LogReader(store, vkey=None if key is None else key_text(key))
+
+
+def _matching(
+    reader: LogReader, since: int | None, until: int | None, wanted: dict[str, str | None]
+) -> Iterator[tuple[int, Record | None]]:
+    """Yield records of a time that say what is wanted, newest first, each proved; None for one unknown to us."""
+    every = range(reader.size)  # commit times never run backwards
+    first = 0 if since is None else bisect_left(every, since, key=lambda seq: _members(reader, seq)["tc"])
+    last = (
+        len(every)
+        if until is None
+        else bisect_left(every, until, key=lambda seq: _members(reader, seq)["tc"])
+    )
+    for seq in reversed(every[first:last]):
+        said = _members(reader, seq)
+        if all(value is None or said.get(name) == value for name, value in wanted.items()):
+            yield seq, _proved(reader, seq)
+
+
+def _members(reader: LogReader, seq: int) -> dict[str, Any]:
+    """Read a record without proof, only to choose; one that cannot be read is altered if its proof fails."""
+    from carag.audit import canonical
+
+    try:
+        return {"tc": 0, **canonical.load(reader.body(seq))}
+    except (CorruptFile, TypeError) as error:
+        reader.prove(seq)
+        raise InvalidArgument(f"record {seq} of the log is no record: {error}") from error
+
+
+def _proved(reader: LogReader, seq: int) -> Record | None:
+    """Return a record that stands in the log as it was signed; None for one of a version not known here."""
+    from carag.audit import Record
+
+    reader.prove(seq)
+    try:
+        return Record.parse(reader.body(seq))
+    except CorruptFile:  # its place in the tree is proved, so it is not altered
+        return None
+
+
+def _instant(text: str | None, *, ends: bool = False) -> int | None:
+    """Read a time as microseconds since 1970; a day as its beginning, or as the beginning of the next."""
+    from carag.policy import known_at_microseconds, parse_moment
+
+    if text is None:
+        return None
+    when = parse_moment(text)
+    if not isinstance(when, datetime):
+        when = datetime.combine(when, time(), tzinfo=UTC) + timedelta(days=ends)
+    elif when.utcoffset() is None:
+        raise InvalidArgument(
+            f"{text!r} has no time zone; want a UTC day, or a time such as 2026-11-01T09:30:00Z"
+        )
+    return known_at_microseconds(when)
+
+
+def _brief(seq: int, record: Record | None) -> dict[str, Any]:
+    from carag.described import instant
+
+    if record is None:
+        return {"record": seq, "kind": _UNREADABLE}
+    said = record.event.to_json()
+    brief = {
+        "record": seq,
+        "logged": instant(record.committed),
+        "kind": record.kind.value,
+        "role": said.get("role"),
+        "purpose": said.get("purpose"),
+        "outcome": said.get("outcome"),
+        "code": said.get("why"),
+        "passages": len(record.hits),
+    }
+    return {name: value for name, value in brief.items() if value is not None}
+
+
+def _line(said: dict[str, Any]) -> str:
+    cell = "/".join(said[name] for name in ("role", "purpose") if name in said)
+    passages = f"{said['passages']} passages" if said.get("passages") else ""
+    ended = (cell, said.get("outcome", ""), said.get("code", ""), passages)
+    when = said.get("logged", "")[:19]
+    return f"{said['record']:>7}  {when:<19}  {said['kind']:<10}  {'  '.join(filter(None, ended))}".rstrip()
+
+
+def _show(said: dict[str, Any], indent: str = "") -> None:
+    """Print names and values; what holds others is indented below its name, rows of a table are lines."""
+    for name, value in said.items():
+        rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+        if rows:
+            say(f"{indent}{name:<{18 - len(indent)}}{len(rows)}")
+            for row in rows:
+                say(f"{indent}  {'; '.join(f'{part} {_text(of)}' for part, of in row.items())}")
+        elif isinstance(value, dict) and value:
+            say(f"{indent}{name}")
+            _show(value, f"{indent}  ")
+        else:
+            say(f"{indent}{name:<{18 - len(indent)}}{_text(value)}")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | dict):
+        return ", ".join(map(str, value)) or "nothing"
+    return str(value)
