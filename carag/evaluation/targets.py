@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.evaluation.bounds import clopper_pearson
-from carag.evaluation.estimate import Estimate, NotMeasured, digits
+from carag.evaluation.estimate import Estimate, NotMeasured, digits, written
 from carag.evaluation.latency import Percentile
 from carag.evaluation.measures import MEASURES
 
@@ -88,7 +88,7 @@ class Target:
         limit = (
             ""
             if self.rule in (Rule.NOT_BELOW, Rule.P95_NOT_ABOVE, Rule.PRESENT, Rule.WORLDS)
-            else f" ({self.limit:g})"
+            else f" ({self.limit:,.10g})"
         )
         return ", ".join(part for part in (self.system, title, f"{self.rule}{limit}{against}", where) if part)
 
@@ -296,16 +296,11 @@ def _unfound(target: Target, facts: Facts) -> Verdict:
 
 def show(figure: Estimate) -> str:
     """Write a figure with its interval and what it rests on."""
-    interval = (
-        "no interval" if figure.low is None or figure.high is None else f"{figure.low:g} .. {figure.high:g}"
-    )
-    bound = (
-        ""
-        if figure.bound_if_independent is None
-        else f"; {figure.bound_if_independent:g} if rows were independent"
-    )
+    value, interval = written(figure, places=2)
+    bound = figure.bound_if_independent
+    independent = "" if bound is None else f"; {bound:.2g} if rows were independent"
     return (
-        f"{figure.value:g} ({interval}{bound}; {figure.numerator:g} of {figure.denominator}, "
+        f"{value} ({interval}{independent}; {figure.numerator:,.4g} of {figure.denominator:,}, "
         f"effective n {figure.effective})"
     )
 
