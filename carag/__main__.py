@@ -24,17 +24,24 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(_run(words))
     except MissingExtra as absent:
         sys.stderr.write(f"{absent}\n")
-        sys.exit(_INTERNAL)
+    except Exception as error:  # noqa: BLE001 - Python's own exit code for a traceback is 1, which says "tampered"
+        sys.stderr.write(
+            f"{_command(words)} cannot be loaded: {type(error).__name__}: {error}; install it again\n"
+        )
+    sys.exit(_INTERNAL)
+
+
+def _command(words: list[str]) -> str:
+    return " ".join(["carag", *words[:1]])
 
 
 def _run(words: list[str]) -> int:
-    command = " ".join(["carag", *words[:1]])
     if words[:1] in (["verify"], ["receipt"]):
-        require(command, "verify")
+        require(_command(words), "verify")
         from carag.verify_command import run
 
         return run(words)
-    require(command, "engine")
+    require(_command(words), "engine")
     from carag.cli import main as run_command
 
     run_command(words)

@@ -105,6 +105,15 @@ def test_a_missing_extra_is_a_sentence_and_never_a_traceback(
     assert f"{command} needs typer; run: pip install 'carag-engine[engine]'\n" == capsys.readouterr().err
 
 
+@pytest.mark.parametrize("word", ["ask", "verify"])
+def test_what_cannot_be_loaded_never_looks_like_a_failed_check(word: str) -> None:
+    """Exit 1 says that something was altered; an installation that is broken, though it looks whole, is 70."""
+    done = alone({"cffi", "_cffi_backend"}, f"from carag.__main__ import main\nmain(['{word}'])\n")
+    assert 70 == done.returncode
+    assert f"carag {word} cannot be loaded: ModuleNotFoundError" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_name_whose_extra_is_missing_names_it() -> None:
     """From ``import carag`` too."""
     done = alone({"numpy", "cffi", "_cffi_backend"}, "import carag\ncarag.Nothing\n")
