@@ -169,11 +169,11 @@ def test_weights_of_other_questions_are_refused() -> None:
         estimates({"it": {(1, "q"): Sums.of(0)}}, drawn=weights([1, 2]))
 
 
-@given(st.lists(st.floats(-1, 1), min_size=3, max_size=3).map(sorted), st.sampled_from([1, 100]))
-def test_no_figure_shows_more_than_its_interval_knows(bounds: list[float], scale: int) -> None:
+@given(st.lists(st.integers(-SCALE, SCALE), min_size=3, max_size=3).map(sorted), st.sampled_from([1, 100]))
+def test_no_figure_shows_more_than_its_interval_knows(bounds: list[int], scale: int) -> None:
     """A written figure is off by half a unit of its last digit at most, and that unit is no less than a tenth of the
     interval's half-width."""
-    low, value, high = bounds
+    low, value, high = (bound / SCALE for bound in bounds)
     shown, interval = written(Estimate(value, 1, 9, low, high, 9, 9, 9, ""), scale=scale)
     unit = 10.0 ** -len(shown.partition(".")[2])
     assert abs(float(shown) - scale * value) <= unit / 2 * (1 + 1e-6)
