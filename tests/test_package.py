@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text()
 ANYWHERE = {"errors", "extras"}
 # A room may import the rooms named here, itself, and those above; nothing else of CARAG.
 MAY_IMPORT = {
-    **dict.fromkeys(ANYWHERE, set()),
+    **{name: set() for name in ANYWHERE},
     "policy": set(),
     "audit": set(),
     "corpus": {"policy"},
