@@ -3,7 +3,8 @@
 :class:`Index` is the filtered vector index (keys and scores, unaudited). :class:`Engine` answers questions over
 filings, so that what a person may not use for this purpose never reaches them, the model, or a log.
 
-Names are loaded on first use, so that an auditor's ``carag.audit`` needs neither numpy nor the native core.
+Names are loaded on first use: ``Index`` needs numpy alone, an auditor's ``carag.audit`` neither numpy nor the native
+core, and a name whose extra is not installed says which one that is.
 """
 
 from __future__ import annotations
@@ -46,7 +47,13 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(home), name)
+            try:
+                return getattr(import_module(home), name)
+            except ModuleNotFoundError:
+                from carag.extras import require
+
+                require(f"carag.{name}", "engine")
+                raise
     raise AttributeError(f"module 'carag' has no attribute {name!r}")
 
 

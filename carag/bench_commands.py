@@ -90,6 +90,7 @@ def edgar(
 
     [dim]carag bench edgar --quick --out out[/dim]
     """
+    from carag.evaluation import preflight
     from carag.evaluation.report_files import check_files, write_files
     from carag.evaluation.run import run
 
@@ -99,6 +100,7 @@ def edgar(
         (check_files if check else write_files)(rows, out)
         return 0
     settings = _settings(out, quick, size, data, cache, embedder, pairs, trials, seed, model, gate)
+    preflight.check(settings)  # before a price is said
     paid_embedder, paid_model = _paid(settings, max_usd)
     run(settings, out, embedder=paid_embedder, model=paid_model, say=_Teller())
     return 0
@@ -175,7 +177,6 @@ def _paid(settings: Settings, max_usd: float) -> tuple[Embedder | None, Generato
         raise InvalidArgument(
             f"the run is estimated to cost {cost:.2f} USD and may cost {max_usd:.2f}; give --max-usd {cost:.2f}"
         )
-    settings.cache.mkdir(parents=True, exist_ok=True)
     return (
         None
         if embedder is None

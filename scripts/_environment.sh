@@ -1,7 +1,7 @@
 # Sourced by the other scripts: one virtual environment in .venv, built on first use and refreshed when what
 # it is built from changes. Set PYTHON to choose the interpreter.
 #
-#   install_carag EXTRAS    e.g. install_carag "" or install_carag "[dev]"
+#   install_carag EXTRAS    e.g. install_carag "[engine,models]" or install_carag "[dev]"
 
 cd "$(dirname "$0")/.."
 

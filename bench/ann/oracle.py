@@ -133,7 +133,7 @@ def _compiled() -> _Compiled:
     try:
         from numba import njit
     except ImportError as error:
-        raise MissingExtra("the oracle is compiled by numba; install carag-engine[bench]") from error
+        raise MissingExtra("the oracle is compiled by numba; install carag-engine[peers]") from error
     return _Compiled(njit(cache=True)(_admits), njit(cache=True)(_judge))
 
 

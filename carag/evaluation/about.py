@@ -131,6 +131,11 @@ class About:
         """Whether the corpus has exactly as many chunks as the paper's."""
         return self.corpus == "paper" and self.chunks == PAPER_CHUNKS
 
+    @property
+    def small(self) -> bool:
+        """Whether the corpus is one for trying out, on which some goals cannot be reached."""
+        return self.corpus in ("builtin", "part")
+
     def to_json(self) -> str:
         """Write ``run.json``."""
         return json.dumps(asdict(self), sort_keys=True, indent=1, allow_nan=False) + "\n"

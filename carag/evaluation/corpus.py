@@ -13,6 +13,7 @@ import random
 import shutil
 from collections import Counter
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from carag.evaluation.questions import Question
     from carag.retrieval import Embedder
 
-__all__ = ["SIZES", "Built", "Place", "Rule", "build_corpus", "small_data"]
+__all__ = ["SIZES", "Built", "Place", "Rule", "build_corpus", "small_data", "source_of"]
 
 _WINDOW: Final = ("2024-07-01", "2026-03-31")
 
@@ -88,8 +89,29 @@ class Built:
 
 
 def small_data() -> Path:
-    """Return where the small corpus lies in the source tree."""
-    return Path(carag.__file__).parents[1] / "data"
+    """Return where the small corpus lies: in the installed package, or at the top of the source tree."""
+    shipped = Path(str(files(carag) / "data"))
+    return shipped if shipped.is_dir() else shipped.parents[1] / "data"
+
+
+def source_of(size: str, data: Path | None) -> Path:
+    """Return the directory with the filings and questions of a corpus.
+
+    Raises
+    ------
+    InvalidArgument
+        If the size is unknown, or needs real filings and they are missing.
+    """
+    if size not in SIZES:
+        raise InvalidArgument(f"there is no corpus {size!r}; want one of {', '.join(SIZES)}")
+    if SIZES[size] is None:
+        return small_data()
+    if data is None or not (data / "edgar" / "qa.jsonl.gz").is_file():
+        raise InvalidArgument(
+            f"the corpus {size!r} needs real filings and questions: name a directory with "
+            "edgar/filings-*.jsonl.gz (scripts/fetch_edgar.py fetches some) and edgar/qa.jsonl.gz, or take --size small"
+        )
+    return data
 
 
 def build_corpus(
@@ -122,22 +144,16 @@ def build_corpus(
     InvalidArgument
         If the size is unknown or the data are missing.
     """
-    if size not in SIZES:
-        raise InvalidArgument(f"there is no corpus {size!r}; want one of {', '.join(SIZES)}")
+    given = source_of(size, data)
     home = cache / f"{size}-{embedder.name.split(':')[0]}-{embedder.fingerprint[:12]}-{seed}"
     home.mkdir(parents=True, exist_ok=True)
     rule = SIZES[size]
     if rule is None:
-        source, questions, only = small_data() / "corpus", shipped_questions(small_data()), None
+        source, questions, only = given / "corpus", shipped_questions(given), None
         plan = _Plan({filing.accession_number: filing for filing in _filings(source)}, questions)
     else:
-        if data is None or not (data / "edgar").is_dir():
-            raise InvalidArgument(
-                f"the corpus {size!r} needs real filings: name a directory with edgar/filings-*.jsonl.gz, "
-                "fetch some with scripts/fetch_edgar.py, or take --size small"
-            )
-        questions = real_questions(data)
-        source = _candidates(data / "edgar", home / "candidates", questions, rule, seed, say)
+        questions = real_questions(given)
+        source = _candidates(given / "edgar", home / "candidates", questions, rule, seed, say)
         say("finding the evidence")
         wanted = {
             doc for question in questions for piece in question.evidence for doc, _ in piece.alternatives

@@ -12,15 +12,33 @@ from carag.visible import visible, visible_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Block", "Figure", "Heading", "Paragraph", "Table", "as_html", "as_markdown"]
+__all__ = ["Block", "Contents", "Figure", "Heading", "Paragraph", "Table", "as_html", "as_markdown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; level 1 is the title."""
+    """A heading; level 1 is the title, those of level 2 can be linked to."""
 
     level: int
     text: str
+
+    @property
+    def anchor(self) -> str:
+        """What a link names, as GitHub makes it.
+
+        Examples
+        --------
+        >>> Heading(2, "Figures with local:a_b.Q4").anchor
+        'figures-with-locala_bq4'
+        """
+        return re.sub(r"[^\w -]", "", self.text.lower()).replace(" ", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Links to headings."""
+
+    headings: Sequence[Heading]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +76,7 @@ class Figure:
         return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', self.name)}.svg"
 
 
-Block = Heading | Paragraph | Table | Figure
+Block = Heading | Contents | Paragraph | Table | Figure
 
 
 def as_markdown(blocks: Iterable[Block]) -> str:
@@ -78,6 +96,8 @@ def _markdown(block: Block) -> str:
     match block:
         case Heading(level, text):
             return f"{'#' * level} {text}"
+        case Contents(headings):
+            return "\n".join(f"- [{one.text}](#{one.anchor})" for one in headings)
         case Paragraph(text):
             return text
         case Table(columns, lines):
@@ -112,8 +132,13 @@ svg { max-width: 100%; height: auto; }
 
 def _html(block: Block) -> str:
     match block:
+        case Heading(2, text):
+            return f'<h2 id="{escape(block.anchor)}">{escape(text)}</h2>'
         case Heading(level, text):
             return f"<h{level}>{escape(text)}</h{level}>"
+        case Contents(headings):
+            links = (f'<li><a href="#{escape(one.anchor)}">{escape(one.text)}</a></li>\n' for one in headings)
+            return f"<ul>\n{''.join(links)}</ul>"
         case Paragraph(text):
             return f"<p>{escape(text)}</p>"
         case Table(columns, lines):

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SCALE", "Estimate", "Lies", "NotMeasured", "Question", "Sums", "digits", "estimates", "total"]
+__all__ = [
+    "SCALE",
+    "Estimate",
+    "Lies",
+    "NotMeasured",
+    "Question",
+    "Sums",
+    "digits",
+    "estimates",
+    "total",
+    "written",
+]
 
 SCALE: Final = 1_000_000
 """Values are summed as whole millionths, so that sums are exact in any order."""
@@ -243,6 +254,36 @@ def _agreed(value: float, count: int, lies: Lies) -> tuple[float, float] | None:
 def _farther(value: float, bounds: tuple[float, float] | None) -> float | None:
     """Return the bound that is not the value."""
     return None if bounds is None else bounds[0] if bounds[1] == value else bounds[1]
+
+
+def written(figure: Estimate, *, scale: float = 1.0, places: int = 1) -> tuple[str, str]:
+    """Write a value and its interval with no more decimals than the interval's width leaves a meaning to.
+
+    Parameters
+    ----------
+    scale : float
+        What both are multiplied by, such as 100 for per cent.
+    places : int
+        How many digits of half the width are shown.
+
+    Examples
+    --------
+    >>> figure = Estimate(0.156943, 67.2, 428, 0.10221, 0.183824, 100, 20, 39, "")
+    >>> written(figure, scale=100), written(figure, places=2)
+    (('16', '10 .. 18'), ('0.157', '0.102 .. 0.184'))
+    """
+    if figure.low is None or figure.high is None or figure.low == figure.high:
+        decimals = 2
+    else:
+        width = scale * (figure.high - figure.low) / 2
+        decimals = max(0, places - 1 - math.floor(math.log10(width)))
+
+    def one(value: float) -> str:
+        return f"{value:.0f}" if value == round(value) else f"{value:z.{decimals}f}"
+
+    if figure.low is None or figure.high is None:
+        return one(scale * figure.value), "no interval"
+    return one(scale * figure.value), f"{one(scale * figure.low)} .. {one(scale * figure.high)}"
 
 
 def digits(value: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from carag.evaluation.document import Figure
-from carag.evaluation.estimate import Estimate, NotMeasured
+from carag.evaluation.estimate import Estimate, NotMeasured, written
 from carag.evaluation.latency import Percentile
 from carag.evaluation.svg import Mark, dots, lines
 
@@ -36,26 +36,27 @@ def figure_text(figure: Estimate | NotMeasured) -> str:
     """
     if isinstance(figure, NotMeasured):
         return "not measured"
-    if figure.low is None or figure.high is None:
-        interval = "no interval"
-    else:
-        interval = f"{_percent(figure.low)} .. {_percent(figure.high)}"
+    value, interval = written(figure, scale=100)
     if figure.bound_if_independent is not None:
-        interval += f", independent {_percent(figure.bound_if_independent)}"
-    rests = f"{figure.numerator:,.10g}/{figure.denominator:,}; n {figure.effective:,}"
-    return f"{_percent(figure.value)} % ({interval}; {rests})"
+        interval += f", independent {100 * figure.bound_if_independent:.2g}"
+    return f"{value} % ({interval}; {_counted(figure)}; n {figure.effective:,})"
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.4g}"
+def _counted(figure: Estimate) -> str:
+    many = figure.numerator
+    return (
+        f"{many:,.0f}/{figure.denominator:,}"
+        if many == round(many)
+        else f"{many:,.1f}/{figure.denominator:,}"
+    )
 
 
 def amount(percentile: Percentile | NotMeasured) -> str:
     """Write a time and the times between which it lies."""
     if isinstance(percentile, NotMeasured):
         return "not measured"
-    low, high = ("–" if bound is None else f"{bound:.4g}" for bound in (percentile.low, percentile.high))
-    return f"{percentile.ms:.4g} ({low} .. {high})"
+    low, high = ("–" if bound is None else f"{bound:.3g}" for bound in (percentile.low, percentile.high))
+    return f"{percentile.ms:.3g} ({low} .. {high})"
 
 
 def rows_of(percentile: Percentile | NotMeasured) -> str:
@@ -65,8 +66,12 @@ def rows_of(percentile: Percentile | NotMeasured) -> str:
 
 def safety_figure(cell: Cell, name: str) -> Figure:
     """Draw violations by query."""
-    caption = "Queries that retrieved an inadmissible chunk (CVR by query), per cent, all rows"
-    marks = [_mark(system, figures["cvr_query"]) for system, figures in cell.systems.items()]
+    caption = "Questions that retrieved a closed passage (CVR by query), per cent of all asked"
+    marks = [
+        _mark(system, figure, _counted(figure).replace("/", " of ") if isinstance(figure, Estimate) else "")
+        for system, figures in cell.systems.items()
+        for figure in [figures["cvr_query"]]
+    ]
     return Figure(name, dots(caption, marks, unit="%"), caption)
 
 
@@ -77,7 +82,7 @@ def strata_figure(strata: Iterable[Cell], name: str) -> Figure:
         _mark(f"{cell.name.scope} {cell.name.stratum}: {pair.system} - {pair.other}", pair.difference)
         for cell in strata
         for pair in cell.paired
-        if pair.measure == "f1_answerable"
+        if pair.measure == "f1_answerable" and isinstance(pair.difference, Estimate)
     ]
     return Figure(name, dots(caption, marks, unit="points"), caption)
 
@@ -119,8 +124,8 @@ def noise_figure(points: Sequence[NoisePoint]) -> Figure:
     return Figure("label-noise", lines(caption, series, across="bits flipped, %", up="%"), caption)
 
 
-def _mark(label: str, figure: Estimate | NotMeasured) -> Mark:
+def _mark(label: str, figure: Estimate | NotMeasured, note: str = "") -> Mark:
     if isinstance(figure, NotMeasured):
         return Mark(label, None)
     low, high = (None if bound is None else 100 * bound for bound in (figure.low, figure.high))
-    return Mark(label, 100 * figure.value, low, high)
+    return Mark(label, 100 * figure.value, low, high, note)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from carag.errors import MissingExtra
+from carag.extras import require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,12 +54,9 @@ class Hnsw:
     """
 
     def __init__(self, vectors: NDArray[np.float32], *, seed: int) -> None:
-        try:
-            import hnswlib
-        except ImportError as absent:
-            raise MissingExtra(
-                "the baselines need hnswlib; run: pip install 'carag-engine[bench]'"
-            ) from absent
+        require("the baseline hnswlib", "bench")
+        import hnswlib
+
         self._count = len(vectors)
         self._index: Any = hnswlib.Index(space="ip", dim=vectors.shape[1])
         self._index.init_index(len(vectors), M=M, ef_construction=EF_CONSTRUCTION, random_seed=100 + seed)

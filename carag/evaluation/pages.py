@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.bounds import clopper_pearson
 from carag.evaluation.cells import EVERYTHING
-from carag.evaluation.document import Heading, Paragraph, Table
+from carag.evaluation.document import Contents, Heading, Paragraph, Table
 from carag.evaluation.estimate import Estimate
 from carag.evaluation.figures import (
     amount,
@@ -15,13 +14,12 @@ from carag.evaluation.figures import (
     latency_figure,
     noise_figure,
     rows_of,
-    safety_figure,
     strata_figure,
 )
 from carag.evaluation.measures import MEASURES, NOT_MEASURED
 from carag.evaluation.paper import CLAIMED_QUERIES, SOURCE, TABLE_2, common_count
 from carag.evaluation.row import STAGES
-from carag.evaluation.targets import State
+from carag.evaluation.summary import counted_states, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,15 +59,22 @@ _STRATA: Final = (
 
 
 def page(report: Report) -> list[Block]:
-    """Lay the report out."""
-    return [Heading(1, TITLE), *_head(report), *_goals(report)] + [
-        block
-        for part in (*map(_section, report.sections), _noise(report), _paper(report), _how())
-        for block in part
-    ]
+    """Lay the report out: a page in plain words, what else there is, and all of it."""
+    parts = (
+        _goals(report),
+        *map(_section, report.sections),
+        _noise(report),
+        _paper(report),
+        _how(),
+        _run(report),
+    )
+    rest = [block for part in parts for block in part]
+    contents = Contents([block for block in rest if isinstance(block, Heading) and block.level == 2])
+    return [Heading(1, TITLE), *summary(report), Heading(2, "Contents"), contents, *rest]
 
 
-def _head(report: Report) -> Iterator[Block]:
+def _run(report: Report) -> Iterator[Block]:
+    yield Heading(2, "What was run")
     counts, about = report.counts, report.about
     kinds = ", ".join(f"{many:,} {kind}" for kind, many in counts.kinds.items())
     splits = ", ".join(f"{many:,} {split}" for split, many in counts.splits.items())
@@ -98,8 +103,7 @@ def _goals(report: Report) -> Iterator[Block]:
     yield Paragraph("Set before the rows were made. Nothing is tuned on the reported split.")
     for section in report.sections:
         yield Heading(3, f"Goals with {section.models.embedder} and {section.models.generator}")
-        states = Counter(verdict.state for verdict in section.verdicts)
-        yield Paragraph(", ".join(f"{states[state]} {state.value}" for state in State) + ".")
+        yield Paragraph(f"{counted_states(section)}.")
         yield Table(
             ["goal", "state", "missed by", "figure"],
             [
@@ -130,8 +134,6 @@ def _section(section: Section) -> Iterator[Block]:
             groups = (_CONFIDENTIAL, _IN_STRATA)
         for measures in groups:
             yield _table(cell, measures)
-        if name.scope == EVERYTHING:
-            yield safety_figure(cell, f"violations-{slug}")
         if name.scope in _COMPARED:
             yield from _paired(cell)
     yield from _strata(section, slug)

@@ -103,6 +103,7 @@ class _Kept:
 
     def put(self, key: str, value: object) -> None:
         self._known[key] = value
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"key": key, "value": value}) + "\n")
             file.flush()

@@ -78,11 +78,11 @@ def shipped_questions(data: Path) -> list[Question]:
     Raises
     ------
     InvalidArgument
-        If the directory is not there: it stands in the source tree, beside the package.
+        If the directory holds no questions.
     """
     path = data / "questions.jsonl"
     if not path.is_file():
-        raise InvalidArgument(f"{path} is missing; the small corpus is in the source tree, under data/")
+        raise InvalidArgument(f"{path} is missing; install CARAG again, or look for data/ in the source tree")
     return [
         Question(
             row["id"],

@@ -20,6 +20,7 @@ from carag.evaluation.corpus import Built, build_corpus
 from carag.evaluation.models import Remembered
 from carag.evaluation.noninterference import Compared, compare_worlds
 from carag.evaluation.pairs import Pair, cross, pairs_for_model
+from carag.evaluation.preflight import check
 from carag.evaluation.report import rows_sha256
 from carag.evaluation.report_files import write_files
 from carag.evaluation.row import ORACLE, SYSTEMS, Row
@@ -129,9 +130,12 @@ def run(
     MissingExtra
         If hnswlib or a model's package is not installed.
     """
+    check(settings)
     chosen = Remembered(embedder or embedder_by_name(settings.embedder))
     gate = ConfidenceGate(threshold_for(chosen.name) if settings.gate is None else settings.gate)
     models = Models(chosen, generator or generator_by_name("extractive"), gate)
+    if model is None and settings.model is not None:
+        model = generator_by_name(settings.model)
     with Rows(out, settings.identity()) as rows:
         asker = Asker(rows, chosen, settings.seed, say)
         built = build_corpus(
@@ -160,10 +164,8 @@ def run(
                     names=settings.systems,
                     scratch=out / "attacked",
                 )
-            if settings.model is not None or model is not None:
-                second = replace(
-                    models, generator=model or generator_by_name(settings.model or ""), once=True
-                )
+            if model is not None:
+                second = replace(models, generator=model, once=True)
                 some = pairs_for_model(pairs, count=settings.model_pairs, seed=settings.seed)
                 _ask(replace(settings, systems=_MODEL_SYSTEMS), built, world, some, second, asker)
             trials = _trials(settings, built, world, say)

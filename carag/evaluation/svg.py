@@ -17,7 +17,11 @@ __all__ = ["Mark", "dots", "lines"]
 _WIDTH: Final = 860
 _LEFT: Final = 300
 _RIGHT: Final = 30
+_NOTE: Final = 100
+_SEEN: Final = "measured"
+_COULD: Final = "not seen: how far chance alone may have moved it (95 % interval)"
 _LINE: Final = 22
+_FENCE: Final = "#999"
 _COLOURS: Final = ("#1f5fa8", "#b5432a", "#2e7d4f", "#7a4fa3")
 
 
@@ -29,10 +33,12 @@ class Mark:
     value: float | None
     low: float | None = None
     high: float | None = None
+    note: str = ""
+    """Written at the right, such as the counts."""
 
 
 def dots(title: str, marks: Sequence[Mark], *, unit: str, log: bool = False, zero: bool = True) -> str:
-    """Draw one line a mark: a dot, and its interval as a bar.
+    """Draw one line a mark: a dot for what was measured, between the fences of its interval; and say which is which.
 
     Parameters
     ----------
@@ -48,26 +54,29 @@ def dots(title: str, marks: Sequence[Mark], *, unit: str, log: bool = False, zer
     known = [value for mark in marks for value in (mark.value, mark.low, mark.high) if value is not None]
     known = [value for value in known if value > 0 or not log]
     least, greatest = _span(known, log=log, zero=zero)
-    bottom = 40 + _LINE * len(marks)
+    right = _WIDTH - _RIGHT - (_NOTE if any(mark.note for mark in marks) else 0)
+    top = 56
+    bottom = top + _LINE * len(marks)
 
     def across(value: float) -> float:
         at, start, end = (math.log10(v) if log else v for v in (value, least, greatest))
-        return _LEFT + (at - start) / (end - start) * (_WIDTH - _LEFT - _RIGHT)
+        return _LEFT + (at - start) / (end - start) * (right - _LEFT)
 
-    drawn = [_text(10, 20, title, bold=True)]
+    drawn = [_text(10, 20, title, bold=True), _dot(16, 37), _text(26, 41, _SEEN)]
+    drawn += [*_fences(96, 126, 37), _text(134, 41, _COULD, colour=_FENCE)]
     for tick in _ticks(least, greatest, log=log):
         x = across(tick)
-        drawn += [_rule(x, 32, x, bottom, "#ddd"), _text(x, bottom + 16, f"{tick:g}", anchor="middle")]
-    drawn.append(_text(_WIDTH - _RIGHT, bottom + 34, unit, anchor="end"))
+        drawn += [_rule(x, top - 6, x, bottom, "#eee"), _text(x, bottom + 16, f"{tick:g}", anchor="middle")]
+    drawn.append(_text(right, bottom + 34, unit, anchor="end"))
     for at, mark in enumerate(marks):
-        y = 40 + _LINE * at + _LINE / 2
+        y = top + _LINE * at + _LINE / 2
         drawn.append(_text(_LEFT - 10, y + 4, mark.label, anchor="end"))
         if mark.value is None or (log and mark.value <= 0):
             drawn.append(_text(_LEFT + 6, y + 4, "not measured", colour="#888"))
             continue
         if mark.low is not None and mark.high is not None and (mark.low > 0 or not log):
-            drawn.append(_rule(across(mark.low), y, across(mark.high), y, _COLOURS[0], width=3))
-        drawn.append(f'<circle cx="{across(mark.value):.1f}" cy="{y:.1f}" r="4.5" fill="{_COLOURS[0]}"/>')
+            drawn += _fences(across(mark.low), across(mark.high), y)
+        drawn += [_dot(across(mark.value), y), _text(right + 14, y + 4, mark.note)]
     return _svg(bottom + 44, drawn)
 
 
@@ -99,6 +108,15 @@ def lines(
         drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         drawn.append(_text(place(right, 0)[0] + 14, high + 14 + 20 * at, name, colour=colour))
     return _svg(low + 46, drawn)
+
+
+def _dot(x: float, y: float) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="{_COLOURS[0]}"/>'
+
+
+def _fences(x: float, to_x: float, y: float) -> list[str]:
+    ends = [_rule(end, y - 5, end, y + 5, _FENCE) for end in (x, to_x)]
+    return [_rule(x, y, to_x, y, _FENCE, dashed=True), *ends]
 
 
 def _span(values: Sequence[float], *, log: bool, zero: bool) -> tuple[float, float]:
@@ -134,9 +152,10 @@ def _text(
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"{weight}>{shown}</text>'
 
 
-def _rule(x: float, y: float, to_x: float, to_y: float, colour: str, *, width: int = 1) -> str:
+def _rule(x: float, y: float, to_x: float, to_y: float, colour: str, *, dashed: bool = False) -> str:
     ends = f'x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}"'
-    return f'<line {ends} stroke="{colour}" stroke-width="{width}"/>'
+    dashes = ' stroke-dasharray="4 3"' if dashed else ""
+    return f'<line {ends} stroke="{colour}"{dashes}/>'
 
 
 def _svg(height: float, drawn: Sequence[str]) -> str:

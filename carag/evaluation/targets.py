@@ -1,4 +1,7 @@
-"""The goals, as data, set before a row was measured; each judged met, missed and by how much, or not measured."""
+"""The goals, as data, set before a row was measured; each judged met, missed and by how much, or not judged.
+
+A run too small to reach a goal has not missed it, unless what it did see violates the goal already.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.evaluation.bounds import clopper_pearson
-from carag.evaluation.estimate import Estimate, NotMeasured, digits
+from carag.evaluation.estimate import Estimate, NotMeasured, digits, written
 from carag.evaluation.latency import Percentile
 from carag.evaluation.measures import MEASURES
 
@@ -42,6 +45,7 @@ class State(StrEnum):
 
     MET = "met"
     MISSED = "missed"
+    NEEDS_FULL_RUN = "needs the full run"
     NOT_MEASURED = "not measured"
 
 
@@ -84,7 +88,7 @@ class Target:
         limit = (
             ""
             if self.rule in (Rule.NOT_BELOW, Rule.P95_NOT_ABOVE, Rule.PRESENT, Rule.WORLDS)
-            else f" ({self.limit:g})"
+            else f" ({self.limit:,.10g})"
         )
         return ", ".join(part for part in (self.system, title, f"{self.rule}{limit}{against}", where) if part)
 
@@ -195,6 +199,14 @@ def _missing(target: Target, why: str) -> Verdict:
     return Verdict(target, State.NOT_MEASURED, None, why)
 
 
+def _short(target: Target, why: str) -> Verdict:
+    return Verdict(target, State.NEEDS_FULL_RUN, None, why)
+
+
+def _small(facts: Facts) -> bool:
+    return facts.about is not None and facts.about.small
+
+
 def _said(target: Target, beyond: float, why: str) -> Verdict:
     """Judge by how far a figure lies on the wrong side."""
     missed = beyond > 0
@@ -249,8 +261,10 @@ def _by_figures(
             if isinstance(figure, Estimate) and (far := beyond(target, figure)) is not None
         ]
         if not found:
-            return _missing(target, _why_not(target, facts))
+            return _unfound(target, facts)
         name, figure, far = max(found, key=lambda one: (one[2], one[0]))
+        if target.rule is Rule.ABOVE and far > 0 and figure.value >= target.limit and _small(facts):
+            return _short(target, f"{show(figure)}; the interval is too wide to tell")
         where = f"; the worst of {len(found)} strata: {name.scope}, {name.dimension} {name.stratum}"
         wide = target.rule is Rule.WITHIN and _reach(figure) > target.limit
         notes = "; judged by the value, the interval reaches farther" if wide else ""
@@ -266,29 +280,27 @@ def _reach(figure: Estimate) -> float:
     return max(abs(figure.low), abs(figure.high))
 
 
-def _why_not(target: Target, facts: Facts) -> str:
+def _unfound(target: Target, facts: Facts) -> Verdict:
     why = {figure.why for _, figure in _figures(target, facts) if isinstance(figure, NotMeasured)}
     if why:
-        return "; ".join(sorted(why))
+        return _missing(target, "; ".join(sorted(why)))
+    named = [name for name in (target.system, target.other) if name]
+    ran = all(any(cell.rows.get(name) for cell in facts.cells.values()) for name in named)
+    too_few = _short if ran and _small(facts) else _missing
     if any(isinstance(figure, Estimate) for _, figure in _figures(target, facts)):
-        return "too few questions for an interval"
+        return too_few(target, "too few questions for an interval")
     if target.strata:
-        return "no stratum with these systems has 100 questions and 20 filers"
-    return f"no rows of {' and '.join(filter(None, (target.system, target.other)))} in {target.scope}"
+        return too_few(target, "no stratum with these systems has 100 questions and 20 filers")
+    return _missing(target, f"no rows of {' and '.join(named)} in {target.scope}")
 
 
 def show(figure: Estimate) -> str:
     """Write a figure with its interval and what it rests on."""
-    interval = (
-        "no interval" if figure.low is None or figure.high is None else f"{figure.low:g} .. {figure.high:g}"
-    )
-    bound = (
-        ""
-        if figure.bound_if_independent is None
-        else f"; {figure.bound_if_independent:g} if rows were independent"
-    )
+    value, interval = written(figure, places=2)
+    bound = figure.bound_if_independent
+    independent = "" if bound is None else f"; {bound:.2g} if rows were independent"
     return (
-        f"{figure.value:g} ({interval}{bound}; {figure.numerator:g} of {figure.denominator}, "
+        f"{value} ({interval}{independent}; {figure.numerator:,.4g} of {figure.denominator:,}, "
         f"effective n {figure.effective})"
     )
 
@@ -300,8 +312,8 @@ def _trials(target: Target, facts: Facts) -> Verdict:
         return _missing(target, "the run made no randomised trials")
     if violating:
         return _said(target, violating / pairs, f"{violating} of {pairs} pairs violate")
-    bound = digits(clopper_pearson(0, pairs)[1])
-    return _said(target, target.limit - pairs, f"0 of {pairs} pairs, at most {bound:g}")
+    why = f"0 of {pairs:,} pairs, at most {clopper_pearson(0, pairs)[1]:.2g}"
+    return _short(target, why) if pairs < target.limit else _said(target, 0, why)
 
 
 def _worlds(target: Target, facts: Facts) -> Verdict:
@@ -309,12 +321,13 @@ def _worlds(target: Target, facts: Facts) -> Verdict:
     if found is None or not found.asked:
         return _missing(target, "no store was rebuilt")
     same = f"{found.asked - found.differing} of {found.asked} pairs in {found.worlds} stores rebuilt"
-    bound = "" if found.differing else f"; at most {digits(clopper_pearson(0, found.asked)[1]):g} differ"
+    bound = "" if found.differing else f"; at most {clopper_pearson(0, found.asked)[1]:.2g} differ"
     return _said(target, found.differing / found.asked, same + bound)
 
 
 def _pairs(target: Target, facts: Facts) -> Verdict:
-    return _said(target, target.limit - facts.pairs, f"{facts.pairs} pairs of real questions, both splits")
+    why = f"{facts.pairs:,} pairs of real questions, both splits"
+    return _short(target, why) if facts.pairs < target.limit else _said(target, 0, why)
 
 
 def _p95(facts: Facts, system: str, stage: str) -> Percentile | None:
@@ -324,7 +337,7 @@ def _p95(facts: Facts, system: str, stage: str) -> Percentile | None:
 
 def _latency(target: Target, facts: Facts) -> Verdict:
     if facts.about is None or not facts.about.paper_size:
-        return _missing(target, "the run was not at paper size")
+        return (_short if _small(facts) else _missing)(target, "the run was not at paper size")
     ours, theirs = (_p95(facts, system, target.measure) for system in (target.system, target.other))
     if ours is None or (target.other and theirs is None):
         return _missing(target, f"no times of {' and '.join(filter(None, (target.system, target.other)))}")

@@ -1,19 +1,17 @@
-"""The policy room: words, masks, sessions and decisions. Pure: no I/O, no clock, nothing of EDGAR."""
+"""The policy room: words, masks, sessions and decisions. Pure: no I/O, no clock, nothing of EDGAR.
+
+Words and masks, which the index takes, need numpy alone; the rest is loaded on first use, for tables and claims are
+validated by pydantic and days need time zone data.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from carag.policy.bits import Bits, bit_names, bits_of, policy_word
-from carag.policy.claims import TokenVerifier
-from carag.policy.decision import Decision, Search
-from carag.policy.explain import Reason, Rule, reasons, withheld_kinds
-from carag.policy.inference import infer
 from carag.policy.intents import Intent, intents, tighten
 from carag.policy.mask import MAX_ENTITY, MAX_LISTED, NO_ENTITY, Mask, Policy
-from carag.policy.modulators import Basis, DealWindow, Ground, LawfulBasis, LegalBasis, WallCrossing
-from carag.policy.remedy import Explained, explained
-from carag.policy.session import Session, SessionSource
-from carag.policy.table import Cell, PolicyTable
-from carag.policy.time import EASTERN, NEVER, as_of_minutes, from_minutes, known_at_microseconds, parse_moment
 from carag.policy.vocabulary import (
     CONTROL,
     POLICY_BITS,
@@ -25,6 +23,24 @@ from carag.policy.vocabulary import (
     PolicyBit,
     meaning,
 )
+
+if TYPE_CHECKING:
+    from carag.policy.claims import TokenVerifier
+    from carag.policy.decision import Decision, Search
+    from carag.policy.explain import Reason, Rule, reasons, withheld_kinds
+    from carag.policy.inference import infer
+    from carag.policy.modulators import Basis, DealWindow, Ground, LawfulBasis, LegalBasis, WallCrossing
+    from carag.policy.remedy import Explained, explained
+    from carag.policy.session import Session, SessionSource
+    from carag.policy.table import Cell, PolicyTable
+    from carag.policy.time import (
+        EASTERN,
+        NEVER,
+        as_of_minutes,
+        from_minutes,
+        known_at_microseconds,
+        parse_moment,
+    )
 
 __all__ = [
     "CONTROL",
@@ -75,3 +91,22 @@ __all__ = [
     "tighten",
     "withheld_kinds",
 ]
+
+_LATER: Final = (
+    *("time", "modulators", "explain", "decision", "remedy"),
+    *("claims", "session", "table", "inference"),
+)
+"""Modules in the order in which they need each other; each says in its ``__all__`` what it has."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for later in _LATER:
+            module = import_module(f"carag.policy.{later}")
+            if name in module.__all__:
+                return getattr(module, name)
+    raise AttributeError(f"module 'carag.policy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,13 +14,24 @@ from carag.errors import InvalidArgument
 
 __all__ = ["EASTERN", "NEVER", "as_of_minutes", "from_minutes", "known_at_microseconds", "parse_moment"]
 
-EASTERN: Final = ZoneInfo("America/New_York")
+EASTERN: ZoneInfo
 """EDGAR's clock: acceptance times are Eastern, and a filing day ends at midnight Eastern."""
 
 NEVER: Final = 0xFFFF_FFFF
 """``public_at`` of a passage that no as-of instant reaches."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _eastern() -> ZoneInfo:
+    return ZoneInfo("America/New_York")  # kept by ZoneInfo itself
+
+
+def __getattr__(name: str) -> ZoneInfo:
+    # Read on first use: an index that is asked at instants needs no time zone data.
+    if name == "EASTERN":
+        return _eastern()
+    raise AttributeError(f"module 'carag.policy.time' has no attribute {name!r}")
 
 
 def as_of_minutes(value: datetime | date) -> int:
@@ -55,7 +66,7 @@ def as_of_minutes(value: datetime | date) -> int:
             )
         instant = value
     elif isinstance(value, date):
-        instant = datetime.combine(value, time(23, 59), tzinfo=EASTERN)
+        instant = datetime.combine(value, time(23, 59), tzinfo=_eastern())
     else:
         raise InvalidArgument(f"as_of is {value!r}; want an aware datetime or a date")
     minutes = (instant - _EPOCH) // timedelta(minutes=1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 
 from carag.errors import InvalidArgument
+from carag.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,10 +101,12 @@ def embedder_by_name(name: str) -> Embedder:
     """
     match name:
         case "minilm":
+            require("the embedder minilm", "models")
             from carag.retrieval.minilm import MiniLm
 
             return MiniLm()
         case "wordllama":
+            require("the embedder wordllama", "models")
             from carag.retrieval.static import StaticWordLlama
 
             return StaticWordLlama()

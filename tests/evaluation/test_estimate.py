@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.evaluation.bounds import clopper_pearson
-from carag.evaluation.estimate import SCALE, Estimate, Lies, NotMeasured, Sums, estimates, total
+from carag.evaluation.estimate import SCALE, Estimate, Lies, NotMeasured, Sums, estimates, total, written
 from carag.evaluation.resample import weights
 
 millionths = st.lists(st.sampled_from([0, 250_000, SCALE]), max_size=4)
@@ -167,3 +167,17 @@ def test_unsorted_or_no_filers_are_refused(filers: list[int]) -> None:
 def test_weights_of_other_questions_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="weights"):
         estimates({"it": {(1, "q"): Sums.of(0)}}, drawn=weights([1, 2]))
+
+
+@given(st.lists(st.integers(-SCALE, SCALE), min_size=3, max_size=3).map(sorted), st.sampled_from([1, 100]))
+def test_no_figure_shows_more_than_its_interval_knows(bounds: list[int], scale: int) -> None:
+    """A written figure is off by half a unit of its last digit at most, and that unit is no less than a tenth of the
+    interval's half-width."""
+    low, value, high = (bound / SCALE for bound in bounds)
+    shown, interval = written(Estimate(value, 1, 9, low, high, 9, 9, 9, ""), scale=scale)
+    unit = 10.0 ** -len(shown.partition(".")[2])
+    assert abs(float(shown) - scale * value) <= unit / 2 * (1 + 1e-6)
+    assert unit == 1 or low == high or unit > scale * (high - low) / 20 * (1 - 1e-9)
+    assert [pytest.approx(scale * low, abs=unit), pytest.approx(scale * high, abs=unit)] == [
+        float(end) for end in interval.split(" .. ")
+    ]

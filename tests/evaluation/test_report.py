@@ -15,14 +15,18 @@ from carag.cli import Exit, main
 from carag.errors import CorruptFile, InvalidArgument
 from carag.evaluation.about import About, Trials, Worlds
 from carag.evaluation.report import report, report_from, rows_sha256
-from carag.evaluation.row import write_rows
+from carag.evaluation.row import SYSTEMS, write_rows
+from carag.evaluation.summary import IN_WORDS
 from tests.evaluation.rows import benchmark, row
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from carag.evaluation.row import Row
+
 ROWS = benchmark(filers=3, per_filer=3, sessions=2)
 WORDS = {chunk: 0x0800_0001 for one in ROWS for chunk in one.retrieved}
+ROWS_SHA256 = rows_sha256(ROWS)
 ABOUT = About("builtin", 40, 10, 3, notes=("Made for a test.",))
 
 
@@ -185,6 +189,66 @@ def test_models_are_never_mixed() -> None:
 
 
 # --- the page ---
+
+
+def headings(text: str) -> list[str]:
+    return re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
+
+
+def page_of(rows: list[Row]) -> str:
+    return report(rows, about=ABOUT, words=WORDS).files()["report.md"].decode()
+
+
+def test_the_first_page_is_for_who_decides() -> None:
+    """What leaked, in a sentence; every measure and system on the page in words; what it proves, and what not."""
+    first, _, rest = page_of(ROWS).partition("## Contents")
+    asked = len({one.pair for one in ROWS})
+    leaked = sum(one.system == "vanilla" and not all(one.retrieved_admissible) for one in ROWS)
+    assert (
+        f"CARAG leaked in 0 of {asked} questions; ordinary RAG leaked in {leaked} of {asked} questions"
+        in first
+    )
+    for said in (
+        "constraint violation rate (CVR)",
+        "output disclosure rate (ODR)",
+        "What it does not prove.",
+    ):
+        assert said in first, said
+    assert set(IN_WORDS) == set(SYSTEMS)
+    assert all(f"| {name} | {IN_WORDS[name]} |" in first for name in SYSTEMS)
+    assert not re.search(r"[0-9a-f]{64}", first)
+    assert ["In plain words"] == headings(first)
+    assert ROWS_SHA256 in rest
+
+
+def test_a_leak_stands_in_the_headline() -> None:
+    """Of whichever way of searching leaked most; nothing is then said to be proved."""
+    at = next(at for at, one in enumerate(ROWS) if one.system == "carag-auto")
+    leak = replace(ROWS[at], retrieved=("hidden",), retrieved_admissible=(False,))
+    first, _, _ = page_of([*ROWS[:at], leak, *ROWS[at + 1 :]]).partition("## Contents")
+    assert "CARAG leaked in 1 of " in first
+    assert "No leak was seen" not in first
+
+
+def test_the_contents_lead_to_every_part() -> None:
+    made = report(ROWS, about=ABOUT, words=WORDS).files()
+    text, html = made["report.md"].decode(), made["report.html"].decode()
+    _, _, rest = text.partition("## Contents")
+    assert headings(rest) == re.findall(r"^- \[(.*)\]\(#[\w-]+\)$", rest, flags=re.MULTILINE)
+    links = re.findall(r'href="#([\w-]+)"', html)
+    assert links
+    assert set(links) <= set(re.findall(r'<h2 id="([\w-]+)"', html))
+
+
+def test_a_picture_tells_what_was_measured_from_what_may_be() -> None:
+    """A dot and its count; a dashed line, and a legend for both."""
+    made = report(ROWS, about=ABOUT, words=WORDS).files()
+    (picture,) = (data.decode() for name, data in made.items() if name.startswith("violations-"))
+    assert ">measured</text>" in picture
+    assert "not seen: how far chance alone may have moved it" in picture
+    intervals, dots = picture.count("stroke-dasharray"), picture.count("<circle")
+    assert (len(SYSTEMS) + 1, len(SYSTEMS) + 1) == (intervals, dots)  # and one of each in the legend
+    assert len(SYSTEMS) == len(re.findall(r">\d+ of \d+</text>", picture))
 
 
 def test_the_page_tells_what_a_sceptic_asks() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
+from importlib.metadata import PackageNotFoundError
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -170,6 +171,7 @@ def test_the_command_line_runs_what_it_was_told(monkeypatch: pytest.MonkeyPatch,
     told: list[Settings] = []
     monkeypatch.setattr("carag.evaluation.run.run", lambda settings, *_, **__: told.append(settings))
     (tmp_path / "edgar").mkdir()
+    (tmp_path / "edgar" / "qa.jsonl.gz").touch()
     for more in ([], ["--quick"], ["--quick", "--size", "small"], ["--size", "full", "--seed", "7"]):
         given = ["bench", "edgar", "--out", str(tmp_path), "--data", str(tmp_path), *more]
         assert CliRunner().invoke(app, given, catch_exceptions=False).exit_code == 0
@@ -203,6 +205,41 @@ def test_the_command_line_says_what_is_wrong(more: list[str], code: int, tmp_pat
     with pytest.raises(SystemExit) as stopped:
         main(["bench", "edgar", "--out", str(tmp_path), *more])
     assert stopped.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("absent", "more", "code", "said"),
+    [
+        ("hnswlib", [], 70, "'carag-engine[bench]'"),
+        ("boto3", ["--model", "bedrock:amazon.nova-micro-v1:0"], 70, "'carag-engine[bedrock]'"),
+        ("xllamacpp", ["--model", "local"], 70, "'carag-engine[local]'"),
+        ("", ["--size", "paper", "--data", "/nowhere"], 65, "qa.jsonl.gz"),
+        ("", ["--model", "local:/nowhere.gguf"], 70, "/nowhere.gguf"),
+        ("", ["--model", "bedrock:amazon.nova-micro-v1:0"], 65, "--max-usd"),
+    ],
+)
+def test_what_a_run_needs_is_asked_for_before_it_leaves_anything(
+    absent: str,
+    more: list[str],
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A run that cannot end does not begin: no directory, no store, no dollar."""
+
+    def distribution(name: str) -> None:
+        if name == absent:
+            raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("carag.extras.distribution", distribution)
+    out = tmp_path / "out"
+    with pytest.raises(SystemExit) as stopped:
+        main(["bench", "edgar", "--size", "small", "--quick", "--out", str(out), *more])
+    assert code == stopped.value.code
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not out.exists()
 
 
 def test_a_price_is_said_before_anything_is_spent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from carag.corpus.stored import Labels
-from carag.errors import InvalidArgument, MissingExtra
+from carag.errors import InvalidArgument
 from carag.evaluation.asking import Models
 from carag.evaluation.built import built_pairs
 from carag.evaluation.judge import row_of
@@ -290,12 +290,6 @@ def test_an_instant_drawn_of_what_is_never_public_is_one_that_can_be_asked() -> 
     store = SimpleNamespace(open_labels=lambda: keys, labels=lambda _: labels)
     trials = run_trials(index, store, plan="auto", count=200, seed=0, batch=4)  # type: ignore[arg-type]
     assert (trials.pairs, trials.violating, trials.chunks) == (200, 0, 0)
-
-
-def test_hnswlib_is_asked_for_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "hnswlib", None)
-    with pytest.raises(MissingExtra, match=r"carag-engine\[bench\]"):
-        Hnsw(np.eye(3, dtype=np.float32), seed=0)
 
 
 def test_an_unknown_system_is_refused(small: Small) -> None:

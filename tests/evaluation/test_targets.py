@@ -1,4 +1,4 @@
-"""A goal is met, missed by so much, or not measured; a single wrong row is enough to miss it."""
+"""A goal is met, missed by so much, or not judged: one wrong row is enough to miss it, too few rows are not."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_goal_is_judged_once() -> None:
 def test_a_faultless_system_meets_all_but_what_was_not_run() -> None:
     unmet = {name: verdict.state for name, verdict in CLEAN.items() if verdict.state is not State.MET}
     assert unmet.pop("carag-auto:p95", None) in (None, State.MISSED)  # times are drawn at random
-    assert unmet == {"carag-certified:trials": State.NOT_MEASURED, "pairs": State.MISSED}
+    assert unmet == {"carag-certified:trials": State.NOT_MEASURED, "pairs": State.NEEDS_FULL_RUN}
 
 
 def leak(row: Row) -> Row:
@@ -180,6 +180,42 @@ def test_a_stratum_too_small_is_not_measured() -> None:
     assert CLEAN["carag-auto:recall"].state is State.MET
 
 
+QUICK = replace(
+    AT_PAPER_SIZE, corpus="builtin", chunks=300, trials=tuple(Trials(one, 20_000, 0, 9, 1) for one in OURS)
+)
+
+
+def test_what_a_small_run_cannot_reach_it_has_not_missed() -> None:
+    """A goal that wants more rows than a small run has waits for the full run; all others are judged."""
+    few = benchmark(filers=3, per_filer=4, sessions=1)
+    found = verdicts(few, QUICK)
+    assert State.MISSED not in {verdict.state for verdict in found.values()}
+    waiting = {name for name, verdict in found.items() if verdict.state is State.NEEDS_FULL_RUN}
+    strata = {target.name for target in TARGETS if target.strata}
+    assert {"pairs", "carag-auto:trials", "carag-auto:p95", "carag-certified:p95", *strata} <= waiting
+    assert found["carag-auto:cvr_query=0"].state is State.MET
+    assert not any(found[name].by for name in waiting)
+
+
+def test_what_a_small_run_did_see_is_a_miss() -> None:
+    """Neither a leak nor a figure on the wrong side is excused by the size."""
+    few = benchmark(filers=3, per_filer=4, sessions=1)
+    at = next(at for at, row in enumerate(few) if row.system == "carag-auto" and row.split == "reported")
+    leaking = [*few[:at], leak(few[at]), *few[at + 1 :]]
+    assert verdicts(leaking, QUICK)["carag-auto:cvr_query=0"].state is State.MISSED
+    violating = replace(QUICK, trials=(Trials("carag-auto", 20_000, 1, 9, 1),))
+    assert verdicts(few, violating)["carag-auto:trials"].state is State.MISSED
+    useless = [replace(row, f1=0.01) if row.f1 else row for row in few]
+    assert verdicts(useless, QUICK)["oracle:f1"].state is State.MISSED
+
+
+def test_a_system_that_a_small_run_left_out_is_not_measured() -> None:
+    """The full run leaves it out as well."""
+    some = verdicts(benchmark(filers=3, per_filer=4, sessions=1), QUICK, of=("carag-certified", "oracle"))
+    assert some["carag-auto:recall"].state is State.NOT_MEASURED
+    assert some["carag-certified:recall"].state is State.NEEDS_FULL_RUN
+
+
 def slow(system: str, ms: float) -> list[Row]:
     return [
         replace(row, latency_ms={**row.latency_ms, "retrieve": ms}) if row.system == system else row
@@ -191,8 +227,12 @@ def test_times_count_at_paper_size_only() -> None:
     late = judged(rows=slow("carag-certified", 5.5))["carag-certified:p95"]
     assert (late.state, late.by) == (State.MISSED, 0.5)
     assert judged(rows=slow("carag-certified", 5.0))["carag-certified:p95"].state is State.MET
-    for about in (None, replace(AT_PAPER_SIZE, corpus="builtin"), replace(AT_PAPER_SIZE, chunks=26_594)):
-        assert judged(about, slow("carag-certified", 5.5))["carag-certified:p95"].state is State.NOT_MEASURED
+    for about, state in (
+        (None, State.NOT_MEASURED),
+        (replace(AT_PAPER_SIZE, chunks=26_594), State.NOT_MEASURED),
+        (replace(AT_PAPER_SIZE, corpus="builtin"), State.NEEDS_FULL_RUN),
+    ):
+        assert judged(about, slow("carag-certified", 5.5))["carag-certified:p95"].state is state
     assert judged(rows=slow("vanilla", 0.0))["carag-auto:p95"].state is State.MISSED
     assert judged(rows=slow("vanilla", 9.0))["carag-auto:p95"].state is State.MET
 
@@ -202,7 +242,8 @@ def test_times_count_at_paper_size_only() -> None:
     [
         ((), State.NOT_MEASURED, None),
         ((Trials("vanilla", 2_000_000, 0, 0, 1),), State.NOT_MEASURED, None),
-        ((Trials("carag-auto", 999_999, 0, 0, 1),), State.MISSED, 1),
+        ((Trials("carag-auto", 999_999, 0, 0, 1),), State.NEEDS_FULL_RUN, None),
+        ((Trials("carag-auto", 10, 1, 0, 1),), State.MISSED, 0.1),
         ((Trials("carag-auto", 2_000_000, 1, 0, 1),), State.MISSED, 5e-7),
         (
             (Trials("carag-auto", 500_000, 0, 0, 1), Trials("carag-auto", 500_000, 0, 0, 2)),
@@ -220,7 +261,7 @@ def test_trials_want_a_million_without_a_violation(
 
 def test_systems_that_did_not_run_are_not_measured() -> None:
     alone = verdicts([row for row in ROWS if row.system == "vanilla"], None)
-    assert alone.pop("pairs").state is State.MISSED
+    assert alone.pop("pairs").state is State.NEEDS_FULL_RUN
     assert {verdict.state for verdict in alone.values()} == {State.NOT_MEASURED}
 
 

@@ -1,0 +1,72 @@
+"""Optional packages: what an extra brings is asked for before work starts, not met as a failed import within it.
+
+What belongs to an extra is read from the package's own metadata, so that ``pyproject.toml`` is the only list.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, distribution, requires
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["require"]
+
+_PROJECT: Final = "carag-engine"
+_REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[([^]]*)\])?.*; extra == ['\"](.+)['\"]")
+
+
+def require(what: str, *extras: str) -> None:
+    """Ask for all that some extras bring, whatever else is installed.
+
+    Parameters
+    ----------
+    what : str
+        Who needs it, as the message begins.
+    *extras : str
+        Their names in ``pyproject.toml``.
+
+    Raises
+    ------
+    MissingExtra
+        If a package is not installed; the message names all that are not, and the command that installs them.
+
+    Examples
+    --------
+    >>> require("the index", "verify")
+    """
+    absent = {extra: names for extra in extras if (names := [*filter(_absent, _brings(extra))])}
+    if absent:
+        all_names = dict.fromkeys(name for names in absent.values() for name in names)
+        raise MissingExtra(
+            f"{what} needs {', '.join(all_names)}; run: pip install '{_PROJECT}[{','.join(absent)}]'"
+        )
+
+
+def _brings(extra: str) -> Iterator[str]:
+    for line in _declared():
+        if (found := _REQUIREMENT.fullmatch(line)) and found[3] == extra:
+            if found[1] == _PROJECT:
+                for other in (found[2] or "").split(","):
+                    yield from _brings(other)
+            else:
+                yield found[1]
+
+
+def _declared() -> list[str]:
+    try:
+        return requires(_PROJECT) or []
+    except PackageNotFoundError:  # a source tree on the path, never installed: nothing was promised
+        return []
+
+
+def _absent(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return True
+    return False
