@@ -25,6 +25,7 @@ __all__ = [
     "check_name",
     "check_text",
     "quoted",
+    "shown",
 ]
 
 MAX_LABEL: Final = 200
@@ -44,6 +45,7 @@ _VERSIONED: Final = re.compile(r"\.v\d+$")
 _FORM: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9 ./&()_-]{{0,{MAX_FORM - 1}}}", re.ASCII)
 _UNFIT: Final = re.compile("[\0\ud800-\udfff]")
 _QUOTED: Final = 80
+_SHOWN: Final = 1000
 
 
 def check_id(name: str, value: object) -> None:
@@ -130,6 +132,17 @@ def quoted(value: object) -> str:
     except (ValueError, RecursionError):  # an integer too long to be written, a list too deep
         return f"a {type(value).__name__} too long to show"
     return shown if len(shown) <= 2 * _QUOTED else f"{shown[: 2 * _QUOTED]}..."
+
+
+def shown(text: str) -> str:
+    r"""Return a text from outside as a message shows it: as it is, or quoted where it is long or cannot be printed.
+
+    Examples
+    --------
+    >>> shown("a.txt"), shown("a\x1b[31m.txt")
+    ('a.txt', "'a\\x1b[31m.txt'")
+    """
+    return text if text.isprintable() and len(text) <= _SHOWN else quoted(text)
 
 
 def _check_printable(name: str, value: object, most: int) -> None:

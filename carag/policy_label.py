@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus import KnownFacts, chunk, chunk_word, label
+from carag.corpus import KnownFacts, chunk, chunk_word, label, problem_of
 from carag.corpus.bit_page import bit_page
 from carag.corpus.label_inputs import LabelInput, label_inputs
 from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, bit_names, from_minutes
@@ -34,7 +34,8 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
     dict
         ``accession``, ``where``, ``form``, ``word``, ``bits``, ``quarantined`` (None, or code and text), ``causes``,
         ``public_at`` (None where unknown), ``public_at_source``; and ``chunks`` (document, start, end, word, bits) of
-        every passage where not all have the filing's word. What is no filing gives ``where`` and ``skipped`` alone.
+        every passage where not all have the filing's word. What is no filing gives ``where`` and ``skipped`` alone;
+        what cannot be read or labelled is quarantined as :data:`UNREADABLE`, with the reason.
 
     Raises
     ------
@@ -42,14 +43,21 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
         If the path does not exist.
     """
     known = KnownFacts()
+    failed: dict[str, str] = {}
     for given in label_inputs(path):
-        if given.filing is not None and given.facts_only:
-            known.add_row(given.filing)
-        elif given.filing is not None:
-            known.add_text(given.filing, label(given.filing))
+        try:
+            if given.filing is not None and given.facts_only:
+                known.add_row(given.filing)
+            elif given.filing is not None:
+                known.add_text(given.filing, label(given.filing))
+        except Exception as error:  # noqa: BLE001 - one filing ends nothing, and it is told below
+            failed[given.where] = problem_of(error).reason
     states = known.states()
     for given in label_inputs(path):
-        yield _described(given, states)
+        if given.where in failed:
+            yield _described(given._replace(filing=None, problem=failed[given.where]), states)
+        else:
+            yield _described(given, states)
 
 
 def shipped_table() -> PolicyTable:

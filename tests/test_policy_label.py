@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from carag import policy_label
 from carag.cli import Exit, _run
 from carag.policy import QUARANTINE, VERSION_WORD, bits_of
 
@@ -204,3 +205,26 @@ def test_every_real_header_and_row_has_a_label(shared_data: Path, capsys: pytest
     rows = labelled(shared_data / "edgar" / "filings_meta_only.jsonl.gz", capsys)
     assert len(rows) > 3400
     assert sum(said["quarantined"] is not None for said in rows) <= 10
+
+
+def test_a_fault_in_labelling_one_filing_is_told_and_the_rest_is_labelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As unreadable, with the type of the error and where it arose; its message may hold text, and is not told."""
+    rows = [
+        {"accession": f"0009999999-24-00000{n}", "form": "10-Q", "text": "Item 2.", "cik": n} for n in (1, 2)
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    sound, calls = policy_label.label, iter(range(2))
+
+    def fails_once(*given: Any, **named: Any) -> Any:
+        if next(calls, 1) == 0:
+            raise KeyError("secret text")
+        return sound(*given, **named)
+
+    monkeypatch.setattr(policy_label, "label", fails_once)
+    failed, labelled = policy_label.labelled(tmp_path)
+    assert policy_label.UNREADABLE == failed["quarantined"]["code"]
+    assert failed["quarantined"]["text"].startswith("KeyError at ")
+    assert "secret" not in failed["quarantined"]["text"]
+    assert labelled["accession"] == "0009999999-24-000002"

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from carag.corpus.bounded import READ_ERRORS
 from carag.corpus.stored import MAX_CIK
 from carag.errors import CorruptFile, InvalidArgument
-from carag.limits import check_form, check_id, check_label, check_name, check_text, quoted
+from carag.limits import check_form, check_id, check_label, check_name, check_text, quoted, shown
 
 if TYPE_CHECKING:
     from carag.corpus.filing import Filing
 
-__all__ = ["Problem", "check_filing", "place", "problem_of"]
+__all__ = ["Problem", "check_filing", "problem_of"]
 
 _logger = logging.getLogger(__name__)
 
@@ -66,15 +66,10 @@ def problem_of(error: Exception) -> Problem:
     message may hold text.
     """
     if isinstance(error, _FORESEEN):
-        return Problem(str(error))
+        return Problem(shown(str(error)))
     _logger.debug("an error that nobody foresaw", exc_info=error)
     at = extract_tb(error.__traceback__)[-1]
     where = f"{Path(at.filename).name}:{at.lineno}"
     return Problem(
         f"{type(error).__name__} at {where}: a fault of the program, not foreseen; please report it", False
     )
-
-
-def place(path: str) -> str:
-    """Return a path as it is named in problems: as it is, or quoted where it holds what cannot be printed."""
-    return path if path.isprintable() and len(path) <= 1000 else quoted(path)

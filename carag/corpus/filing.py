@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from carag.limits import shown
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date, datetime
@@ -30,7 +32,8 @@ class Disagreement(NamedTuple):
     @property
     def text(self) -> str:
         """Both values, for a person."""
-        return f"{self.field}: {self.first_source} states {self.first}, {self.second_source} states {self.second}"
+        first, second = shown(self.first), shown(self.second)
+        return f"{self.field}: {self.first_source} states {first}, {self.second_source} states {second}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from carag.corpus.beside import HeadersBeside
 from carag.corpus.bounded import READ_ERRORS, line_text, load_json, opened
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
-from carag.corpus.door import check_filing, place, problem_of
+from carag.corpus.door import check_filing, problem_of
 from carag.corpus.readers import ReadKind, read_filings
 from carag.corpus.sgml import parse_header
 from carag.corpus.submission_rows import (
@@ -25,6 +25,7 @@ from carag.corpus.submission_rows import (
     rows_of_table,
 )
 from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -76,7 +77,7 @@ def label_inputs(path: Path) -> Iterator[LabelInput]:
             **dict.fromkeys(_TABLES, _table),
             **dict.fromkeys(_JSON, _json),
         }
-        where = place(file.relative_to(path).as_posix() if path.is_dir() else file.name)
+        where = shown(file.relative_to(path).as_posix() if path.is_dir() else file.name)
         try:
             yield from read.get(kind, _submission)(file, where, beside)
         except (CorruptFile, *READ_ERRORS) as error:
@@ -135,7 +136,7 @@ def _input(read: Callable[[], Mapping[str, Any]], where: str, beside: HeadersBes
             check_filing(given.filing)
     except Exception as error:  # noqa: BLE001 - nothing stops the reading, and nothing is passed over in silence
         stated = str(row.get("accession") or row.get("accessionNumber") or row.get("id") or "")
-        return LabelInput(where, problem=problem_of(error).reason, accession=place(stated))
+        return LabelInput(where, problem=problem_of(error).reason, accession=shown(stated))
     return given
 
 

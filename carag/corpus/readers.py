@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from carag.corpus.beside import HeadersBeside, is_headers_file
 from carag.corpus.bounded import READ_ERRORS, line_text, load_json, opened
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
-from carag.corpus.door import check_filing, place, problem_of
+from carag.corpus.door import check_filing, problem_of
 from carag.corpus.filing import Filing
 from carag.corpus.submission import is_submission, parse_submission
 from carag.corpus.submission_rows import (
@@ -29,6 +29,7 @@ from carag.corpus.submission_rows import (
     rows_of_table,
 )
 from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -112,7 +113,7 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
         size = _size(file)
         if file.parent != folder and _is_rows(file):
             folder, headers = file.parent, HeadersBeside.load(file.parent)
-        for outcome in _read_file(file, place(file.relative_to(root).as_posix()), headers):
+        for outcome in _read_file(file, shown(file.relative_to(root).as_posix()), headers):
             yield replace(outcome, bytes_read=before + outcome.bytes_read)
         before += size
 

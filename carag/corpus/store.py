@@ -38,10 +38,10 @@ from carag.corpus.stored import (
     check_chunk,
     check_filing,
     check_integer,
-    check_text,
     check_vectors,
 )
 from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import check_text
 
 if TYPE_CHECKING:
     import sqlite3
@@ -475,8 +475,8 @@ class CorpusStore:
             If a name is ``epoch``, which is the store's own, or a name or value is no text.
         """
         for name, value in notes.items():
-            check_text(name, "meta name")
-            check_text(value, f"meta {name}")
+            check_text("meta name", name)
+            check_text(f"meta {name}", value)
         if "epoch" in notes:
             raise InvalidArgument("the epoch is the store's own; choose another name")
         with self._writing() as sql:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from carag.errors import InvalidArgument
+from carag.limits import check_id, check_text
 from carag.policy import MAX_LISTED, NEVER, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
 
 if TYPE_CHECKING:
@@ -174,7 +174,6 @@ def canonical_json(value: object, what: str) -> str:
 
 # --- checks on the way in; each raises InvalidArgument ----------------------------------------------------
 
-_VERSIONED: Final = re.compile(r"\.v\d+$")
 _UINT32: Final = 1 << 32
 MAX_CIK: Final = MAX_LISTED + 1
 """Above every CENTRAL INDEX KEY, which has ten digits."""
@@ -184,13 +183,10 @@ def check_filing(filing: StoredFiling) -> None:
     """Check that a filing can be stored and found again."""
     number = filing.accession_number
     for name in ("accession_number", "form", "company", "filed", "content_hash", "public_at_source"):
-        check_text(getattr(filing, name), f"{name} of filing {number!r}")
+        check_text(f"{name} of filing {number!r}", getattr(filing, name))
     for part in filing.quarantine or ():
-        check_text(part, f"quarantine of filing {number!r}")
-    if not number or _VERSIONED.search(number):
-        raise InvalidArgument(
-            f"accession number {number!r} is empty or ends like a version; chunk ids would not be unique"
-        )
+        check_text(f"quarantine of filing {number!r}", part)
+    check_id("accession number", number)
     for cik in filing.ciks:
         if not 0 <= check_integer(cik, f"cik of filing {number!r}") < MAX_CIK:
             raise InvalidArgument(f"filing {number!r} has cik {cik}; want ten digits at most")
@@ -199,8 +195,8 @@ def check_filing(filing: StoredFiling) -> None:
 def check_chunk(chunk: StoredChunk) -> None:
     """Check one passage: text, offsets, label and time."""
     what = f"passage {chunk.document} {chunk.start}:{chunk.end}"
-    check_text(chunk.document, f"document of {what}")
-    check_text(chunk.text, f"text of {what}")
+    check_text(f"document of {what}", chunk.document)
+    check_text(f"text of {what}", chunk.text)
     check_integer(chunk.start, f"start of {what}")
     check_integer(chunk.end, f"end of {what}")
     if not chunk.text or chunk.start < 0 or chunk.end - chunk.start != len(chunk.text):
@@ -252,13 +248,3 @@ def check_integer(value: int, what: str) -> int:
         return as_int(value)
     except TypeError:
         raise InvalidArgument(f"{what} is {value!r}; want an integer") from None
-
-
-def check_text(value: object, what: str) -> None:
-    """Check for text that UTF-8 can hold."""
-    if not isinstance(value, str):
-        raise InvalidArgument(f"{what} is {type(value).__name__}; want text")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidArgument(f"{what} holds half of a surrogate pair; replace it when reading") from error

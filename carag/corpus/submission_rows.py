@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.corpus.bounded import line_text
 from carag.corpus.dataset import filing_of_row
 from carag.errors import CorruptFile
-from carag.limits import quoted
+from carag.limits import quoted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -148,8 +148,8 @@ def rows_of_submissions(value: Mapping[str, Any], file_name: str) -> list[dict[s
             columns, of_filer = value, {"cik": int(found[1])}
         else:
             raise CorruptFile(
-                f"{file_name} does not say whose submissions it holds; keep EDGAR's name, CIK##########-submissions-###"
-                ".json"
+                f"{shown(file_name)} does not say whose submissions it holds; keep EDGAR's name, "
+                "CIK##########-submissions-###.json"
             )
         lengths = {len(column) for column in columns.values()}
         if len(lengths) != 1:
