@@ -62,8 +62,9 @@ def test_the_index_and_its_words_need_numpy_and_cffi_alone() -> None:
         {"numpy", "cffi", "_cffi_backend", "pycparser"},
         "import numpy as np, carag\n"
         "index = carag.Index(8)\n"
-        "index.add(np.eye(8), carag.policy_word([carag.PolicyBit.J_US.flag] * 8))\n"
-        "assert index.search(np.ones(8), 3, carag.Policy(carag.Mask())).counts.tolist() == [3]\n",
+        "index.add(np.eye(8), carag.policy_word(np.arange(8)))\n"
+        "assert index.search(np.ones(8), 3, carag.Policy(carag.Mask())).counts.tolist() == [3]\n"
+        "assert carag.PolicyBit.J_US.name == 'J_US'\n",
     )
     assert 0 == done.returncode, done.stderr
 
