@@ -26,6 +26,7 @@ from carag.named_files import read_text
 from carag.terminal import (
     box,
     columns,
+    flush,
     hang_up,
     logging_shown,
     progress,
@@ -367,7 +368,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str] | None) -> int:
     try:
         code = int(app(arguments, prog_name="carag", standalone_mode=False) or Exit.OK)
-        sys.stdout.flush()  # what cannot be printed was not said
+        flush()  # what cannot be printed was not said
     except BaseException as error:  # noqa: BLE001 - Python's own exit code for a traceback is 1, which says "tampered"
         try:
             return _told(error)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "box",
     "columns",
+    "flush",
     "hang_up",
     "logging_shown",
     "progress",
@@ -109,6 +110,11 @@ def survive() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def flush() -> None:
+    """Write out what is buffered, while a full disk or a reader who went away can still be told."""
+    sys.stdout.flush()
 
 
 def hang_up() -> None:

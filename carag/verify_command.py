@@ -1,15 +1,13 @@
 """``carag verify`` and ``carag receipt redact``: what an auditor runs, with cryptography alone installed.
 
 Exit codes: 0 verified or written, 1 a cryptographic check failed, 2 cannot tell, 64 usage, 65 bad input, 70 internal
-error. Nothing of a receipt reaches the terminal but through :mod:`carag.visible`.
+error. Nothing of a receipt reaches the terminal but through :mod:`carag.terminal`.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
-import os
-import sys
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -19,6 +17,7 @@ from carag.audit.receipt import open_envelope, write_receipt
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.named_files import key_text, read_bytes
 from carag.receipt_facts import WITHHELD, facts
+from carag.terminal import flush, hang_up, say, say_json, say_lines, survive, warn
 from carag.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -31,15 +30,19 @@ __all__ = ["run"]
 _CODES: Final = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
 _USAGE, _BAD_INPUT, _INTERNAL, _HUNG_UP = 64, 65, 70, 141
 _EXCERPT: Final = 120
+_SPELLED: Final = re.compile(r"^--vkey(?==|$)")
+"""As ``carag audit`` used to spell ``--key``."""
 
 
 class _Misspelt(Exception):  # control flow inside this module, never raised to a caller
-    pass
+    def __init__(self, message: str, usage: str) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise _Misspelt(f"usage: {message}\n{self.format_usage()}")
+        raise _Misspelt(f"usage: {message}", " ".join(self.format_usage().split()))
 
 
 def run(arguments: list[str]) -> int:
@@ -55,18 +58,15 @@ def run(arguments: list[str]) -> int:
     >>> run(["receipt", "redact", "nowhere.json", "--out", "less.json"])
     65
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # a terminal without a letter is no error of the receipt
+    survive()
     try:
-        given = _parser().parse_args(arguments)
+        given = _parser().parse_args([_SPELLED.sub("--key", word) for word in arguments])
         code: int = given.command(given)
-        sys.stdout.flush()
+        flush()
     except _Misspelt as error:
-        return _refuse(str(error), _USAGE)
+        return _refuse(f"{error}; {error.usage}", _USAGE)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the end of the process fails at nothing
+        hang_up()
         return _HUNG_UP
     except SystemExit:  # after --help
         return 0
@@ -80,7 +80,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _refuse(message: str, code: int) -> int:
-    sys.stderr.write(visible(message).rstrip() + "\n")
+    warn(message)
     return code
 
 
@@ -145,7 +145,7 @@ def _redact(given: argparse.Namespace) -> int:
         until=given.until,
     )
     write_receipt(given.out, less)
-    sys.stdout.write(visible_line(f"{given.out}: {len(less)} of {len(receipt)} bytes") + "\n")
+    say(f"{given.out}: {len(less)} of {len(receipt)} bytes")
     return 0
 
 
@@ -167,10 +167,9 @@ def _verify(given: argparse.Namespace) -> int:
         checked = _asked_again(checked, receipt, given.second_opinion)
     said = facts(checked)
     if given.json:
-        sys.stdout.write(visible_json(said, indent=2) + "\n")
+        say_json(said)
     else:
-        for line in _lines(said, whole=given.passages):
-            sys.stdout.write(line + "\n")
+        say_lines("\n".join(_lines(said, whole=given.passages)))
     return _CODES[checked.verdict]
 
 

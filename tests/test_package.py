@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "terminal": {"visible"},
     "named_files": {"audit"},
     "receipt_facts": {"policy", "audit"},
-    "verify_command": {"named_files", "receipt_facts", "audit"},
+    "verify_command": {"named_files", "receipt_facts", "terminal", "audit"},
     "replayed": {"policy", "audit"},
     "described": {"policy", "audit"},
     "engine": {
@@ -58,7 +58,7 @@ MAY_IMPORT = {
         "policy",
         "audit",
     },
-    "tokens": set(),
+    "tokens": {"policy"},
     "policy_commands": {"terminal", "policy"},
     "audit_commands": {
         "anchor_commands",

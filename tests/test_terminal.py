@@ -33,7 +33,8 @@ EVIL = (
 )
 SHOWN = "10-K[/][/red][link=https://evil.example]x[31m]0;title2J verified: everything [b]"
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
-WRITERS = {"terminal.py", "witness.py"}  # the second is a server of its own, with the audit room alone
+WRITERS = {"terminal.py", "__main__.py", "witness.py"}
+"""The second says what is not installed; the third is a server of its own, with the audit room alone."""
 
 
 def acts(text: str) -> list[str]:
@@ -78,7 +79,24 @@ def filings(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "documents": [{"type": EVIL, "description": EVIL}],
     }
     likely = {**row, "id": "row", "accession": "0009990001-23-000004", "form": "10-K", "accepted": None}
-    rows = [row, likely, {**likely, "accession": 7, EVIL: EVIL}, {**likely, "filed": EVIL}, {EVIL: EVIL}]
+    let_in = {
+        "accession": "0009990001-23-000005",
+        "form": "10-K",
+        "company": "EVIL CO",
+        "cik": 9990001,
+        "filed": "2023-02-27",
+        "accepted": "2023-02-27T09:00:00-05:00",
+        "business_state": "NY",
+        "text": f"The zebra dividend of the year was 77 cents a share. {EVIL}",
+    }
+    rows = [
+        row,
+        likely,
+        let_in,
+        {**likely, "accession": 7, EVIL: EVIL},
+        {**likely, "filed": EVIL},
+        {EVIL: EVIL},
+    ]
     lines = [json.dumps(one) for one in rows] + [f'{{"{EVIL}']
     (home / f"rows{one_line.replace('/', '')}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (home / f"{one_line.replace('/', '')}.md").write_text("no filing", encoding="utf-8")
@@ -125,11 +143,10 @@ def test_no_command_lets_a_filing_act_on_the_terminal(
         )
         said_by(capsys, "policy", "label", filings, *more)
         for cell in (ROLE, ["--role", "compliance", "--purpose", "surveil"]):
-            answered = said_by(
-                capsys, "ask", f"zebra dividend {EVIL}", *at, *cell, *more, "--receipt", receipt
-            )
-            assert "zebra" in answered
-            for chunk in ("0009990001-23-000002:00000", "0009990001-23-000004:00000", EVIL):
+            said_by(capsys, "ask", f"zebra dividend {EVIL}", *at, *cell, *more)
+            question = "What was the zebra dividend of the year, in cents a share?"
+            assert "zebra" in said_by(capsys, "ask", question, *at, *cell, *more, "--receipt", receipt)
+            for chunk in ("0009990001-23-000001:00000", "0009990001-23-000005:00000", EVIL):
                 said_by(capsys, "explain", chunk, *at, *cell, *more)
         said_by(capsys, "verify", receipt, "--key", store / "vkey", *more)
         said_by(capsys, "audit", "list", *at, *more)
@@ -213,13 +230,9 @@ def test_only_the_terminal_writes_to_a_stream() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             named = isinstance(node, ast.Name) and node.id in {"print", "Console"}
             stream = isinstance(node, ast.Attribute) and node.attr in {"stdout", "stderr"}
-            flushed = isinstance(node, ast.Attribute) and node.attr == "flush"
-            if (named or stream) and not flushed:
+            if named or stream:
                 raw.add(path.name)
-    assert WRITERS == raw - {"cli.py"}
-    assert 1 == (ROOT / "carag/cli.py").read_text().count(
-        "sys.stdout"
-    )  # flushed, so that a full disk is noticed
+    assert WRITERS == raw
 
 
 def test_no_page_of_a_report_acts_on_its_reader() -> None:
