@@ -461,6 +461,75 @@ static void nothing_is_built_on_damage(void)
     free(file.bytes);
 }
 
+/* Live rows have classes, each of a word that may be stored, each another, numbered where they first occur; deleted rows
+ * have none. Requires terms that are all the same. */
+static bool classes_are_those_of_words(const uint32_t *words, const uint32_t *classes, uint32_t rows, uint32_t wanted,
+                                       uint64_t live)
+{
+    uint32_t first[8]; /* the first row of each class */
+    uint32_t count = 0;
+    uint64_t seen = 0;
+    for (uint32_t row = 0; row < rows; row++) {
+        if ((words[row] >> 31 != 0) != (classes[row] == CARAG_NONE))
+            return false;
+        if (classes[row] == CARAG_NONE)
+            continue;
+        seen++;
+        if (classes[row] > count || (words[row] >> 27 & 7) > 1)
+            return false;
+        if (classes[row] == count)
+            first[count++] = row;
+        for (uint32_t class = 0; class < count; class ++)
+            if ((words[first[class]] == words[row]) != (class == classes[row]))
+                return false;
+    }
+    return count == wanted && seen == live;
+}
+
+/* A closed row listed with an open class would be counted, and looked at, as one that may be found. */
+static void classes_that_are_not_those_of_words_do_not_load(void)
+{
+    enum { ROWS = 5 };
+    carag_index *index = new_index(DIM, 2, 1);
+    float *vectors = random_vectors(5, ROWS, DIM);
+    const uint32_t given[ROWS] = {WORD(0), WORD(0), WORD(1), WORD(2), WORD(3)};
+    const uint32_t lies[] = {WORD(0), WORD(1), WORD(2), WORD(5), 0, WORD(1) | QUARANTINE, (uint32_t)2 << 27,
+                             WORD(1) | (uint32_t)1 << 31};
+    const int64_t deleted = 4;
+    const carag_rows rows = rows_of(vectors, given, ROWS);
+    CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
+    CHECK_OK(carag_index_delete(index, &deleted, 1, NULL));
+    blob file = saved(index);
+    size_t size;
+    uint32_t *words = (uint32_t *)(void *)section_of(file, "words", &size);
+    uint32_t *classes = (uint32_t *)(void *)section_of(file, "classes", &size);
+    uint32_t loads = 0;
+    CHECK(size == ROWS * sizeof *classes && header_of(file)->classes == 3 && header_of(file)->live == 4);
+    for (uint32_t row = 0; row < ROWS; row++)
+        for (size_t lie = 0; lie < sizeof lies / sizeof *lies; lie++)
+            for (uint32_t class = 0; class < 5; class ++)
+                for (uint32_t live = 3; live <= 5; live++) {
+                    const uint32_t word_before = words[row];
+                    const uint32_t class_before = classes[row];
+                    words[row] = lies[lie];
+                    classes[row] = class < 4 ? class : CARAG_NONE;
+                    header_of(file)->live = live;
+                    put_checksums_right(file);
+                    write_file(path, file.bytes, file.size);
+                    carag_index *altered = NULL;
+                    const bool may_load = classes_are_those_of_words(words, classes, ROWS, 3, live);
+                    CHECK((carag_index_load(path, 1, &altered, NULL) == CARAG_OK) == may_load);
+                    loads += may_load;
+                    carag_index_free(altered);
+                    words[row] = word_before;
+                    classes[row] = class_before;
+                }
+    CHECK(loads > 0);
+    carag_index_free(index);
+    free(vectors);
+    free(file.bytes);
+}
+
 static void two_live_rows_of_one_key_are_found_when_keys_are_asked_for(void)
 {
     carag_index *index = small_index(CARAG_FLOAT32, 40);
@@ -738,6 +807,7 @@ int main(int argc, char **argv)
     numbers_made_up_with_right_checksums_load_soundly_or_not_at_all();
     a_graph_and_scores_that_lie_are_survived();
     nothing_is_built_on_damage();
+    classes_that_are_not_those_of_words_do_not_load();
     two_live_rows_of_one_key_are_found_when_keys_are_asked_for();
     a_failed_save_keeps_the_old_file();
     a_process_killed_while_writing_leaves_the_old_file();

@@ -339,6 +339,8 @@ static void admit_is_the_policy(const carag_kernel *kernel)
                 for (uint32_t p = 0; p < pair_count; p++) {
                     const uint32_t mask = below(&state, 16);
                     predicate.pairs[p] = (carag_pair){mask | CONTROL, WORD(below(&state, 16) & mask)};
+                    if (below(&state, 16) == 0)
+                        predicate.pairs[p] = (carag_pair){0, 0}; /* of which kernels know no wrong: any word meets it */
                 }
                 copy(pairs, predicate.pairs, pair_count * sizeof *pairs);
                 draw_rows(&state, any);

@@ -1,0 +1,182 @@
+"""Break the guards of the core one at a time, and see that its tests notice.
+
+The list is mutants.toml. The core is compiled once, without sanitizers; for each mutant only the file that it changes is
+compiled again, and linked with the tests that should notice. A text that is not found exactly once in its file, and a
+mutant that does not compile, are mistakes in the list.
+
+``python -m tests.csrc.mutants > tests/csrc/mutants.txt`` runs all of them and writes the committed result.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CSRC = HERE.parents[1] / "csrc"
+FLAGS = [
+    "-std=c11",
+    "-O1",
+    "-ffp-contract=off",
+    "-pthread",
+    "-DCARAG_CELL_ROWS=256",
+    f"-I{CSRC}",
+    f"-I{HERE}",
+]
+MORE = {
+    "policy": ["-fsanitize=bounds", "-fno-sanitize-recover=all"],  # a pair too many is read past the others
+    "guards": ["-Wl,--wrap=carag_kernel_get"],
+}  # as in the Makefile
+ALONE = {"policy"}  # needs a header and nothing of the core
+SECONDS = 300  # a test that takes longer hangs, and so has noticed
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change to one file, and the tests that should notice it."""
+
+    file: str
+    name: str
+    found: str
+    becomes: str
+    tests: tuple[str, ...]
+    same: str = ""  # why it means the same, where it does
+    needs: str = ""  # the kernel without which it cannot be run
+
+
+class Outcome(StrEnum):
+    """What became of a mutant; the first three are as they should be."""
+
+    KILLED = "killed"
+    SAME = "means the same"
+    ELSEWHERE = "not run here"
+    SURVIVED = "survived"
+    DIFFERS = "does not mean the same"
+
+
+def mutants() -> list[Mutant]:
+    """Read the list, and see that it fits the files."""
+    listed = []
+    for block in tomllib.loads((HERE / "mutants.toml").read_text())["file"]:
+        text = (CSRC / block["name"]).read_text()
+        for name, found, becomes, *same in block["mutants"]:
+            if text.count(found) != 1:
+                raise ValueError(
+                    f"{block['name']}: {name}: found {text.count(found)} times, wanted once: {found!r}"
+                )
+            tests = tuple(block["tests"])
+            listed.append(
+                Mutant(block["name"], name, found, becomes, tests, *same, needs=block.get("needs", ""))
+            )
+    return listed
+
+
+class Bench:
+    """A directory with the core compiled as it is, and whole tests that pass against it."""
+
+    def __init__(self, out: Path, listed: list[Mutant]) -> None:
+        self.out = out
+        self.tests = {test for mutant in listed for test in mutant.tests}
+        sources = [] if self.tests <= ALONE else sorted(CSRC.glob("*.c"))
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(self._object, sources))
+            list(pool.map(self._object, [HERE / f"test_{test}.c" for test in self.tests - ALONE]))
+        self.objects = [out / f"{source.stem}.o" for source in sources]
+        said = {test: self._said(test, out, self.objects) for test in self.tests}
+        for test, words in said.items():
+            if words is None:
+                raise ValueError(
+                    f"test_{test} fails against the core as it is: nothing can be learned from mutants"
+                )
+        self.missing = {
+            line.split(":")[0] for line in (said.get("kernels") or "").splitlines() if "not run" in line
+        }
+
+    def _object(self, source: Path) -> None:
+        subprocess.run(["gcc", *FLAGS, "-c", source, "-o", self.out / f"{source.stem}.o"], check=True)
+
+    def _said(self, test: str, room: Path, objects: list[Path]) -> str | None:
+        """Link a test in a room, and run it: what it says, or None when it fails. A header there goes before ours."""
+        begin = HERE / f"test_{test}.c" if test in ALONE else self.out / f"test_{test}.o"
+        wanted = [] if test in ALONE else objects
+        program = room / f"test_{test}"
+        command = ["gcc", f"-I{room}", *FLAGS, begin, *wanted, "-o", program, "-lm", *MORE.get(test, [])]
+        subprocess.run(command, check=True, stderr=subprocess.PIPE)
+        try:
+            ran = subprocess.run([program, room], cwd=HERE, capture_output=True, text=True, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        return ran.stdout if ran.returncode == 0 else None
+
+    def outcome(self, mutant: Mutant) -> Outcome:
+        """Compile the mutant, and run its tests until one notices."""
+        if mutant.needs in self.missing:
+            return Outcome.ELSEWHERE
+        with tempfile.TemporaryDirectory(dir=self.out) as directory:
+            room = Path(directory)
+            text = (CSRC / mutant.file).read_text()
+            (room / mutant.file).write_text(text.replace(mutant.found, mutant.becomes))
+            objects = self.objects
+            if mutant.file.endswith(".c"):
+                changed = room / f"{Path(mutant.file).stem}.o"
+                subprocess.run(["gcc", *FLAGS, "-c", room / mutant.file, "-o", changed], check=True)
+                objects = [changed if one.name == changed.name else one for one in objects]
+            notices = any(self._said(test, room, objects) is None for test in mutant.tests)
+        if notices:
+            return Outcome.DIFFERS if mutant.same else Outcome.KILLED
+        return Outcome.SAME if mutant.same else Outcome.SURVIVED
+
+
+def run(listed: list[Mutant]) -> list[tuple[Mutant, Outcome]]:
+    """Every mutant, and what became of it."""
+    with tempfile.TemporaryDirectory(prefix="carag-mutants-") as directory, ThreadPoolExecutor(2) as pool:
+        bench = Bench(Path(directory), listed)
+        return list(zip(listed, pool.map(bench.outcome, listed), strict=True))
+
+
+def score(results: list[tuple[Mutant, Outcome]]) -> str:
+    """All outcomes in a line."""
+    outcomes = [outcome for _, outcome in results]
+    counted = ", ".join(f"{outcomes.count(one)} {one}" for one in Outcome if one in outcomes)
+    return f"{len(results)} mutants of the core's guards: {counted}"
+
+
+def unexplained(results: list[tuple[Mutant, Outcome]]) -> list[str]:
+    """Those that no test notices, and those of which the reason is wrong."""
+    wrong = {Outcome.SURVIVED, Outcome.DIFFERS}
+    return [f"{one.file}: {one.name}: {outcome}" for one, outcome in results if outcome in wrong]
+
+
+def said_by(*command: str) -> str:
+    """Return the first line of what a command prints."""
+    return subprocess.run(command, cwd=HERE, check=True, capture_output=True, text=True).stdout.splitlines()[
+        0
+    ]
+
+
+def report(results: list[tuple[Mutant, Outcome]]) -> str:
+    """Write the result down: the score, by file, and every mutant that means the same with its reason."""
+    lines = [
+        score(results),
+        f"commit {said_by('git', 'rev-parse', '--short', 'HEAD')}, {said_by('gcc', '--version')}, {FLAGS[1]}",
+        "",
+    ]
+    for file in dict.fromkeys(mutant.file for mutant, _ in results):
+        of_file = [outcome for mutant, outcome in results if mutant.file == file]
+        lines.append(
+            f"{file:18} " + ", ".join(f"{of_file.count(one)} {one}" for one in Outcome if one in of_file)
+        )
+    lines += ["", "Mutants that mean the same, and why"]
+    lines += [
+        f"{one.file}: {one.name}\n    {one.same}" for one, outcome in results if outcome is Outcome.SAME
+    ]
+    return "\n".join([*lines, *unexplained(results)])
+
+
+if __name__ == "__main__":
+    print(report(run(mutants())))  # noqa: T201
