@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from carag import anchor_commands, erasure_commands, key_commands, postgres_commands
+from carag import accept_commands, anchor_commands, erasure_commands, key_commands, postgres_commands
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.named_files import key_text, read_bytes, read_text, write_text
 from carag.reading_commands import AsJson, Key, Store, list_records, reader_of, show
@@ -433,6 +433,7 @@ app.command("show")(_judging(show))
 app.command("anchor")(_judging(anchor_commands.anchor))
 app.command("rotate")(_judging(key_commands.rotate))
 for _command in (
+    accept_commands.accept,
     erasure_commands.erase,
     erasure_commands.hold,
     erasure_commands.release,

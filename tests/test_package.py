@@ -60,7 +60,9 @@ MAY_IMPORT = {
     },
     "tokens": {"policy"},
     "policy_commands": {"terminal", "policy"},
+    "accept_commands": {"engine", "terminal"},
     "audit_commands": {
+        "accept_commands",
         "anchor_commands",
         "erasure_commands",
         "key_commands",
