@@ -21,8 +21,10 @@ A message says what came, what was wanted and what to do.
 from __future__ import annotations
 
 from traceback import extract_tb
+from typing import Final
 
 __all__ = [
+    "MALFORMED",
     "AnchorUnavailable",
     "AuditUnavailable",
     "CaragError",
@@ -35,6 +37,10 @@ __all__ = [
     "StoreLocked",
     "UnlabelledWarning",
 ]
+
+
+MALFORMED: Final = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
+"""What reading something of a stranger's making may raise; to whoever brought it, it is all one refusal."""
 
 
 class CaragError(Exception):

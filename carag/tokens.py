@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from carag.errors import InvalidArgument, MissingExtra, Refused
-from carag.policy.claims import MALFORMED
+from carag.errors import MALFORMED, InvalidArgument, MissingExtra, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,10 +18,8 @@ from carag.policy.time import parse_moment
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MALFORMED", "TokenVerifier", "fields_of"]
+__all__ = ["TokenVerifier", "fields_of"]
 
-MALFORMED: Final = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
-"""What reading something of a stranger's making may raise; to whoever brings a token it is all one refusal."""
 _REQUIRED: Final = ("sub", "role", "purpose")
 
 

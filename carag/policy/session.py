@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
-from carag.errors import InvalidArgument, Refused
-from carag.policy.claims import MALFORMED, fields_of
+from carag.errors import MALFORMED, InvalidArgument, Refused
+from carag.policy.claims import fields_of
 from carag.policy.intents import Intent
 from carag.policy.modulators import (
     DealWindow,
