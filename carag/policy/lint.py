@@ -51,7 +51,7 @@ def lint(table: PolicyTable) -> tuple[Finding, ...]:
     Returns
     -------
     tuple of Finding
-        ``UNREACHABLE_BIT``, ``UNSTATED_PAST``, ``UNUSED_ROLE``, ``UNUSED_PURPOSE``, ``ALWAYS_EMPTY``, ``EMPTY_MASK``
+        ``UNREACHABLE_BIT``, ``UNUSED_ROLE``, ``UNUSED_PURPOSE``, ``ALWAYS_EMPTY``, ``EMPTY_MASK``
         and ``SUPERFLUOUS_MASK``.
     """
     found = [
@@ -59,9 +59,6 @@ def lint(table: PolicyTable) -> tuple[Finding, ...]:
         for bit in PolicyBit
         if not users_of(bit, table)
     ]
-    if table.schema == 1:
-        text = "its cells may all ask about the past; state `past` in each and write schema = 2"
-        found.append(Finding("UNSTATED_PAST", "schema 1", text))
     for kind, declared, used in (
         ("ROLE", table.roles, {cell.role for cell in table.cells}),
         ("PURPOSE", table.purposes, {cell.purpose for cell in table.cells}),

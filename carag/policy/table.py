@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -84,26 +84,10 @@ class Cell(_Strict):
 
 
 class _Document(_Strict):
-    schema_: Literal[1, 2] = Field(alias="schema")
+    schema_: Literal[2] = Field(alias="schema")
     roles: list[_Name] = []
     purposes: list[_Name] = []
     cell: list[Cell] = Field(min_length=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _grant_the_past(cls, document: dict[str, Any]) -> dict[str, Any]:
-        """Read a table of schema 1 as it was meant: every cell might ask about the past.
-
-        Records name the table they were made under and are judged by that one, for as long as they are kept.
-        """
-        cells = document.get("cell")
-        if document.get("schema") != 1 or not isinstance(cells, list):
-            return document
-        if not all(isinstance(cell, dict) for cell in cells):
-            return document
-        if any("past" in cell for cell in cells):
-            raise ValueError("a cell states `past`, which a table of schema 1 cannot; write schema = 2")
-        return document | {"cell": [{**cell, "past": "as_of+known_at"} for cell in cells]}
 
     @model_validator(mode="after")
     def _declare(self) -> Self:
@@ -127,26 +111,22 @@ class PolicyTable:
         In the order of the text.
     sha256 : str
         Hex digest of the text, as recorded in every audit record.
-    schema : int
-        Of the text: 2, or 1 for one from before cells stated their ``past``.
     roles, purposes : tuple of str
         As declared, or in the order of the cells.
     """
 
-    __slots__ = ("_by_key", "cells", "purposes", "roles", "schema", "sha256")
+    __slots__ = ("_by_key", "cells", "purposes", "roles", "sha256")
 
     def __init__(
         self,
         cells: tuple[Cell, ...],
         sha256: str,
         *,
-        schema: int = 2,
         roles: tuple[str, ...] = (),
         purposes: tuple[str, ...] = (),
     ) -> None:
         self.cells = cells
         self.sha256 = sha256
-        self.schema = schema
         self.roles = roles or tuple(dict.fromkeys(cell.role for cell in cells))
         self.purposes = purposes or tuple(dict.fromkeys(cell.purpose for cell in cells))
         self._by_key = {(cell.role, cell.purpose): cell for cell in cells}
@@ -171,7 +151,6 @@ class PolicyTable:
         return cls(
             tuple(document.cell),
             hashlib.sha256(text.encode()).hexdigest(),
-            schema=document.schema_,
             roles=tuple(document.roles),
             purposes=tuple(document.purposes),
         )

@@ -136,7 +136,7 @@ CELL = '[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existenc
         ("schema = 2\n" + CELL + 'masks = [{}]\nallow_list = "maybe"', "allow_list"),
         ("schema = 2\n" + CELL.replace('past = "none"\n', "") + "masks = [{}]", "past"),
         ("schema = 2\n" + CELL.replace("none", "known_at") + "masks = [{}]", "past"),
-        ("schema = 1\n" + CELL + "masks = [{}]", "past"),
+        ("schema = 1\n" + CELL + "masks = [{}]", "schema"),
         ("schema = 2\n" + 2 * (CELL + "masks = [{}]\n"), "r/p"),
         ("schema = 2\n" + CELL + 'masks = [{ when = "always" }]', "when"),
         ("schema = 2\n" + CELL + 'masks = [{ when = "not_participating" }]', "conditional masks only"),

@@ -9,18 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.errors import Refused
+from carag.errors import InvalidArgument, Refused
 from carag.policy import PolicyTable, Session, as_of_minutes, infer
 from carag.policy.compare import Direction, compare
-from carag.policy.lint import lint
 
 TEXT = files("carag.policy").joinpath("roles.toml").read_text("utf-8")
 SHIPPED = PolicyTable.from_toml(TEXT)
-FIRST_SCHEMA = PolicyTable.from_toml(
-    "".join(line for line in TEXT.splitlines(keepends=True) if not line.startswith("past =")).replace(
-        "schema = 2", "schema = 1"
-    )
-)
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 ALL = ["none", "as_of", "as_of+known_at"]
 
@@ -78,11 +72,16 @@ def test_every_cell_may_ask_of_a_day_and_three_of_an_instant_of_knowledge() -> N
     assert set(rights.values()) == {"as_of", "as_of+known_at"}
 
 
-def test_a_table_from_before_the_right_is_read_as_it_was_meant() -> None:
-    """Records name it and are judged by it; the linter tells that it says nothing, and the shipped one is tighter."""
-    assert {cell.past for cell in FIRST_SCHEMA.cells} == {"as_of+known_at"}
-    assert [one.code for one in lint(FIRST_SCHEMA)] == ["UNSTATED_PAST"]
-    changes = compare(FIRST_SCHEMA, SHIPPED)
-    assert {change.direction for change in changes} == {Direction.TIGHTENS}
-    assert {change.notes for change in changes} == {("past: as_of+known_at is now as_of",)}
-    assert len(changes) == len(SHIPPED.cells) - 3
+def test_a_table_that_does_not_state_the_past_grants_nothing() -> None:
+    """One from before the right is refused, and says what it lacks: unknown is never wide open."""
+    unstated = "".join(line for line in TEXT.splitlines(keepends=True) if not line.startswith("past ="))
+    for text in (unstated, unstated.replace("schema = 2", "schema = 1")):
+        with pytest.raises(InvalidArgument, match="past"):
+            PolicyTable.from_toml(text)
+
+
+def test_more_of_the_past_is_a_wider_table() -> None:
+    """A change of the right is told as what it is."""
+    for old, new, direction in (("none", "as_of", "WIDENS"), ("as_of+known_at", "as_of", "TIGHTENS")):
+        (change,) = compare(table(old), table(new))
+        assert (Direction[direction], (f"past: {old} is now {new}",)) == (change.direction, change.notes)
