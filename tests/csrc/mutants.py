@@ -1,8 +1,8 @@
 """Break the guards of the core one at a time, and see that its tests notice.
 
-The list is mutants.toml. The core is compiled once, without sanitizers; for each mutant only the file that it changes is
-compiled again, and linked with the tests that should notice. A text that is not found exactly once in its file, and a
-mutant that does not compile, are mistakes in the list.
+The list is mutants.toml. The core is compiled once, without sanitizers; for each mutant only the file that it changes
+is compiled again, and linked with the tests that should notice. A text that is not found exactly once in its file, and
+a mutant that does not compile, are mistakes in the list.
 
 ``python -m tests.csrc.mutants > tests/csrc/mutants.txt`` runs all of them and writes the committed result.
 """
@@ -30,8 +30,8 @@ FLAGS = [
 ]
 MORE = {
     "policy": ["-fsanitize=bounds", "-fno-sanitize-recover=all"],  # a pair too many is read past the others
-    "guards": ["-Wl,--wrap=carag_kernel_get"],
-}  # as in the Makefile
+    "guards": ["-Wl,--wrap=carag_kernel_get"],  # as in the Makefile
+}
 ALONE = {"policy"}  # needs a header and nothing of the core
 SECONDS = 300  # a test that takes longer hangs, and so has noticed
 

@@ -226,7 +226,7 @@ static void across_a_new_catalog(void)
 
 /* While rows are on their way from class to class the class counts are worth nothing; nothing is missed all
  * the same. */
-static void beside_a_relabel_that_never_ends(void)
+static void beside_a_relabel_that_never_ends(uint32_t counted)
 {
     static uint32_t listed[LISTED];
     uint64_t state = 13;
@@ -238,7 +238,7 @@ static void beside_a_relabel_that_never_ends(void)
     uint32_t *live = room_for(classes, sizeof *live);
     carag_relabel_begin(index);
     for (uint32_t class = 0; class < classes; class ++)
-        live[class] = atomic_exchange(&catalog->live[class], 0);
+        live[class] = atomic_exchange(&catalog->live[class], counted);
     const carag_reader reader = carag_read_begin(index);
     uint8_t *admitted = room_for(reader.rows, 1);
     for (int i = 0; i < 100; i++) {
@@ -291,13 +291,37 @@ static void a_class_of_each_rows_own(void)
     free(keys);
 }
 
+/* Rows alike but in one of the four things a class is made of, so many of them that their places in the dictionary
+ * meet: none takes another's class. */
+static void one_difference_makes_a_class(void)
+{
+    enum { N = 4000 };
+    _Atomic(uint32_t) *words = room_for(N, sizeof *words);
+    carag_terms *terms = room_for(N, sizeof *terms);
+    for (int differs = 0; differs < 4; differs++) {
+        for (uint32_t row = 0; row < N; row++) {
+            atomic_init(&words[row], WORD(differs == 0 ? row : 0));
+            terms[row] = (carag_terms){differs == 1 ? row : 0, differs == 2 ? row : 7, differs == 3 ? row : 0};
+        }
+        carag_catalog *catalog = carag_catalog_new(words, terms, N, N, 0, 0);
+        CHECK(catalog && atomic_load(&catalog->count) == N);
+        for (uint32_t row = 0; row < N; row++)
+            CHECK(carag_catalog_find(catalog, atomic_load(&words[row]), terms[row]) == row);
+        carag_catalog_free(catalog);
+    }
+    free((void *)words);
+    free(terms);
+}
+
 int main(void)
 {
     after_any_changes(1);
     after_any_changes(20);
     after_any_changes(ENTITIES);
     across_a_new_catalog();
-    beside_a_relabel_that_never_ends();
+    beside_a_relabel_that_never_ends(0);
+    beside_a_relabel_that_never_ends(3); /* of a class's rows: too few for all to be found by so many */
     a_class_of_each_rows_own();
+    one_difference_makes_a_class();
     return 0;
 }

@@ -518,7 +518,10 @@ static void classes_that_are_not_those_of_words_do_not_load(void)
                     write_file(path, file.bytes, file.size);
                     carag_index *altered = NULL;
                     const bool may_load = classes_are_those_of_words(words, classes, ROWS, 3, live);
-                    CHECK((carag_index_load(path, 1, &altered, NULL) == CARAG_OK) == may_load);
+                    carag_fault fault = {0};
+                    CHECK((carag_index_load(path, 1, &altered, &fault) == CARAG_OK) == may_load);
+                    if (class < 4 && lies[lie] >> 31) /* found as what it is, not as an unknown version */
+                        CHECK(strcmp(fault.where, "classes") == 0);
                     loads += may_load;
                     carag_index_free(altered);
                     words[row] = word_before;

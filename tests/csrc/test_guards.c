@@ -70,6 +70,7 @@ static void dot8_that_looks(const uint8_t *codes, size_t stride, const uint32_t 
     for (uint32_t row = added_from; row < added_from + 5; row++, looks++) {
         CHECK(carag_word_is_deleted(atomic_load(&view->words[row])));
         CHECK(!carag_index_contains(watched, view->keys[row]));
+        CHECK(carag_map_find(watched, view->keys, added_from, view->keys[row]) == CARAG_NONE);
     }
     __real_carag_kernel_get()->dot8(codes, stride, rows, count, query, n, out);
 }
@@ -197,7 +198,8 @@ static void an_inexact_selection_asks_about_terms(carag_index *index)
     carag_read_end(&reader);
 }
 
-/* Cells of a mapped file, whose members nobody looked at: as they are, one row again and again, and no rows at all. */
+/* Cells of a mapped file, whose members nobody looked at: as they are; rows of the tail and no rows at all among them;
+ * and all twice. */
 static void members_that_lie_let_nothing_through(carag_index *index)
 {
     carag_cells *cells = view_of(index)->cells;
@@ -210,10 +212,10 @@ static void members_that_lie_let_nothing_through(carag_index *index)
         const carag_predicate predicate = marked(lie, 10);
         answer got;
         for (uint32_t i = 0; i < cells->rows; i++)
-            lies[i] = lie ? members[i / 2] : i % 2 ? members[i] : cells->rows + i % 3;
+            lies[i] = lie ? members[i / 2] : i % 2 ? members[i] : i % 4 ? UINT32_MAX - i : cells->rows + i % 50;
         cells->members = lies;
-        CHECK_OK(search_one(index, query, &predicate, 20, 0, CARAG_PLAN_SCAN, &got));
-        CHECK(got.count == 20);
+        CHECK_OK(search_one(index, query, &predicate, 400, 0, CARAG_PLAN_SCAN, &got));
+        CHECK(got.count == 400);
         for (int64_t i = 0; i < got.count; i++)
             for (int64_t j = 0; j < i; j++)
                 CHECK(got.keys[i] != got.keys[j]);
