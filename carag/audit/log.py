@@ -96,13 +96,14 @@ class AuditLog:
         key: KeyRing,
         evidence: Evidence,
         private: PrivateStore,
+        tip: Tip,
         clock: Clock,
-        retain: str = DEFAULT_CLASS,
+        retain: str,
     ) -> None:
         self._home, self._key, self._clock, self._retain = home, key, clock, retain
         self._evidence, self._private = evidence, private
         self._closed, self._pid = False, os.getpid()
-        self._tip = read_tip(evidence, key.verifier)
+        self._tip = tip
         self._writing = threading.Lock()  # held while the store's end moves
         self._closing = threading.RLock()
         self._guard: Callable[[Event], None] | None = None
@@ -168,16 +169,19 @@ class AuditLog:
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
             store = home.open_evidence(evidence, empty)
             undo.callback(store.close)
+            if home.founded:
+                home.finish(key)
+            tip = read_tip(store, key.verifier)
+            if (pinned := home.pinned()) is not None:
+                kept.append((str(home.pin), pinned))
+            for where, note in kept:
+                check_extends(store, tip, key.trusted, note, where)
             is_lost = store.size() > 0 and is_missing(home.private)
             private = PrivateStore(home.private, create=accept_lost_values or not is_lost)
             undo.callback(private.close)
             home.finish(key)
-            log = cls(home, key, store, private, clock, retain)
+            log = cls(home, key, store, private, tip, clock, retain)
             undo.callback(log._stop)
-            if (pinned := home.pinned()) is not None:
-                kept.append((str(home.pin), pinned))
-            for where, note in kept:
-                check_extends(store, log._tip, key.trusted, note, where)
             settle(private, store.bodies(private.settled), log.size)
             log._recover()
             if is_lost:

@@ -205,7 +205,7 @@ def test_one_writer_also_from_another_machine(tmp_path, build, database):
         same = evidence_at(database.application, schema=database.schema_of(tmp_path / "here"))
         with pytest.raises(StoreLocked, match="another writer"):
             build.open_log(tmp_path / "there", evidence=same)
-    build.open_log(tmp_path / "there", evidence=same).close()
+    build.open_log(tmp_path / "there", evidence=same, accept_lost_values=True).close()
 
 
 def test_a_record_written_past_the_log_stops_it(tmp_path, build, database):
@@ -502,8 +502,8 @@ def test_a_copy_is_an_audit_db_like_any_other(tmp_path, build, unpatched, monkey
     for name in ("audit.key", "vkey"):
         (out / name).write_bytes((tmp_path / "log" / name).read_bytes())
         (out / name).chmod(0o600)
-    with AuditLog.open(out) as copied:
-        assert copied.verify().size == count
+    with AuditLog.open(out, accept_lost_values=True) as copied:
+        assert copied.verify().size == count + bool(count)
         assert [copied.record(n).to_bytes() for n in range(count)] == [r.record for r in receipts]
 
 
