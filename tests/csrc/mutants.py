@@ -1,7 +1,7 @@
 """Break the guards of the core one at a time, and see that its tests notice.
 
-The list is mutants.toml. The core is compiled once, without sanitizers; for each mutant only the file that it changes is
-compiled again, and linked with the tests that should notice. A text that is not found exactly once in its file, and a
+The list is mutants.toml. The core is compiled once, without sanitizers; for each mutant only the file that it changes
+is compiled again, and linked with the tests that should notice. A text not found exactly once in its file, and a
 mutant that does not compile, are mistakes in the list.
 
 ``python -m tests.csrc.mutants > tests/csrc/mutants.txt`` runs all of them and writes the committed result.
