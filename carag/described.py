@@ -1,4 +1,8 @@
-"""A record in plain values for a person to read: times as times, masks by the names of their bits."""
+"""What a record says and what a verified receipt shows, in plain values: for a person and a program the same.
+
+Times are written as times, masks as the names of their bits, hashes in hexadecimal; what is not there is left out. All
+comes from the record and the vocabulary of the policy room: an auditor has no store, no engine and no table of roles.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,53 @@ import base64
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit import HitV1, retain_until
-from carag.policy import bit_names, from_minutes
+from carag.audit import Access, Begin, HitV1, Verdict, retain_until
+from carag.policy import PolicyBit, bit_names, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from carag.audit import Record
+    from carag.audit import Record, Verification
+    from carag.audit.hits import AnyHit
 
-__all__ = ["described", "instant"]
+__all__ = ["NOT_SHOWN", "WITHHELD", "described", "shown"]
+
+WITHHELD: Final = "withheld from this receipt"
+NOT_SHOWN: Final = (
+    "A receipt does not show that the log still holds this record, that nothing else should have been found, that the "
+    "labels were right when they were given, who a person with an asserted session really was, or that the log told "
+    "the truth when it wrote the record."
+)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLION: Final = 1_000_000
+_CODES: Final = {
+    "ANSWERED": "answered from the passages below",
+    "RETRIEVED": "the passages below were handed out",
+    "ADMISSIBLE": "explained: the passage may be used",
+    "HIDDEN": "explained: the passage is hidden",
+    "NOTHING_TO_EXPLAIN": "there is nothing that this session may know about",
+    "NO_ADMISSIBLE_EVIDENCE": "the session may use nothing that answers",
+    "BELOW_GATE": "the best admissible passage is not similar enough",
+    "MODEL_DECLINED": "the generator said that it has no answer",
+    "BAD_CITATION": "the generated text cited nothing, or what it was not given",
+    "UNKNOWN_ROLE": "the policy table has no such role",
+    "UNKNOWN_PURPOSE": "the policy table has no such purpose",
+    "NO_SUCH_CELL": "this role may not ask for this purpose",
+    "CONFLICT": "the session contradicts what its role and purpose demand",
+    "TOO_MANY_MASKS": "the session splits its policy too far",
+    "INTERNAL_ERROR": "the system failed",
+}
 
 
 def described(record: Record) -> dict[str, Any]:
-    """Return what a record says, in the order in which a person asks for it; what it leaves out is left out.
+    """Return what a record says, in the order in which a person asks for it.
+
+    Returns
+    -------
+    dict
+        ``record`` (its number), ``log``, ``kind`` and ``logged``; what its event says; ``passages``, if it has any;
+        ``retained``.
 
     Examples
     --------
@@ -34,7 +69,7 @@ def described(record: Record) -> dict[str, Any]:
         "record": record.seq,
         "log": record.log,
         "kind": record.kind.value,
-        "logged": instant(record.committed),
+        "logged": _instant(record.committed),
     }
     event = record.event.to_json()
     for key in sorted(event, key=_rank):
@@ -43,28 +78,79 @@ def described(record: Record) -> dict[str, Any]:
         if value not in (None, [], {}):
             said[name] = value
     if record.hits:
-        said["passages"] = [
-            {
-                "passage": hit.chunk if isinstance(hit, HitV1) else hit.name,
-                "similarity": hit.similarity / _MILLION,
-                "bits": list(bit_names(hit.word)),
-                "cited": hit.cited,
-            }
-            for hit in record.hits
-        ]
+        said["passages"] = [_passage(number, hit) for number, hit in enumerate(record.hits, start=1)]
     said["retained"] = f"{record.retain}, until {retain_until(record.committed, record.retain).date()}"
     return said
 
 
-def instant(microseconds: int) -> str:
-    """Write microseconds since 1970 as a time.
+def shown(checked: Verification) -> dict[str, Any]:
+    """Return what a verification shows; of one that is not verified, only verdict and reason.
+
+    Returns
+    -------
+    dict
+        ``verdict``, ``reason``, ``undisclosed``, ``unproved``, ``withheld``; and if verified all of :func:`described`,
+        with what the receipt opens: of a request ``who``, ``question`` and ``answer``, of any other record ``opened``.
 
     Examples
     --------
-    >>> instant(0)
-    '1970-01-01T00:00:00+00:00'
+    >>> from carag.audit import Check
+    >>> from carag.audit.verify import Verification
+    >>> shown(Verification(Verdict.UNDECIDED, "a receipt ends in a newline", (), Check.FORMAT))["verdict"]
+    'undecided'
     """
-    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
+    said: dict[str, Any] = {
+        "verdict": checked.verdict.value,
+        "reason": checked.reason,
+        "undisclosed": list(checked.undisclosed),
+        "unproved": list(checked.unproved),
+        "withheld": list(checked.withheld),
+    }
+    record = checked.record
+    if checked.verdict is not Verdict.VERIFIED or record is None:
+        return said
+    said |= described(record)
+    event = record.event
+    if isinstance(event, Access | Begin):
+        said |= {"who": _value(checked, "subject"), "question": _value(checked, "query")}
+        said["policy"]["meaning"] = _meaning(said["policy"])
+    else:
+        said["opened"] = dict(checked.values)
+    if isinstance(event, Access):
+        said |= {"code_in_words": _CODES.get(event.why), "answer": _value(checked, "answer")}
+        pairs = zip(record.hits, checked.passages, strict=True)
+        said["passages"] = [
+            _passage(number, hit) | _text(checked, hit, pair)
+            for number, (hit, pair) in enumerate(pairs, start=1)
+        ]
+    return said | {"not_shown": NOT_SHOWN}
+
+
+def _value(checked: Verification, name: str) -> dict[str, str | None]:
+    """Say what a commitment hides, or why that cannot be seen."""
+    if name in checked.values:
+        return {"value": checked.values[name], "because": None}
+    return {"value": None, "because": WITHHELD if name in checked.withheld else "none is on record"}
+
+
+def _passage(number: int, hit: AnyHit) -> dict[str, Any]:
+    return {
+        "passage": number,
+        "name": hit.name,
+        "similarity": hit.similarity / _MILLION,
+        "bits": list(bit_names(hit.word)),
+        "cited": hit.cited,
+    }
+
+
+def _text(checked: Verification, hit: AnyHit, pair: tuple[str, str] | None) -> dict[str, Any]:
+    chunk, text = pair or (hit.chunk if isinstance(hit, HitV1) else None, None)
+    return {
+        "chunk": chunk,
+        "text": text,
+        "because": None if pair else WITHHELD,
+        "proved_in_state": pair is not None and chunk not in checked.unproved,
+    }
 
 
 def _itself(value: Any) -> Any:
@@ -76,40 +162,47 @@ def _hex(text: str) -> str:
     return base64.urlsafe_b64decode(text + "=").hex()
 
 
+def _instant(microseconds: int) -> str:
+    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
+
+
 def _minute(minutes: int) -> str:
-    return from_minutes(minutes).isoformat(timespec="minutes")
+    try:
+        return (_EPOCH + timedelta(minutes=minutes)).isoformat()
+    except OverflowError:  # Python's calendar ends before 32 bits of minutes do
+        return f"{minutes} minutes since 1970 UTC"
 
 
 def _policy(said: dict[str, Any]) -> dict[str, Any]:
     """Say which bits a passage needs and which it must not have; each pair of lists admits by itself."""
-    read: dict[str, Any] = {"table": _hex(said["table"])}
-    for masks, name in (("masks", "admits"), ("reopened", "admits besides")):
-        pairs = said.get(masks, [])
-        if pairs or masks == "masks":
-            read[name] = [
-                {"all of": list(bit_names(required)), "none of": list(bit_names(forbidden))}
-                for required, forbidden in pairs
-            ]
-    for rule, name in (("entities", "about"), ("reopened_entities", "about, besides")):
-        if rule in said:
-            read[name] = _listed(said[rule])
-    if "cooling" in said:
-        read["cooling minutes"] = said["cooling"]
+    read: dict[str, Any] = {"table": _hex(said["table"]), "admits": _pairs(said["masks"])}
+    for key, name, reader in (
+        ("reopened", "admits_besides", _pairs),
+        ("entities", "entities", _itself),
+        ("reopened_entities", "entities_besides", _itself),
+        ("cooling", "cooling_minutes", _itself),
+    ):
+        if key in said:
+            read[name] = reader(said[key])
     return read
 
 
-def _listed(rule: dict[str, Any]) -> str:
-    verb = "only whom a list of" if rule["kind"] == "allow" else "nobody whom a list of"
-    beside = f", and nobody whom one of {rule['denied']} names" if rule.get("denied") else ""
-    return f"{verb} {rule['count']} names{beside}"
+def _pairs(masks: list[list[int]]) -> list[dict[str, list[str]]]:
+    return [{"requires": list(bit_names(need)), "hides": list(bit_names(ban))} for need, ban in masks]
+
+
+def _meaning(policy: dict[str, Any]) -> dict[str, str]:
+    pairs = [*policy["admits"], *policy.get("admits_besides", ())]
+    named = {bit for pair in pairs for bits in pair.values() for bit in bits}
+    return {bit.name: meaning(bit).document for bit in PolicyBit if bit.name in named}
 
 
 def _index(said: dict[str, Any]) -> dict[str, Any]:
-    known = {"known at": instant(said["known"])} if "known" in said else {}
+    known = {"known_at": _instant(said["known"])} if "known" in said else {}
     return {
         "state": _hex(said["snapshot"]),
         **known,
-        "admissible rows": said["admissible"],
+        "admissible_rows": said["admissible"],
         "plan": said["plan"],
     }
 
@@ -119,23 +212,26 @@ def _given(said: dict[str, Any]) -> dict[str, Any]:
 
 
 _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
-    "t0": ("started", instant),
-    "t1": ("ended", instant),
+    "t0": ("started", _instant),
+    "t1": ("ended", _instant),
     "role": ("role", _itself),
     "purpose": ("purpose", _itself),
     "source": ("session", _itself),
     "outcome": ("outcome", _itself),
     "why": ("code", _itself),
-    "as_of": ("as of", _minute),
+    "as_of": ("as_of", _minute),
     "policy": ("policy", _policy),
     "table": ("table", _hex),
     "index": ("index", _index),
     "models": ("models", _given),
-    "at": ("changed", instant),
-    "seen": ("seen", instant),
-    "until": ("until", instant),
+    "at": ("changed", _instant),
+    "seen": ("seen", _instant),
+    "until": ("until", _instant),
+    "record": ("of_record", _itself),
+    "withheld": ("withheld_by", _itself),
 }
-"""How members of records are called and read here, in this order; all others as they are, after them."""
+"""How members of events are called and read here, in this order; all others as they are, after them. None is called as
+what every record or receipt says."""
 
 
 def _rank(key: str) -> tuple[int, str]:

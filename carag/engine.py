@@ -25,6 +25,7 @@ from carag.generation import Answered, GuardedGenerator, generator_by_name
 from carag.in_force import InForce
 from carag.ingest import Ingestor, IngestReport, no_progress
 from carag.lifetime import Lifetime
+from carag.limits import check_question, quoted
 from carag.policy import PolicyTable, Session, explained, infer, known_at_microseconds
 from carag.policy import intents as intents_of
 from carag.recorder import Recorder, Request, proven, shortened
@@ -48,7 +49,6 @@ __all__ = ["Engine"]
 _K: Final = 8
 """Passages for one question, as in the paper."""
 _MAX_K: Final = 400
-_MAX_QUESTION: Final = 8192
 
 
 class Engine(Lifetime):
@@ -390,7 +390,7 @@ class Engine(Lifetime):
             If the record cannot be written; nothing is returned.
         """
         if type(k) is not int or not 1 <= k <= _MAX_K:
-            raise InvalidArgument(f"k is {k!r}; want 1 to {_MAX_K}, what one record can hold")
+            raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, what one record can hold")
         request = self._request(RecordKind.RETRIEVE, question, session)
         with self._recorder.failures(request):
             decision = self._decide(request)
@@ -461,18 +461,7 @@ class Engine(Lifetime):
 
     def _request(self, kind: RecordKind, text: str, session: Session) -> Request:
         self._check_open()
-        if not isinstance(text, str) or not text.strip():
-            raise InvalidArgument(f"the {kind.value} is {text!r}; want text")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidArgument(
-                f"the {kind.value} has a lone surrogate; want valid Unicode text"
-            ) from error
-        if len(text) > _MAX_QUESTION:
-            raise InvalidArgument(
-                f"the {kind.value} has {len(text)} characters; want at most {_MAX_QUESTION}"
-            )
+        check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
         if type(session) is not Session:  # a subclass could answer differently each time it is read
             raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
         request = Request(kind, text, session, self._clock())

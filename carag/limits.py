@@ -16,6 +16,7 @@ from carag.errors import InvalidArgument
 __all__ = [
     "MAX_ID",
     "MAX_LABEL",
+    "MAX_MINUTE",
     "MAX_QUESTION",
     "MAX_TEXT",
     "check_form",
@@ -23,6 +24,7 @@ __all__ = [
     "check_label",
     "check_minutes",
     "check_name",
+    "check_question",
     "check_text",
     "quoted",
     "shown",
@@ -37,10 +39,11 @@ MAX_FORM: Final = 40
 """Characters of a form or of a document's type. The longest of 79,000 real ones has 20."""
 MAX_TEXT: Final = 1 << 25
 """Characters of one document's text: 23 times the longest of 4,758 real ones (1,435,726)."""
-MAX_QUESTION: Final = 100_000
-"""Characters of a question."""
+MAX_QUESTION: Final = 8192
+"""Characters of a question: far more than people type, and no text for a model to read at length."""
+MAX_MINUTE: Final = (1 << 32) - 1
+"""The last minute since 1970 that 32 bits hold, in the year 10136."""
 
-_MINUTES: Final = 1 << 32
 _VERSIONED: Final = re.compile(r"\.v\d+$")
 _FORM: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9 ./&()_-]{{0,{MAX_FORM - 1}}}", re.ASCII)
 _UNFIT: Final = re.compile("[\0\ud800-\udfff]")
@@ -100,8 +103,8 @@ def check_form(name: str, value: object) -> None:
 
 
 def check_minutes(name: str, value: object) -> None:
-    """Check a time: whole minutes since 1970, of which 32 bits reach the year 10136."""
-    if type(value) is not int or not 0 <= value < _MINUTES:
+    """Check a time: whole minutes since 1970, as many as 32 bits hold."""
+    if type(value) is not int or not 0 <= value <= MAX_MINUTE:
         raise InvalidArgument(f"{name} is {quoted(value)}; want minutes since 1970, 0 <= m < 2**32")
 
 
@@ -113,7 +116,19 @@ def check_text(name: str, value: object, most: int = MAX_TEXT) -> None:
         raise InvalidArgument(f"{name} has {len(value)} characters; want {most} at most")
     if found := _UNFIT.search(value):
         what = "a NUL" if found[0] == "\0" else "half of a surrogate pair"
-        raise InvalidArgument(f"{name} holds {what} at character {found.start()}; replace it")
+        raise InvalidArgument(f"{name} holds {what} at character {found.start()}; want text without")
+
+
+def check_question(name: str, value: object) -> None:
+    r"""Check a question: a text of up to 8,192 characters that are not all white space; it may have many lines.
+
+    Examples
+    --------
+    >>> check_question("question", "Who sold?\n\tAnd when?")
+    """
+    check_text(name, value, MAX_QUESTION)
+    if not str(value).strip():
+        raise InvalidArgument(f"{name} is empty; want text")
 
 
 def quoted(value: object) -> str:

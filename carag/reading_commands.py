@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path  # Typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -38,7 +38,8 @@ Key = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-_UNREADABLE = "of a kind that this version cannot read"
+_UNREADABLE: Final = "of a kind that this version cannot read"
+_BRIEFLY: Final = ("record", "logged", "kind", "role", "purpose", "outcome", "code")
 
 
 def list_records(
@@ -135,7 +136,7 @@ def show(
         if record is None:
             raise InvalidArgument(f"record {seq} is {_UNREADABLE}; read it with a newer one")
         said = described(record)
-        said["commits to"] = openable(store, seq, record.commitments)
+        said["commits_to"] = openable(store, seq, record.commitments)
         said["proved"] = f"as the log signed it, among {reader.size} records"
     if values:
         said["opened"] = values
@@ -209,22 +210,12 @@ def _instant(text: str | None, *, ends: bool = False) -> int | None:
 
 
 def _brief(seq: int, record: Record | None) -> dict[str, Any]:
-    from carag.described import instant
+    from carag.described import described
 
     if record is None:
         return {"record": seq, "kind": _UNREADABLE}
-    said = record.event.to_json()
-    brief = {
-        "record": seq,
-        "logged": instant(record.committed),
-        "kind": record.kind.value,
-        "role": said.get("role"),
-        "purpose": said.get("purpose"),
-        "outcome": said.get("outcome"),
-        "code": said.get("why"),
-        "passages": len(record.hits),
-    }
-    return {name: value for name, value in brief.items() if value is not None}
+    said = described(record)
+    return {name: said[name] for name in _BRIEFLY if name in said} | {"passages": len(record.hits)}
 
 
 def _line(said: dict[str, Any]) -> str:
@@ -237,7 +228,8 @@ def _line(said: dict[str, Any]) -> str:
 
 def _show(said: dict[str, Any], indent: str = "") -> None:
     """Print names and values; what holds others is indented below its name, rows of a table are lines."""
-    for name, value in said.items():
+    for key, value in said.items():
+        name = key.replace("_", " ")
         rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
         if rows:
             say(f"{indent}{name:<{18 - len(indent)}}{len(rows)}")

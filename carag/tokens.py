@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from carag.errors import MALFORMED, InvalidArgument, MissingExtra, Refused
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,9 +59,9 @@ class JwtVerifier:
     ) -> None:
         for name, value in (("issuer", issuer), ("audience", audience)):
             if not isinstance(value, str) or not value:
-                raise InvalidArgument(f"{name} is {value!r}; want the one that tokens must name")
+                raise InvalidArgument(f"{name} is {quoted(value)}; want the one that tokens must name")
         if isinstance(leeway, bool) or not isinstance(leeway, int) or not 0 <= leeway <= 300:
-            raise InvalidArgument(f"leeway is {leeway!r}; want 0 to 300 seconds")
+            raise InvalidArgument(f"leeway is {quoted(leeway)}; want 0 to 300 seconds")
         if not keys:
             raise InvalidArgument("no keys; want the issuer's public keys by key id")
         self.issuer = issuer
@@ -109,14 +110,20 @@ class JwtVerifier:
     def _key(self, header: Mapping[str, Any]) -> tuple[str, PublicKeyTypes]:
         said, kid = header.get("alg"), header.get("kid")
         if said not in ALGORITHMS:
-            raise Refused("TOKEN_ALGORITHM", f"the token says {said!r}; want one of {', '.join(ALGORITHMS)}")
+            raise Refused(
+                "TOKEN_ALGORITHM", f"the token says {quoted(said)}; want one of {', '.join(ALGORITHMS)}"
+            )
         if "crit" in header:  # RFC 7515 section 4.1.11: what is critical and not understood refuses
             raise Refused("TOKEN_MALFORMED", "the token has critical extensions, and none is understood here")
         if not isinstance(kid, str) or kid not in self._keys:
-            raise Refused("TOKEN_KEY_UNKNOWN", f"the token names key {kid!r}; want a key id of {self.issuer}")
+            raise Refused(
+                "TOKEN_KEY_UNKNOWN", f"the token names key {quoted(kid)}; want a key id of {self.issuer}"
+            )
         algorithm, key = self._keys[kid]
         if said != algorithm:
-            raise Refused("TOKEN_ALGORITHM", f"the token says {said}; key {kid!r} is for {algorithm} alone")
+            raise Refused(
+                "TOKEN_ALGORITHM", f"the token says {said}; key {quoted(kid)} is for {algorithm} alone"
+            )
         return algorithm, key
 
 
@@ -132,7 +139,7 @@ def _public_key(kid: str, algorithm: str, pem: bytes) -> PublicKeyTypes:
     try:
         key = load_pem_public_key(pem)
     except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"key {kid!r} is no public key in PEM: {error}") from error
+        raise InvalidArgument(f"key {quoted(kid)} is no public key in PEM: {error}") from error
     fits = {
         "RS256": isinstance(key, rsa.RSAPublicKey) and key.key_size >= _MIN_RSA_BITS,
         "PS256": isinstance(key, rsa.RSAPublicKey) and key.key_size >= _MIN_RSA_BITS,
@@ -142,8 +149,8 @@ def _public_key(kid: str, algorithm: str, pem: bytes) -> PublicKeyTypes:
     }
     if not fits.get(algorithm, False):
         raise InvalidArgument(
-            f"key {kid!r} does not fit {algorithm!r}; want one of {', '.join(ALGORITHMS)} and its own kind of key, "
-            f"RSA of {_MIN_RSA_BITS} bits or more"
+            f"key {quoted(kid)} does not fit {quoted(algorithm)}; want one of {', '.join(ALGORITHMS)} and its own kind "
+            f"of key, RSA of {_MIN_RSA_BITS} bits or more"
         )
     return key
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from carag.audit import Verdict, redact, verify_receipt
 from carag.audit.receipt import open_envelope, write_receipt
+from carag.described import WITHHELD, shown
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.named_files import key_text, read_bytes
-from carag.receipt_facts import WITHHELD, facts
 from carag.terminal import flush, hang_up, say, say_json, say_lines, survive, warn
 from carag.visible import visible, visible_json, visible_line
 
@@ -32,6 +32,12 @@ _USAGE, _BAD_INPUT, _INTERNAL, _HUNG_UP = 64, 65, 70, 141
 _EXCERPT: Final = 120
 _SPELLED: Final = re.compile(r"^--vkey(?==|$)")
 """As ``carag audit`` used to spell ``--key``."""
+_CLOCK: Final = re.compile(r"(?<=\d)T(\d\d:\d\d:\d\d)(\.\d+)?")
+_TOLD_ELSEWHERE: Final = frozenset(
+    {"verdict", "reason", "undisclosed", "unproved", "withheld", "record", "log", "kind", "logged"}
+    | {"opened", "not_shown"}
+)
+"""What the first lines and the last say of every receipt."""
 
 
 class _Misspelt(Exception):  # control flow inside this module, never raised to a caller
@@ -165,7 +171,7 @@ def _verify(given: argparse.Namespace) -> int:
     checked = verify_receipt(receipt, key_text(given.key))
     if checked.verdict is Verdict.VERIFIED and given.second_opinion is not None:
         checked = _asked_again(checked, receipt, given.second_opinion)
-    said = facts(checked)
+    said = shown(checked)
     if given.json:
         say_json(said)
     else:
@@ -201,24 +207,25 @@ def _lines(said: dict[str, Any], *, whole: bool) -> Iterator[str]:
     if "record" not in said:
         return
     yield ""
-    yield from _request(said) if "role" in said else _change(said)
+    yield from _request(said) if "who" in said else _change(said)
     for passage in passages:
         yield from _passage(passage, whole=whole)
-    if "rules" in said:
-        yield from _rules(said["rules"])
+    if "policy" in said:
+        yield from _rules(said["policy"])
     yield ""
     yield said["not_shown"]
 
 
 def _request(said: dict[str, Any]) -> Iterator[str]:
-    session = said["session"] + (f", by a token of {said['issuer']}" if said.get("issuer") else "")
+    session = said["session"] + (f", by a token of {said['issuer']}" if "issuer" in said else "")
+    known_at = said.get("index", {}).get("known_at")
     yield from _told("who", said["who"])
-    yield _line("role", f"{said['role'] or 'unknown'}, for {said['purpose'] or 'an unknown purpose'}")
+    yield _line("role", f"{said.get('role', 'unknown')}, for {said.get('purpose', 'an unknown purpose')}")
     yield _line("session", session)
-    yield _line("asked", f"{said['asked']}, of what was public by {said['as_of']}")
-    if said.get("known_at"):
-        yield _line("known at", said["known_at"])
-    yield _line("recorded", f"{said['committed']}, as {said['kind']}")
+    yield _line("asked", f"{_when(said['started'])}, of what was public by {_when(said['as_of'])}")
+    if known_at:
+        yield _line("known at", _when(known_at))
+    yield _recorded(said)
     yield from _told("question", said["question"])
     if "outcome" in said:
         words = f": {said['code_in_words']}" if said["code_in_words"] else ""
@@ -227,9 +234,20 @@ def _request(said: dict[str, Any]) -> Iterator[str]:
 
 
 def _change(said: dict[str, Any]) -> Iterator[str]:
-    yield _line("recorded", f"{said['committed']}, as {said['kind']}")
-    for name, value in {**said["event"], **said["values"]}.items():
-        yield _line(name, value if isinstance(value, str) else visible_json(value))
+    yield _recorded(said)
+    for name, value in {**said, **said["opened"]}.items():
+        if name not in _TOLD_ELSEWHERE:
+            text = value if isinstance(value, str) else visible_json(value)
+            yield _line(name.replace("_", " "), text)
+
+
+def _recorded(said: dict[str, Any]) -> str:
+    return _line("recorded", f"{_when(said['logged'])}, as {said['kind']}")
+
+
+def _when(written: str) -> str:
+    """Write a time as people read it, to the second."""
+    return _CLOCK.sub(r" \1", written)
 
 
 def _passage(passage: dict[str, Any], *, whole: bool) -> Iterator[str]:
@@ -244,22 +262,22 @@ def _passage(passage: dict[str, Any], *, whole: bool) -> Iterator[str]:
         yield f"    {short[:_EXCERPT]}{'…' if len(short) > _EXCERPT else ''}"
 
 
-def _rules(rules: dict[str, Any]) -> Iterator[str]:
-    if not rules["admits"] and not rules["admits_besides"]:
+def _rules(policy: dict[str, Any]) -> Iterator[str]:
+    if not policy["admits"] and "admits_besides" not in policy:
         yield _line("rules", "nothing is admitted")
     for name, besides in (("admits", ""), ("admits_besides", "besides: ")):
-        for number, pair in enumerate(rules[name]):
+        for number, pair in enumerate(policy.get(name, ())):
             needs = f"requires {' and '.join(pair['requires'])}; " if pair["requires"] else ""
             hides = f"hides documents with {', '.join(pair['hides'])}" if pair["hides"] else "hides no kind"
             yield _line("or" if number else "rule", f"{besides}{needs}{hides}")
     for name, besides in (("entities", ""), ("entities_besides", "besides: ")):
-        if rules[name]:
-            yield _line(
-                "rule", f"{besides}{rules[name]['kind']} list of {rules[name]['count']} companies or persons"
-            )
-    if rules["cooling_minutes"]:
-        yield _line("rule", f"hides reports of material events for {rules['cooling_minutes']} minutes")
-    for bit, meaning in rules["meaning"].items():
+        if listed := policy.get(name):
+            denied = f", {listed['denied']} denied beside it" if "denied" in listed else ""
+            count = f"{listed['count']} companies or persons"
+            yield _line("rule", f"{besides}{listed['kind']} list of {count}{denied}")
+    if minutes := policy.get("cooling_minutes"):
+        yield _line("rule", f"hides reports of material events for {minutes} minutes")
+    for bit, meaning in policy["meaning"].items():
         yield f"    {bit}: {meaning}"
 
 

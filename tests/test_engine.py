@@ -289,13 +289,6 @@ def test_a_failure_is_recorded_and_then_raised(home: Path) -> None:
         assert ("error", "MODEL_UNAVAILABLE") == (event.outcome.value, event.why)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("question", ["", "  \n", None, 7, "x" * 8193, "\ud800"])
-def test_bad_questions_are_refused_clearly(engine: Engine, question: object) -> None:
-    """What came and what was wanted."""
-    with pytest.raises(InvalidArgument, match="want"):
-        engine.ask(question, BUY_SIDE)  # type: ignore[arg-type]
-
-
 def test_a_typing_slip_is_an_error_not_an_open_search(engine: Engine) -> None:
     """No session, no session object, unknown keywords, k below one."""
     with pytest.raises(TypeError):

@@ -12,6 +12,7 @@ from carag import Engine, Outcome, Session
 from carag.audit import Begin, Recovery
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, ModelUnavailable
 from carag.generation import Draft
+from carag.limits import MAX_QUESTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -180,15 +181,24 @@ def test_whatever_fails_is_on_record_and_carries_no_passage_out(
 
 
 UNRECORDABLE = {
-    "a subject": lambda: Session(role="compliance", purpose="surveil", subject="ana\ud800"),
-    "a subclass of Session": lambda: type("Other", (Session,), {})(role="compliance", purpose="surveil"),
+    "a subject": lambda: (QUESTION, Session(role="compliance", purpose="surveil", subject="ana\ud800")),
+    "a subclass of Session": lambda: (
+        QUESTION,
+        type("Other", (Session,), {})(role="compliance", purpose="surveil"),
+    ),
+    "no text": lambda: (7, SESSION),
+    "nothing": lambda: ("", SESSION),
+    "white space": lambda: (" \n\t", SESSION),
+    "too much": lambda: ("a" * (MAX_QUESTION + 1), SESSION),
+    "half of a surrogate pair": lambda: ("a\ud800", SESSION),
+    "a NUL": lambda: ("a\0", SESSION),
 }
 
 
 @pytest.mark.parametrize("path", ["ask", "retrieve", "explain"])
-@pytest.mark.parametrize("session", UNRECORDABLE.values(), ids=UNRECORDABLE)
+@pytest.mark.parametrize("given", UNRECORDABLE.values(), ids=UNRECORDABLE)
 def test_what_no_record_can_hold_is_refused_before_anything_is_searched(
-    engine: Engine, path: str, session: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
+    engine: Engine, path: str, given: Callable[[], tuple[str, Session]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No embedding, no search, no look at the store, no call of the generator, no record."""
     for owner, name in (
@@ -199,9 +209,16 @@ def test_what_no_record_can_hold_is_refused_before_anything_is_searched(
     ):
         monkeypatch.setattr(owner, name, _raising(AssertionError(f"{name} was called")))
     size = engine._log.size
-    with pytest.raises(InvalidArgument):
-        getattr(engine, path)(QUESTION, session())
+    with pytest.raises(InvalidArgument, match="want"):
+        getattr(engine, path)(*given())
     assert size == engine._log.size
+
+
+def test_a_question_may_have_lines_and_the_length_that_is_stated(engine: Engine) -> None:
+    """8,192 characters, line breaks and tabs among them, are searched and on record."""
+    question = "Who sold?\n\tAnd when?\n".ljust(MAX_QUESTION, "x")
+    assert 8192 == len(question)
+    assert 1 == len(engine.retrieve(question, SESSION, 1).passages)
 
 
 # --- before text goes to a model on another machine ---

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import string
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit import _fields
+from carag import Index, Mask, Session
+from carag.audit import Recovery, _fields, canonical
 from carag.errors import InvalidArgument
 from carag.limits import (
     MAX_ID,
     MAX_LABEL,
+    MAX_QUESTION,
     MAX_TEXT,
     check_form,
     check_id,
     check_label,
     check_minutes,
     check_name,
+    check_question,
     check_text,
     quoted,
 )
+from carag.policy import parse_moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HIDDEN = [
     *map(chr, (*range(32), *range(0x7F, 0xA0))),  # controls
@@ -87,6 +96,37 @@ def test_a_text_is_what_every_database_can_hold(text: object) -> None:
     """No half surrogate pair, no NUL, no more than a stated length; line breaks and marks are its own."""
     assert passes(check_text, "\n\t\u202e\U0010ffff")
     assert not passes(check_text, text)
+
+
+@pytest.mark.parametrize("question", ["", "\n \t", 7, "a\0", "a\ud800", "a" * (MAX_QUESTION + 1)], ids=quoted)
+def test_a_question_is_a_text_of_which_something_is_asked(question: object) -> None:
+    """Not empty and not endless; it may have lines."""
+    assert passes(check_question, "a\n\t".ljust(MAX_QUESTION, "a"))
+    assert not passes(check_question, question)
+
+
+ENDLESS = "\x1b[31m" + "a" * 100_000
+REFUSING = {
+    "a session's role": lambda: Session(role=ENDLESS, purpose="invest"),
+    "a session's intents": lambda: Session(role="buy_side", purpose="invest", intents=ENDLESS),  # type: ignore[arg-type]
+    "a list of companies": lambda: Session(role="buy_side", purpose="invest", restricted=ENDLESS),  # type: ignore[arg-type]
+    "a company": lambda: Session(role="buy_side", purpose="invest", restricted={10**5000}),  # type: ignore[arg-type]
+    "a mask": lambda: Mask(required=10**5000),
+    "a bit": lambda: Mask(required=ENDLESS),
+    "a moment": lambda: parse_moment(ENDLESS),
+    "a code of a record": lambda: Recovery(ENDLESS),
+    "a key of a record": lambda: canonical.encode({ENDLESS: 1}),
+    "a number of rows": lambda: Index(8).search(np.ones(8, np.float32), 10**5000, Mask()),
+}
+
+
+@pytest.mark.parametrize("refusing", REFUSING.values(), ids=REFUSING)
+def test_whoever_refuses_quotes_on_one_line_and_bounded(refusing: Callable[[], object]) -> None:
+    """Every room says what came in the same way, whatever came."""
+    with pytest.raises(InvalidArgument) as refused:
+        refusing()
+    assert str(refused.value).isprintable()
+    assert 1000 > len(str(refused.value))
 
 
 @given(

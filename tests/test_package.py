@@ -38,8 +38,7 @@ MAY_IMPORT = {
     "lifetime": set(),
     "terminal": {"visible"},
     "named_files": {"audit"},
-    "receipt_facts": {"policy", "audit"},
-    "verify_command": {"named_files", "receipt_facts", "terminal", "audit"},
+    "verify_command": {"described", "named_files", "terminal", "audit"},
     "replayed": {"policy", "audit"},
     "described": {"policy", "audit"},
     "engine": {

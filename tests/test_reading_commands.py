@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import carag
-from carag.audit import AuditLog, Evaluation, Recovery, erase, place_hold
+from carag.audit import AuditLog, Evaluation, Recovery, disclose, erase, place_hold
 from carag.cli import Exit, _run
 
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
@@ -124,11 +124,11 @@ def test_a_record_tells_who_what_for_when_how_and_by_which_bits(
     assert ("buy_side", "invest", "asserted") == (said["role"], said["purpose"], said["session"])
     assert ("answer", "ANSWERED") == (said["outcome"], said["code"])
     assert "2026-03-06T12:00:00+00:00" == said["logged"]
-    assert "PD_SPECIAL" in said["policy"]["admits"][0]["none of"]
-    assert {"state", "known at", "admissible rows", "plan"} == set(said["index"])
+    assert "PD_SPECIAL" in said["policy"]["admits"][0]["hides"]
+    assert {"state", "known_at", "admissible_rows", "plan"} == set(said["index"])
     assert 8 == len(said["passages"])
     assert {"wordllama", "extractive"} <= set(said["models"].values())
-    assert dict.fromkeys(("answer", "query", "subject"), "can be opened") == said["commits to"]
+    assert dict.fromkeys(("answer", "query", "subject"), "can be opened") == said["commits_to"]
     capsys.readouterr()
     assert audit("show", last, "--store", store) == Exit.OK
     text = capsys.readouterr().out
@@ -139,10 +139,11 @@ def test_a_record_tells_who_what_for_when_how_and_by_which_bits(
 
 
 def test_every_kind_of_record_can_be_shown(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not only questions: also what changed, who erased and held, what was measured."""
+    """Not only questions: also what changed, who erased, held and disclosed, what was measured; by its own number."""
     with AuditLog.open(store) as log:
         place_hold(log, "MATTER-1", actor="counsel", subject="bob@bank.example")
         erase(log, actor="Dora", approver="Carl", basis="GDPR_17_1_D", records=[4], fields=["subject"])
+        disclose(log, 3, role="auditor", actor="E. Ve", why="COMPLAINT-3", fields=["query"])
         log.append(Recovery("DRILL"))
         log.append(
             Evaluation(
@@ -167,14 +168,14 @@ def test_whether_a_value_can_be_opened_is_told_without_a_key(
         ).seq
     (store / "private.key").unlink()
     (store / "audit.key").unlink()
-    assert f"erased by record {erased}" == shown(capsys, store, 4)["commits to"]["query"]
+    assert f"erased by record {erased}" == shown(capsys, store, 4)["commits_to"]["query"]
     copy = tmp_path / "copy"
     copy.mkdir()
     for name in ("audit.db", "vkey"):
         shutil.copy(store / name, copy)
-    assert {"not kept in this directory"} == set(shown(capsys, copy, 4)["commits to"].values())
+    assert {"not kept in this directory"} == set(shown(capsys, copy, 4)["commits_to"].values())
     (copy / "private.db").write_bytes(b"no database")
-    assert {"cannot be told: private.db cannot be read"} == set(shown(capsys, copy, 4)["commits to"].values())
+    assert {"cannot be told: private.db cannot be read"} == set(shown(capsys, copy, 4)["commits_to"].values())
 
 
 def test_a_log_is_read_beside_a_running_engine(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,7 +183,7 @@ def test_a_log_is_read_beside_a_running_engine(store: Path, capsys: pytest.Captu
     with carag.Engine.open(store, create=False) as engine:
         receipt = engine.ask(QUESTION, carag.Session(role="public", purpose="public_qa", subject=ANA)).receipt
         assert receipt.seq == listed(capsys, store)[0]["record"]
-        assert "can be opened" == shown(capsys, store, receipt.seq)["commits to"]["subject"]
+        assert "can be opened" == shown(capsys, store, receipt.seq)["commits_to"]["subject"]
         assert (
             audit("show", 3, "--store", store, "--open", "query", "--purpose", "P", "--actor", "a") != Exit.OK
         )
@@ -241,7 +242,7 @@ def test_what_is_opened_is_on_record_before_it_is_seen(
     assert ("disclosure", "auditor", "COMPLAINT-3") == (newest["kind"], newest["role"], newest["code"])
     said = shown(capsys, store, newest["record"])
     assert ["query", "subject"] == said["fields"]
-    assert "can be opened" == said["commits to"]["actor"]
+    assert "can be opened" == said["commits_to"]["actor"]
     monkeypatch.setattr(
         AuditLog, "append", lambda *_, **__: (_ for _ in ()).throw(carag.errors.AuditUnavailable("no"))
     )

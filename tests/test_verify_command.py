@@ -111,7 +111,7 @@ def test_json_holds_the_same_facts(issue, capsys) -> None:
     assert (found["outcome"], found["code"]) == ("answer", "ANSWERED")
     assert (found["question"]["value"], found["answer"]["value"]) == (SECRETS["query"], SECRETS["answer"])
     assert found["passages"][0]["text"] == "Nobody sold anything."
-    assert found["rules"]["admits"][0] == {"requires": ["J_US"], "hides": ["PD_SPECIAL"]}
+    assert found["policy"]["admits"][0] == {"requires": ["J_US"], "hides": ["PD_SPECIAL"]}
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--passages"]])
@@ -159,9 +159,7 @@ def test_a_record_of_a_change_is_told_too(issue, capsys) -> None:
     receipt, key = issue(Recovery("DRILL"), secrets={}, passages=[])
     code, text = said(["verify", receipt, "--key", key], capsys)
     assert (code, "as recovery" in text, "DRILL" in text) == (0, True, True)
-    assert json.loads(said(["verify", receipt, "--key", key, "--json"], capsys)[1])["event"] == {
-        "why": "DRILL"
-    }
+    assert json.loads(said(["verify", receipt, "--key", key, "--json"], capsys)[1])["code"] == "DRILL"
 
 
 def test_a_receipt_that_does_not_verify_shows_nothing(issue, capsys) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from carag.audit.canonical import MAX_INTEGER as MAX_INTEGER
 from carag.errors import InvalidArgument
-from carag.limits import check_label
+from carag.limits import check_label, quoted
 
 DIGEST_SIZE: Final = 32
 MILLION: Final = 1_000_000
@@ -21,22 +21,26 @@ def integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -> None
     if type(value) is int and low <= value <= high:
         return
     if isinstance(value, bool) or not hasattr(value, "__index__") or not low <= value.__index__() <= high:
-        raise InvalidArgument(f"{name} is {value!r}; want an integer in {low}..{high}")
+        raise InvalidArgument(f"{name} is {quoted(value)}; want an integer in {low}..{high}")
 
 
 def code(name: str, value: object) -> None:
     if not (isinstance(value, str) and _CODE.fullmatch(value)):
-        raise InvalidArgument(f"{name} is {value!r}; want a code of up to 64 letters, digits and _.:/@-")
+        raise InvalidArgument(
+            f"{name} is {quoted(value)}; want a code of up to 64 letters, digits and _.:/@-"
+        )
 
 
 def key(name: str, value: object) -> None:
     if not (isinstance(value, str) and _KEY.fullmatch(value)):
-        raise InvalidArgument(f"{name} is {value!r}; want a name of up to 64 small letters, digits and _")
+        raise InvalidArgument(
+            f"{name} is {quoted(value)}; want a name of up to 64 small letters, digits and _"
+        )
 
 
 def digest(name: str, value: object, size: int = DIGEST_SIZE) -> None:
     if not (isinstance(value, bytes) and len(value) == size):
-        raise InvalidArgument(f"{name} is {value!r}; want {size} bytes")
+        raise InvalidArgument(f"{name} is {quoted(value)}; want {size} bytes")
 
 
 def member(kind: Any, value: object) -> Any:
@@ -44,4 +48,4 @@ def member(kind: Any, value: object) -> Any:
         return kind(value)
     except ValueError as error:
         allowed = ", ".join(member.value for member in kind)
-        raise InvalidArgument(f"{value!r} is no {kind.__name__}; want one of {allowed}") from error
+        raise InvalidArgument(f"{quoted(value)} is no {kind.__name__}; want one of {allowed}") from error

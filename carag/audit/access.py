@@ -13,8 +13,8 @@ from carag.audit import _fields
 from carag.audit.applied import PolicyApplied
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.kinds import Outcome, RecordKind, SessionSource
-from carag.audit.state import MAX_MINUTE
 from carag.errors import InvalidArgument
+from carag.limits import MAX_MINUTE
 
 __all__ = ["Access", "IndexState", "Models"]
 

@@ -15,7 +15,7 @@ from carag.audit import _fields
 from carag.audit.access import Models
 from carag.audit.applied import PolicyApplied
 from carag.audit.kinds import RecordKind, SessionSource
-from carag.audit.state import MAX_MINUTE
+from carag.limits import MAX_MINUTE
 
 if TYPE_CHECKING:
     from carag.audit.canonical import Json

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -116,7 +117,7 @@ def unb64url(text: object, size: int) -> bytes:
             data = b""
         if len(data) == size and b64url(data) == text:
             return data
-    raise CorruptFile(f"want {size} bytes in unpadded base64url, got {text!r}")
+    raise CorruptFile(f"want {size} bytes in unpadded base64url, got {quoted(text)}")
 
 
 def b64(data: bytes) -> str:
@@ -129,9 +130,9 @@ def unb64(text: str) -> bytes:
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (ValueError, binascii.Error) as error:
-        raise CorruptFile(f"not base64: {text!r}") from error
+        raise CorruptFile(f"not base64: {quoted(text)}") from error
     if b64(data) != text:
-        raise CorruptFile(f"not the canonical base64 spelling: {text!r}")
+        raise CorruptFile(f"not the canonical base64 spelling: {quoted(text)}")
     return data
 
 
@@ -150,7 +151,7 @@ def _check(value: object, depth: int = 0) -> None:
     if isinstance(value, dict):
         for key in value:
             if not _is_key(key):
-                raise InvalidArgument(f"keys are ASCII snake_case, got {key!r}")
+                raise InvalidArgument(f"keys are ASCII snake_case, got {quoted(key)}")
         values: Iterable[object] = value.values()
     elif isinstance(value, (list, tuple)):
         values = value
@@ -163,7 +164,7 @@ def _check(value: object, depth: int = 0) -> None:
         if isinstance(item, (dict, list, tuple)):
             _check(item, depth + 1)
         elif isinstance(item, (bool, float)):
-            raise InvalidArgument(f"canonical JSON has neither floats nor booleans, got {item!r}")
+            raise InvalidArgument(f"canonical JSON has neither floats nor booleans, got {quoted(item)}")
         elif isinstance(item, int):
             if abs(item) > MAX_INTEGER:
                 raise InvalidArgument(f"want integers within +-(2**53 - 1), got {item}")

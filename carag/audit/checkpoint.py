@@ -13,6 +13,7 @@ from carag.audit.canonical import b64, unb64
 from carag.audit.merkle import HASH_SIZE
 from carag.audit.note import check_key_name
 from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import quoted
 
 __all__ = ["MAX_TREE_SIZE", "Checkpoint"]
 
@@ -58,7 +59,7 @@ class Checkpoint:
         """
         lines = text.split("\n")
         if len(lines) != 4:
-            raise CorruptFile(f"a checkpoint has three lines, each ending in a newline; got {text!r}")
+            raise CorruptFile(f"a checkpoint has three lines, each ending in a newline; got {quoted(text)}")
         try:
             checkpoint = cls(lines[0], int(lines[1]), unb64(lines[2]))
         except ValueError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from carag.audit import _fields
 from carag.audit.event import Outcome, RecordKind
 from carag.errors import InvalidArgument, Refused
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -61,7 +62,7 @@ class Disclosure:
             raise InvalidArgument(f"values are opened to {' or '.join(OPENERS)} and refused to anybody else")
         if self.outcome is Outcome.REFUSE and self.role is not None:
             raise InvalidArgument(
-                f"a refused role is {self.role!r}; want None, for who that was nobody knows"
+                f"a refused role is {quoted(self.role)}; want None, for who that was nobody knows"
             )
         _fields.code("why", self.why)
 
@@ -134,7 +135,9 @@ def disclose(
     if role not in OPENERS:
         attempt = Disclosure(record=seq, fields=wanted, role=None, outcome=Outcome.REFUSE, why=why)
         log.append(attempt, secrets={"actor": actor})
-        raise Refused("ROLE_MAY_NOT_OPEN", f"values are opened to {' or '.join(OPENERS)}, not to {role!r}")
+        raise Refused(
+            "ROLE_MAY_NOT_OPEN", f"values are opened to {' or '.join(OPENERS)}, not to {quoted(role)}"
+        )
     gone = log.private.erased_by(seq)
     kept = log.private.openings(seq)
     if not fields:

@@ -19,6 +19,7 @@ from carag.audit.persons import two_persons
 from carag.audit.private import Target
 from carag.audit.retention import retain_until, retention_class
 from carag.errors import InvalidArgument, Refused
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -84,7 +85,7 @@ class Erasure:
         for name in self.fields:
             _fields.code("erased field", name)
         if not self.fields or list(self.fields) != sorted(set(self.fields)):
-            raise InvalidArgument(f"erased fields are {self.fields!r}; want each once, in order")
+            raise InvalidArgument(f"erased fields are {quoted(self.fields)}; want each once, in order")
         for seq in self.records:
             _fields.integer("erased record", seq, 0)
         if list(self.records) != sorted(set(self.records)) or len(self.records) not in (0, self.count):

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from carag.audit import _fields
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.errors import InvalidArgument
+from carag.limits import quoted
 
 __all__ = ["AnyHit", "Hit", "HitV1", "Passage", "hit_digest", "text_hash"]
 
@@ -67,7 +68,9 @@ class Passage:
         try:
             similarity = round(self.similarity * _MICRO)
         except (TypeError, ValueError, OverflowError) as error:  # NaN and infinity have no integer
-            raise InvalidArgument(f"similarity is {self.similarity!r}; want a number in -1..1") from error
+            raise InvalidArgument(
+                f"similarity is {quoted(self.similarity)}; want a number in -1..1"
+            ) from error
         _fields.label("chunk id", self.chunk)
         return Hit(hit_digest(self.chunk, text_hash(self.text)), similarity, self.word, self.cited)
 

@@ -13,6 +13,7 @@ from carag.audit import _fields
 from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.event import RecordKind
 from carag.errors import InvalidArgument
+from carag.limits import quoted
 
 __all__ = ["ED25519", "ML_DSA_44", "KeyAction", "KeyChange"]
 
@@ -65,11 +66,15 @@ class KeyChange:
     def __post_init__(self) -> None:
         object.__setattr__(self, "action", _fields.member(KeyAction, self.action))
         if self.algorithm not in _SIZES:
-            raise InvalidArgument(f"signature type {self.algorithm!r}; want 1 (Ed25519) or 6 (ML-DSA-44)")
+            raise InvalidArgument(
+                f"signature type {quoted(self.algorithm)}; want 1 (Ed25519) or 6 (ML-DSA-44)"
+            )
         _fields.digest("public key", self.public, _SIZES[self.algorithm])
         for name, value, action in (("until", self.until, "rotate"), ("good", self.good, "revoke")):
             if (value is not None) != (self.action == action):
-                raise InvalidArgument(f"{name} is {value!r}; want it for {action!r} and for nothing else")
+                raise InvalidArgument(
+                    f"{name} is {quoted(value)}; want it for {action!r} and for nothing else"
+                )
             if value is not None:
                 _fields.integer(name, value, 0)
         _fields.code("why", self.why)

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from carag.audit.canonical import b64, unb64
 from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +48,7 @@ def check_key_name(name: str) -> None:
     plain = name.isprintable() and not any(character.isspace() or character == "+" for character in name)
     if not (0 < len(name) <= _MAX_NAME and plain):
         raise InvalidArgument(
-            f"a key name has 1 to {_MAX_NAME} printable characters without space or '+', got {name!r}"
+            f"a key name has 1 to {_MAX_NAME} printable characters without space or '+', got {quoted(name)}"
         )
 
 
@@ -68,7 +69,7 @@ class NoteSignature:
         """Read a line without its newline; CorruptFile if it is not one."""
         name, space, encoded = line.removeprefix(_DASH).partition(" ")
         if not (line.startswith(_DASH) and space):
-            raise CorruptFile(f"not a signature line: {line!r}")
+            raise CorruptFile(f"not a signature line: {quoted(line)}")
         data = unb64(encoded)
         if len(data) <= _KEY_ID_SIZE:
             raise CorruptFile(f"a signature of {len(data)} bytes is too short")

@@ -39,6 +39,7 @@ from carag.audit.kinds import Outcome, RecordKind
 from carag.audit.recovered import Recovery
 from carag.audit.retention import DEFAULT_CLASS, retention_class
 from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -112,7 +113,7 @@ class Record:
     def __post_init__(self) -> None:
         if self.version not in _HITS:
             raise InvalidArgument(
-                f"record version {self.version!r}; want one of {', '.join(map(str, _HITS))}"
+                f"record version {quoted(self.version)}; want one of {', '.join(map(str, _HITS))}"
             )
         if not all(isinstance(hit, _HITS[self.version]) for hit in self.hits):
             raise InvalidArgument(
@@ -126,7 +127,7 @@ class Record:
         for name, value in self.commitments.items():
             if name not in self.event.COMMITS:
                 allowed = ", ".join(self.event.COMMITS) or "nothing"
-                raise InvalidArgument(f"{self.kind} records commit to {allowed}; got {name!r}")
+                raise InvalidArgument(f"{self.kind} records commit to {allowed}; got {quoted(name)}")
             _fields.digest(f"commitment to {name}", value, COMMITMENT_SIZE)
         if self.hits and not isinstance(self.event, Access):
             raise InvalidArgument(f"{self.kind} records have no hits")
@@ -182,7 +183,7 @@ class Record:
             version = fields["v"]
             if not isinstance(version, int) or version not in _HITS:
                 known = " and ".join(map(str, _HITS))
-                raise CorruptFile(f"record version {version!r}; this reader knows {known}")
+                raise CorruptFile(f"record version {quoted(version)}; this reader knows {known}")
             event = _EVENTS[_fields.member(RecordKind, fields["kind"])]
             record = cls(
                 log=fields["log"],

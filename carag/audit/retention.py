@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from carag.errors import InvalidArgument
+from carag.limits import quoted
 
 __all__ = ["DEFAULT_CLASS", "RETENTION", "RetentionClass", "retain_until", "retention_class"]
 
@@ -84,7 +85,9 @@ def retention_class(code: str) -> RetentionClass:
     try:
         return RETENTION[code]
     except (KeyError, TypeError) as error:
-        raise InvalidArgument(f"no retention class {code!r}; want one of {', '.join(RETENTION)}") from error
+        raise InvalidArgument(
+            f"no retention class {quoted(code)}; want one of {', '.join(RETENTION)}"
+        ) from error
 
 
 def retain_until(committed: int, code: str = DEFAULT_CLASS) -> datetime:

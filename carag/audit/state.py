@@ -53,10 +53,10 @@ from carag.audit.canonical import Json, b64url, encode, unb64url
 from carag.audit.commitment import COMMITMENT_SIZE, SALT_SIZE, Opening
 from carag.audit.merkle import HASH_SIZE, leaf_hash, node_hash
 from carag.errors import CorruptFile
+from carag.limits import MAX_MINUTE
 
-__all__ = ["MAX_MINUTE", "Label", "StateProof", "place", "state_entry"]
+__all__ = ["Label", "StateProof", "place", "state_entry"]
 
-MAX_MINUTE: Final = 0xFFFF_FFFF
 _DOMAIN: Final = b"carag/state/v2\0"
 _PLACE_DOMAIN: Final = b"carag/state/place/v1\0"
 _UNTIL: Final = "until"

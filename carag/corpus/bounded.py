@@ -135,7 +135,7 @@ def load_json(text: str) -> Any:
     carag.errors.CorruptFile: the key 'form' stands twice in one object; want it once
     >>> load_json('{"company": "\\ud800"}')
     Traceback (most recent call last):
-    carag.errors.CorruptFile: a string holds half of a surrogate pair at character 0; replace it
+    carag.errors.CorruptFile: a string holds half of a surrogate pair at character 0; want text without
     """
     try:
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)

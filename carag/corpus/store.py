@@ -41,7 +41,7 @@ from carag.corpus.stored import (
     check_vectors,
 )
 from carag.errors import CorruptFile, InvalidArgument
-from carag.limits import check_text
+from carag.limits import check_text, quoted
 
 if TYPE_CHECKING:
     import sqlite3
@@ -237,7 +237,7 @@ class CorpusStore:
             ).fetchall()
         if not found:
             raise InvalidArgument(
-                f"no passage {chunk_id!r} in {self.path}; want an id such as a citation shows"
+                f"no passage {quoted(chunk_id)} in {self.path}; want an id such as a citation shows"
             )
         return rows.stored_chunk(rows.holding(found, as_of, until), self.path, known_at=known_at)
 
@@ -331,7 +331,7 @@ class CorpusStore:
             row = sql.execute(query, {"accession_number": accession_number, "version": version}).fetchone()
         if row is None:
             which = "" if version is None else f" in version {version}"
-            raise InvalidArgument(f"no filing {accession_number!r}{which} in {self.path}")
+            raise InvalidArgument(f"no filing {quoted(accession_number)}{which} in {self.path}")
         return rows.stored_filing(row, self.path)
 
     def content_hash(self, accession_number: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.limits import check_id, check_text
+from carag.limits import check_id, check_minutes, check_text, quoted, shown
 from carag.policy import MAX_LISTED, NEVER, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
 
 if TYPE_CHECKING:
@@ -182,11 +182,11 @@ MAX_CIK: Final = MAX_LISTED + 1
 def check_filing(filing: StoredFiling) -> None:
     """Check that a filing can be stored and found again."""
     number = filing.accession_number
-    for name in ("accession_number", "form", "company", "filed", "content_hash", "public_at_source"):
+    check_id("accession number", number)
+    for name in ("form", "company", "filed", "content_hash", "public_at_source"):
         check_text(f"{name} of filing {number!r}", getattr(filing, name))
     for part in filing.quarantine or ():
         check_text(f"quarantine of filing {number!r}", part)
-    check_id("accession number", number)
     for cik in filing.ciks:
         if not 0 <= check_integer(cik, f"cik of filing {number!r}") < MAX_CIK:
             raise InvalidArgument(f"filing {number!r} has cik {cik}; want ten digits at most")
@@ -194,8 +194,8 @@ def check_filing(filing: StoredFiling) -> None:
 
 def check_chunk(chunk: StoredChunk) -> None:
     """Check one passage: text, offsets, label and time."""
-    what = f"passage {chunk.document} {chunk.start}:{chunk.end}"
-    check_text(f"document of {what}", chunk.document)
+    check_text("document of a passage", chunk.document)
+    what = f"passage {shown(chunk.document)} {chunk.start}:{chunk.end}"
     check_text(f"text of {what}", chunk.text)
     check_integer(chunk.start, f"start of {what}")
     check_integer(chunk.end, f"end of {what}")
@@ -203,12 +203,11 @@ def check_chunk(chunk: StoredChunk) -> None:
         raise InvalidArgument(f"{what} has {len(chunk.text)} characters; want end - start, and at least one")
     check_word(chunk.word, what)
     for name in ("public_at", "expires_at"):
-        if not 0 <= check_integer(minutes := getattr(chunk, name), f"{name} of {what}") < _UINT32:
-            raise InvalidArgument(f"{what} has {name} {minutes}; want minutes in 0 <= m < 2**32")
+        check_minutes(f"{name} of {what}", check_integer(getattr(chunk, name), f"{name} of {what}"))
     if chunk.expires_at < chunk.public_at:
         raise InvalidArgument(f"{what} expires at {chunk.expires_at}, before it is public")
     if not isinstance(chunk.about, tuple):
-        raise InvalidArgument(f"{what} is about {chunk.about!r}; want a tuple of CIKs")
+        raise InvalidArgument(f"{what} is about {quoted(chunk.about)}; want a tuple of CIKs")
     for cik in chunk.about:
         if not 0 <= check_integer(cik, f"cik of {what}") < MAX_CIK:
             raise InvalidArgument(f"{what} is about cik {cik}; want ten digits at most")
@@ -247,4 +246,4 @@ def check_integer(value: int, what: str) -> int:
     try:
         return as_int(value)
     except TypeError:
-        raise InvalidArgument(f"{what} is {value!r}; want an integer") from None
+        raise InvalidArgument(f"{what} is {quoted(value)}; want an integer") from None

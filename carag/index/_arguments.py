@@ -13,6 +13,7 @@ import numpy as np
 from carag.errors import InvalidArgument, UnlabelledWarning
 from carag.index._core import ffi, lib
 from carag.index.results import DTYPE_CODES, PLAN_CODES
+from carag.limits import quoted
 from carag.policy.bits import whole_number
 from carag.policy.mask import MAX_ENTITY, Mask, Policy
 from carag.policy.time import as_of_minutes
@@ -58,9 +59,9 @@ def integer(name: str, value: object, low: int, high: int) -> int:
     try:
         number = whole_number(value)
     except TypeError:
-        raise InvalidArgument(f"{name} is {value!r}; want an integer from {low} to {high}") from None
+        raise InvalidArgument(f"{name} is {quoted(value)}; want an integer from {low} to {high}") from None
     if not low <= number <= high:
-        raise InvalidArgument(f"{name} is {number}; want an integer from {low} to {high}")
+        raise InvalidArgument(f"{name} is {quoted(number)}; want an integer from {low} to {high}")
     return number
 
 
@@ -172,7 +173,7 @@ def _code(name: str, choice: object, codes: dict[Any, int]) -> int:
         return codes[choice]
     except (KeyError, TypeError):
         raise InvalidArgument(
-            f"{name} is {choice!r}; want one of {', '.join(repr(known.value) for known in codes)}"
+            f"{name} is {quoted(choice)}; want one of {', '.join(repr(known.value) for known in codes)}"
         ) from None
 
 
@@ -193,7 +194,7 @@ def threads_or_all(threads: int | None) -> int:
 def path_bytes(path: str | os.PathLike[str]) -> bytes:
     encoded = os.fsencode(path)
     if b"\0" in encoded:
-        raise InvalidArgument(f"path {path!r} holds a NUL byte; no file has such a name")
+        raise InvalidArgument(f"path {quoted(path)} holds a NUL byte; no file has such a name")
     return encoded
 
 
@@ -212,7 +213,7 @@ def predicate(policy: object, as_of: datetime | date | int | None) -> Test:
     """Compile a policy and an instant into the core's test."""
     if type(policy) is not Policy and type(policy) is not Mask:
         raise InvalidArgument(
-            f"policy is {policy!r}; want a carag.Policy or carag.Mask: nothing is searched without one"
+            f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask: nothing is searched without one"
         )
     if as_of is None:
         minutes = 0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard, overload
 import numpy as np
 
 from carag.errors import InvalidArgument
+from carag.limits import quoted, shown
 from carag.policy.vocabulary import POLICY_BITS, VERSION_WORD, PolicyBit
 
 if TYPE_CHECKING:
@@ -59,11 +60,12 @@ def bits_of(bits: Bits, *, name: str = "bits") -> int:
         vector = whole_number(bits)
     except TypeError:
         raise InvalidArgument(
-            f"{name} is {bits!r}; want PolicyBit members, their names, or an integer in 0 <= bits < 2**27"
+            f"{name} is {quoted(bits)}; want PolicyBit members, their names, or an integer in 0 <= bits < 2**27"
         ) from None
     if not 0 <= vector <= POLICY_BITS:
         raise InvalidArgument(
-            f"{name} is {vector:#x}; want 0 <= bits < 2**27: version, quarantine and tombstone are not the caller's"
+            f"{name} is {shown(hex(vector))}; want 0 <= bits < 2**27: version, quarantine and tombstone are not the "
+            "caller's"
         )
     return vector
 
@@ -103,8 +105,8 @@ def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
         bits = list(bits)
         if not all(isinstance(one, str) for one in bits):
             raise InvalidArgument(
-                f"policy bits are {bits!r}; one word or {len(bits)}? For one write A | B, a set or names; for several "
-                "an integer array of vectors"
+                f"policy bits are {quoted(bits)}; one word or {len(bits)}? For one write A | B, a set or names; for "
+                "several an integer array of vectors"
             )
     return bits_of(bits, name="policy bits") | VERSION_WORD
 
@@ -156,8 +158,8 @@ def _one(bit: object, name: str) -> int:
     if isinstance(bit, str):
         return _named(bit, name)
     raise InvalidArgument(
-        f"{name} holds {bit!r}; a number in a list may be a bit's or a vector: want PolicyBit members or their names, "
-        "joined by | or listed"
+        f"{name} holds {quoted(bit)}; a number in a list may be a bit's or a vector: want PolicyBit members or their "
+        "names, joined by | or listed"
     )
 
 
@@ -166,7 +168,7 @@ def _named(bit: str, name: str) -> int:
         return PolicyBit[bit].value
     except KeyError:
         raise InvalidArgument(
-            f"{name} names the unknown policy bit {bit!r}; {nearest(bit, PolicyBit.__members__)}"
+            f"{name} names the unknown policy bit {quoted(bit)}; {nearest(bit, PolicyBit.__members__)}"
         ) from None
 
 

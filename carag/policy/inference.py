@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument, PolicyConflict, Refused
+from carag.limits import quoted
 from carag.policy.bits import bits_of, nearest
 from carag.policy.decision import Decision
 from carag.policy.intents import Intent, add_bits, tighten
@@ -46,7 +47,7 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
         If the session is no :class:`Session`: a subclass could be of one role here and of another on record.
     """
     if type(session) is not Session:
-        raise InvalidArgument(f"session is {session!r}; want a carag.Session")
+        raise InvalidArgument(f"session is {quoted(session)}; want a carag.Session")
     cell = _cell(session, table)
     if cell.allow_list == "mandatory" and not session.allow_entities:
         raise Refused(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 from carag.errors import InvalidArgument, PolicyConflict
+from carag.limits import quoted
 from carag.policy.bits import bit_names, bits_of, whole_number
 from carag.policy.vocabulary import CONTROL, VERSION_WORD
 
@@ -149,7 +150,7 @@ class Policy:
     ) -> None:
         for mask in masks:
             if type(mask) is not Mask:  # a subclass could answer otherwise each time it is asked
-                raise InvalidArgument(f"a policy is made of Mask objects; got {mask!r}")
+                raise InvalidArgument(f"a policy is made of Mask objects; got {quoted(mask)}")
         if len(masks) > MAX_MASKS:
             raise InvalidArgument(f"a policy holds at most {MAX_MASKS} masks; got {len(masks)}")
         denied = entity_set("deny_entities", deny_entities)
@@ -236,7 +237,9 @@ def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
 def entity_set(name: str, numbers: Iterable[int]) -> frozenset[int]:
     """Check numbers of entities."""
     if isinstance(numbers, (str, bytes)) or not hasattr(numbers, "__iter__"):
-        raise InvalidArgument(f"{name} is {numbers!r}; want integers from 0 to {MAX_LISTED}, such as CIKs")
+        raise InvalidArgument(
+            f"{name} is {quoted(numbers)}; want integers from 0 to {MAX_LISTED}, such as CIKs"
+        )
     return frozenset(_entity(name, number) for number in numbers)
 
 
@@ -246,5 +249,7 @@ def _entity(name: str, number: object) -> int:
     except TypeError:
         entity = -1
     if not 0 <= entity <= MAX_LISTED:
-        raise InvalidArgument(f"{name} holds {number!r}; want integers from 0 to {MAX_LISTED}, such as CIKs")
+        raise InvalidArgument(
+            f"{name} holds {quoted(number)}; want integers from 0 to {MAX_LISTED}, such as CIKs"
+        )
     return entity

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
+from carag.limits import quoted
 from carag.policy.bits import bit_names, bits_of
 from carag.policy.mask import MAX_LISTED, NO_ENTITY, entity_set
 from carag.policy.time import EASTERN, as_of_minutes
@@ -113,7 +114,7 @@ class WallCrossing:
         object.__setattr__(self, "entity", one_entity("crossing entity", self.entity))
         if not isinstance(self.purpose, str) or not self.purpose or self.purpose in ADVICE:
             raise InvalidArgument(
-                f"crossing purpose is {self.purpose!r}; want the deal's, such as 'draft': whoever was brought "
+                f"crossing purpose is {quoted(self.purpose)}; want the deal's, such as 'draft': whoever was brought "
                 "over the wall neither invests in the entity nor publishes on it"
             )
 
@@ -160,11 +161,11 @@ class LegalBasis:
             object.__setattr__(self, "basis", LawfulBasis(self.basis))
         except ValueError:
             known = ", ".join(LawfulBasis)
-            raise InvalidArgument(f"legal basis is {self.basis!r}; want one of {known}") from None
+            raise InvalidArgument(f"legal basis is {quoted(self.basis)}; want one of {known}") from None
         is_several = isinstance(self.purposes, Iterable) and not isinstance(self.purposes, str)
         purposes = tuple(self.purposes) if is_several else (None,)
         if not all(isinstance(purpose, str) for purpose in purposes):
-            raise InvalidArgument(f"purposes consented to are {self.purposes!r}; want a set of texts")
+            raise InvalidArgument(f"purposes consented to are {quoted(self.purposes)}; want a set of texts")
         object.__setattr__(self, "purposes", frozenset(purposes))
         if (self.basis is LawfulBasis.CONSENT) != bool(self.purposes):
             raise InvalidArgument(
@@ -237,6 +238,6 @@ def whole_minutes(window: timedelta) -> int:
     """
     if not isinstance(window, timedelta) or not timedelta(0) < window <= MAX_COOLING:
         raise InvalidArgument(
-            f"cooling is {window!r}; want a positive timedelta of at most {MAX_COOLING.days} days, or None"
+            f"cooling is {quoted(window)}; want a positive timedelta of at most {MAX_COOLING.days} days, or None"
         )
     return -(-window // timedelta(minutes=1))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Self, final
+from typing import TYPE_CHECKING, Any, Self, cast, final
 
 from carag.errors import MALFORMED, InvalidArgument, Refused
+from carag.limits import check_label, quoted
 from carag.policy.claims import fields_of
 from carag.policy.intents import Intent
 from carag.policy.modulators import (
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from carag.policy.claims import TokenVerifier
 
 __all__ = ["Session", "SessionSource"]
-
-_MAX_LABEL: Final = 200
-"""Characters of what a record names; longer ones it does not hold."""
-_MAX_SHOWN: Final = 40
 
 
 class SessionSource(StrEnum):
@@ -143,10 +140,10 @@ class Session:
         self._set("residency", residency_bits(self.residency))
         if self.eu_transfer_basis is not None and not isinstance(self.eu_transfer_basis, bool):
             raise InvalidArgument(
-                f"eu_transfer_basis is {self.eu_transfer_basis!r}; want True, False or None"
+                f"eu_transfer_basis is {quoted(self.eu_transfer_basis)}; want True, False or None"
             )
         if self.legal_basis is not None and not isinstance(self.legal_basis, LegalBasis):
-            raise InvalidArgument(f"legal_basis is {self.legal_basis!r}; want a LegalBasis or None")
+            raise InvalidArgument(f"legal_basis is {quoted(self.legal_basis)}; want a LegalBasis or None")
         if self.cooling is not None:
             whole_minutes(self.cooling)
         self._set("intents", _known_intents(self.intents))
@@ -234,10 +231,9 @@ def _named(claims: Mapping[str, Any], name: str) -> str | None:
 
 def _label(name: str, value: object) -> str:
     """Check a text that a record can hold, and return it plain: a subclass may be another each time it is read."""
-    if not (isinstance(value, str) and 0 < len(value) <= _MAX_LABEL and value.isprintable()):
-        shown = f"{value[:_MAX_SHOWN]!r}" if isinstance(value, str) else f"a {type(value).__name__}"
-        raise InvalidArgument(f"{name} is {shown}; want 1 to {_MAX_LABEL} printable characters")
-    return str.__str__(value)
+    plain = str.__str__(value) if isinstance(value, str) else value
+    check_label(name, plain)
+    return cast("str", plain)
 
 
 def _all_of(kind: type, name: str, values: Iterable[object]) -> tuple[Any, ...]:
@@ -250,11 +246,13 @@ def _all_of(kind: type, name: str, values: Iterable[object]) -> tuple[Any, ...]:
 
 def _known_intents(values: Iterable[object]) -> tuple[Intent, ...]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InvalidArgument(f"intents is {values!r}; want a tuple of Intent")
+        raise InvalidArgument(f"intents is {quoted(values)}; want a tuple of Intent")
     found = set()
     for value in values:
         try:
             found.add(Intent(value))  # type: ignore[arg-type] # or it raises
         except ValueError:
-            raise InvalidArgument(f"intents holds {value!r}; want some of {', '.join(Intent)}") from None
+            raise InvalidArgument(
+                f"intents holds {quoted(value)}; want some of {', '.join(Intent)}"
+            ) from None
     return tuple(intent for intent in Intent if intent in found)

@@ -11,6 +11,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from carag.errors import InvalidArgument
+from carag.limits import quoted
 
 __all__ = ["EASTERN", "NEVER", "as_of_minutes", "from_minutes", "known_at_microseconds", "parse_moment"]
 
@@ -68,7 +69,7 @@ def as_of_minutes(value: datetime | date) -> int:
     elif isinstance(value, date):
         instant = datetime.combine(value, time(23, 59), tzinfo=_eastern())
     else:
-        raise InvalidArgument(f"as_of is {value!r}; want an aware datetime or a date")
+        raise InvalidArgument(f"as_of is {quoted(value)}; want an aware datetime or a date")
     minutes = (instant - _EPOCH) // timedelta(minutes=1)
     if not 0 <= minutes < NEVER:
         raise InvalidArgument(f"as_of {value.isoformat()} is before 1970; no filing was public then")
@@ -100,7 +101,7 @@ def known_at_microseconds(value: datetime) -> int:
     1000000
     """
     if not isinstance(value, datetime) or value.utcoffset() is None:
-        raise InvalidArgument(f"known_at is {value!r}; want an aware datetime")
+        raise InvalidArgument(f"known_at is {quoted(value)}; want an aware datetime")
     microseconds = (value - _EPOCH) // timedelta(microseconds=1)
     if microseconds < 0:
         raise InvalidArgument(f"known_at {value.isoformat()} is before 1970; nothing was known then")
@@ -127,4 +128,4 @@ def parse_moment(text: str) -> datetime | date:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidArgument(f"{text!r} is neither a date nor a time in ISO 8601") from None
+        raise InvalidArgument(f"{quoted(text)} is neither a date nor a time in ISO 8601") from None
