@@ -214,6 +214,18 @@ def test_the_readme_says_where_each_named_package_serves() -> None:
         assert package.replace("-", "_").removeprefix("pytest_") in user.read_text(), package
 
 
+def test_the_threats_name_tests_that_there_are() -> None:
+    """Every law of the page is held by a file, or a test in the file named last; dots stand for that file."""
+    page = (ROOT / "docs/explanation/threats.md").read_text()
+    found = re.findall(r"`(tests/[\w/]+\.\w+|…)(?:::(\w+))?`", page)
+    assert len(found) > 40
+    file = ""
+    for named, test in found:
+        file = file if named == "…" else named
+        assert (ROOT / file).is_file(), file
+        assert not test or f"def {test}(" in (ROOT / file).read_text(), (file, test)
+
+
 def test_each_named_package_is_declared() -> None:
     """Required or in an extra."""
     project = PYPROJECT["project"]
