@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from carag.audit import Record, Verification
     from carag.audit.hits import AnyHit
 
-__all__ = ["NOT_SHOWN", "WITHHELD", "described", "shown"]
+__all__ = ["WITHHELD", "described", "shown"]
 
 WITHHELD: Final = "withheld from this receipt"
-NOT_SHOWN: Final = (
+_NOT_SHOWN: Final = (
     "A receipt does not show that the log still holds this record, that nothing else should have been found, that the "
     "labels were right when they were given, who a person with an asserted session really was, or that the log told "
     "the truth when it wrote the record."
@@ -123,7 +123,7 @@ def shown(checked: Verification) -> dict[str, Any]:
             _passage(number, hit) | _text(checked, hit, pair)
             for number, (hit, pair) in enumerate(pairs, start=1)
         ]
-    return said | {"not_shown": NOT_SHOWN}
+    return said | {"not_shown": _NOT_SHOWN}
 
 
 def _value(checked: Verification, name: str) -> dict[str, str | None]:
