@@ -43,8 +43,13 @@ _CODES: Final = {
     "UNKNOWN_ROLE": "the policy table has no such role",
     "UNKNOWN_PURPOSE": "the policy table has no such purpose",
     "NO_SUCH_CELL": "this role may not ask for this purpose",
+    "ALLOW_LIST_REQUIRED": "this purpose needs a list of companies or persons, and the session brought none",
+    "NO_LEGAL_BASIS": "the legal basis of the session does not cover this purpose",
+    "PAST_NOT_GRANTED": "this role may not ask about the past for this purpose",
     "CONFLICT": "the session contradicts what its role and purpose demand",
     "TOO_MANY_MASKS": "the session splits its policy too far",
+    "MODEL_UNAVAILABLE": "a model did not answer",
+    "CORRUPT_FILE": "what is stored fails its own checks",
     "INTERNAL_ERROR": "the system failed",
 }
 
