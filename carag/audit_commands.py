@@ -15,8 +15,8 @@ import typer
 
 from carag import accept_commands, anchor_commands, erasure_commands, key_commands, postgres_commands
 from carag.errors import CaragError, CorruptFile, InvalidArgument
-from carag.named_files import key_text, read_bytes, read_text, write_text
-from carag.reading_commands import AsJson, Key, Store, list_records, reader_of, show
+from carag.named_files import given_key, read_bytes, read_text, reader_of, write_text
+from carag.reading_commands import AsJson, Key, Store, list_records, show
 from carag.terminal import say, say_json, say_lines, warn
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from carag.audit.reader import LogReader
     from carag.policy import PolicyTable
 
-__all__ = ["app", "ask_second"]
+__all__ = ["app"]
 
 app = typer.Typer(
     help="Check a log, prove records, and hand it to others. Exit codes: 0 holds, 1 tampered, 2 cannot tell.",
@@ -99,7 +99,7 @@ def verify(
         from carag.audit import Verdict
         from carag.audit.examine import Examination, examine
 
-        kept = _kept(_key_text(vkey), store, checkpoint, receipt)
+        kept = _kept(given_key(vkey), store, checkpoint, receipt)
         with reader_of(store, vkey) as reader:
             found = examine(reader, kept)
             if found.verdict is Verdict.VERIFIED and second_opinion is not None:
@@ -236,25 +236,17 @@ def export(
     def run() -> int:
         from carag.audit.export import export_log
 
-        kept = _kept(_key_text(vkey), store, checkpoint, receipt)
+        kept = _kept(given_key(vkey), store, checkpoint, receipt)
         with reader_of(store, vkey) as reader:
             return _tell(export_log(reader, out, kept), as_json)
 
     return _judged(run, as_json)
 
 
-def ask_second(name: str, receipt: bytes) -> str | None:
-    """Ask a second implementation about a receipt; return what it objects to."""
-    from carag.audit.second_opinion import second_opinion_on
-
-    _check_name(name)
-    return second_opinion_on(receipt)
-
-
 def _disagreements(reader: LogReader, name: str) -> list[str]:
-    from carag.audit.second_opinion import disagreements
+    from carag.audit.second_opinion import check_asked, disagreements
 
-    _check_name(name)
+    check_asked(name)
     step = max(1, reader.size // _ASKED_AT_MOST)
     return disagreements(reader, range(0, reader.size, step))
 
@@ -291,11 +283,6 @@ def _reviewed(
     return replace(found, reason=reason, extends=(*found.extends, *names))
 
 
-def _check_name(name: str) -> None:
-    if name != "pymerkle":
-        raise InvalidArgument(f"no second opinion by {name!r}; want pymerkle")
-
-
 def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
     from carag.audit import Verdict
     from carag.audit.check import check_consistency
@@ -303,7 +290,7 @@ def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
 
     if vkey is None:
         raise InvalidArgument("give --key, the log's public key, to check a proof")
-    key = LogKeys.parse(_key_text(vkey) or "")
+    key = LogKeys.parse(given_key(vkey) or "")
     names = str(old), str(proof)
     verdict, reason = check_consistency(_checkpoint_text(old), read_text(proof), key, names)
     say(f"{verdict.value}: {reason}")
@@ -327,7 +314,7 @@ def _checkpoint_text(path: Path) -> str:
 def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> int:
     from carag.audit.examine import extends
 
-    text = _key_text(vkey)
+    text = given_key(vkey)
     kept = None if old.isdecimal() else _kept_file(Path(old), _trusted(text, store))
     with reader_of(store, vkey) as reader:
         if kept is not None:
@@ -393,10 +380,6 @@ def _trusted(vkey: str | None, store: Path) -> LogKeys:
     from carag.audit.reader import key_of
 
     return key_of(store, vkey)
-
-
-def _key_text(vkey: str | None) -> str | None:
-    return None if vkey is None else key_text(vkey)
 
 
 def _judged(run: Callable[[], int], as_json: bool = False) -> int:

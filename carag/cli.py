@@ -278,6 +278,7 @@ _AS_GIVEN: dict[str, Any] = {
     "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
     "add_help_option": False,
 }
+"""Of commands that read their words themselves, by a parser that an auditor has without Typer."""
 
 
 @app.command(**_AS_GIVEN)

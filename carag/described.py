@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from carag.audit import Record, Verification
     from carag.audit.hits import AnyHit
 
-__all__ = ["NOT_SHOWN", "WITHHELD", "described", "shown"]
+__all__ = ["WITHHELD", "described", "shown"]
 
 WITHHELD: Final = "withheld from this receipt"
-NOT_SHOWN: Final = (
+_NOT_SHOWN: Final = (
     "A receipt does not show that the log still holds this record, that nothing else should have been found, that the "
     "labels were right when they were given, who a person with an asserted session really was, or that the log told "
     "the truth when it wrote the record."
@@ -43,8 +43,13 @@ _CODES: Final = {
     "UNKNOWN_ROLE": "the policy table has no such role",
     "UNKNOWN_PURPOSE": "the policy table has no such purpose",
     "NO_SUCH_CELL": "this role may not ask for this purpose",
+    "ALLOW_LIST_REQUIRED": "this purpose needs a list of companies or persons, and the session brought none",
+    "NO_LEGAL_BASIS": "the legal basis of the session does not cover this purpose",
+    "PAST_NOT_GRANTED": "this role may not ask about the past for this purpose",
     "CONFLICT": "the session contradicts what its role and purpose demand",
     "TOO_MANY_MASKS": "the session splits its policy too far",
+    "MODEL_UNAVAILABLE": "a model did not answer",
+    "CORRUPT_FILE": "what is stored fails its own checks",
     "INTERNAL_ERROR": "the system failed",
 }
 
@@ -123,7 +128,7 @@ def shown(checked: Verification) -> dict[str, Any]:
             _passage(number, hit) | _text(checked, hit, pair)
             for number, (hit, pair) in enumerate(pairs, start=1)
         ]
-    return said | {"not_shown": NOT_SHOWN}
+    return said | {"not_shown": _NOT_SHOWN}
 
 
 def _value(checked: Verification, name: str) -> dict[str, str | None]:

@@ -85,7 +85,6 @@ class Engine(Lifetime):
         self._table = table
         self._clock = clock
         self._intents = intents
-        self._resources = resources
         self._recorder = Recorder(log, table, clock)
         self._in_force = InForce(log, store)
         self._denials = Denials(log, lambda: known_at_microseconds(clock()))

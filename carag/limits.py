@@ -1,4 +1,4 @@
-"""What an id, a name, a form, a time and a text may be.
+"""What an id, a name, a form, a time, a text and a question may be.
 
 This is the one place that says so. Readers refuse at the door what breaks it, the public API before any work is done,
 and a record before it is written: so nothing that was let in can fail later. Each check returns nothing and raises

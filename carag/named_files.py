@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
+from carag.limits import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from carag.audit import AuditLog
+    from carag.audit.reader import LogReader
 
-__all__ = ["key_text", "opened_log", "read_bytes", "read_text", "write_text"]
+__all__ = ["given_key", "key_text", "opened_log", "read_bytes", "read_text", "reader_of", "write_text"]
 
 _READABLE: Final = "name a readable file"
-_SHOWN_PATH: Final = 300
 _VKEY: Final = re.compile(r"\s*[^\s+]+\+[0-9a-f]{8}\+")  # c2sp.org/signed-note: <name>+<key id>+<key>
 
 
@@ -39,12 +40,17 @@ def key_text(vkey: str) -> str:
     return read_text(Path(vkey), "name a readable file, or give the vkey itself").strip()
 
 
+def given_key(vkey: str | None) -> str | None:
+    """Do the same for an option that may be left out."""
+    return None if vkey is None else key_text(vkey)
+
+
 def read_bytes(path: Path, want: str = _READABLE) -> bytes:
     """Read a file; InvalidArgument says why it cannot be, and what is wanted."""
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:  # no path may hold a zero byte
-        raise InvalidArgument(f"cannot read {_shortened(path)}: {_why(error)}; {want}") from error
+        raise InvalidArgument(f"cannot read {shown(str(path))}: {_why(error)}; {want}") from error
 
 
 def read_text(path: Path, want: str = _READABLE) -> str:
@@ -74,9 +80,11 @@ def opened_log(store: Path) -> Iterator[AuditLog]:
         yield log
 
 
-def _shortened(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= _SHOWN_PATH else f"{text[:_SHOWN_PATH]}... ({len(text)} characters)"
+def reader_of(store: Path, vkey: str | None) -> LogReader:
+    """Open a log to read it, by the key given or the one beside it; its writer may go on."""
+    from carag.audit.reader import LogReader
+
+    return LogReader(store, vkey=given_key(vkey))
 
 
 def _why(error: Exception) -> str:

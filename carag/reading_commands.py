@@ -15,7 +15,7 @@ import typer
 
 from carag.erasure_commands import opened_values, refuse
 from carag.errors import CorruptFile, InvalidArgument, Refused
-from carag.named_files import key_text
+from carag.named_files import reader_of
 from carag.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from carag.audit import Record
     from carag.audit.reader import LogReader
 
-__all__ = ["AsJson", "Key", "Store", "list_records", "reader_of", "show"]
+__all__ = ["AsJson", "Key", "Store", "list_records", "show"]
 
 Store = Annotated[
     Path, typer.Option("--store", metavar="DIR", help="The log's directory, or a copy of its audit.db.")
@@ -145,13 +145,6 @@ def show(
     else:
         _show(said)
     return 0
-
-
-def reader_of(store: Path, key: str | None) -> LogReader:
-    """Open a log to read it, by the key given or the one beside it."""
-    from carag.audit.reader import LogReader
-
-    return LogReader(store, vkey=None if key is None else key_text(key))
 
 
 def _matching(

@@ -180,10 +180,9 @@ def _verify(given: argparse.Namespace) -> int:
 
 
 def _asked_again(checked: Verification, receipt: bytes, name: str) -> Verification:
-    from carag.audit.second_opinion import second_opinion_on
+    from carag.audit.second_opinion import check_asked, second_opinion_on
 
-    if name != "pymerkle":
-        raise InvalidArgument(f"no second opinion by {name!r}; want pymerkle")
+    check_asked(name)
     objection = second_opinion_on(receipt)
     if objection is None:
         return checked

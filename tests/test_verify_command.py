@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from carag import described
 from carag.audit import (
     Access,
     AuditLog,
@@ -23,7 +25,8 @@ from carag.audit import (
     SessionSource,
     redact,
 )
-from carag.policy import bits_of, policy_word
+from carag.generation.guarded import DeclineCode
+from carag.policy import bits_of, inference, policy_word
 from carag.verify_command import run
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\u202eturned\u2066\nverified: all of it\r\nFAILED: none"
@@ -97,6 +100,17 @@ def test_a_verified_receipt_says_who_why_when_what_and_by_which_rules(issue, cap
         "A receipt does not show that the log still holds this record",
     ):
         assert fact in text
+
+
+def test_every_reason_not_to_answer_has_words() -> None:
+    """Each code with which a session is refused or a question declined."""
+    tree = ast.parse(Path(inference.__file__).read_text())
+    calls = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Refused"
+    ]
+    codes = {ast.literal_eval(call.args[0]) for call in calls} | set(DeclineCode)
+    assert {"UNKNOWN_ROLE", "BELOW_GATE"} < codes
+    assert set() == codes - described._CODES.keys()
 
 
 def test_json_holds_the_same_facts(issue, capsys) -> None:

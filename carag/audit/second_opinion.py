@@ -14,16 +14,23 @@ from carag.audit.checkpoint import Checkpoint
 from carag.audit.merkle import leaf_hash
 from carag.audit.proof import InclusionProof
 from carag.audit.receipt import open_envelope
-from carag.errors import MissingExtra
+from carag.errors import InvalidArgument, MissingExtra
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from carag.audit.reader import LogReader
 
-__all__ = ["disagreements", "node_tree", "second_opinion_on"]
+__all__ = ["check_asked", "disagreements", "node_tree", "second_opinion_on"]
 
 _WANTED: Final = "7"
+
+
+def check_asked(name: str) -> None:
+    """Check that whoever is asked is pymerkle; InvalidArgument names it."""
+    if name != "pymerkle":
+        raise InvalidArgument(f"no second opinion by {quoted(name)}; want pymerkle")
 
 
 def second_opinion_on(receipt: bytes) -> str | None:

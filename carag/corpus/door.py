@@ -6,7 +6,6 @@ place and a reason, and nothing of it is kept; neither does an error that nobody
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,13 +14,14 @@ from carag.corpus.bounded import READ_ERRORS
 from carag.corpus.stored import MAX_CIK
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_form, check_id, check_label, check_name, check_text, quoted, shown
+from carag.visible import logger
 
 if TYPE_CHECKING:
     from carag.corpus.filing import Filing
 
 __all__ = ["Problem", "check_filing", "problem_of"]
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 _FORESEEN: Final = (CorruptFile, InvalidArgument, *READ_ERRORS)
 

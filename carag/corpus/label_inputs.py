@@ -8,14 +8,13 @@ rows without ``text``, and EDGAR's own submissions rows, whatever their spelling
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.corpus.beside import HeadersBeside
 from carag.corpus.bounded import READ_ERRORS, line_text, load_json, opened
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
 from carag.corpus.door import check_filing, problem_of
-from carag.corpus.readers import ReadKind, read_filings
+from carag.corpus.readers import JSON, ROWS, TABLES, ReadKind, files_under, kind_of, read_filings
 from carag.corpus.sgml import parse_header
 from carag.corpus.submission_rows import (
     filing_of_facts,
@@ -24,19 +23,16 @@ from carag.corpus.submission_rows import (
     rows_of_submissions,
     rows_of_table,
 )
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile
 from carag.limits import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from carag.corpus.filing import Filing
 
 __all__ = ["LabelInput", "label_inputs"]
-
-_ROWS: Final = {".jsonl", ".ndjson"}
-_TABLES: Final = {".tsv"}
-_JSON: Final = {".json"}
 
 
 class LabelInput(NamedTuple):
@@ -62,24 +58,15 @@ def label_inputs(path: Path) -> Iterator[LabelInput]:
     InvalidArgument
         If the path does not exist.
     """
-    if not path.exists():
-        raise InvalidArgument(f"{path} does not exist; want a file or directory of filings, headers or rows")
-    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     beside = HeadersBeside()
     folder: Path | None = None
-    for file in files:
+    for file in files_under(path):
         if file.parent != folder:
             folder = file.parent
             beside = HeadersBeside.load(folder)
-        kind = Path(file.name.lower().removesuffix(".gz")).suffix
-        read = {
-            **dict.fromkeys(_ROWS, _rows),
-            **dict.fromkeys(_TABLES, _table),
-            **dict.fromkeys(_JSON, _json),
-        }
         where = shown(file.relative_to(path).as_posix() if path.is_dir() else file.name)
         try:
-            yield from read.get(kind, _submission)(file, where, beside)
+            yield from _READERS.get(kind_of(file), _submission)(file, where, beside)
         except (CorruptFile, *READ_ERRORS) as error:
             yield LabelInput(where, problem=f"unreadable from here on: {problem_of(error).reason}")
 
@@ -122,6 +109,14 @@ def _json(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]
             )
         else:
             yield _input(partial(dict, row), f"{where}:{number}", beside)
+
+
+_READERS: Final[dict[str, Callable[[Path, str, HeadersBeside], Iterator[LabelInput]]]] = {
+    **dict.fromkeys(ROWS, _rows),
+    **dict.fromkeys(TABLES, _table),
+    **dict.fromkeys(JSON, _json),
+}
+"""By the end of a file's name; all others are submissions, or skipped."""
 
 
 def _input(read: Callable[[], Mapping[str, Any]], where: str, beside: HeadersBeside) -> LabelInput:

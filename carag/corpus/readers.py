@@ -34,11 +34,21 @@ from carag.limits import shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["ReadKind", "ReadOutcome", "read_filings", "total_bytes"]
+__all__ = [
+    "JSON",
+    "ROWS",
+    "TABLES",
+    "ReadKind",
+    "ReadOutcome",
+    "files_under",
+    "kind_of",
+    "read_filings",
+    "total_bytes",
+]
 
-_ROWS: Final = {".jsonl", ".ndjson"}
-_TABLES: Final = {".tsv"}
-_JSON: Final = {".json"}
+ROWS: Final = {".jsonl", ".ndjson"}
+TABLES: Final = {".tsv"}
+JSON: Final = {".json"}
 _SUBMISSIONS: Final = {".txt", ".sgml", ".nc"}
 _NEVER_DOCUMENTS: Final = {
     "qa": "questions are never documents",
@@ -82,7 +92,7 @@ _Read: TypeAlias = tuple[ReadKind, Filing | str]
 
 def total_bytes(path: Path) -> int:
     """Return the size of everything :func:`read_filings` will go through."""
-    return sum(_size(file) for file in _files(path))
+    return sum(_size(file) for file in files_under(path))
 
 
 def read_filings(path: Path) -> Iterator[ReadOutcome]:
@@ -109,7 +119,7 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
     root = path if path.is_dir() else path.parent
     before = 0
     folder, headers = None, HeadersBeside()
-    for file in _files(path):
+    for file in files_under(path):
         size = _size(file)
         if file.parent != folder and _is_rows(file):
             folder, headers = file.parent, HeadersBeside.load(file.parent)
@@ -118,7 +128,14 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
         before += size
 
 
-def _files(path: Path) -> list[Path]:
+def files_under(path: Path) -> list[Path]:
+    """List a file, or all files of a directory and those below it, in the order of their names.
+
+    Raises
+    ------
+    InvalidArgument
+        If the path does not exist.
+    """
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -127,17 +144,24 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in found if file.is_file())
 
 
-def _kind(file: Path) -> str:
+def kind_of(file: Path) -> str:
+    """Return what the end of a file's name tells of its format, whether it is packed or not.
+
+    Examples
+    --------
+    >>> kind_of(Path("2025Q1.JSONL.gz"))
+    '.jsonl'
+    """
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
 def _is_rows(file: Path) -> bool:
-    return _kind(file) in _ROWS
+    return kind_of(file) in ROWS
 
 
 def _read_file(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadOutcome]:
     name = file.name.lower()
-    kind = _kind(file)
+    kind = kind_of(file)
     stem = name.split(".")[0]
     never = next(
         (why for start, why in _NEVER_DOCUMENTS.items() if stem == start or stem.startswith(f"{start}_")), ""
@@ -146,16 +170,16 @@ def _read_file(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadO
         yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=headers.account(file.name))
     elif never:
         yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=never)
-    elif kind in _ROWS:
+    elif kind in ROWS:
         yield from _read_rows(file, where, headers)
     elif kind in _SUBMISSIONS:
         yield _told(where, _size(file), partial(_of_submission, file, where))
-    elif kind in _TABLES:
+    elif kind in TABLES:
         yield from _read_table(file, where)
-    elif kind in _JSON:
+    elif kind in JSON:
         yield from _read_json(file, where)
     else:
-        wanted = ", ".join(sorted(_ROWS | _SUBMISSIONS | _TABLES | _JSON))
+        wanted = ", ".join(sorted(ROWS | _SUBMISSIONS | TABLES | JSON))
         reason = f"no format of filings; want {wanted}, or one of them with .gz"
         yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=reason)
 

@@ -21,6 +21,7 @@ from enum import STRICT, IntFlag
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from carag.errors import InvalidArgument
+from carag.limits import quoted, shown
 
 __all__ = [
     "CONTROL",
@@ -103,9 +104,9 @@ class PolicyBit(IntFlag, boundary=STRICT):
     def _missing_(cls, value: object) -> Any:
         if isinstance(value, int) and 0 <= value <= POLICY_BITS:
             return super()._missing_(value)  # a union of members
-        shown = f"{value:#x}" if isinstance(value, int) else repr(value)
+        came = shown(hex(value)) if isinstance(value, int) else quoted(value)
         raise InvalidArgument(
-            f"{shown} is no union of policy bits; want 0 <= bits < 2**27. To set a bit in a word: word | bit.value"
+            f"{came} is no union of policy bits; want 0 <= bits < 2**27. To set a bit in a word: word | bit.value"
         )
 
     def __invert__(self) -> NoReturn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import itertools
 import re
 import sys
@@ -18,6 +17,7 @@ from carag.audit import postgres as backend
 from carag.audit.postgres import PostgresReader, evidence_at
 from carag.audit.postgres_setup import copy_to, remember, role_of, set_up
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra, StoreLocked
+from tests.loaded import loaded
 
 psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
 pytest.importorskip(
@@ -71,11 +71,7 @@ def alter(database, directory, *statements):
 
 def neutral(name, *, without):
     """Take over the tests of another file, apart from those about the file itself."""
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"postgres_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = loaded(Path(__file__).with_name(f"{name}.py"), f"postgres_{name}")
     tests = {key: value for key, value in vars(module).items() if key.startswith("test_")}
     assert set(without) <= set(tests), set(without) - set(tests)
     return {key: pytest.mark.usefixtures("database")(tests[key]) for key in tests.keys() - set(without)}

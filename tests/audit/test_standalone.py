@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import hashlib
-import importlib.util
 import itertools
 import json
 import random
@@ -38,23 +37,17 @@ from carag.audit.export import export_log, write_proof
 from carag.audit.mldsa import MlDsaKey
 from carag.audit.reader import LogReader
 from carag.audit.rotation import rotate
+from tests.loaded import loaded
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "verify_receipt.py"
 CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
 
 
-def load(path, name):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-script = load(SCRIPT, "verify_receipt_under_test")
+script = loaded(SCRIPT, "verify_receipt_under_test")
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 tables, records, events, begins, keys = (
-    load(HERE / f"test_{name}.py", f"tables_of_test_{name}")
+    loaded(HERE / f"test_{name}.py", f"tables_of_test_{name}")
     for name in ("verify", "record", "events", "begin", "keys")
 )
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import base64
 import functools
-import importlib.util
 import json
 import os
 import random
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +27,7 @@ from carag.audit.log_keys import LogKeys
 from carag.audit.note import NoteSignature
 from carag.audit.reader import LogReader
 from carag.audit.verify import Verdict
+from tests.loaded import loaded
 
 HERE = Path(__file__).parent
 GO_PATH = Path("/usr/share/gocode")
@@ -169,9 +168,7 @@ def ours(questions, vkey):
 def standalone():
     """Ask scripts/verify_receipt.py; signatures seen before are not computed again."""
     path = HERE.parents[1] / "scripts" / "verify_receipt.py"
-    spec = importlib.util.spec_from_file_location("verify_receipt", path)
-    script = sys.modules["verify_receipt"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = loaded(path, "verify_receipt")
     script.ed25519_verify = functools.cache(script.ed25519_verify)
 
     def one(q, keys):

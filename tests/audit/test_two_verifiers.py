@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import itertools
 import json
 import os
@@ -31,6 +30,7 @@ from carag.audit import (
 )
 from carag.audit.canonical import unb64url
 from carag.audit.commitment import commit
+from tests.loaded import loaded
 
 HERE = Path(__file__).parent
 SCRIPT = HERE.parents[1] / "scripts" / "verify_receipt.py"
@@ -38,18 +38,11 @@ SEED = 20261123
 CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
 
 
-def load(path, name):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-mutants = load(HERE / "mutants.py", "mutants_of_receipts")
-script = load(SCRIPT, "verify_receipt_beside_ours")
+mutants = loaded(HERE / "mutants.py", "mutants_of_receipts")
+script = loaded(SCRIPT, "verify_receipt_beside_ours")
 script.ed25519_verify = functools.cache(script.ed25519_verify)
 events, begins, keys, records = (
-    load(HERE / f"test_{name}.py", f"{name}_of_receipts") for name in ("events", "begin", "keys", "record")
+    loaded(HERE / f"test_{name}.py", f"{name}_of_receipts") for name in ("events", "begin", "keys", "record")
 )
 
 

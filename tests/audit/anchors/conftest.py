@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ from carag.audit import Recovery
 from carag.audit.anchors.port import Submission
 from carag.audit.note import Note, parse_vkeys
 from carag.audit.witness import Witness, serve
+from tests.loaded import loaded
 
 NOW = 1_763_755_557
 
@@ -54,10 +54,7 @@ def submission(log, now=NOW):
 
 def double(name):
     """Load the double of a service from its file beside this one."""
-    spec = importlib.util.spec_from_file_location(f"anchors_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(Path(__file__).with_name(f"{name}.py"), f"anchors_{name}")
 
 
 @pytest.fixture(scope="session")
