@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
@@ -169,17 +170,18 @@ class AuditLog:
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
             store = home.open_evidence(evidence, empty)
             undo.callback(store.close)
-            if home.founded:
-                home.finish(key)
             tip = read_tip(store, key.verifier)
+            is_lost = store.size() > 0 and is_missing(home.private)
+            opened = partial(PrivateStore, home.private, create=accept_lost_values or not is_lost)
+            # At founding the private half comes first: the vkey says that everything is there. Later the evidence does,
+            # which may have been put back together with it.
+            private = None if home.founded else undo.enter_context(contextlib.closing(opened()))
+            home.finish(key)
             if (pinned := home.pinned()) is not None:
                 kept.append((str(home.pin), pinned))
             for where, note in kept:
                 check_extends(store, tip, key.trusted, note, where)
-            is_lost = store.size() > 0 and is_missing(home.private)
-            private = PrivateStore(home.private, create=accept_lost_values or not is_lost)
-            undo.callback(private.close)
-            home.finish(key)
+            private = private or undo.enter_context(contextlib.closing(opened()))
             log = cls(home, key, store, private, tip, clock, retain)
             undo.callback(log._stop)
             settle(private, store.bodies(private.settled), log.size)
