@@ -340,7 +340,7 @@ def test_other_values_are_refused(body):
         {"source": SessionSource.VERIFIED, "issuer": ""},
         {"source": SessionSource.VERIFIED, "audience": "a\nb"},
     ],
-    ids=str,
+    ids=" and ".join,
 )
 def test_an_event_takes_codes_and_integers_only(build, values):
     """Prose, empty codes and other types never get as far as the log."""

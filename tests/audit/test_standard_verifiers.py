@@ -169,8 +169,8 @@ def ours(questions, vkey):
 def standalone():
     """Ask scripts/verify_receipt.py; signatures seen before are not computed again."""
     path = HERE.parents[1] / "scripts" / "verify_receipt.py"
-    spec = importlib.util.spec_from_file_location("verify_receipt", path)
-    script = sys.modules["verify_receipt"] = importlib.util.module_from_spec(spec)
+    spec = importlib.util.spec_from_file_location("scripts.verify_receipt", path)
+    script = sys.modules["scripts.verify_receipt"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     script.ed25519_verify = functools.cache(script.ed25519_verify)
 

@@ -46,7 +46,7 @@ def load(path, name):
 
 
 mutants = load(HERE / "mutants.py", "mutants_of_receipts")
-script = load(SCRIPT, "verify_receipt_beside_ours")
+script = load(SCRIPT, "scripts.verify_receipt")
 script.ed25519_verify = functools.cache(script.ed25519_verify)
 events, begins, keys, records = (
     load(HERE / f"test_{name}.py", f"{name}_of_receipts") for name in ("events", "begin", "keys", "record")
