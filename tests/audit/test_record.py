@@ -8,7 +8,7 @@ import hmac
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from carag.audit import (
@@ -162,12 +162,61 @@ RECORDS = (
 )
 
 
+WHOLE = Record(
+    "log.example",
+    3,
+    b"i" * 16,
+    4,
+    Access(
+        kind=RecordKind.QUERY,
+        started=1,
+        ended=2,
+        role="dpo",
+        purpose="dsar",
+        source=SessionSource.VERIFIED,
+        as_of=5,
+        policy=PolicyApplied(
+            b"T" * 32,
+            ((1, 2),),
+            EntityRule(ListKind.ALLOW, 3, 4),
+            ((4, 8),),
+            EntityRule(ListKind.DENY, 5),
+            cooling=6,
+        ),
+        index=IndexState(b"S" * 32, 7, "exact", 8),
+        outcome=Outcome.ANSWER,
+        why="DRILL",
+        models=Models("a", "b", "c"),
+        withheld=("A",),
+        intents=("LATEST",),
+        issuer="login.example",
+        audience="carag",
+        begun=2,
+    ),
+    {"query": b"q" * 32},
+    (Hit(b"h" * 20, -1, 1 << 27, True),),
+    retain="fin5y",
+)
+"""With every member that a record of an access may have."""
+
+
 @given(RECORDS)
+@example(WHOLE)
 def test_round_trip(record):
-    """A record comes back from its bytes, and its bytes from it."""
+    """A record comes back from its bytes, its bytes from it, and its place from a look at them."""
     body = record.to_bytes()
     assert Record.parse(body) == record
     assert Record.parse(body).to_bytes() == body
+    assert Record.place(body) == (record.log, record.seq, record.committed)
+
+
+@pytest.mark.parametrize(
+    "body", [b"[]", b'{"log":"a","seq":1}', b'{"log":"a","seq":"1","tc":2}', b'{"log":"a","seq":1,"tc":"2"}']
+)
+def test_what_does_not_say_where_it_stands_has_no_place(body):
+    """Log, number and time, of which two are integers."""
+    with pytest.raises(CorruptFile):
+        Record.place(body)
 
 
 def test_every_kind_of_record_is_tried():
@@ -397,7 +446,8 @@ CONTRADICTIONS = {
     "a chunk twice": lambda b, r: {"hits": (r.hits[0], r.hits[0])},
     "a rule twice": lambda b, r: {"event": b.access(withheld=("A", "A"))},
     "more hits than rows": lambda b, r: {"event": b.access(index=IndexState(b"S" * 32, 1, "exact"))},
-    "hits without a search": lambda b, r: {"event": b.access(index=None)},
+    "a hit without a search": lambda b, r: {"event": b.access(index=None), "hits": r.hits[:1]},
+    "a begin that is itself": lambda b, r: {"event": b.access(begun=r.seq)},
     "a refusal with hits": lambda b, r: {
         "event": b.access(outcome=Outcome.REFUSE, index=None),
         **_without(r, "answer"),

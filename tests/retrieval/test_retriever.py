@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +20,7 @@ from carag.errors import CorruptFile
 from carag.index import Index
 from carag.policy import (
     NEVER,
+    TOMBSTONE,
     DealWindow,
     Decision,
     Intent,
@@ -59,6 +60,8 @@ class Corpus:
         for statement in TABLES:
             self.database.execute(statement)
         self.sets = EntitySets(Path("corpus.db"))
+        self.looked_up: list[tuple[list[int], int, int]] = []
+        self.closed: dict[int, int] = {}
         # About nobody, one, or two of 1 to 4; once in a while about somebody not stated, beside another.
         abouts = [
             tuple(sorted(set(pair) - {9}))
@@ -94,8 +97,12 @@ class Corpus:
     def chunks(self, keys: Any, **_: Any) -> list[StoredChunk]:
         return [self.rows[int(key)] for key in keys]
 
-    def labels_as_of(self, keys: Any, as_of: int, **_: Any) -> list[StoredChunk]:
+    def labels_as_of(self, keys: Any, as_of: int, *, known_at: int) -> list[StoredChunk]:
+        self.looked_up.append((list(keys), as_of, known_at))
         return self.chunks(keys)  # each passage has one label here
+
+    def closed_labels(self, *, after: int) -> list[int]:
+        return [key for key, instant in self.closed.items() if instant > after]
 
     def index(self) -> Index:
         index = Index(DIM)
@@ -239,6 +246,59 @@ def test_a_store_that_would_not_admit_a_hit_stops_everything(changes: dict[str, 
     corpus.rows[key] = replace(corpus.rows[key], **changes)
     with pytest.raises(CorruptFile, match="disagree"):
         retriever.retrieve("a", decision, 1)
+
+
+def test_what_was_closed_since_the_index_was_read_makes_room_and_before_is_a_disagreement() -> None:
+    """Of a search that began at an instant: a label closed later was open to it, and is still not emitted."""
+    corpus = Corpus(7)
+    retriever = retriever_over(corpus)  # at the instant 0
+    decision = infer(SESSIONS["denied"], TABLE, now=moment(NOW))
+    best, *others = (one.chunk_id for one in retriever.retrieve("a", decision, 9).passages)
+    key = int(best.split(":")[1])
+    corpus.rows[key] = replace(corpus.rows[key], word=corpus.rows[key].word | TOMBSTONE)
+    corpus.closed = {key: 1}
+    assert others == [one.chunk_id for one in retriever.retrieve("a", decision, 8).passages]
+    for closed in ({key: 0}, {}):
+        corpus.closed = closed
+        with pytest.raises(CorruptFile, match="disagree"):
+            retriever.retrieve("a", decision, 8)
+
+
+def test_what_is_hidden_is_what_of_the_nearest_there_is_a_reason_against() -> None:
+    """For whoever may know that it exists, as of the session, and what was admitted is not looked up again."""
+    corpus = Corpus(7)
+    session = Session(role="compliance", purpose="surveil", restricted={1, 2}, as_of=moment(NOW - 100))
+    decision = infer(session, TABLE, now=moment(NOW))
+    nearest = sorted(corpus.rows, key=lambda row: -(corpus.vectors @ corpus.embed_query("a"))[row.key])
+    admissible = {row.key for row in admissible_of(corpus, decision)}
+    for k in (1, 8, 60):
+        found = retriever_over(corpus).retrieve("a", decision, k)
+        expected = [row for row in nearest[:k] if row.key not in admissible]
+        assert [row.chunk_id for row in expected] == [one.chunk_id for one in found.withheld.hidden]
+        assert all(one.reasons for one in found.withheld.hidden)
+        assert ([row.key for row in expected], decision.as_of, 0) == corpus.looked_up.pop()
+    assert len(expected) > 8
+    assert (
+        retriever_over(corpus).retrieve("a", replace(decision, may_know_existence=False), 8).withheld.hidden
+        == ()
+    )
+
+
+def test_a_passage_is_told_as_the_store_has_it() -> None:
+    """Every member that both have."""
+    corpus = Corpus(7)
+    corpus.rows = [
+        replace(row, form="10-K", company="Example plc", filed="2024-03-01") for row in corpus.rows
+    ]
+    decision = infer(SESSIONS["plain"], TABLE, now=moment(NOW))
+    for passage in retriever_over(corpus).retrieve("a", decision, 8).passages:
+        row = corpus.rows[int(passage.chunk_id.split(":")[1])]
+        told = {
+            field.name: getattr(passage, field.name)
+            for field in fields(passage)
+            if field.name != "similarity"
+        }
+        assert {name: getattr(row, name) for name in told} == told
 
 
 def test_a_set_that_comes_in_during_a_search_is_no_disagreement() -> None:
