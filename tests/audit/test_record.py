@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from carag.audit import (
     MAX_RECORD_BYTES,
     Access,
+    Begin,
     Denial,
     EntityRule,
     Evaluation,
@@ -424,6 +425,21 @@ def test_a_record_in_order_contradicts_nothing(build):
     assert list(build.record().contradictions()) == []
     refused = build.record(event=build.refusal(), hits=(), **_without(build.record(), "answer"))
     assert list(refused.contradictions()) == []
+
+
+def test_of_what_nobody_asked_only_a_begin_owes_a_question(build):
+    """Asked or begun, a record that commits to no question says so, once; any other owes none."""
+    asked = build.record(**_without(build.record(), "query"))
+    shared = ("started", "role", "purpose", "source", "as_of", "policy", "models")
+    begun = Begin(**{name: getattr(asked.event, name) for name in shared})
+    table = PolicyChange(at=1, table=b"T" * 32, before=None, why="FIRST_TABLE")
+    for record, expected in (
+        (asked, ["it commits to no question"]),
+        (build.record(event=begun, hits=(), commitments={}), ["it commits to no question"]),
+        (build.record(event=begun, hits=(), commitments={"query": b"q" * 32}), []),
+        (build.record(event=table, hits=(), commitments={}), []),
+    ):
+        assert expected == list(record.contradictions())
 
 
 def _word(record, word):

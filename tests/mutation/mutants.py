@@ -30,7 +30,7 @@ from tests.mutation.words import words_only
 
 ROOT = Path(__file__).parents[2]
 LISTED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text())
-PLUGINS = ["-p", "no:cacheprovider", "-p", "tests.mutation.quick_first"]
+PLUGINS = ["-p", "no:cacheprovider", "-p", "tests.mutation.quickly"]
 COPIED = ["tests", "bench", "csrc", "data", "docs", "scripts", "README.md"]
 
 

@@ -52,7 +52,7 @@ def test_each_mutant_is_explained_once():
     ],
 )
 def test_what_only_words_differently_is_told_from_what_acts_otherwise(found, becomes, expected):
-    """Messages, texts of several words and names for a value are words; codes, and how many values there are, are not."""
+    """Messages, texts of several words and names for a value are words; codes and the number of values are not."""
     mutant = ORIGINAL.replace(found, becomes)
     assert mutant != ORIGINAL
     trees = [ast.parse(text).body[0] for text in (ORIGINAL, mutant)]
