@@ -427,6 +427,13 @@ def test_a_record_in_order_contradicts_nothing(build):
     assert list(refused.contradictions()) == []
 
 
+def test_a_version_unknown_here_is_named_beside_those_that_are_known(build):
+    """So that a reader knows which of the two is too old."""
+    body = build.record().to_bytes().replace(b'"v":2', b'"v":3')
+    with pytest.raises(CorruptFile, match="^record version 3; this reader knows 1 and 2$"):
+        Record.parse(body)
+
+
 def test_of_what_nobody_asked_only_a_begin_owes_a_question(build):
     """Asked or begun, a record that commits to no question says so, once; any other owes none."""
     asked = build.record(**_without(build.record(), "query"))

@@ -482,6 +482,23 @@ def test_a_receipt_of_version_2_is_written_as_ever(build):
     assert (vkey, verification.verdict, verification.passed) == (VKEY, Verdict.VERIFIED, tuple(Check))
 
 
+@pytest.mark.parametrize("place", [1, 2])
+def test_what_is_wrong_with_a_passage_is_said_of_that_passage(issued, place):
+    """By its place, counted from one: of its text as of its proof."""
+    for change, check, said in (
+        (lambda hit: hit.update(text="else"), Check.PASSAGES, f"passage {place} is not the one of hit "),
+        (
+            lambda hit: hit["proof"].update({"from": 0}),
+            Check.STATE,
+            f"the proof of passage {place} does not lead",
+        ),
+    ):
+        found = verify_receipt(
+            altered(issued[0], lambda f, change=change: change(f["hits"][place - 1])), issued[1]
+        )
+        assert (found.stopped_at, found.reason[: len(said)]) == (check, said)
+
+
 def test_openings_may_be_kept_back_and_that_is_said(build):
     """The holder may leave an opening out; what was kept back is said, and nothing is shown for it."""
     openings = {"query": Opening(b"s" * 32, build.SECRETS["query"])}

@@ -62,6 +62,7 @@ class Corpus:
         self.sets = EntitySets(Path("corpus.db"))
         self.looked_up: list[tuple[list[int], int, int]] = []
         self.closed: dict[int, int] = {}
+        self.known_ats: set[int | None] = set()
         # About nobody, one, or two of 1 to 4; once in a while about somebody not stated, beside another.
         abouts = [
             tuple(sorted(set(pair) - {9}))
@@ -94,7 +95,8 @@ class Corpus:
     def expanded(self, policy: Policy) -> Policy:
         return self.sets.expanded(self.database, policy)
 
-    def chunks(self, keys: Any, **_: Any) -> list[StoredChunk]:
+    def chunks(self, keys: Any, *, known_at: int | None = None) -> list[StoredChunk]:
+        self.known_ats.add(known_at)
         return [self.rows[int(key)] for key in keys]
 
     def labels_as_of(self, keys: Any, as_of: int, *, known_at: int) -> list[StoredChunk]:
@@ -216,6 +218,17 @@ def test_the_exact_limit_is_of_rows_that_are_admissible() -> None:
         assert found.admissible == size
 
 
+def test_each_search_of_a_decision_runs_its_own_plan_and_the_record_names_them() -> None:
+    """Of two searches the one over few rows is exact, and the one over many is not."""
+    corpus = Corpus(7)
+    decision = Decision("r", "p", Policy(Mask()), NOW, None, False, "", cooling=NOW // 2)
+    index = corpus.index()
+    sizes = [index.count(search.policy, as_of=search.as_of) for search in decision.searches]
+    found = retriever_over(corpus, exact_limit=min(sizes) * DIM).retrieve("a", decision, 1)
+    assert [size == min(sizes) for size in sizes] == [plan == "certified" for plan in found.plan.split("/")]
+    assert 1 == sizes.count(min(sizes))
+
+
 def test_sessions_differ_so_that_the_loop_proves_something() -> None:
     """Each but the last-listed empties and narrows otherwise."""
     corpus = Corpus(7)
@@ -258,6 +271,7 @@ def test_what_was_closed_since_the_index_was_read_makes_room_and_before_is_a_dis
     corpus.rows[key] = replace(corpus.rows[key], word=corpus.rows[key].word | TOMBSTONE)
     corpus.closed = {key: 1}
     assert others == [one.chunk_id for one in retriever.retrieve("a", decision, 8).passages]
+    assert {None} == corpus.known_ats  # the store is asked what it says now
     for closed in ({key: 0}, {}):
         corpus.closed = closed
         with pytest.raises(CorruptFile, match="disagree"):
@@ -282,6 +296,15 @@ def test_what_is_hidden_is_what_of_the_nearest_there_is_a_reason_against() -> No
         retriever_over(corpus).retrieve("a", replace(decision, may_know_existence=False), 8).withheld.hidden
         == ()
     )
+
+
+@pytest.mark.parametrize(("instant", "expected"), [(-1, None), (0, 0), (1, 1)])
+def test_what_is_found_says_up_to_which_instant_it_was_known(instant: int, expected: int | None) -> None:
+    """An index that was told nothing yet is of none."""
+    corpus = Corpus(7)
+    decision = infer(SESSIONS["plain"], TABLE, now=moment(NOW))
+    retriever = Retriever(corpus, corpus.index(), corpus, lambda: nullcontext(instant))  # type: ignore[arg-type]
+    assert expected == retriever.retrieve("a", decision, 1).known_at
 
 
 def test_a_passage_is_told_as_the_store_has_it() -> None:
