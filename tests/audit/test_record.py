@@ -420,6 +420,30 @@ def test_a_long_record_is_refused(build):
     assert len(build.record(hits=hits[:900]).to_bytes()) < MAX_RECORD_BYTES
 
 
+def test_a_record_may_be_as_long_as_the_limit(build, monkeypatch):
+    """And not a byte longer."""
+    size = len(build.record().to_bytes())
+    monkeypatch.setattr("carag.audit.record.MAX_RECORD_BYTES", size)
+    assert size == len(build.record().to_bytes())
+    monkeypatch.setattr("carag.audit.record.MAX_RECORD_BYTES", size - 1)
+    with pytest.raises(InvalidArgument, match=f"has {size} bytes"):
+        build.record().to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("event", "allowed"),
+    [
+        (None, "query records commit to answer, entities, query, subject"),
+        (Recovery("DRILL"), "commit to nothing"),
+    ],
+)
+def test_a_commitment_to_something_else_is_refused_with_what_there_may_be(build, event, allowed):
+    """By kind of record."""
+    event = event or build.access()
+    with pytest.raises(InvalidArgument, match=f"{allowed}; got 'targets'"):
+        build.record(event=event, hits=(), commitments={"targets": b"t" * 32})
+
+
 def test_a_record_in_order_contradicts_nothing(build):
     """The builder's record is consistent, so each contradiction below is the mutation's doing."""
     assert list(build.record().contradictions()) == []
@@ -430,7 +454,7 @@ def test_a_record_in_order_contradicts_nothing(build):
 def test_a_version_unknown_here_is_named_beside_those_that_are_known(build):
     """So that a reader knows which of the two is too old."""
     body = build.record().to_bytes().replace(b'"v":2', b'"v":3')
-    with pytest.raises(CorruptFile, match="^record version 3; this reader knows 1 and 2$"):
+    with pytest.raises(CorruptFile, match=r"^record version 3; this reader knows 1 and 2$"):
         Record.parse(body)
 
 

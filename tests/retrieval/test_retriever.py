@@ -169,7 +169,7 @@ def test_what_is_found_is_what_a_loop_finds(session: Session, ending: float) -> 
         for k in (1, 8, 60, ROWS):
             found = retriever.retrieve(question, decision, k)
             assert [one.chunk_id for one in found.passages] == [row.chunk_id for row in nearest[:k]]
-            if decision.cooling and ending:
+            if decision.cooling and ending and k < ROWS:  # what ended further off was not looked at
                 assert found.admissible >= len(admissible)
             else:
                 assert found.admissible == len(admissible)
