@@ -201,8 +201,21 @@ WHOLE = Record(
 """With every member that a record of an access may have."""
 
 
+def bound(number, minute, bits, word, similarity):
+    """Build a record whose numbers are all the least, or the greatest, that they can be."""
+    masks, allowed = ((bits, 0),), EntityRule(ListKind.ALLOW, number, number)
+    policy = PolicyApplied(b"T" * 32, masks, allowed, ((0, bits),), cooling=number)
+    changes = {"started": number, "ended": number, "as_of": minute, "policy": policy, "begun": number}
+    index = IndexState(b"S" * 32, number, "exact", number)
+    event = dataclasses.replace(WHOLE.event, index=index, **changes)
+    hit = Hit(b"h" * 20, similarity, word, False)
+    return dataclasses.replace(WHOLE, seq=number, committed=number, event=event, hits=(hit,))
+
+
 @given(RECORDS)
 @example(WHOLE)
+@example(bound(0, 0, 0, 0, -1_000_010))
+@example(bound(2**53 - 1, 2**32 - 1, 2**27 - 1, 2**32 - 1, 1_000_010))
 def test_round_trip(record):
     """A record comes back from its bytes, its bytes from it, and its place from a look at them."""
     body = record.to_bytes()
@@ -418,6 +431,14 @@ def test_a_long_record_is_refused(build):
     with pytest.raises(InvalidArgument, match="ask for fewer passages"):
         build.record(hits=hits).to_bytes()
     assert len(build.record(hits=hits[:900]).to_bytes()) < MAX_RECORD_BYTES
+
+
+def test_a_word_of_another_list_is_refused_with_those_of_its_own(build):
+    """Kind, source, outcome: each is one of a few."""
+    with pytest.raises(
+        InvalidArgument, match="'else' is no Outcome; want one of answer, decline, refuse, error"
+    ):
+        build.access(outcome="else")
 
 
 def test_a_record_may_be_as_long_as_the_limit(build, monkeypatch):

@@ -124,6 +124,8 @@ def _furnish(room: Path, group: dict[str, Any]) -> None:
         "only_mutate": group["files"],
         "also_copy": [*COPIED, "carag"],
         "pytest_add_cli_args": PLUGINS,
+        "timeout_multiplier": 3,  # of the time that its tests take; who goes round and round is noticed
+        "timeout_constant": 5,
         "pytest_add_cli_args_test_selection": group["tests"],
     }
     told = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
