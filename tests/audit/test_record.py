@@ -441,6 +441,14 @@ def test_a_word_of_another_list_is_refused_with_those_of_its_own(build):
         build.access(outcome="else")
 
 
+@pytest.mark.parametrize("pair", [(1 << 27, 0), (0, 1 << 27), (-1, 0), (0, -1), (1, 1)])
+def test_a_pair_is_of_policy_bits_alone_and_of_none_twice(pair):
+    """Version, quarantine and tombstone are nobody's to require or to forbid."""
+    for masks in ({"masks": (pair,)}, {"masks": (), "reopened": (pair,)}):
+        with pytest.raises(InvalidArgument, match="bits"):
+            PolicyApplied(b"T" * 32, **masks)
+
+
 def test_a_record_may_be_as_long_as_the_limit(build, monkeypatch):
     """And not a byte longer."""
     size = len(build.record().to_bytes())

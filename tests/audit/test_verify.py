@@ -482,6 +482,15 @@ def test_a_receipt_of_version_2_is_written_as_ever(build):
     assert (vkey, verification.verdict, verification.passed) == (VKEY, Verdict.VERIFIED, tuple(Check))
 
 
+def test_a_note_that_is_no_checkpoint_proves_nothing(build):
+    """Though the log's own key signed it: what it means cannot be told."""
+    receipt, vkey = build.forge(build.record())
+    note = SigningKey(build.ORIGIN, b"k" * 32).sign(f"{build.ORIGIN}\nsix\nno root\n").to_text()
+    data = altered(receipt.to_bytes(), lambda f: f.update(proof=f["proof"].split("\n\n")[0] + "\n\n" + note))
+    found = verify_receipt(data, vkey)
+    assert (found.verdict, found.stopped_at) == (Verdict.UNDECIDED, Check.ORIGIN)
+
+
 @pytest.mark.parametrize("place", [1, 2])
 def test_what_is_wrong_with_a_passage_is_said_of_that_passage(issued, place):
     """By its place, counted from one: of its text as of its proof."""

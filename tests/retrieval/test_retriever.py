@@ -190,6 +190,8 @@ def test_what_has_ended_makes_room_for_what_has_not(k: int) -> None:
     nearest = sorted(admissible, key=lambda row: -similarity[row.key])
     found = retriever_over(corpus).retrieve("a", decision, k)
     assert [one.chunk_id for one in found.passages] == [row.chunk_id for row in nearest[:k]]
+    found = retriever_over(corpus).retrieve("a", decision, len(nearest) + k)
+    assert (len(nearest), len(nearest)) == (len(found.passages), found.admissible)
 
 
 @pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
