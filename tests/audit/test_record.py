@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import math
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -35,6 +36,7 @@ from carag.audit import (
     RecordKind,
     Recovery,
     SessionSource,
+    _fields,
     canonical,
     text_hash,
 )
@@ -439,6 +441,16 @@ def test_a_word_of_another_list_is_refused_with_those_of_its_own(build):
         InvalidArgument, match="'else' is no Outcome; want one of answer, decline, refuse, error"
     ):
         build.access(outcome="else")
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8])
+def test_an_integer_is_a_plain_one_or_numpys_from_the_least_to_the_greatest(kind):
+    """Neither a truth nor a fraction nor a text is one."""
+    for value in (3, 9):
+        _fields.integer("n", kind(value), 3, 9)
+    for wrong in (kind(2), kind(10), True, np.True_, 4.0, "4", None):
+        with pytest.raises(InvalidArgument, match=r"want an integer in 3\.\.9"):
+            _fields.integer("n", wrong, 3, 9)
 
 
 @pytest.mark.parametrize("pair", [(1 << 27, 0), (0, 1 << 27), (-1, 0), (0, -1), (1, 1)])
