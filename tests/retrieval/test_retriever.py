@@ -218,6 +218,11 @@ def test_the_exact_limit_is_of_rows_that_are_admissible() -> None:
         found = retriever_over(corpus, exact_limit=limit).retrieve("a", decision, 1)
         assert is_exact == (found.plan == "certified"), limit
         assert found.admissible == size
+    nothing = replace(decision, policy=Policy())
+    for limit, is_exact in ((DIM - 1, False), (DIM, True)):
+        assert is_exact == (
+            retriever_over(corpus, exact_limit=limit).retrieve("a", nothing, 1).plan == "certified"
+        )
 
 
 def test_each_search_of_a_decision_runs_its_own_plan_and_the_record_names_them() -> None:
