@@ -253,9 +253,11 @@ FAILED = {
 
 @pytest.mark.parametrize(("change", "check"), FAILED.values(), ids=FAILED)
 def test_an_altered_receipt_fails(issued, change, check):
-    """Readable but altered: the verdict is FAILED, and it names the check."""
+    """Readable but altered: the verdict is FAILED, and it names the check; those in front of it have passed."""
     data, vkey = issued
-    assert judge(altered(data, change), vkey) == (Verdict.FAILED, check)
+    found = verify_receipt(altered(data, change), vkey)
+    assert (found.verdict, found.stopped_at) == (Verdict.FAILED, check)
+    assert (*found.passed, check) == tuple(Check)[: len(found.passed) + 1]
 
 
 UNREADABLE = {
