@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 import carag
 from carag.audit import (
     Check,
+    EntityRule,
     IndexState,
+    ListKind,
     Opening,
     Outcome,
     RecordKind,
@@ -482,6 +484,17 @@ def test_a_receipt_of_version_2_is_written_as_ever(build):
     assert receipt.to_bytes() == (GOLDEN / "receipt-v2.json").read_bytes()
     verification = verify_receipt(receipt.to_bytes(), vkey)
     assert (vkey, verification.verdict, verification.passed) == (VKEY, Verdict.VERIFIED, tuple(Check))
+
+
+def test_what_no_receipt_opens_is_told_apart_from_what_this_one_keeps_back(build):
+    """Who stands on a list is disclosed by none; a subject that is left out could be shown."""
+    policy = dataclasses.replace(build.access().policy, entities=EntityRule(ListKind.DENY, 2))
+    commitments = {**build.record().commitments, "entities": b"e" * 32}
+    record = build.record(event=build.access(policy=policy), commitments=commitments)
+    openings = {"query": Opening(b"s" * 32, build.SECRETS["query"])}
+    receipt, vkey = build.forge(record, openings=openings)
+    found = verify_receipt(receipt.to_bytes(), vkey)
+    assert (found.undisclosed, found.withheld) == (("entities",), ("answer", "subject"))
 
 
 def test_a_note_that_is_no_checkpoint_proves_nothing(build):
