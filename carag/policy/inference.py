@@ -9,7 +9,7 @@ from carag.limits import quoted
 from carag.policy.bits import bits_of, nearest
 from carag.policy.decision import Decision
 from carag.policy.intents import Intent, add_bits, tighten
-from carag.policy.mask import MAX_MASKS, NO_ENTITY, Mask, Policy
+from carag.policy.mask import NO_ENTITY, Mask, Policy
 from carag.policy.modulators import ADVICE, DSAR, Basis, Ground, whole_minutes
 from carag.policy.session import Session
 from carag.policy.time import as_of_minutes, known_at_microseconds
@@ -143,8 +143,6 @@ def _without_transfer(policy: Policy) -> Policy:
                 f"a pair requires {mask.required:#x}, personal data of EU filers; there is no transfer basis"
             )
         pairs += [Mask(mask.required, mask.forbidden | half) for half in halves]
-    if len(pairs) > MAX_MASKS:
-        raise InvalidArgument(f"{len(pairs)} masks without a transfer basis; want at most {MAX_MASKS}")
     return policy.with_masks(*pairs)
 
 

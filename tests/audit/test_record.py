@@ -7,13 +7,15 @@ import hashlib
 import hmac
 import math
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from carag.audit import (
     MAX_RECORD_BYTES,
     Access,
+    Begin,
     Denial,
     EntityRule,
     Evaluation,
@@ -34,6 +36,7 @@ from carag.audit import (
     RecordKind,
     Recovery,
     SessionSource,
+    _fields,
     canonical,
     text_hash,
 )
@@ -162,12 +165,74 @@ RECORDS = (
 )
 
 
+WHOLE = Record(
+    "log.example",
+    3,
+    b"i" * 16,
+    4,
+    Access(
+        kind=RecordKind.QUERY,
+        started=1,
+        ended=2,
+        role="dpo",
+        purpose="dsar",
+        source=SessionSource.VERIFIED,
+        as_of=5,
+        policy=PolicyApplied(
+            b"T" * 32,
+            ((1, 2),),
+            EntityRule(ListKind.ALLOW, 3, 4),
+            ((4, 8),),
+            EntityRule(ListKind.DENY, 5),
+            cooling=6,
+        ),
+        index=IndexState(b"S" * 32, 7, "exact", 8),
+        outcome=Outcome.ANSWER,
+        why="DRILL",
+        models=Models("a", "b", "c"),
+        withheld=("A",),
+        intents=("LATEST",),
+        issuer="login.example",
+        audience="carag",
+        begun=2,
+    ),
+    {"query": b"q" * 32},
+    (Hit(b"h" * 20, -1, 1 << 27, True),),
+    retain="fin5y",
+)
+"""With every member that a record of an access may have."""
+
+
+def bound(number, minute, bits, word, similarity):
+    """Build a record whose numbers are all the least, or the greatest, that they can be."""
+    masks, allowed = ((bits, 0),), EntityRule(ListKind.ALLOW, number, number)
+    policy = PolicyApplied(b"T" * 32, masks, allowed, ((0, bits),), cooling=number)
+    changes = {"started": number, "ended": number, "as_of": minute, "policy": policy, "begun": number}
+    index = IndexState(b"S" * 32, number, "exact", number)
+    event = dataclasses.replace(WHOLE.event, index=index, **changes)
+    hit = Hit(b"h" * 20, similarity, word, False)
+    return dataclasses.replace(WHOLE, seq=number, committed=number, event=event, hits=(hit,))
+
+
 @given(RECORDS)
+@example(WHOLE)
+@example(bound(0, 0, 0, 0, -1_000_010))
+@example(bound(2**53 - 1, 2**32 - 1, 2**27 - 1, 2**32 - 1, 1_000_010))
 def test_round_trip(record):
-    """A record comes back from its bytes, and its bytes from it."""
+    """A record comes back from its bytes, its bytes from it, and its place from a look at them."""
     body = record.to_bytes()
     assert Record.parse(body) == record
     assert Record.parse(body).to_bytes() == body
+    assert Record.place(body) == (record.log, record.seq, record.committed)
+
+
+@pytest.mark.parametrize(
+    "body", [b"[]", b'{"log":"a","seq":1}', b'{"log":"a","seq":"1","tc":2}', b'{"log":"a","seq":1,"tc":"2"}']
+)
+def test_what_does_not_say_where_it_stands_has_no_place(body):
+    """Log, number and time, of which two are integers."""
+    with pytest.raises(CorruptFile):
+        Record.place(body)
 
 
 def test_every_kind_of_record_is_tried():
@@ -340,7 +405,7 @@ def test_other_values_are_refused(body):
         {"source": SessionSource.VERIFIED, "issuer": ""},
         {"source": SessionSource.VERIFIED, "audience": "a\nb"},
     ],
-    ids=str,
+    ids=" and ".join,
 )
 def test_an_event_takes_codes_and_integers_only(build, values):
     """Prose, empty codes and other types never get as far as the log."""
@@ -370,11 +435,83 @@ def test_a_long_record_is_refused(build):
     assert len(build.record(hits=hits[:900]).to_bytes()) < MAX_RECORD_BYTES
 
 
+def test_a_word_of_another_list_is_refused_with_those_of_its_own(build):
+    """Kind, source, outcome: each is one of a few."""
+    with pytest.raises(
+        InvalidArgument, match="'else' is no Outcome; want one of answer, decline, refuse, error"
+    ):
+        build.access(outcome="else")
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8])
+def test_an_integer_is_a_plain_one_or_numpys_from_the_least_to_the_greatest(kind):
+    """Neither a truth nor a fraction nor a text is one."""
+    for value in (3, 9):
+        _fields.integer("n", kind(value), 3, 9)
+    for wrong in (kind(2), kind(10), True, np.True_, 4.0, "4", None):
+        with pytest.raises(InvalidArgument, match=r"want an integer in 3\.\.9"):
+            _fields.integer("n", wrong, 3, 9)
+
+
+@pytest.mark.parametrize("pair", [(1 << 27, 0), (0, 1 << 27), (-1, 0), (0, -1), (1, 1)])
+def test_a_pair_is_of_policy_bits_alone_and_of_none_twice(pair):
+    """Version, quarantine and tombstone are nobody's to require or to forbid."""
+    for masks in ({"masks": (pair,)}, {"masks": (), "reopened": (pair,)}):
+        with pytest.raises(InvalidArgument, match="bits"):
+            PolicyApplied(b"T" * 32, **masks)
+
+
+def test_a_record_may_be_as_long_as_the_limit(build, monkeypatch):
+    """And not a byte longer."""
+    size = len(build.record().to_bytes())
+    monkeypatch.setattr("carag.audit.record.MAX_RECORD_BYTES", size)
+    assert size == len(build.record().to_bytes())
+    monkeypatch.setattr("carag.audit.record.MAX_RECORD_BYTES", size - 1)
+    with pytest.raises(InvalidArgument, match=f"has {size} bytes"):
+        build.record().to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("event", "allowed"),
+    [
+        (None, "query records commit to answer, entities, query, subject"),
+        (Recovery("DRILL"), "commit to nothing"),
+    ],
+)
+def test_a_commitment_to_something_else_is_refused_with_what_there_may_be(build, event, allowed):
+    """By kind of record."""
+    event = event or build.access()
+    with pytest.raises(InvalidArgument, match=f"{allowed}; got 'targets'"):
+        build.record(event=event, hits=(), commitments={"targets": b"t" * 32})
+
+
 def test_a_record_in_order_contradicts_nothing(build):
     """The builder's record is consistent, so each contradiction below is the mutation's doing."""
     assert list(build.record().contradictions()) == []
     refused = build.record(event=build.refusal(), hits=(), **_without(build.record(), "answer"))
     assert list(refused.contradictions()) == []
+
+
+def test_a_version_unknown_here_is_named_beside_those_that_are_known(build):
+    """So that a reader knows which of the two is too old."""
+    body = build.record().to_bytes().replace(b'"v":2', b'"v":3')
+    with pytest.raises(CorruptFile, match=r"^record version 3; this reader knows 1 and 2$"):
+        Record.parse(body)
+
+
+def test_of_what_nobody_asked_only_a_begin_owes_a_question(build):
+    """Asked or begun, a record that commits to no question says so, once; any other owes none."""
+    asked = build.record(**_without(build.record(), "query"))
+    shared = ("started", "role", "purpose", "source", "as_of", "policy", "models")
+    begun = Begin(**{name: getattr(asked.event, name) for name in shared})
+    table = PolicyChange(at=1, table=b"T" * 32, before=None, why="FIRST_TABLE")
+    for record, expected in (
+        (asked, ["it commits to no question"]),
+        (build.record(event=begun, hits=(), commitments={}), ["it commits to no question"]),
+        (build.record(event=begun, hits=(), commitments={"query": b"q" * 32}), []),
+        (build.record(event=table, hits=(), commitments={}), []),
+    ):
+        assert expected == list(record.contradictions())
 
 
 def _word(record, word):
@@ -397,7 +534,8 @@ CONTRADICTIONS = {
     "a chunk twice": lambda b, r: {"hits": (r.hits[0], r.hits[0])},
     "a rule twice": lambda b, r: {"event": b.access(withheld=("A", "A"))},
     "more hits than rows": lambda b, r: {"event": b.access(index=IndexState(b"S" * 32, 1, "exact"))},
-    "hits without a search": lambda b, r: {"event": b.access(index=None)},
+    "a hit without a search": lambda b, r: {"event": b.access(index=None), "hits": r.hits[:1]},
+    "a begin that is itself": lambda b, r: {"event": b.access(begun=r.seq)},
     "a refusal with hits": lambda b, r: {
         "event": b.access(outcome=Outcome.REFUSE, index=None),
         **_without(r, "answer"),

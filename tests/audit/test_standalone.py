@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import hashlib
+import io
 import itertools
 import json
 import random
@@ -43,7 +45,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "verify_receipt.py"
 CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
 
 
-script = loaded(SCRIPT, "verify_receipt_under_test")
+script = loaded(SCRIPT, "scripts.verify_receipt")
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 tables, records, events, begins, keys = (
@@ -204,6 +206,19 @@ def test_paths_hold_where_ours_hold():
                 held += holds
                 assert script.consistency_holds(*arguments) == holds
     assert held > 90
+
+
+def test_every_honest_path_holds():
+    """Of every tree of up to 34 leaves, wherever its right edge runs: every inclusion, and every extension."""
+    leaves = [script.leaf_hash(bytes([n])) for n in range(34)]
+    roots = [script.tree_root(leaves[:size]) for size in range(35)]
+    node = lambda level, n: script.tree_root(leaves[n << level : (n + 1) << level])  # noqa: E731
+    for size in range(1, 35):
+        for index in range(size):
+            path = merkle.inclusion_proof(node, index, size)
+            assert script.inclusion_holds(leaves[index], index, size, path, roots[size])
+            path = merkle.consistency_proof(node, index + 1, size)
+            assert script.consistency_holds(index + 1, size, path, roots[index + 1], roots[size])
 
 
 # -- receipts: the same mutations as in test_verify.py
@@ -376,6 +391,84 @@ def test_a_malformed_key_cannot_tell(issued, judge, vkey):
     assert judge(issued[0], vkey)[0] == 2
 
 
+def test_keys_too_long_for_the_name_of_a_file_are_keys():
+    """So are several of them on lines of their own."""
+    vkeys = f"{SigningKey('log.example', b'k' * 32).verifier}\n{MlDsaKey('log.example', b'q' * 1312)}"
+    assert (script.parse_vkeys(vkeys), "") == script.find_keys(vkeys, Path())
+
+
+# -- the command
+
+
+def test_a_misspelt_command_is_told_how_it_is_spelt(capsys):
+    """And ends in a code of its own, which no check ends in."""
+    with pytest.raises(SystemExit) as ended:
+        script.main([])
+    said = capsys.readouterr().err
+    assert (64, True, True) == (ended.value.code, said.startswith("usage: "), "required: path" in said)
+
+
+def test_a_terminal_without_a_character_is_no_failed_check(monkeypatch):
+    """What it cannot show is spelt out."""
+    shown = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(shown, encoding="ascii"))
+    assert script.main(["\u2014", "--key", tables.VKEY]) == 2
+    assert b"cannot read \\u2014" in shown.getvalue()
+
+
+def test_a_terminal_that_has_gone_is_no_check(monkeypatch):
+    """What nobody reads ends in 70, whatever the verdict was."""
+
+    class Gone(io.RawIOBase):
+        writable = lambda self: True  # noqa: E731
+
+        def write(self, _):
+            raise BrokenPipeError
+
+    gone = io.TextIOWrapper(io.BufferedWriter(Gone()), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", gone)
+    try:
+        assert script.main(["nowhere", "--key", tables.VKEY]) == 70
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            gone.close()
+
+
+def test_every_remark_has_a_line_of_its_own(issued, judge):
+    """First what is verified, then of what the state was proved, then what is missing."""
+    data = tables.altered(issued[0], lambda f: (f["hits"][1].update(proof=None), f["openings"].pop("answer")))
+    code, said = judge(data, issued[1])
+    first = [line.split(":")[0] for line in said.splitlines()]
+    assert (code, first) == (
+        0,
+        [
+            "verified",
+            "passages stood in its index state with these texts and words",
+            "without a proof that they stood in the index state",
+            "withheld from this receipt",
+        ],
+    )
+
+
+def test_a_file_is_read_to_its_limit_and_no_further(monkeypatch, tmp_path):
+    """A longer one is refused, and of one without end no more is read."""
+
+    class Endless(io.BytesIO):
+        open = lambda self, _: self  # noqa: E731
+
+        def read(self, size):
+            return b"x" * size
+
+    monkeypatch.setattr(script, "MAX_BYTES", 10)
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * 10)
+    assert script.read(path) == b"x" * 10
+    path.write_bytes(b"x" * 11)
+    for longer in (path, Endless()):
+        with pytest.raises(script.CannotTell, match="more than 10 bytes"):
+            script.read(longer)
+
+
 # -- proofs, directories and checkpoints
 
 
@@ -473,6 +566,31 @@ def test_an_export_that_the_log_should_not_have_signed_fails(tmp_path, build, ch
         (place / "records.jsonl").write_bytes(b"".join(body + b"\n" for body in records))
         (place / "checkpoint").write_text(key.sign(Checkpoint(key.name, 3, root).to_text()).to_text())
         assert script.main([str(place), "--key", str(key.verifier)]) == code
+
+
+@pytest.mark.parametrize(
+    ("size", "end", "code"),
+    [
+        (60_000, b"\n", 0),
+        (60_001, b"\n", 1),
+        (60_000, b" \n", 2),
+        (59_999, b" \n", 2),
+        (59_999, b"X\n", 2),
+        (59_999, b"", 1),
+    ],
+)
+def test_a_line_of_an_export_is_one_record_and_no_longer_than_one(tmp_path, size, end, code):
+    """The longest record there can be, of the first instant there is; and nothing before the end of its line."""
+    key, empty = (
+        SigningKey("log.example", b"k" * 32),
+        {"id": "A" * 22, "log": "log.example", "seq": 0, "tc": 0},
+    )
+    length = len(json.dumps({**empty, "pad": ""}, separators=(",", ":")))
+    body = json.dumps({**empty, "pad": "x" * (size - length)}, sort_keys=True, separators=(",", ":")).encode()
+    root = script.tree_root([script.leaf_hash(body)])
+    (tmp_path / "records.jsonl").write_bytes(body + end)
+    (tmp_path / "checkpoint").write_text(key.sign(Checkpoint(key.name, 1, root).to_text()).to_text())
+    assert script.main([str(tmp_path), "--key", str(key.verifier)]) == code
 
 
 def test_checkpoints_and_consistency_proofs_are_checked(reader, issued, tmp_path, judge):

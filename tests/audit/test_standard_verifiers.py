@@ -168,7 +168,7 @@ def ours(questions, vkey):
 def standalone():
     """Ask scripts/verify_receipt.py; signatures seen before are not computed again."""
     path = HERE.parents[1] / "scripts" / "verify_receipt.py"
-    script = loaded(path, "verify_receipt")
+    script = loaded(path, "scripts.verify_receipt")
     script.ed25519_verify = functools.cache(script.ed25519_verify)
 
     def one(q, keys):

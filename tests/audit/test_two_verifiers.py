@@ -39,7 +39,7 @@ CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
 
 
 mutants = loaded(HERE / "mutants.py", "mutants_of_receipts")
-script = loaded(SCRIPT, "verify_receipt_beside_ours")
+script = loaded(SCRIPT, "scripts.verify_receipt")
 script.ed25519_verify = functools.cache(script.ed25519_verify)
 events, begins, keys, records = (
     loaded(HERE / f"test_{name}.py", f"{name}_of_receipts") for name in ("events", "begin", "keys", "record")

@@ -9,6 +9,7 @@ import pytest
 
 from carag.errors import Refused
 from carag.policy import DealWindow, Intent, LegalBasis, PolicyBit, Session, SessionSource, WallCrossing
+from carag.policy.claims import MALFORMED
 
 
 class Believer:
@@ -141,6 +142,34 @@ def test_a_verifiers_refusal_is_the_sessions() -> None:
     with pytest.raises(Refused, match="forged") as refusal:
         Session.from_token("bad", Believer(**WHO))
     assert refusal.value.code == "TOKEN_SIGNATURE"
+
+
+@pytest.mark.parametrize("error", MALFORMED)
+def test_a_token_that_a_verifier_stumbles_over_is_malformed(error: type[Exception]) -> None:
+    """Whatever it stumbles with: one code, and no session."""
+
+    class Stumbler:
+        def verify(self, token: str) -> dict[str, Any]:
+            raise error
+
+    with pytest.raises(Refused) as refusal:
+        Session.from_token("good", Stumbler())
+    assert refusal.value.code == "TOKEN_MALFORMED"
+
+
+def test_a_session_says_whose_token_it_was_and_for_whom_narrowed_or_not() -> None:
+    """As far as the verifier says; what no record can hold refuses the token."""
+    for said, expected in (
+        ({"iss": "login.example", "aud": "carag"}, ("login.example", "carag")),
+        ({}, (None, None)),
+    ):
+        proved = Session.from_token("good", Believer(**WHO, **said))
+        for session in (proved, proved.narrow(restricted={7})):
+            assert (SessionSource.VERIFIED, *expected) == (session.source, session.issuer, session.audience)
+    for name in ("iss", "aud"):
+        with pytest.raises(Refused, match=f"{name} is ''") as refusal:
+            Session.from_token("good", Believer(**WHO, **{name: ""}))
+        assert refusal.value.code == "TOKEN_CLAIM_INVALID"
 
 
 def test_a_refusal_names_no_company() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -14,6 +15,7 @@ from carag.policy import (
     QUARANTINE,
     TOMBSTONE,
     VERSION_WORD,
+    Decision,
     Mask,
     Policy,
     PolicyBit,
@@ -22,6 +24,7 @@ from carag.policy import (
     reasons,
     withheld_kinds,
 )
+from carag.policy.explain import cooling_reason
 
 vectors = st.integers(0, POLICY_BITS)
 minutes = st.integers(0, NEVER)
@@ -122,6 +125,30 @@ def test_no_reason_exactly_when_admissible_by_every_term(
     admissible = policy.admits(word, entity) and public_at <= as_of < expires_at
     why = reasons(word, public_at, policy, as_of, entity=entity, expires_at=expires_at)
     assert admissible == (why == ())
+
+
+def test_a_decision_admits_exactly_what_it_has_no_reason_against() -> None:
+    """Every word near the bounds and whomever it is about, to the minute in which it opens, has cooled and expires."""
+    listed = Policy(Mask(), deny_entities=[1])
+    policies = [
+        (Policy(Mask(0, PolicyBit.MATERIAL)), None),
+        (listed, None),
+        (Policy(Mask(0, PolicyBit.MATERIAL), allow_entities=[2]), listed),
+    ]
+    words = [policy_word(bits) ^ control for bits in (0, PolicyBit.MATERIAL) for control in (0, VERSION_WORD)]
+    times = list(itertools.product(range(4), repeat=4))
+    for (policy, reopened), word, about in itertools.product(policies, words, [(), (1,), (2,), (1, 2)]):
+        opened = any(one.admits(word, about) for one in (policy, reopened) if one is not None)
+        for public_at, expires_at, as_of, cooling in times:
+            decision = Decision("r", "p", policy, as_of, None, False, "", reopened=reopened, cooling=cooling)
+            cooled = not word & PolicyBit.MATERIAL or public_at + cooling <= as_of
+            expected = opened and public_at <= as_of < expires_at and cooled
+            terms = {"entity": about, "expires_at": expires_at}
+            assert expected is decision.admits(word, public_at, **terms)
+            why = decision.reasons(word, public_at, **terms)
+            assert expected is (why == ())
+            fresh = not cooled and word & VERSION_WORD and public_at <= as_of
+            assert bool(fresh) is (cooling_reason(cooling, public_at) in why)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from carag.errors import InvalidArgument, PolicyConflict, Refused
 from carag.policy import Mask, Policy, PolicyTable, Session, SessionSource, as_of_minutes, from_minutes, infer
+from carag.policy.time import known_at_microseconds
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TEXT = files("carag.policy").joinpath("roles.toml").read_text()
@@ -54,6 +55,22 @@ def test_every_pair_outside_the_table_is_refused() -> None:
                 with pytest.raises(Refused) as refusal:
                     infer(Session(role=role, purpose=purpose), TABLE, now=NOW)
                 assert refusal.value.code == "NO_SUCH_CELL"
+                others = [cell.purpose for cell in TABLE.cells if cell.role == role]
+                assert str(refusal.value).endswith(f"this role may ask for {', '.join(others)}")
+
+
+def test_a_decision_is_that_of_its_cell_and_of_the_instants_asked() -> None:
+    """Whose, what for, by which rule, whether existence may be known, up to when: nothing comes from elsewhere."""
+    before = NOW - timedelta(days=1)
+    for cell in TABLE.cells:
+        allow = frozenset({7}) if cell.allow_list == "mandatory" else None
+        past = {name: before for name in ("as_of", "known_at") if name in cell.past}
+        session = Session(role=cell.role, purpose=cell.purpose, allow_entities=allow, **past)
+        found = infer(session, TABLE, now=NOW)
+        assert (cell.role, cell.purpose, cell.regulation) == (found.role, found.purpose, found.regulation)
+        assert cell.may_know_existence is found.may_know_existence
+        assert as_of_minutes(past.get("as_of", NOW)) == found.as_of
+        assert (known_at_microseconds(before) if "known_at" in past else None) == found.known_at
 
 
 @pytest.mark.parametrize(

@@ -133,3 +133,8 @@ def test_a_session_names_intents_too_and_only_known_ones() -> None:
     for bad in ("LATEST", ("EVERYTHING",), (7,), None, ([],)):
         with pytest.raises(InvalidArgument, match="intents"):
             Session(role="buy_side", purpose="invest", intents=bad)  # type: ignore[arg-type]
+
+
+def test_what_is_taken_out_of_a_question_leaves_no_name_behind() -> None:
+    """A statute cited in the genitive is nobody whose pay is asked for."""
+    assert intents("What is the Act, as amended's pay ratio?") == ()

@@ -252,3 +252,12 @@ def test_other_masks_keep_the_rule_about_entities(denied, allowed, forbidden):
     assert made == changed
     assert hash(made) == hash(changed)
     assert [made.admits_entity(one) for one in range(11)] == [changed.admits_entity(one) for one in range(11)]
+
+
+def test_a_list_holds_every_number_that_a_filer_can_have() -> None:
+    """Ten digits, and not one more."""
+    largest = 9_999_999_999
+    assert Policy(Mask(), deny_entities=[0, largest]).deny_entities == (0, largest)
+    for beyond in (-1, largest + 1):
+        with pytest.raises(InvalidArgument, match="want integers from 0 to 9999999999"):
+            Policy(Mask(), deny_entities=[beyond])

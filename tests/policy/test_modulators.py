@@ -151,6 +151,21 @@ def test_without_a_transfer_basis_personal_data_of_eu_filers_is_closed() -> None
     assert codes(dsar, policy_word(bits_of(["PD_COMP", "J_US"]))) == []
 
 
+@pytest.mark.parametrize(("count", "code"), [(4, None), (5, "TOO_MANY_MASKS")])
+def test_a_cell_is_split_into_as_many_masks_as_a_policy_holds(count: int, code: str | None) -> None:
+    """Without a transfer basis each mask becomes two: eight are searched, and more refuse the session."""
+    masks = ", ".join(f'{{ forbidden = ["{bit.name}"] }}' for bit in list(PolicyBit)[5 : 5 + count])
+    head = 'schema = 2\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\n'
+    table = PolicyTable.from_toml(f'{head}past = "none"\nmasks = [{masks}]')
+    session = Session(role="r", purpose="p", eu_transfer_basis=False)
+    if code is None:
+        assert len(infer(session, table, now=NOW).policy.masks) == 2 * count
+        return
+    with pytest.raises(Refused, match="too far") as refusal:
+        infer(session, table, now=NOW)
+    assert refusal.value.code == code
+
+
 def test_residency_forbids_jurisdictions_and_nothing_else() -> None:
     """By bit or by name."""
     decision = decide("buy_side", "invest", residency={"J_EU", PolicyBit.J_UK})
@@ -192,6 +207,13 @@ def test_objection_and_restriction_close_a_person_but_not_to_that_person() -> No
     assert [codes(surveil, entity=who) for who in (1, 2)] == [[], ["ENTITY_DENIED"]]
     dsar = decide("dpo", "dsar", legal_basis=interests, allow_entities={1, 2})
     assert [codes(dsar, policy_word(bits_of(["PD_COMP"])), entity=who) for who in (1, 2)] == [[], []]
+
+
+def test_every_reason_to_deny_somebody_holds_beside_the_others() -> None:
+    """The firm's lists and what persons have said are one deny list."""
+    said_no = LegalBasis(LawfulBasis.LEGITIMATE_INTERESTS, objections=frozenset({1}))
+    both = decide("buy_side", "invest", legal_basis=said_no, restricted={2}, watched={3})
+    assert both.policy.deny_entities == (0, 1, 2, 3)
 
 
 def test_dsar_opens_with_a_list_and_for_that_list_only() -> None:
@@ -452,3 +474,10 @@ def test_what_a_session_names_is_plain_text() -> None:
     session = Session(role=Changing("public"), purpose=Changing("public_qa"), subject=Changing("ana"))
     assert [type(one) for one in (session.role, session.purpose, session.subject)] == [str] * 3
     assert (session.role, session.purpose, session.subject) == ("public", "public_qa", "ana")
+
+
+def test_a_session_names_what_a_record_can_hold() -> None:
+    """Up to 200 characters, and not one more."""
+    assert len(Session(role="r" * 200, purpose="p").role) == 200
+    with pytest.raises(InvalidArgument, match="1 to 200"):
+        Session(role="r" * 201, purpose="p")

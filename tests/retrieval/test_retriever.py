@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +20,7 @@ from carag.errors import CorruptFile
 from carag.index import Index
 from carag.policy import (
     NEVER,
+    TOMBSTONE,
     DealWindow,
     Decision,
     Intent,
@@ -59,6 +60,9 @@ class Corpus:
         for statement in TABLES:
             self.database.execute(statement)
         self.sets = EntitySets(Path("corpus.db"))
+        self.looked_up: list[tuple[list[int], int, int]] = []
+        self.closed: dict[int, int] = {}
+        self.known_ats: set[int | None] = set()
         # About nobody, one, or two of 1 to 4; once in a while about somebody not stated, beside another.
         abouts = [
             tuple(sorted(set(pair) - {9}))
@@ -91,11 +95,16 @@ class Corpus:
     def expanded(self, policy: Policy) -> Policy:
         return self.sets.expanded(self.database, policy)
 
-    def chunks(self, keys: Any, **_: Any) -> list[StoredChunk]:
+    def chunks(self, keys: Any, *, known_at: int | None = None) -> list[StoredChunk]:
+        self.known_ats.add(known_at)
         return [self.rows[int(key)] for key in keys]
 
-    def labels_as_of(self, keys: Any, as_of: int, **_: Any) -> list[StoredChunk]:
+    def labels_as_of(self, keys: Any, as_of: int, *, known_at: int) -> list[StoredChunk]:
+        self.looked_up.append((list(keys), as_of, known_at))
         return self.chunks(keys)  # each passage has one label here
+
+    def closed_labels(self, *, after: int) -> list[int]:
+        return [key for key, instant in self.closed.items() if instant > after]
 
     def index(self) -> Index:
         index = Index(DIM)
@@ -160,7 +169,7 @@ def test_what_is_found_is_what_a_loop_finds(session: Session, ending: float) -> 
         for k in (1, 8, 60, ROWS):
             found = retriever.retrieve(question, decision, k)
             assert [one.chunk_id for one in found.passages] == [row.chunk_id for row in nearest[:k]]
-            if decision.cooling and ending:
+            if decision.cooling and ending and k < ROWS:  # what ended further off was not looked at
                 assert found.admissible >= len(admissible)
             else:
                 assert found.admissible == len(admissible)
@@ -181,6 +190,8 @@ def test_what_has_ended_makes_room_for_what_has_not(k: int) -> None:
     nearest = sorted(admissible, key=lambda row: -similarity[row.key])
     found = retriever_over(corpus).retrieve("a", decision, k)
     assert [one.chunk_id for one in found.passages] == [row.chunk_id for row in nearest[:k]]
+    found = retriever_over(corpus).retrieve("a", decision, len(nearest) + k)
+    assert (len(nearest), len(nearest)) == (len(found.passages), found.admissible)
 
 
 @pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
@@ -207,6 +218,22 @@ def test_the_exact_limit_is_of_rows_that_are_admissible() -> None:
         found = retriever_over(corpus, exact_limit=limit).retrieve("a", decision, 1)
         assert is_exact == (found.plan == "certified"), limit
         assert found.admissible == size
+    nothing = replace(decision, policy=Policy())
+    for limit, is_exact in ((DIM - 1, False), (DIM, True)):
+        assert is_exact == (
+            retriever_over(corpus, exact_limit=limit).retrieve("a", nothing, 1).plan == "certified"
+        )
+
+
+def test_each_search_of_a_decision_runs_its_own_plan_and_the_record_names_them() -> None:
+    """Of two searches the one over few rows is exact, and the one over many is not."""
+    corpus = Corpus(7)
+    decision = Decision("r", "p", Policy(Mask()), NOW, None, False, "", cooling=NOW // 2)
+    index = corpus.index()
+    sizes = [index.count(search.policy, as_of=search.as_of) for search in decision.searches]
+    found = retriever_over(corpus, exact_limit=min(sizes) * DIM).retrieve("a", decision, 1)
+    assert [size == min(sizes) for size in sizes] == [plan == "certified" for plan in found.plan.split("/")]
+    assert 1 == sizes.count(min(sizes))
 
 
 def test_sessions_differ_so_that_the_loop_proves_something() -> None:
@@ -239,6 +266,69 @@ def test_a_store_that_would_not_admit_a_hit_stops_everything(changes: dict[str, 
     corpus.rows[key] = replace(corpus.rows[key], **changes)
     with pytest.raises(CorruptFile, match="disagree"):
         retriever.retrieve("a", decision, 1)
+
+
+def test_what_was_closed_since_the_index_was_read_makes_room_and_before_is_a_disagreement() -> None:
+    """Of a search that began at an instant: a label closed later was open to it, and is still not emitted."""
+    corpus = Corpus(7)
+    retriever = retriever_over(corpus)  # at the instant 0
+    decision = infer(SESSIONS["denied"], TABLE, now=moment(NOW))
+    best, *others = (one.chunk_id for one in retriever.retrieve("a", decision, 9).passages)
+    key = int(best.split(":")[1])
+    corpus.rows[key] = replace(corpus.rows[key], word=corpus.rows[key].word | TOMBSTONE)
+    corpus.closed = {key: 1}
+    assert others == [one.chunk_id for one in retriever.retrieve("a", decision, 8).passages]
+    assert {None} == corpus.known_ats  # the store is asked what it says now
+    for closed in ({key: 0}, {}):
+        corpus.closed = closed
+        with pytest.raises(CorruptFile, match="disagree"):
+            retriever.retrieve("a", decision, 8)
+
+
+def test_what_is_hidden_is_what_of_the_nearest_there_is_a_reason_against() -> None:
+    """For whoever may know that it exists, as of the session, and what was admitted is not looked up again."""
+    corpus = Corpus(7)
+    session = Session(role="compliance", purpose="surveil", restricted={1, 2}, as_of=moment(NOW - 100))
+    decision = infer(session, TABLE, now=moment(NOW))
+    nearest = sorted(corpus.rows, key=lambda row: -(corpus.vectors @ corpus.embed_query("a"))[row.key])
+    admissible = {row.key for row in admissible_of(corpus, decision)}
+    for k in (1, 8, 60):
+        found = retriever_over(corpus).retrieve("a", decision, k)
+        expected = [row for row in nearest[:k] if row.key not in admissible]
+        assert [row.chunk_id for row in expected] == [one.chunk_id for one in found.withheld.hidden]
+        assert all(one.reasons for one in found.withheld.hidden)
+        assert ([row.key for row in expected], decision.as_of, 0) == corpus.looked_up.pop()
+    assert len(expected) > 8
+    assert (
+        retriever_over(corpus).retrieve("a", replace(decision, may_know_existence=False), 8).withheld.hidden
+        == ()
+    )
+
+
+@pytest.mark.parametrize(("instant", "expected"), [(-1, None), (0, 0), (1, 1)])
+def test_what_is_found_says_up_to_which_instant_it_was_known(instant: int, expected: int | None) -> None:
+    """An index that was told nothing yet is of none."""
+    corpus = Corpus(7)
+    decision = infer(SESSIONS["plain"], TABLE, now=moment(NOW))
+    retriever = Retriever(corpus, corpus.index(), corpus, lambda: nullcontext(instant))  # type: ignore[arg-type]
+    assert expected == retriever.retrieve("a", decision, 1).known_at
+
+
+def test_a_passage_is_told_as_the_store_has_it() -> None:
+    """Every member that both have."""
+    corpus = Corpus(7)
+    corpus.rows = [
+        replace(row, form="10-K", company="Example plc", filed="2024-03-01") for row in corpus.rows
+    ]
+    decision = infer(SESSIONS["plain"], TABLE, now=moment(NOW))
+    for passage in retriever_over(corpus).retrieve("a", decision, 8).passages:
+        row = corpus.rows[int(passage.chunk_id.split(":")[1])]
+        told = {
+            field.name: getattr(passage, field.name)
+            for field in fields(passage)
+            if field.name != "similarity"
+        }
+        assert {name: getattr(row, name) for name in told} == told
 
 
 def test_a_set_that_comes_in_during_a_search_is_no_disagreement() -> None:
