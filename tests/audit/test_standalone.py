@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import dataclasses
 import hashlib
-import io
 import itertools
 import json
 import random
@@ -400,40 +398,6 @@ def test_keys_too_long_for_the_name_of_a_file_are_keys():
 # -- the command
 
 
-def test_a_misspelt_command_is_told_how_it_is_spelt(capsys):
-    """And ends in a code of its own, which no check ends in."""
-    with pytest.raises(SystemExit) as ended:
-        script.main([])
-    said = capsys.readouterr().err
-    assert (64, True, True) == (ended.value.code, said.startswith("usage: "), "required: path" in said)
-
-
-def test_a_terminal_without_a_character_is_no_failed_check(monkeypatch):
-    """What it cannot show is spelt out."""
-    shown = io.BytesIO()
-    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(shown, encoding="ascii"))
-    assert script.main(["\u2014", "--key", tables.VKEY]) == 2
-    assert b"cannot read \\u2014" in shown.getvalue()
-
-
-def test_a_terminal_that_has_gone_is_no_check(monkeypatch):
-    """What nobody reads ends in 70, whatever the verdict was."""
-
-    class Gone(io.RawIOBase):
-        writable = lambda self: True  # noqa: E731
-
-        def write(self, _):
-            raise BrokenPipeError
-
-    gone = io.TextIOWrapper(io.BufferedWriter(Gone()), encoding="ascii")
-    monkeypatch.setattr("sys.stdout", gone)
-    try:
-        assert script.main(["nowhere", "--key", tables.VKEY]) == 70
-    finally:
-        with contextlib.suppress(BrokenPipeError):
-            gone.close()
-
-
 def test_every_remark_has_a_line_of_its_own(issued, judge):
     """First what is verified, then of what the state was proved, then what is missing."""
     data = tables.altered(issued[0], lambda f: (f["hits"][1].update(proof=None), f["openings"].pop("answer")))
@@ -448,25 +412,6 @@ def test_every_remark_has_a_line_of_its_own(issued, judge):
             "withheld from this receipt",
         ],
     )
-
-
-def test_a_file_is_read_to_its_limit_and_no_further(monkeypatch, tmp_path):
-    """A longer one is refused, and of one without end no more is read."""
-
-    class Endless(io.BytesIO):
-        open = lambda self, _: self  # noqa: E731
-
-        def read(self, size):
-            return b"x" * size
-
-    monkeypatch.setattr(script, "MAX_BYTES", 10)
-    path = tmp_path / "f"
-    path.write_bytes(b"x" * 10)
-    assert script.read(path) == b"x" * 10
-    path.write_bytes(b"x" * 11)
-    for longer in (path, Endless()):
-        with pytest.raises(script.CannotTell, match="more than 10 bytes"):
-            script.read(longer)
 
 
 # -- proofs, directories and checkpoints
@@ -566,31 +511,6 @@ def test_an_export_that_the_log_should_not_have_signed_fails(tmp_path, build, ch
         (place / "records.jsonl").write_bytes(b"".join(body + b"\n" for body in records))
         (place / "checkpoint").write_text(key.sign(Checkpoint(key.name, 3, root).to_text()).to_text())
         assert script.main([str(place), "--key", str(key.verifier)]) == code
-
-
-@pytest.mark.parametrize(
-    ("size", "end", "code"),
-    [
-        (60_000, b"\n", 0),
-        (60_001, b"\n", 1),
-        (60_000, b" \n", 2),
-        (59_999, b" \n", 2),
-        (59_999, b"X\n", 2),
-        (59_999, b"", 1),
-    ],
-)
-def test_a_line_of_an_export_is_one_record_and_no_longer_than_one(tmp_path, size, end, code):
-    """The longest record there can be, of the first instant there is; and nothing before the end of its line."""
-    key, empty = (
-        SigningKey("log.example", b"k" * 32),
-        {"id": "A" * 22, "log": "log.example", "seq": 0, "tc": 0},
-    )
-    length = len(json.dumps({**empty, "pad": ""}, separators=(",", ":")))
-    body = json.dumps({**empty, "pad": "x" * (size - length)}, sort_keys=True, separators=(",", ":")).encode()
-    root = script.tree_root([script.leaf_hash(body)])
-    (tmp_path / "records.jsonl").write_bytes(body + end)
-    (tmp_path / "checkpoint").write_text(key.sign(Checkpoint(key.name, 1, root).to_text()).to_text())
-    assert script.main([str(tmp_path), "--key", str(key.verifier)]) == code
 
 
 def test_checkpoints_and_consistency_proofs_are_checked(reader, issued, tmp_path, judge):

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from carag.errors import Refused
+from carag.errors import MALFORMED, Refused
 from carag.policy import DealWindow, Intent, LegalBasis, PolicyBit, Session, SessionSource, WallCrossing
-from carag.policy.claims import MALFORMED
 
 
 class Believer:
