@@ -244,6 +244,11 @@ class PostgresEvidence(PostgresReader):
         """Close both connections; harmless when repeated."""
         self._closed = True
         self._reader.close()
+        driver = psycopg_driver()
+        if not self._db.closed and self._db.info.transaction_status == driver.pq.TransactionStatus.IDLE:
+            # The server lets go of a closed connection's lock in its own time; whoever opens next finds it free at once.
+            with contextlib.suppress(driver.Error):
+                self._db.execute("SELECT pg_advisory_unlock_all()")
         self._db.close()
 
     def check_writable(self) -> None:

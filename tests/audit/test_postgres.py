@@ -204,6 +204,32 @@ def test_one_writer_also_from_another_machine(tmp_path, build, database):
     build.open_log(tmp_path / "there", evidence=same, accept_lost_values=True).close()
 
 
+class Lingering:
+    """A connection whose end the server has not noticed yet."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def close(self):
+        pass
+
+
+def test_whoever_opens_next_finds_the_lock_free_at_once(tmp_path, build, database, monkeypatch):
+    """The lock goes with the log that is closed, not when the server gets round to the connection's end."""
+    with build.open_log(tmp_path):
+        schema = database.schema_of(tmp_path)
+    same = evidence_at(database.application, schema=schema)
+    store = same(False, "")
+    with monkeypatch.context() as lingering:
+        lingering.setattr(store, "_db", Lingering(store._db))
+        store.close()
+        same(False, "").close()
+    store._db.close()
+
+
 def test_a_record_written_past_the_log_stops_it(tmp_path, build, database):
     """The sequencer compares the store's end with its own in every transaction."""
     with build.open_log(tmp_path) as log:
