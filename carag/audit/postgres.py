@@ -246,7 +246,7 @@ class PostgresEvidence(PostgresReader):
         self._reader.close()
         driver = psycopg_driver()
         if not self._db.closed and self._db.info.transaction_status == driver.pq.TransactionStatus.IDLE:
-            # The server lets go of a closed connection's lock in its own time; whoever opens next finds it free at once.
+            # The server drops a closed connection's lock in its own time; whoever opens next must find it free.
             with contextlib.suppress(driver.Error):
                 self._db.execute("SELECT pg_advisory_unlock_all()")
         self._db.close()
