@@ -74,7 +74,8 @@ class InForce:
             If they were changed outside, or are those of an earlier copy.
         """
         number, recorded, known_at = self._last_state(self._store.known())
-        if recorded is None or recorded in {state.root, state.root_at(known_at)}:
+        # The state of an earlier instant is made only where the present one is not on record, as after a killed run.
+        if recorded is None or recorded == state.root or recorded == state.root_at(known_at):
             return
         if not accept:
             raise CorruptFile(
