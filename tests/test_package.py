@@ -238,3 +238,9 @@ def test_the_readme_tells_where_we_differ_from_the_paper() -> None:
     """The section exists, with reasons."""
     section = README.split("## Where we differ from the paper")[1].split("\n## ")[0]
     assert section.count("\n| ") >= 6
+
+
+def test_every_question_of_a_newcomer_has_its_file() -> None:
+    """The answers of tests/where.toml stand where it says."""
+    for question, file, name in tomllib.loads((ROOT / "tests/where.toml").read_text())["questions"]:
+        assert name in (ROOT / file).read_text(), f"{question}: {file} does not hold {name!r}"
