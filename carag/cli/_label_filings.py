@@ -1,7 +1,7 @@
-"""``carag policy label`` and ``carag policy bits``: what the rules say of filings, and what they are.
+"""Label filings without a store, as ``carag policy label`` prints them.
 
-Labels everything under a path as ingest would, without a store: whole filings, SGML headers, submissions rows. State
-bits (amended, superseded, ...) are those that the filings under the path cause in each other.
+Takes whole filings, SGML headers and submissions rows, and labels them as ingest would. State bits (amended,
+superseded, ...) are those that the filings under the path cause in each other.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus import KnownFacts, chunk, chunk_word, label, problem_of
-from carag.corpus.bit_page import bit_page
 from carag.corpus.label_inputs import LabelInput, label_inputs
-from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, bit_names, from_minutes
+from carag.policy import NEVER, QUARANTINE, VERSION_WORD, bit_names, from_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
     from carag.corpus import Filing, Label
     from carag.corpus.events import StateBits
 
-__all__ = ["bit_page", "labelled", "shipped_table"]
+__all__ = ["UNREADABLE", "labelled"]
 
 UNREADABLE: Final = "UNREADABLE"
-"""Quarantine code of what was meant as a filing and cannot be read as one."""
+"""The quarantine code of a filing that cannot be read or labelled."""
 
 
 def labelled(path: Path) -> Iterator[dict[str, Any]]:
@@ -55,19 +54,12 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
     states = known.states()
     for given in label_inputs(path):
         if given.where in failed:
-            yield _described(given._replace(filing=None, problem=failed[given.where]), states)
+            yield _as_json(given._replace(filing=None, problem=failed[given.where]), states)
         else:
-            yield _described(given, states)
+            yield _as_json(given, states)
 
 
-def shipped_table() -> PolicyTable:
-    """Return the role x purpose table that ships with the package."""
-    from importlib.resources import files
-
-    return PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
-
-
-def _described(given: LabelInput, states: Mapping[str, StateBits]) -> dict[str, Any]:
+def _as_json(given: LabelInput, states: Mapping[str, StateBits]) -> dict[str, Any]:
     if given.skipped:
         return {"where": given.where, "skipped": given.skipped}
     if given.filing is None:

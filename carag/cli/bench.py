@@ -1,34 +1,34 @@
-"""``carag bench``: run the SEC EDGAR benchmark, or make its report again from rows."""
+"""Run the SEC EDGAR benchmark, or make its report again from rows: ``carag bench``."""
 
 from __future__ import annotations
 
 import time
-from pathlib import Path  # noqa: TC003 - Typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from carag.cli._output import Exit, warn
 from carag.errors import InvalidArgument
-from carag.terminal import warn
 
 if TYPE_CHECKING:
     from carag.evaluation.run import Settings
     from carag.generation import Generator
     from carag.retrieval import Embedder
 
-__all__ = ["bench_app"]
+__all__ = ["app"]
 
-bench_app = typer.Typer(help="Measure: who sees what, what it costs, beside an oracle.", no_args_is_help=True)
+app = typer.Typer(help="Measure: who sees what, what it costs, beside an oracle.", no_args_is_help=True)
 
 _QUIET_SECONDS: Final = 2.0
 
 
-@bench_app.callback()
+@app.callback()
 def _bench() -> None:
     """Keep ``edgar`` a command of its own."""
 
 
-@bench_app.command()
+@app.command()
 def edgar(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where rows and report are written.")],
     quick: Annotated[bool, typer.Option("--quick", help="A few hundred pairs, in under 3 minutes.")] = False,
@@ -98,12 +98,12 @@ def edgar(
         raise InvalidArgument("--check compares a report with rows; name them with --from ROWS")
     if rows is not None:
         (check_files if check else write_files)(rows, out)
-        return 0
+        return Exit.OK
     settings = _settings(out, quick, size, data, cache, embedder, pairs, trials, seed, model, gate)
     preflight.check(settings)  # before a price is said
     paid_embedder, paid_model = _paid(settings, max_usd)
     run(settings, out, embedder=paid_embedder, model=paid_model, say=_Teller())
-    return 0
+    return Exit.OK
 
 
 class _Teller:
