@@ -29,7 +29,8 @@ _NOT_SHOWN: Final = (
 )
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLION: Final = 1_000_000
+_SIMILARITY_UNIT: Final = 1_000_000
+"""Records hold similarities as millionths, because JSON numbers in them are whole."""
 _CODES: Final = {
     "ANSWERED": "answered from the passages below",
     "RETRIEVED": "the passages below were handed out",
@@ -143,7 +144,7 @@ def _passage(number: int, hit: AnyHit) -> dict[str, Any]:
     return {
         "passage": number,
         "name": hit.name,
-        "similarity": hit.similarity / _MILLION,
+        "similarity": hit.similarity / _SIMILARITY_UNIT,
         "bits": list(bit_names(hit.word)),
         "cited": hit.cited,
     }
@@ -236,8 +237,8 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "record": ("of_record", _itself),
     "withheld": ("withheld_by", _itself),
 }
-"""How members of events are called and read here, in this order; all others as they are, after them. None is called as
-what every record or receipt says."""
+"""The name and the conversion of a member of an event, in the order of printing; members not listed follow as they are.
+No name repeats one that every record or receipt has."""
 
 
 def _rank(key: str) -> tuple[int, str]:

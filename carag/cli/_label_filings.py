@@ -33,8 +33,8 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
     dict
         ``accession``, ``where``, ``form``, ``word``, ``bits``, ``quarantined`` (None, or code and text), ``causes``,
         ``public_at`` (None where unknown), ``public_at_source``; and ``chunks`` (document, start, end, word, bits) of
-        every passage where not all have the filing's word. What is no filing gives ``where`` and ``skipped`` alone;
-        what cannot be read or labelled is quarantined as :data:`UNREADABLE`, with the reason.
+        every passage if their words differ from the filing's. A file that is no filing gives ``where`` and ``skipped``
+        alone; one that cannot be read or labelled is quarantined as :data:`UNREADABLE`, with the reason.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
                 known.add_row(given.filing)
             elif given.filing is not None:
                 known.add_text(given.filing, label(given.filing))
-        except Exception as error:  # noqa: BLE001 - one filing ends nothing, and it is told below
+        except Exception as error:  # noqa: BLE001 - one filing must not end the run; its error is reported below
             failed[given.where] = problem_of(error).reason
     states = known.states()
     for given in label_inputs(path):

@@ -91,7 +91,7 @@ def run(arguments: list[str] | None = None) -> int:
     except BaseException as error:  # noqa: BLE001 - Python's own exit code for a traceback is 1, which says "tampered"
         try:
             return _report(error)
-        except BaseException:  # noqa: BLE001 - and there is nobody to tell
+        except BaseException:  # noqa: BLE001 - standard error is gone as well
             return Exit.INTERNAL
     return code
 

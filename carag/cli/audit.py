@@ -120,7 +120,9 @@ def verify(
                 reason = f"{second_opinion} disagrees on {', '.join(differing[:_MAX_REASONS])}"
                 found = Examination(Verdict.UNDECIDED, reason, found.size, found.checkpoint)
         if found.verdict is Verdict.VERIFIED and anchors is not None:
-            trusted = _anchors(anchor, policy, tsa_roots)
+            from carag.audit.anchors.targets import anchors_named
+
+            trusted = anchors_named(anchor or (), policy=policy, tsa_roots=tsa_roots)
             found = _reviewed(reader, found, anchors, trusted)
     return _tell(found, as_json)
 
@@ -189,7 +191,7 @@ def replay(
 ) -> int:
     """Derive each record's masks again from role, purpose and table, and judge every passage by them.
 
-    What cannot be told, as of a record under another table, is counted, and the exit code is 2.
+    Records that cannot be judged, such as those under another table, are counted, and the exit code is 2.
 
     [dim]carag audit replay --store store[/dim]
     """
@@ -249,16 +251,10 @@ def _disagreements(reader: LogReader, name: str) -> list[str]:
     return disagreements(reader, range(0, reader.size, step))
 
 
-def _anchors(named: list[str] | None, policy: Path | None, tsa_roots: Path | None) -> tuple[Anchor, ...]:
-    from carag.audit.anchors.targets import anchors_named
-
-    return anchors_named(named or (), policy=policy, tsa_roots=tsa_roots)
-
-
 def _reviewed(
     reader: LogReader, found: Examination, directory: Path, anchors: Sequence[Anchor]
 ) -> Examination:
-    """Judge evidence against a log that holds together by itself, and against the anchors it came from."""
+    """Check evidence of anchors against a log that is consistent in itself, and against the anchors."""
     from carag.audit import Verdict
     from carag.audit.anchors.evidence import Shelf
     from carag.audit.anchors.review import ReaderHistory, review
@@ -334,7 +330,7 @@ def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> C
         counts["records"] += 1
         try:
             record = Record.parse(body)
-        except CorruptFile:  # its hash is the stored one, so it is not altered but unknown to this version
+        except CorruptFile:  # its hash is right, so it was not altered: this version cannot read it
             counts["unreadable"] += 1
             return
         again = replay(record, table)
@@ -360,7 +356,7 @@ def _kept(
 
 
 def _kept_file(path: Path, key: LogKeys) -> Kept:
-    """Read what was kept; if it proves nothing itself, it proves nothing about the log."""
+    """Read a checkpoint or receipt; one that does not verify is bad input, and no sign of a tampered log."""
     from carag.audit.examine import kept_checkpoint, kept_receipt
 
     data = read_bytes(path)
@@ -382,14 +378,8 @@ def _tell(found: Examination, as_json: bool) -> int:
     from carag.audit import Verdict
 
     if as_json:
-        say_json(
-            {
-                "verdict": found.verdict.value,
-                "reason": found.reason,
-                "size": found.size,
-                "extends": list(found.extends),
-            }
-        )
+        verdict = {"verdict": found.verdict.value, "reason": found.reason}
+        say_json({**verdict, "size": found.size, "extends": list(found.extends)})
     else:
         say(f"{found.verdict.value}: {found.reason}")
         if found.verdict is Verdict.VERIFIED and not found.extends:

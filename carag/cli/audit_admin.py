@@ -33,8 +33,8 @@ def rotate(
 ) -> int:
     """Give the log a new key, say so in the log under the old one, and print the new vkey.
 
-    A rotation that was interrupted is finished by running it again. Give the new vkey, or the receipt, to whoever
-    verifies; old receipts verify with the old vkey, and with the file [b]vkey[/b], which lists all.
+    A rotation that was interrupted is finished by running it again. Give the new vkey, or the receipt, to those who
+    verify; old receipts verify with the old vkey, and with the file [b]vkey[/b], which lists all.
 
     [dim]carag audit rotate --store store --receipt rotation.json[/dim]
     """

@@ -50,7 +50,7 @@ def list_records(
     code: Annotated[
         str | None, typer.Option(metavar="CODE", help="With this reason, such as [b]BELOW_GATE[/b].")
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most records to list.")] = 50,
     as_json: AsJsonLines = False,
 ) -> int:
     """List records, newest first.

@@ -67,7 +67,7 @@ def lint(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Check a table: bits nobody looks at, roles without a cell, masks that admit nothing or nothing more.
+    """Check a table: bits that no mask uses, roles without a cell, masks that admit nothing or nothing more.
 
     Exit codes: 0 clean, 65 not a table or something found.
 
@@ -102,14 +102,8 @@ def diff(
     changes = compare(before, after)
     widens = any(change.direction in (Direction.WIDENS, Direction.BOTH) for change in changes)
     if as_json:
-        say_json(
-            {
-                "old": before.sha256,
-                "new": after.sha256,
-                "widens": widens,
-                "changes": [change.to_json() for change in changes],
-            }
-        )
+        tables = {"old": before.sha256, "new": after.sha256}
+        say_json({**tables, "widens": widens, "changes": [change.to_json() for change in changes]})
         return Exit.OK
     for change in changes:
         say(f"{change.role}/{change.purpose}  {change.direction.value}")
@@ -159,7 +153,7 @@ def label(
 def bits(
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the page here.")] = None,
 ) -> int:
-    """Print the page that documents all 27 bits, from the rules themselves, as Markdown.
+    """Print the page that documents all 27 bits, made from the rules, as Markdown.
 
     [dim]carag policy bits --out carag/policy/BITS.md[/dim]
     """

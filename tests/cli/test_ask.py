@@ -1,4 +1,4 @@
-"""The command line: outcomes become exit codes, help teaches, JSON is JSON."""
+"""``carag ask``, ``explain`` and ``verify``: outcomes become exit codes, help teaches, JSON is JSON."""
 
 from __future__ import annotations
 

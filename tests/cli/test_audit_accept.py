@@ -1,4 +1,4 @@
-"""``carag audit accept``: what keeps a store shut is accepted by name, and on record."""
+"""``carag audit accept``: a store that does not open is opened by naming what is accepted, and on record."""
 
 from __future__ import annotations
 

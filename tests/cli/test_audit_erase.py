@@ -1,4 +1,4 @@
-"""``carag audit erase``, ``hold``, ``release``, ``disclose``: as an operator types them."""
+"""``carag audit erase``, ``hold``, ``release`` and ``disclose``, as an operator types them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``carag audit list`` and ``show``: a log read by a person, proved, beside its writer, nothing opened unrecorded."""
+"""``carag audit list`` and ``show``: every record shown is proved, and nothing is opened without a record of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command line names: a key as text or as a file, and nothing that ends in a traceback."""
+"""Keys, files and logs named on a command line: a key as text or as a file, and never a traceback."""
 
 from __future__ import annotations
 

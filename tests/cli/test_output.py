@@ -1,4 +1,4 @@
-"""Whatever strangers write, the command line prints text: nothing that acts, nothing that hides, no line of ours."""
+"""The terminal: filings and receipts are printed as text, which cannot act, hide or forge a line of ours."""
 
 from __future__ import annotations
 
