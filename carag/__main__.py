@@ -1,20 +1,17 @@
-"""The command ``carag``, also as ``python -m carag``: says which extra is missing before it runs anything.
+"""Start ``carag`` or ``python -m carag``: name the extra that is missing before anything runs.
 
-An auditor's ``verify`` and ``receipt`` need cryptography alone and are told apart here, before Typer is imported.
+``verify`` and ``receipt`` need ``cryptography`` alone, so they are started here, before Typer is imported.
 """
 
 from __future__ import annotations
 
 import sys
 
+from carag import cli
 from carag.errors import MissingExtra
 from carag.extras import require
 
 __all__ = ["main"]
-
-_INTERNAL = 70
-"""As :class:`carag.cli.Exit` has it, which cannot be imported without Typer: the installation is at fault, not the
-caller's input."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -28,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.write(
             f"{_command(words)} cannot be loaded: {type(error).__name__}: {error}; install it again\n"
         )
-    sys.exit(_INTERNAL)
+    sys.exit(cli.Exit.INTERNAL)  # the installation is at fault, not the caller's input
 
 
 def _command(words: list[str]) -> str:
@@ -38,14 +35,12 @@ def _command(words: list[str]) -> str:
 def _run(words: list[str]) -> int:
     if words[:1] in (["verify"], ["receipt"]):
         require(_command(words), "verify")
-        from carag.verify_command import run
+        from carag.cli.verify import run
 
         return run(words)
     require(_command(words), "engine")
-    from carag.cli import main as run_command
-
-    run_command(words)
-    return 0
+    cli.main(words)
+    return cli.Exit.OK
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import pytest
 
 from carag import Engine, Session
 from carag.audit import RETENTION, AuditLog, RecordKind
-from carag.cli import Exit, _run
+from carag.cli import Exit
+from carag.cli.app import run
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
@@ -100,21 +101,21 @@ def test_the_command_line_says_both(home: Path, tmp_path: Path, capsys: pytest.C
     older = shutil.copytree(home, tmp_path / "older")
     receipt = str(tmp_path / "r.json")
     ask = ["ask", QUESTION, *ASKED, "--store"]
-    assert _run([*ask, str(home), "--retain", "ai6m", "--receipt", receipt]) == Exit.OK
+    assert run([*ask, str(home), "--retain", "ai6m", "--receipt", receipt]) == Exit.OK
     assert classes(home)[-1] == (RecordKind.QUERY, "ai6m")
-    assert _run([*ask, str(home), "--not-before", receipt]) == Exit.OK
+    assert run([*ask, str(home), "--not-before", receipt]) == Exit.OK
     capsys.readouterr()
-    assert _run([*ask, str(older), "--not-before", receipt]) == Exit.BAD_INPUT
+    assert run([*ask, str(older), "--not-before", receipt]) == Exit.BAD_INPUT
     assert "rollback" in capsys.readouterr().err
-    assert _run([*ask, str(home), "--retain", "fin9y"]) == Exit.BAD_INPUT
+    assert run([*ask, str(home), "--retain", "fin9y"]) == Exit.BAD_INPUT
     assert "ai6m, fin5y, fin6y, fin7y" in capsys.readouterr().err.replace("\n", " ")
-    assert _run([*ask, str(home), "--not-before", str(tmp_path / "none")]) == Exit.BAD_INPUT
+    assert run([*ask, str(home), "--not-before", str(tmp_path / "none")]) == Exit.BAD_INPUT
     for command in ("ask", "explain", "ingest"):
-        assert _run([command, "--help"]) == Exit.OK
+        assert run([command, "--help"]) == Exit.OK
         told = capsys.readouterr().out
         assert all(code in told for code in RETENTION)
     count = len(classes(home))
     chunk = ["explain", "0000000000-00-000000:00000", "--store", str(home), *ASKED]
-    assert _run([*chunk, "--retain", "fin6y"]) == Exit.DECLINED
-    assert _run(["ingest", str(home / "vkey"), "--store", str(home), "--retain", "x"]) == Exit.BAD_INPUT
+    assert run([*chunk, "--retain", "fin6y"]) == Exit.DECLINED
+    assert run(["ingest", str(home / "vkey"), "--store", str(home), "--retain", "x"]) == Exit.BAD_INPUT
     assert classes(home)[count:] == [(RecordKind.EXPLAIN, "fin6y")]

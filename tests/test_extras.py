@@ -76,9 +76,9 @@ def test_what_verifies_needs_cryptography_alone() -> None:
             {"cryptography", "cffi", "_cffi_backend"},
             "import types, carag.audit\n"
             "from carag.__main__ import main\n"
-            "stand_in = types.ModuleType('carag.verify_command')\n"
+            "stand_in = types.ModuleType('carag.cli.verify')\n"
             f"stand_in.run = lambda words: 2 if words == {words} else 99\n"
-            "sys.modules['carag.verify_command'] = stand_in\n"
+            "sys.modules['carag.cli.verify'] = stand_in\n"
             f"main({words})\n",
         )
         assert 2 == done.returncode, done.stderr

@@ -11,7 +11,8 @@ import pytest
 
 import carag
 from carag.audit import Opening
-from carag.cli import Exit, _run
+from carag.cli import Exit
+from carag.cli.app import run
 from carag.corpus import read_filings
 from carag.errors import InvalidArgument, Refused
 from carag.policy import LegalBasis
@@ -132,12 +133,12 @@ def test_verbose_tells_it_on_standard_error(store: Path, capsys: pytest.CaptureF
     """And on standard output nothing changes; the next command is quiet again."""
     ask = ["ask", QUESTION, "--store", str(store), "--role", "wizard", "--purpose", "invest", "--json"]
     for option in ("-v", "--verbose"):
-        assert _run([option, *ask]) == Exit.REFUSED
+        assert run([option, *ask]) == Exit.REFUSED
         captured = capsys.readouterr()
         assert "query: refuse (UNKNOWN_ROLE)" in captured.err
         assert "UNKNOWN_ROLE" == json.loads(captured.out)["why"]
         assert QUESTION not in captured.err
-        assert _run(ask) == Exit.REFUSED
+        assert run(ask) == Exit.REFUSED
         assert "" == capsys.readouterr().err
 
 

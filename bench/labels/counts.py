@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from carag.cli.policy import shipped_table
 from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
 from carag.corpus.rules import RULES, Level
 from carag.errors import InvalidArgument
 from carag.policy import QUARANTINE, PolicyBit
-from carag.policy_label import shipped_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -531,15 +531,15 @@ def test_a_copy_is_an_audit_db_like_any_other(tmp_path, build, unpatched, monkey
 
 def test_the_commands_found_a_log_and_copy_it(tmp_path, build, unpatched, capsys):
     """As an operator types them."""
-    from carag import postgres_commands
+    from carag.cli import audit_admin
 
     url, schema = as_role(unpatched.admin, "carag_cli"), f"log_cli_{next(NUMBERS)}"
     store, out = tmp_path / "store", tmp_path / "out"
-    assert postgres_commands.postgres(store, url, schema=schema, admin=unpatched.admin) == 0
+    assert audit_admin.postgres(store, url, schema=schema, admin=unpatched.admin) == 0
     with build.open_log(store) as log:
         build.grow(log, 3)
-        assert postgres_commands.copy(store, out) == 0
+        assert audit_admin.copy(store, out) == 0
         assert capsys.readouterr().out.count("3 records in") == 1
     assert {path.name for path in out.iterdir()} == {"audit.db", "vkey"}
     with pytest.raises(InvalidArgument, match="copy that file"):
-        postgres_commands.copy(tmp_path, out)
+        audit_admin.copy(tmp_path, out)

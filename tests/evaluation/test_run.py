@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from carag.cli import app, main
+from carag.cli import main
+from carag.cli.app import app
 from carag.errors import CorruptFile, InvalidArgument
 from carag.evaluation.adversaries import KINDS
 from carag.evaluation.corpus import small_data

@@ -1,25 +1,26 @@
-"""``carag policy show``, ``lint`` and ``diff``: the table of roles and purposes, read, checked and compared."""
+"""Show, check and compare policy tables, and label filings by the rules: ``carag policy``."""
 
 from __future__ import annotations
 
 from importlib.resources import files
-from pathlib import Path  # noqa: TC003 # Typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from carag.cli._options import AsJson, AsJsonLines
+from carag.cli._output import Exit, say, say_json, say_lines, warn
 from carag.errors import InvalidArgument
-from carag.terminal import say, say_json
 
 if TYPE_CHECKING:
     from carag.policy import Cell, Mask, PolicyTable
 
-__all__ = ["diff", "lint", "show"]
+__all__ = ["app", "shipped_table"]
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-_FOUND: Final = 65
+app = typer.Typer(help="What the policy is, and what it says of filings.", no_args_is_help=True)
 
 
+@app.command()
 def show(
     role: Annotated[str | None, typer.Argument(metavar="ROLE", help="All roles if left out.")] = None,
     purpose: Annotated[
@@ -31,14 +32,14 @@ def show(
 
     [dim]carag policy show buy_side invest[/dim]
     """
-    table = _shipped()
+    table = shipped_table()
     cells = [cell for cell in table.cells if role in (None, cell.role) and purpose in (None, cell.purpose)]
     if not cells:
         known = ", ".join(f"{cell.role}/{cell.purpose}" for cell in table.cells)
         raise InvalidArgument(f"no cell {role}/{purpose or '*'}; want one of {known}")
     if as_json:
         say_json({"sha256": table.sha256, "cells": [_cell(cell) for cell in cells]})
-        return 0
+        return Exit.OK
     for cell in cells:
         say(f"{cell.role}/{cell.purpose}  ({cell.regulation})")
         for pair in cell.masks:
@@ -56,16 +57,17 @@ def show(
         }
         say(f"  {'; '.join(name for name, holds in terms.items() if holds) or 'no further rights'}")
     say(f"table {table.sha256}")
-    return 0
+    return Exit.OK
 
 
+@app.command()
 def lint(
     path: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A table in TOML; the one in force if left out.")
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Check a table: bits nobody looks at, roles without a cell, masks that admit nothing or nothing more.
+    """Check a table: bits that no mask uses, roles without a cell, masks that admit nothing or nothing more.
 
     Exit codes: 0 clean, 65 not a table or something found.
 
@@ -73,7 +75,7 @@ def lint(
     """
     from carag.policy.lint import lint as findings_of
 
-    table = _shipped() if path is None else _table(path)
+    table = shipped_table() if path is None else _table(path)
     findings = findings_of(table)
     if as_json:
         say_json({"sha256": table.sha256, "findings": [finding.to_json() for finding in findings]})
@@ -81,9 +83,10 @@ def lint(
         for finding in findings:
             say(f"{finding.code}  {finding.where}: {finding.text}")
         say(f"{len(table.cells)} cells, {len(findings)} findings")
-    return _FOUND if findings else 0
+    return Exit.BAD_INPUT if findings else Exit.OK
 
 
+@app.command()
 def diff(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="A table in TOML.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
@@ -99,15 +102,9 @@ def diff(
     changes = compare(before, after)
     widens = any(change.direction in (Direction.WIDENS, Direction.BOTH) for change in changes)
     if as_json:
-        say_json(
-            {
-                "old": before.sha256,
-                "new": after.sha256,
-                "widens": widens,
-                "changes": [change.to_json() for change in changes],
-            }
-        )
-        return 0
+        tables = {"old": before.sha256, "new": after.sha256}
+        say_json({**tables, "widens": widens, "changes": [change.to_json() for change in changes]})
+        return Exit.OK
     for change in changes:
         say(f"{change.role}/{change.purpose}  {change.direction.value}")
         for note in change.notes:
@@ -116,10 +113,62 @@ def diff(
         say("no cell differs")
     elif widens:
         say("something may be used that might not be before")
-    return 0
+    return Exit.OK
 
 
-def _shipped() -> PolicyTable:
+@app.command()
+def label(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", help="Filings, SGML headers or submissions rows: a file or a directory."
+        ),
+    ],
+    as_json: AsJsonLines = False,
+) -> int:
+    """Say which bits the rules give each filing, from which EDGAR field, without storing anything.
+
+    State bits are those the filings under PATH cause in each other. Exit code 65 if something could not be read.
+
+    [dim]carag policy label data/corpus --json[/dim]
+    """
+    from carag.cli._label_filings import UNREADABLE, labelled
+
+    broken = False
+    for said in labelled(path):
+        if "skipped" in said:
+            warn(f"{said['where']}: skipped: {said['skipped']}")
+            continue
+        quarantined = said["quarantined"]
+        broken |= quarantined is not None and quarantined["code"] == UNREADABLE
+        if as_json:
+            say_json(said, indent=None)
+            continue
+        why = f"  quarantined: {quarantined['code']}: {quarantined['text']}" if quarantined else ""
+        say(f"{said['accession'] or said['where']}  {said['word']:#010x}  {' '.join(said['bits'])}{why}")
+    return Exit.BAD_INPUT if broken else Exit.OK
+
+
+@app.command()
+def bits(
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the page here.")] = None,
+) -> int:
+    """Print the page that documents all 27 bits, made from the rules, as Markdown.
+
+    [dim]carag policy bits --out carag/policy/BITS.md[/dim]
+    """
+    from carag.corpus.bit_page import bit_page
+
+    page = bit_page(shipped_table())
+    if out is None:
+        say_lines(page)
+    else:
+        out.write_text(page, encoding="utf-8")
+    return Exit.OK
+
+
+def shipped_table() -> PolicyTable:
+    """Return the table of roles and purposes that ships with the package."""
     from carag.policy import PolicyTable
 
     return PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))

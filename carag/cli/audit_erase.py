@@ -1,19 +1,21 @@
-"""``carag audit erase``, ``hold``, ``release`` and ``disclose``: the private half of the log, by role and on record.
+"""Erase, hold and open what records commit to: ``carag audit erase``, ``hold``, ``release`` and ``disclose``.
 
-Exit codes: 0 done, 4 refused (a hold, a duty to keep, a role), 65 bad input, 70 not certain that it is done.
+Each is put on record. Exit codes: 0 done, 4 refused (a hold, a duty to keep, a role), 65 bad input, 70 not certain
+that it is done.
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path  # Typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from carag.cli._files import opened_log
+from carag.cli._options import ClaimedRole, Store
+from carag.cli._output import Exit, say, say_json, warn
 from carag.errors import InvalidArgument, Refused
-from carag.named_files import opened_log
-from carag.terminal import say, say_json, warn
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["disclose", "erase", "hold", "opened_values", "refuse", "release"]
 
-Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="The store: text, index and audit log.")]
 Records = Annotated[
-    list[int] | None, typer.Option("--record", metavar="N", help="Of this record; may be repeated.")
+    list[int] | None, typer.Option("--record", metavar="N", help="Of this record; can be given often.")
 ]
 Subject = Annotated[
     str | None,
@@ -34,14 +35,13 @@ Subject = Annotated[
 ]
 Fields = Annotated[
     list[str] | None,
-    typer.Option("--field", metavar="F", help="Only this, such as [b]query[/b]; may be repeated."),
+    typer.Option("--field", metavar="F", help="Only this, such as [b]query[/b]; can be given often."),
 ]
 Actor = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept sealed.")]
 Approver = Annotated[str, typer.Option(metavar="NAME", help="The second person.")]
 ReceiptFile = Annotated[
     Path | None, typer.Option("--receipt", metavar="FILE", help="Where to keep the receipt of the record.")
 ]
-_REFUSED: Final = 4
 _ERASED: Final = "erased; back up private.db again, older copies of it no longer open"
 
 
@@ -102,7 +102,7 @@ def erase(
         except Refused as refused:
             return refuse(refused)
         _report(done, receipt, _ERASED)
-    return 0
+    return Exit.OK
 
 
 def _erase_expired(store: Path, actor: str, approver: str, receipt: Path | None) -> int:
@@ -113,10 +113,10 @@ def _erase_expired(store: Path, actor: str, approver: str, receipt: Path | None)
     with opened_log(store) as log:
         if not expired(log):
             say("nothing erased: of no value that no hold covers has the retention class ended")
-            return 0
+            return Exit.OK
         done = erase_expired(log, actor=actor, approver=approver)
         _report(done, receipt, _ERASED)
-    return 0
+    return Exit.OK
 
 
 def hold(
@@ -140,7 +140,7 @@ def hold(
     with opened_log(store) as log:
         placed = place_hold(log, matter, actor=actor, subject=_read_name(subject), records=records)
         _report(placed, receipt, f"hold in force; release it with: carag audit release {placed.seq}")
-    return 0
+    return Exit.OK
 
 
 def release(
@@ -159,16 +159,14 @@ def release(
     with opened_log(store) as log:
         done = release_hold(log, placed, actor=actor, approver=approver)
         _report(done, receipt, "hold released")
-    return 0
+    return Exit.OK
 
 
 def disclose(
     record: Annotated[int, typer.Argument(metavar="N", help="The record.")],
     store: Store,
     actor: Actor,
-    role: Annotated[
-        str, typer.Option(metavar="R", help="[b]auditor[/b] or [b]privacy_officer[/b], as claimed.")
-    ],
+    role: ClaimedRole,
     why: Annotated[str, typer.Option(metavar="CODE", help="What for, as a code.")],
     field: Fields = None,
 ) -> int:
@@ -180,7 +178,7 @@ def disclose(
         say_json(opened_values(store, record, role=role, actor=actor, why=why, fields=field or ()))
     except Refused as refused:
         return refuse(refused)
-    return 0
+    return Exit.OK
 
 
 def opened_values(
@@ -206,7 +204,7 @@ def _read_name(subject: str | None) -> str | None:
 def refuse(refused: Refused) -> int:
     """Say why, and return the exit code for it."""
     warn(f"refused ({refused.code}): {refused}")
-    return _REFUSED
+    return Exit.REFUSED
 
 
 def _report(receipt: Receipt, path: Path | None, what: str) -> None:

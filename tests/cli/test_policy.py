@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.cli import Exit, _run
+from carag.cli import Exit, app
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ TEXT = files("carag.policy").joinpath("roles.toml").read_text()
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    code = _run(["policy", *arguments])
+    code = app.run(["policy", *arguments])
     return code, capsys.readouterr().out
 
 

@@ -1,23 +1,24 @@
-"""``carag audit``: what an auditor does with a log, or with a copy of one, without its writer's lock and key.
+"""Check a log, prove records and export it, without the lock and signing key of its writer: ``carag audit``.
 
-Exit codes, everywhere: 0 what was asked holds, 1 tampered: something signed or kept is contradicted, 2 cannot tell.
+Exit codes of all commands that check: 0 what was asked holds, 1 tampered: something signed or kept is contradicted,
+2 cannot tell.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import wraps
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag import accept_commands, anchor_commands, erasure_commands, key_commands, postgres_commands
+from carag.cli import audit_admin, audit_anchor, audit_erase, audit_read
+from carag.cli._files import given_key, read_bytes, read_text, reader_of, write_text
+from carag.cli._options import AsJson, Key, ReadableStore, TrustedWitnesses, TsaRoots
+from carag.cli._output import Exit, exit_of, say, say_json, say_lines, warn
+from carag.cli.policy import shipped_table
 from carag.errors import CaragError, CorruptFile, InvalidArgument
-from carag.named_files import given_key, read_bytes, read_text, reader_of, write_text
-from carag.reading_commands import AsJson, Key, Store, list_records, show
-from carag.terminal import say, say_json, say_lines, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,9 +35,10 @@ app = typer.Typer(
     help="Check a log, prove records, and hand it to others. Exit codes: 0 holds, 1 tampered, 2 cannot tell.",
     no_args_is_help=True,
 )
-OK, TAMPERED, CANNOT_TELL = 0, 1, 2
-_ASKED_AT_MOST = 1000
-_SHOWN = 20
+_SECOND_OPINIONS: Final = 1000
+"""The approximate number of records that a second opinion is asked on, evenly spaced over the log."""
+_MAX_REASONS: Final = 20
+"""The number of reasons, records or anchors that are printed."""
 
 Checkpoints = Annotated[
     list[Path] | None,
@@ -46,10 +48,10 @@ Receipts = Annotated[
     list[Path] | None,
     typer.Option("--receipt", metavar="FILE", help="A receipt kept elsewhere; can be given often."),
 ]
-Evidence = Annotated[
+AnchorEvidence = Annotated[
     Path | None,
     typer.Option(
-        "--anchors", metavar="DIR", help="Evidence of anchors: [b]anchors/[/b] beside the log, or a copy."
+        "--anchors", metavar="DIR", help="Evidence of anchors: [b]anchors/[/b] in the store, or a copy."
     ),
 ]
 Anchors = Annotated[
@@ -57,16 +59,8 @@ Anchors = Annotated[
     typer.Option(
         "--anchor",
         metavar="ANCHOR",
-        help="An anchor to ask about it, as [b]carag audit anchor --to[/b] has it.",
+        help="An anchor to confirm it with, spelled as for [b]carag audit anchor --to[/b]; can be given often.",
     ),
-]
-TrustedWitnesses = Annotated[
-    Path | None,
-    typer.Option("--policy", metavar="FILE", help="Whose cosignatures count (c2sp.org/tlog-policy)."),
-]
-TsaRoots = Annotated[
-    Path | None,
-    typer.Option("--tsa-roots", metavar="FILE", help="Certificates in PEM to trust timestamps by."),
 ]
 SecondOpinion = Annotated[
     str | None,
@@ -74,13 +68,33 @@ SecondOpinion = Annotated[
 ]
 
 
+def _as_check(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the exit codes of a check: 1 for what contradicts the signatures, 2 for all other errors."""
+
+    @wraps(command)
+    def checked(**given: Any) -> int:
+        try:
+            return command(**given)
+        except CaragError as error:
+            tampered = isinstance(error, CorruptFile)
+            verdict, code = ("failed", Exit.TAMPERED) if tampered else ("undecided", Exit.CANNOT_TELL)
+            if given.get("as_json"):
+                say_json({"verdict": verdict, "reason": str(error)})
+            else:
+                warn(f"{verdict}: {error}")
+            return code
+
+    return checked
+
+
 @app.command()
+@_as_check
 def verify(
-    store: Store,
+    store: ReadableStore,
     vkey: Key = None,
     checkpoint: Checkpoints = None,
     receipt: Receipts = None,
-    anchors: Evidence = None,
+    anchors: AnchorEvidence = None,
     anchor: Anchors = None,
     policy: TrustedWitnesses = None,
     tsa_roots: TsaRoots = None,
@@ -89,36 +103,35 @@ def verify(
 ) -> int:
     """Hash every record again and compare with what was signed, here and in what was kept elsewhere.
 
-    Without a checkpoint, receipt or anchor from elsewhere, a log that was cut short, put back to an earlier state, or
-    written again by whoever stole its key looks whole. Evidence whose anchor is not named cannot be told.
+    Without a checkpoint, receipt or anchor from elsewhere, a log looks whole that was cut short, put back to an
+    earlier state, or written again with a stolen key. Evidence whose anchor is not named ends in "cannot tell".
 
     [dim]carag audit verify --store store --key vkey --receipt old-receipt.json[/dim]
     """
+    from carag.audit import Verdict
+    from carag.audit.examine import Examination, examine
 
-    def run() -> int:
-        from carag.audit import Verdict
-        from carag.audit.examine import Examination, examine
+    kept = _kept(given_key(vkey), store, checkpoint, receipt)
+    with reader_of(store, vkey) as reader:
+        found = examine(reader, kept)
+        if found.verdict is Verdict.VERIFIED and second_opinion is not None:
+            differing = _disagreements(reader, second_opinion)
+            if differing:
+                reason = f"{second_opinion} disagrees on {', '.join(differing[:_MAX_REASONS])}"
+                found = Examination(Verdict.UNDECIDED, reason, found.size, found.checkpoint)
+        if found.verdict is Verdict.VERIFIED and anchors is not None:
+            from carag.audit.anchors.targets import anchors_named
 
-        kept = _kept(given_key(vkey), store, checkpoint, receipt)
-        with reader_of(store, vkey) as reader:
-            found = examine(reader, kept)
-            if found.verdict is Verdict.VERIFIED and second_opinion is not None:
-                differing = _disagreements(reader, second_opinion)
-                if differing:
-                    reason = f"{second_opinion} disagrees on {', '.join(differing[:_SHOWN])}"
-                    found = Examination(Verdict.UNDECIDED, reason, found.size, found.checkpoint)
-            if found.verdict is Verdict.VERIFIED and anchors is not None:
-                trusted = _anchors(anchor, policy, tsa_roots)
-                found = _reviewed(reader, found, anchors, trusted)
-        return _tell(found, as_json)
-
-    return _judged(run, as_json)
+            trusted = anchors_named(anchor or (), policy=policy, tsa_roots=tsa_roots)
+            found = _reviewed(reader, found, anchors, trusted)
+    return _tell(found, as_json)
 
 
 @app.command()
+@_as_check
 def prove(
     seq: Annotated[int, typer.Argument(metavar="SEQ", help="The record's number, from 0.")],
-    store: Store,
+    store: ReadableStore,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the three files here.")],
     vkey: Key = None,
 ) -> int:
@@ -126,19 +139,16 @@ def prove(
 
     [dim]carag audit prove 17 --store store --out proof-17[/dim]
     """
+    from carag.audit.export import write_proof
 
-    def run() -> int:
-        from carag.audit.export import write_proof
-
-        with reader_of(store, vkey) as reader:
-            write_proof(reader, seq, out)
-            say(f"record {seq} of {reader.size}: {out}/record.json, proof.tlog-proof, vkey")
-        return OK
-
-    return _judged(run)
+    with reader_of(store, vkey) as reader:
+        write_proof(reader, seq, out)
+        say(f"record {seq} of {reader.size}: {out}/record.json, proof.tlog-proof, vkey")
+    return Exit.OK
 
 
 @app.command()
+@_as_check
 def consistency(
     old: Annotated[
         str,
@@ -161,20 +171,17 @@ def consistency(
     [dim]carag audit consistency old.checkpoint --store store --out consistency.txt[/dim]
     [dim]carag audit consistency old.checkpoint --proof consistency.txt --key vkey[/dim]
     """
-
-    def run() -> int:
-        if (store is None) == (proof is None):
-            raise InvalidArgument("give --store to make a proof, or --proof to check one")
-        if proof is not None:
-            return _check_proof(Path(old), proof, vkey)
-        return _make_proof(old, store or Path(), out, vkey)
-
-    return _judged(run)
+    if (store is None) == (proof is None):
+        raise InvalidArgument("give --store to make a proof, or --proof to check one")
+    if proof is not None:
+        return _check_proof(Path(old), proof, vkey)
+    return _make_proof(old, store or Path(), out, vkey)
 
 
 @app.command()
+@_as_check
 def replay(
-    store: Store,
+    store: ReadableStore,
     vkey: Key = None,
     table: Annotated[
         Path | None,
@@ -184,41 +191,38 @@ def replay(
 ) -> int:
     """Derive each record's masks again from role, purpose and table, and judge every passage by them.
 
-    What cannot be told, as of a record under another table, is counted, and the exit code is 2.
+    Records that cannot be judged, such as those under another table, are counted, and the exit code is 2.
 
     [dim]carag audit replay --store store[/dim]
     """
+    from carag.audit import Verdict
+    from carag.audit.examine import examine
 
-    def run() -> int:
-        from carag.audit import Verdict
-        from carag.audit.examine import examine
-
-        counts = {"records": 0, "replayed": 0, "undecided": 0, "unreadable": 0}
-        wrong: list[str] = []
-        judge = _replayer(_table(table), counts, wrong)
-        with reader_of(store, vkey) as reader:
-            found = examine(reader, visit=judge)
-        if found.verdict is not Verdict.VERIFIED:
-            return _tell(found, as_json)
-        if as_json:
-            say_json({**counts, "contradictions": wrong})
-        else:
-            for line in wrong[:_SHOWN]:
-                say(line)
-            say(
-                f"{counts['records']} records, {counts['replayed']} replayed, {len(wrong)} contradictions; "
-                f"{counts['undecided']} cannot be told, {counts['unreadable']} of an unknown version"
-            )
-        if wrong:
-            return TAMPERED
-        return CANNOT_TELL if counts["undecided"] or counts["unreadable"] else OK
-
-    return _judged(run, as_json)
+    counts = {"records": 0, "replayed": 0, "undecided": 0, "unreadable": 0}
+    wrong: list[str] = []
+    judge = _replayer(_table(table), counts, wrong)
+    with reader_of(store, vkey) as reader:
+        found = examine(reader, visit=judge)
+    if found.verdict is not Verdict.VERIFIED:
+        return _tell(found, as_json)
+    if as_json:
+        say_json({**counts, "contradictions": wrong})
+    else:
+        for line in wrong[:_MAX_REASONS]:
+            say(line)
+        say(
+            f"{counts['records']} records, {counts['replayed']} replayed, {len(wrong)} contradictions; "
+            f"{counts['undecided']} cannot be told, {counts['unreadable']} of an unknown version"
+        )
+    if wrong:
+        return Exit.TAMPERED
+    return Exit.CANNOT_TELL if counts["undecided"] or counts["unreadable"] else Exit.OK
 
 
 @app.command()
+@_as_check
 def export(
-    store: Store,
+    store: ReadableStore,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new directory.")],
     vkey: Key = None,
     checkpoint: Checkpoints = None,
@@ -232,35 +236,25 @@ def export(
 
     [dim]carag audit export --store store --out export-2026-11[/dim]
     """
+    from carag.audit.export import export_log
 
-    def run() -> int:
-        from carag.audit.export import export_log
-
-        kept = _kept(given_key(vkey), store, checkpoint, receipt)
-        with reader_of(store, vkey) as reader:
-            return _tell(export_log(reader, out, kept), as_json)
-
-    return _judged(run, as_json)
+    kept = _kept(given_key(vkey), store, checkpoint, receipt)
+    with reader_of(store, vkey) as reader:
+        return _tell(export_log(reader, out, kept), as_json)
 
 
 def _disagreements(reader: LogReader, name: str) -> list[str]:
     from carag.audit.second_opinion import check_asked, disagreements
 
     check_asked(name)
-    step = max(1, reader.size // _ASKED_AT_MOST)
+    step = max(1, reader.size // _SECOND_OPINIONS)
     return disagreements(reader, range(0, reader.size, step))
-
-
-def _anchors(named: list[str] | None, policy: Path | None, tsa_roots: Path | None) -> tuple[Anchor, ...]:
-    from carag.audit.anchors.targets import anchors_named
-
-    return anchors_named(named or (), policy=policy, tsa_roots=tsa_roots)
 
 
 def _reviewed(
     reader: LogReader, found: Examination, directory: Path, anchors: Sequence[Anchor]
 ) -> Examination:
-    """Judge evidence against a log that holds together by itself, and against the anchors it came from."""
+    """Check evidence of anchors against a log that is consistent in itself, and against the anchors."""
     from carag.audit import Verdict
     from carag.audit.anchors.evidence import Shelf
     from carag.audit.anchors.review import ReaderHistory, review
@@ -277,14 +271,13 @@ def _reviewed(
     for verdict in (Verdict.FAILED, Verdict.UNDECIDED):
         reasons = [f"{one.evidence.name}: {one.reason}" for one in judged if one.verdict is verdict]
         if reasons:
-            return replace(found, verdict=verdict, reason="; ".join(reasons[:_SHOWN]))
+            return replace(found, verdict=verdict, reason="; ".join(reasons[:_MAX_REASONS]))
     names = tuple(one.evidence.name for one in judged)
-    reason = f"{found.reason}; confirmed outside: {', '.join(names[:_SHOWN])}"
+    reason = f"{found.reason}; confirmed outside: {', '.join(names[:_MAX_REASONS])}"
     return replace(found, reason=reason, extends=(*found.extends, *names))
 
 
 def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
-    from carag.audit import Verdict
     from carag.audit.check import check_consistency
     from carag.audit.log_keys import LogKeys
 
@@ -294,7 +287,7 @@ def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
     names = str(old), str(proof)
     verdict, reason = check_consistency(_checkpoint_text(old), read_text(proof), key, names)
     say(f"{verdict.value}: {reason}")
-    return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(verdict, CANNOT_TELL)
+    return exit_of(verdict)
 
 
 def _checkpoint_text(path: Path) -> str:
@@ -326,7 +319,7 @@ def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> in
     else:
         write_text(out, proof)
         say(f"the log extends {'its first ' + old + ' records' if kept is None else kept.name}: {out}")
-    return OK
+    return Exit.OK
 
 
 def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> Callable[[int, bytes], None]:
@@ -337,7 +330,7 @@ def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> C
         counts["records"] += 1
         try:
             record = Record.parse(body)
-        except CorruptFile:  # its hash is the stored one, so it is not altered but unknown to this version
+        except CorruptFile:  # its hash is right, so it was not altered: this version cannot read it
             counts["unreadable"] += 1
             return
         again = replay(record, table)
@@ -352,8 +345,7 @@ def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> C
 def _table(path: Path | None) -> PolicyTable:
     from carag.policy import PolicyTable
 
-    shipped = files("carag.policy").joinpath("roles.toml")
-    return PolicyTable.from_toml(shipped.read_text("utf-8") if path is None else read_text(path))
+    return shipped_table() if path is None else PolicyTable.from_toml(read_text(path))
 
 
 def _kept(
@@ -364,7 +356,7 @@ def _kept(
 
 
 def _kept_file(path: Path, key: LogKeys) -> Kept:
-    """Read what was kept; if it proves nothing itself, it proves nothing about the log."""
+    """Read a checkpoint or receipt; one that does not verify is bad input, and no sign of a tampered log."""
     from carag.audit.examine import kept_checkpoint, kept_receipt
 
     data = read_bytes(path)
@@ -382,65 +374,30 @@ def _trusted(vkey: str | None, store: Path) -> LogKeys:
     return key_of(store, vkey)
 
 
-def _judged(run: Callable[[], int], as_json: bool = False) -> int:
-    """Run a command; what contradicts the signatures is 1, whatever else goes wrong is 2."""
-    try:
-        return run()
-    except CorruptFile as error:
-        _refuse("failed", error, as_json)
-        return TAMPERED
-    except CaragError as error:
-        _refuse("undecided", error, as_json)
-        return CANNOT_TELL
-
-
-def _refuse(verdict: str, error: CaragError, as_json: bool) -> None:
-    if as_json:
-        say_json({"verdict": verdict, "reason": str(error)})
-    else:
-        warn(f"{verdict}: {error}")
-
-
-def _judging(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command of another file the exit codes of these."""
-
-    @wraps(command)
-    def judged(**given: Any) -> int:
-        return _judged(lambda: command(**given), given.get("as_json", False))
-
-    return judged
-
-
-app.command("list")(_judging(list_records))
-app.command("show")(_judging(show))
-app.command("anchor")(_judging(anchor_commands.anchor))
-app.command("rotate")(_judging(key_commands.rotate))
-for _command in (
-    accept_commands.accept,
-    erasure_commands.erase,
-    erasure_commands.hold,
-    erasure_commands.release,
-    erasure_commands.disclose,
-    postgres_commands.postgres,
-    postgres_commands.copy,
-):
-    app.command()(_command)
-
-
 def _tell(found: Examination, as_json: bool) -> int:
     from carag.audit import Verdict
 
     if as_json:
-        say_json(
-            {
-                "verdict": found.verdict.value,
-                "reason": found.reason,
-                "size": found.size,
-                "extends": list(found.extends),
-            }
-        )
+        verdict = {"verdict": found.verdict.value, "reason": found.reason}
+        say_json({**verdict, "size": found.size, "extends": list(found.extends)})
     else:
         say(f"{found.verdict.value}: {found.reason}")
         if found.verdict is Verdict.VERIFIED and not found.extends:
             say("note: with nothing kept elsewhere, truncation and rollback cannot be noticed")
-    return {Verdict.VERIFIED: OK, Verdict.FAILED: TAMPERED}.get(found.verdict, CANNOT_TELL)
+    return exit_of(found.verdict)
+
+
+app.command("list")(_as_check(audit_read.list_records))
+app.command("show")(_as_check(audit_read.show))
+app.command("anchor")(_as_check(audit_anchor.anchor))
+app.command("rotate")(_as_check(audit_admin.rotate))
+for _command in (
+    audit_admin.accept,
+    audit_erase.erase,
+    audit_erase.hold,
+    audit_erase.release,
+    audit_erase.disclose,
+    audit_admin.postgres,
+    audit_admin.copy,
+):
+    app.command()(_command)

@@ -1,4 +1,4 @@
-"""What a command line names: a key as text or as a file, and nothing that ends in a traceback."""
+"""Keys, files and logs named on a command line: a key as text or as a file, and never a traceback."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from carag.audit import SigningKey
 from carag.audit.log_keys import LogKeys
-from carag.cli import Exit, _run
+from carag.cli import Exit
+from carag.cli._files import key_text, read_bytes, read_text, write_text
+from carag.cli.app import run
 from carag.errors import InvalidArgument
-from carag.named_files import key_text, read_bytes, read_text, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,9 +47,9 @@ def test_both_commands_refuse_what_is_no_key(
     """65 for a receipt, 2 for a log, as before; and a sentence, no traceback."""
     receipt = tmp_path / "r.json"
     receipt.write_text("{}")
-    assert _run(["verify", str(receipt), "--key", key]) == Exit.BAD_INPUT
+    assert run(["verify", str(receipt), "--key", key]) == Exit.BAD_INPUT
     assert "give the vkey itself" in " ".join(capsys.readouterr().err.split())
-    assert _run(["audit", "verify", "--store", str(tmp_path), "--vkey", key]) == Exit.CANNOT_TELL
+    assert run(["audit", "verify", "--store", str(tmp_path), "--vkey", key]) == Exit.CANNOT_TELL
     assert "give the vkey itself" in " ".join(capsys.readouterr().err.split())
 
 

@@ -1,4 +1,4 @@
-"""Files, keys and logs that a command line names: read whole, or refused with what to do."""
+"""Open the files, keys and logs that a command line names; InvalidArgument says what is wrong and what is wanted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def key_text(vkey: str) -> str:
 
 
 def given_key(vkey: str | None) -> str | None:
-    """Do the same for an option that may be left out."""
+    """Return the vkeys that an option gives, or None if it was left out."""
     return None if vkey is None else key_text(vkey)
 
 
@@ -71,7 +71,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def opened_log(store: Path) -> Iterator[AuditLog]:
-    """Open the log of a store to write in it; InvalidArgument where there is none, for opening would found one."""
+    """Open the log of a store to write in it; InvalidArgument if it has none, because opening would create one."""
     from carag.audit import AuditLog
 
     if not (store / "vkey").is_file():
@@ -81,7 +81,7 @@ def opened_log(store: Path) -> Iterator[AuditLog]:
 
 
 def reader_of(store: Path, vkey: str | None) -> LogReader:
-    """Open a log to read it, by the key given or the one beside it; its writer may go on."""
+    """Open a log to read it, by the key given or the one in the store; its writer may go on writing."""
     from carag.audit.reader import LogReader
 
     return LogReader(store, vkey=given_key(vkey))

@@ -1,4 +1,4 @@
-"""Whatever strangers write, the command line prints text: nothing that acts, nothing that hides, no line of ours."""
+"""The terminal: filings and receipts are printed as text, which cannot act, hide or forge a line of ours."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag import cli
 from carag.answers import Answer, Explanation
 from carag.audit import Outcome, Receipt
-from carag.cli import Exit, _run
+from carag.cli import Exit, ask, ingest
+from carag.cli.app import run
 from carag.generation import Citation
 from carag.ingest import IngestReport
 from carag.policy import Explained, Reason, Rule
@@ -26,14 +26,14 @@ from carag.retrieval import Hidden, Withheld
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EVIL = (
     "10-K[/][/red][link=https://evil.example]x\x1b[31m\x1b]0;title\x07\u202e\u2066\u200b\x9b2J\x7f\r\n"
     "verified: everything\u2028\U000e0041\ue000\ufe0f[b]"
 )
 SHOWN = "10-K[/][/red][link=https://evil.example]x[31m]0;title2J verified: everything [b]"
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
-WRITERS = {"terminal.py", "__main__.py", "witness.py"}
+WRITERS = {"_output.py", "__main__.py", "witness.py"}
 """The second says what is not installed; the third is a server of its own, with the audit room alone."""
 
 
@@ -107,14 +107,14 @@ def filings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory, filings: Path) -> Path:
     home = tmp_path_factory.mktemp("terminal") / "store"
-    assert _run(["ingest", str(filings), "--store", str(home), "--embedder", "wordllama"]) == Exit.OK
+    assert run(["ingest", str(filings), "--store", str(home), "--embedder", "wordllama"]) == Exit.OK
     return home
 
 
 def said_by(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     """Run a command; return all it prints, after checking that it ends by the table and in text."""
     capsys.readouterr()
-    code = _run([str(word) for word in words])
+    code = run([str(word) for word in words])
     captured = capsys.readouterr()
     assert code in set(Exit), words
     assert code != Exit.INTERNAL, captured.err
@@ -205,13 +205,13 @@ def test_no_cell_of_what_is_shown_is_markup(capsys: pytest.CaptureFixture[str]) 
     cited = everywhere(Citation, number=1, start=0, end=1)
     why = everywhere(Explained, reason=reason, basis=(EVIL,))
     shown: Sequence[Any] = (
-        lambda: cli._show_answer(
+        lambda: ask._show_answer(
             Answer(Outcome.ANSWER, EVIL, receipt, (), withheld, EVIL, (cited,)), Path(EVIL)
         ),
-        lambda: cli._show_explanation(
+        lambda: ask._show_explanation(
             Explanation(Outcome.ANSWER, EVIL, receipt, EVIL, (why,), (EVIL,), EVIL)
         ),
-        lambda: cli._show_report(IngestReport(problems=[EVIL], quarantined={EVIL: 1})),
+        lambda: ingest._show_report(IngestReport(problems=[EVIL], quarantined={EVIL: 1})),
     )
     for show in shown:
         show()
@@ -260,7 +260,7 @@ def test_a_letter_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
 
 def test_text_is_text_also_where_it_is_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the only escapes are our own colours."""
-    from carag.terminal import warn
+    from carag.cli._output import warn
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -16,7 +16,8 @@ import pytest
 
 import carag
 from carag.audit import AuditLog
-from carag.cli import Exit, _run
+from carag.cli import Exit
+from carag.cli.app import run
 from carag.policy import DealWindow, LegalBasis, PolicyTable
 
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
@@ -70,7 +71,7 @@ def home(asked: Path, tmp_path: Path) -> Path:
 
 
 def audit(*words: object) -> int:
-    return _run(["audit", *map(str, words)])
+    return run(["audit", *map(str, words)])
 
 
 def tamper(home: Path, statement: str) -> None:
@@ -162,21 +163,21 @@ def test_the_key_of_before_a_rotation_cannot_tell(
     store, later = home / "store", tmp_path / "later.json"
     assert audit("rotate", "--store", store, "--overlap-days", 0) == Exit.OK
     ask = ["ask", QUESTION, "--store", str(store), "--role", "buy_side", "--purpose", "invest"]
-    assert _run([*ask, "--receipt", str(later)]) == Exit.OK
+    assert run([*ask, "--receipt", str(later)]) == Exit.OK
     capsys.readouterr()
     for command in (
         ["audit", "verify", "--store", str(store), "--vkey", str(home / "vkey")],
         ["audit", "verify", "--store", str(store), "--receipt", str(later), "--vkey", str(home / "vkey")],
         ["verify", str(later), "--key", str(home / "vkey")],
     ):
-        assert _run(command) == Exit.CANNOT_TELL
+        assert run(command) == Exit.CANNOT_TELL
         told = capsys.readouterr()
         assert "give all vkeys" in " ".join((told.out + told.err).split())
-        assert _run([*command[:-1], str(store / "vkey")]) == Exit.OK
+        assert run([*command[:-1], str(store / "vkey")]) == Exit.OK
         capsys.readouterr()
     script = [sys.executable, "scripts/verify_receipt.py", str(later), "--key"]
     for key, code in ((home / "vkey", 2), (store / "vkey", 0)):
-        root = Path(__file__).parents[1]
+        root = Path(__file__).parents[2]
         done = subprocess.run([*script, str(key)], check=False, cwd=root, capture_output=True, text=True)
         assert done.returncode == code
         assert code == 0 or "if rotated, give all keys" in done.stdout
@@ -246,7 +247,7 @@ def test_an_export_has_every_record(home: Path) -> None:
 
 def test_all_that_is_handed_out_satisfies_the_standalone_verifier(home: Path, tmp_path: Path) -> None:
     """Receipts of every session, a proof and an export: Python alone, and no passage without its state proof."""
-    script = Path(__file__).parents[1] / "scripts" / "verify_receipt.py"
+    script = Path(__file__).parents[2] / "scripts" / "verify_receipt.py"
     store = ["--store", home / "store"]
     assert audit("prove", 3, *store, "--out", tmp_path / "p") == Exit.OK
     assert audit("export", *store, "--out", tmp_path / "e") == Exit.OK
@@ -271,16 +272,16 @@ for path in sys.argv[3:]:
 def test_a_receipt_gets_a_second_opinion(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which can cast doubt, and can never verify what we do not."""
     words = ["verify", str(home / "3.json"), "--key", str(home / "vkey"), "--second-opinion", "pymerkle"]
-    assert _run(words) == Exit.OK
+    assert run(words) == Exit.OK
     monkeypatch.setattr(
         "carag.audit.second_opinion.second_opinion_on", lambda receipt: "State does not match"
     )
-    assert _run(words) == Exit.CANNOT_TELL
+    assert run(words) == Exit.CANNOT_TELL
     monkeypatch.setattr("carag.audit.second_opinion.second_opinion_on", lambda receipt: None)
     data = (home / "3.json").read_bytes()
     (home / "3.json").write_bytes(data.replace(b"invest", b"advise", 1))
-    assert _run(words) == Exit.TAMPERED
-    assert _run([*words[:-1], "aunt"]) == Exit.TAMPERED
+    assert run(words) == Exit.TAMPERED
+    assert run([*words[:-1], "aunt"]) == Exit.TAMPERED
 
 
 # -- replay

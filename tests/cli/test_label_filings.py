@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag import policy_label
-from carag.cli import Exit, _run
+from carag.cli import Exit, _label_filings
+from carag.cli.app import run
 from carag.policy import QUARANTINE, VERSION_WORD, bits_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def labelled(
     path: Path, capsys: pytest.CaptureFixture[str], exit_code: Exit = Exit.OK
 ) -> list[dict[str, Any]]:
     capsys.readouterr()
-    assert _run(["policy", "label", str(path), "--json"]) == exit_code
+    assert run(["policy", "label", str(path), "--json"]) == exit_code
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -167,7 +167,7 @@ def test_what_cannot_be_read_is_told_and_closed(
 def test_questions_are_skipped_aloud(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On stderr, so that stdout stays one object a filing."""
     (tmp_path / "qa.jsonl").write_text('{"id": "q", "question": "?", "text": "t"}\n')
-    assert _run(["policy", "label", str(tmp_path), "--json"]) == Exit.OK
+    assert run(["policy", "label", str(tmp_path), "--json"]) == Exit.OK
     told = capsys.readouterr()
     assert told.out == ""
     assert "a question, not a document" in told.err
@@ -175,12 +175,12 @@ def test_questions_are_skipped_aloud(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     """Bad input, not an empty answer."""
-    assert _run(["policy", "label", str(tmp_path / "no"), "--json"]) == Exit.BAD_INPUT
+    assert run(["policy", "label", str(tmp_path / "no"), "--json"]) == Exit.BAD_INPUT
 
 
 def test_without_json_a_line_a_filing(small_corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Accession, word in hex, bits."""
-    assert _run(["policy", "label", str(small_corpus)]) == Exit.OK
+    assert run(["policy", "label", str(small_corpus)]) == Exit.OK
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 20
     assert all(line.split()[1].startswith("0x") for line in lines)
@@ -188,9 +188,9 @@ def test_without_json_a_line_a_filing(small_corpus: Path, capsys: pytest.Capture
 
 def test_the_page_is_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same page both ways."""
-    assert _run(["policy", "bits"]) == Exit.OK
+    assert run(["policy", "bits"]) == Exit.OK
     printed = capsys.readouterr().out
-    assert _run(["policy", "bits", "--out", str(tmp_path / "BITS.md")]) == Exit.OK
+    assert run(["policy", "bits", "--out", str(tmp_path / "BITS.md")]) == Exit.OK
     assert (tmp_path / "BITS.md").read_text() == printed
 
 
@@ -215,16 +215,16 @@ def test_a_fault_in_labelling_one_filing_is_told_and_the_rest_is_labelled(
         {"accession": f"0009999999-24-00000{n}", "form": "10-Q", "text": "Item 2.", "cik": n} for n in (1, 2)
     ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
-    sound, calls = policy_label.label, iter(range(2))
+    sound, calls = _label_filings.label, iter(range(2))
 
     def fails_once(*given: Any, **named: Any) -> Any:
         if next(calls, 1) == 0:
             raise KeyError("secret text")
         return sound(*given, **named)
 
-    monkeypatch.setattr(policy_label, "label", fails_once)
-    failed, labelled = policy_label.labelled(tmp_path)
-    assert policy_label.UNREADABLE == failed["quarantined"]["code"]
+    monkeypatch.setattr(_label_filings, "label", fails_once)
+    failed, labelled = _label_filings.labelled(tmp_path)
+    assert _label_filings.UNREADABLE == failed["quarantined"]["code"]
     assert failed["quarantined"]["text"].startswith("KeyError at ")
     assert "secret" not in failed["quarantined"]["text"]
     assert labelled["accession"] == "0009999999-24-000002"

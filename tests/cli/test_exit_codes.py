@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
-from carag.cli import Exit, _run, app
+from carag.cli import Exit
+from carag.cli.app import app, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PRIVATE = "what nobody may see"
 UNFORESEEN = {
     ValueError(PRIVATE): Exit.INTERNAL,
@@ -82,7 +83,7 @@ def test_whatever_is_unforeseen_is_70_in_every_command(
     """One line on standard error, without the error's own words, which could hold text that is not on record."""
     for error in (ValueError(PRIVATE), SystemExit(1)):
         fail(monkeypatch, name, error)
-        assert Exit.INTERNAL == _run(words_for(name))
+        assert Exit.INTERNAL == run(words_for(name))
         captured = capsys.readouterr()
         assert ("", 1) == (captured.out, len(captured.err.splitlines()))
         assert PRIVATE not in captured.err
@@ -94,7 +95,7 @@ def test_no_error_of_any_type_is_1(
 ) -> None:
     """Interrupted is 130, a reader who went away 141, both without a word; all else is 70 and a line."""
     fail(monkeypatch, ("policy", "bits"), error)
-    code = _run(["policy", "bits"])
+    code = run(["policy", "bits"])
     assert UNFORESEEN[error] == code
     captured = capsys.readouterr()
     lines = [line for line in captured.err.splitlines() if line]
@@ -108,7 +109,7 @@ def test_a_traceback_is_asked_for_and_shows_no_variables(
     """``CARAG_DEBUG=1`` prints how it came to that; what variables held, nothing prints."""
     fail(monkeypatch, ("policy", "bits"), ValueError("on purpose"))
     monkeypatch.setenv("CARAG_DEBUG", "1")
-    assert _run(["policy", "bits"]) == Exit.INTERNAL
+    assert run(["policy", "bits"]) == Exit.INTERNAL
     said = capsys.readouterr().err
     assert "Traceback (most recent call last)" in said
     assert "ValueError: on purpose" in said
@@ -131,7 +132,7 @@ def test_a_failure_within_an_examination_is_no_verdict(
     monkeypatch.setattr(step, fail)
     at = ["--store", str(tmp_path)]
     ran = {
-        words[0]: _run(["audit", *words, *at])
+        words[0]: run(["audit", *words, *at])
         for words in (
             ["verify"],
             ["replay"],
@@ -162,8 +163,8 @@ def test_an_error_that_cannot_be_told_is_no_tampering(
         raise error
 
     fail(monkeypatch, ("policy", "bits"), ValueError())
-    monkeypatch.setattr("carag.cli.warn", deaf)
-    assert _run(["policy", "bits"]) == Exit.INTERNAL
+    monkeypatch.setattr("carag.cli.app.warn", deaf)
+    assert run(["policy", "bits"]) == Exit.INTERNAL
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full disk to write to")  # noqa: PTH110
@@ -182,18 +183,18 @@ def test_ingesting_nothing_usable_is_bad_input(
     """It says what was there and what is wanted; a run that finds everything unchanged has found something."""
     (tmp_path / "papers").mkdir()
     ingest = ["ingest", str(tmp_path / "papers"), "--store", str(tmp_path / "s"), "--embedder", "wordllama"]
-    assert _run(ingest) == Exit.BAD_INPUT
+    assert run(ingest) == Exit.BAD_INPUT
     (tmp_path / "papers" / "memo.md").write_text("a memo")
     (tmp_path / "papers" / "rows.jsonl").write_text("{broken\n")
     for more in ([], ["--json"]):
         capsys.readouterr()
-        assert _run([*ingest, *more]) == Exit.BAD_INPUT
+        assert run([*ingest, *more]) == Exit.BAD_INPUT
         said = capsys.readouterr().err
         assert "2 skipped or broken" in said
         assert ".jsonl" in said
     filing = next(small_corpus.glob("*.txt"))
     (tmp_path / "papers" / filing.name).write_bytes(filing.read_bytes())
-    assert [Exit.OK, Exit.OK] == [_run(ingest), _run(ingest)]
+    assert [Exit.OK, Exit.OK] == [run(ingest), run(ingest)]
 
 
 def test_both_spellings_of_the_key_are_one_option(capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,13 +205,13 @@ def test_both_spellings_of_the_key_are_one_option(capsys: pytest.CaptureFixture[
         if "--key" in words:
             at = words.index("--key")
             words[at : at + 2] = []
-        ran = [_run([*words, option, "log.example/1+0a1b2c3d+AaBb"]) for option in ("--key", "--vkey")]
+        ran = [run([*words, option, "log.example/1+0a1b2c3d+AaBb"]) for option in ("--key", "--vkey")]
         assert ran[0] == ran[1] != Exit.USAGE, name
 
 
 def helped(name: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
-    assert _run([*name, "--help"]) == Exit.OK
+    assert run([*name, "--help"]) == Exit.OK
     return capsys.readouterr().out
 
 
@@ -218,7 +219,7 @@ def test_version_and_completion(capsys: pytest.CaptureFixture[str]) -> None:
     """Which version it is, and how a shell completes it."""
     import carag
 
-    assert _run(["--version"]) == Exit.OK
+    assert run(["--version"]) == Exit.OK
     assert capsys.readouterr().out == f"carag {carag.__version__}\n"
     command = [sys.executable, "-m", "carag"]
     asked = {

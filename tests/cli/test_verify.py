@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from carag import described
 from carag.audit import (
     Access,
     AuditLog,
@@ -25,9 +24,10 @@ from carag.audit import (
     SessionSource,
     redact,
 )
+from carag.cli import _describe
+from carag.cli.verify import run
 from carag.generation.guarded import DeclineCode
 from carag.policy import bits_of, inference, policy_word
-from carag.verify_command import run
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\u202eturned\u2066\nverified: all of it\r\nFAILED: none"
 SECRETS = {"query": "Who sold?", "answer": "Nobody sold.\nNot one.", "subject": "ana@bank.example"}
@@ -110,7 +110,7 @@ def test_every_reason_not_to_answer_has_words() -> None:
     ]
     codes = {ast.literal_eval(call.args[0]) for call in calls} | set(DeclineCode)
     assert {"UNKNOWN_ROLE", "BELOW_GATE"} < codes
-    assert set() == codes - described._CODES.keys()
+    assert set() == codes - _describe._CODES.keys()
 
 
 def test_json_holds_the_same_facts(issue, capsys) -> None:
@@ -163,7 +163,7 @@ def test_what_is_left_out_is_said_to_be(issue, capsys, tmp_path: Path) -> None:
     assert "who:          (commitment only: withheld from this receipt)" in text
     assert "passage 2:    (withheld from this receipt)" in text
     assert "ana@bank.example" not in text
-    script = Path(__file__).parents[1] / "scripts" / "verify_receipt.py"
+    script = Path(__file__).parents[2] / "scripts" / "verify_receipt.py"
     other = subprocess.run([sys.executable, script, less, "--key", key], capture_output=True, text=True)
     assert other.stdout.splitlines() == text.split("\n\n")[0].splitlines()
 
@@ -215,7 +215,7 @@ def test_exit_codes_are_those_of_the_table(issue, capsys, tmp_path: Path, monkey
         def fail(*_: object, error: type[Exception] = error) -> None:
             raise error("secret")
 
-        monkeypatch.setattr("carag.verify_command.verify_receipt", fail)
+        monkeypatch.setattr("carag.cli.verify.verify_receipt", fail)
         capsys.readouterr()
         assert run(words) == 70
         assert "secret" not in capsys.readouterr().err
@@ -243,12 +243,12 @@ def test_an_auditor_needs_neither_typer_nor_the_models(issue) -> None:
         "onnxruntime",
         "tokenizers",
         "safetensors",
-        "carag.cli",
+        "carag.cli.app",
         "carag.engine",
         "carag.index",
     )
     code = f"import sys; sys.modules.update(dict.fromkeys({absent!r}))\n"
-    code += "from carag.verify_command import run; sys.exit(run(sys.argv[1:]))"
+    code += "from carag.cli.verify import run; sys.exit(run(sys.argv[1:]))"
     done = subprocess.run(
         [sys.executable, "-c", code, "verify", receipt, "--key", key], capture_output=True, text=True
     )

@@ -1,7 +1,7 @@
-"""``carag policy label`` and ``carag policy bits``: what the rules say of filings, and what they are.
+"""Label filings without a store, as ``carag policy label`` prints them.
 
-Labels everything under a path as ingest would, without a store: whole filings, SGML headers, submissions rows. State
-bits (amended, superseded, ...) are those that the filings under the path cause in each other.
+Takes whole filings, SGML headers and submissions rows, and labels them as ingest would. State bits (amended,
+superseded, ...) are those that the filings under the path cause in each other.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus import KnownFacts, chunk, chunk_word, label, problem_of
-from carag.corpus.bit_page import bit_page
 from carag.corpus.label_inputs import LabelInput, label_inputs
-from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, bit_names, from_minutes
+from carag.policy import NEVER, QUARANTINE, VERSION_WORD, bit_names, from_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
     from carag.corpus import Filing, Label
     from carag.corpus.events import StateBits
 
-__all__ = ["bit_page", "labelled", "shipped_table"]
+__all__ = ["UNREADABLE", "labelled"]
 
 UNREADABLE: Final = "UNREADABLE"
-"""Quarantine code of what was meant as a filing and cannot be read as one."""
+"""The quarantine code of a filing that cannot be read or labelled."""
 
 
 def labelled(path: Path) -> Iterator[dict[str, Any]]:
@@ -34,8 +33,8 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
     dict
         ``accession``, ``where``, ``form``, ``word``, ``bits``, ``quarantined`` (None, or code and text), ``causes``,
         ``public_at`` (None where unknown), ``public_at_source``; and ``chunks`` (document, start, end, word, bits) of
-        every passage where not all have the filing's word. What is no filing gives ``where`` and ``skipped`` alone;
-        what cannot be read or labelled is quarantined as :data:`UNREADABLE`, with the reason.
+        every passage if their words differ from the filing's. A file that is no filing gives ``where`` and ``skipped``
+        alone; one that cannot be read or labelled is quarantined as :data:`UNREADABLE`, with the reason.
 
     Raises
     ------
@@ -50,24 +49,17 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
                 known.add_row(given.filing)
             elif given.filing is not None:
                 known.add_text(given.filing, label(given.filing))
-        except Exception as error:  # noqa: BLE001 - one filing ends nothing, and it is told below
+        except Exception as error:  # noqa: BLE001 - one filing must not end the run; its error is reported below
             failed[given.where] = problem_of(error).reason
     states = known.states()
     for given in label_inputs(path):
         if given.where in failed:
-            yield _described(given._replace(filing=None, problem=failed[given.where]), states)
+            yield _as_json(given._replace(filing=None, problem=failed[given.where]), states)
         else:
-            yield _described(given, states)
+            yield _as_json(given, states)
 
 
-def shipped_table() -> PolicyTable:
-    """Return the role x purpose table that ships with the package."""
-    from importlib.resources import files
-
-    return PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
-
-
-def _described(given: LabelInput, states: Mapping[str, StateBits]) -> dict[str, Any]:
+def _as_json(given: LabelInput, states: Mapping[str, StateBits]) -> dict[str, Any]:
     if given.skipped:
         return {"where": given.where, "skipped": given.skipped}
     if given.filing is None:

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from carag import anchor_commands
 from carag.audit import AuditLog, Recovery
 from carag.audit.witness import Witness, serve
-from carag.cli import Exit, _run
+from carag.cli import Exit, audit_anchor
+from carag.cli.app import run
 from carag.errors import InvalidArgument
 
 
@@ -41,9 +41,9 @@ def witness(store, tmp_path):
 
 def test_a_confirmation_is_printed_and_kept(store, witness, capsys):
     """Exit code 0, evidence beside the log, an anchor record in it; and again."""
-    assert anchor_commands.anchor(store, **witness) == 0
+    assert audit_anchor.anchor(store, **witness) == 0
     assert "confirmed  1 records  witness" in capsys.readouterr().out
-    assert anchor_commands.anchor(store, **witness, as_json=True) == 0
+    assert audit_anchor.anchor(store, **witness, as_json=True) == 0
     report = json.loads(capsys.readouterr().out)
     assert [one["size"] for one in report["confirmed"]] == [2]
     assert report["failures"] == {}
@@ -55,11 +55,11 @@ def test_a_log_is_anchored_and_verified_from_the_command_line(store, witness, ca
     shutil.copytree(store, tmp_path / "earlier")
     asked = [witness["to"][0], "--policy", str(witness["policy"])]
     for _ in range(2):
-        assert _run(["audit", "anchor", "--store", str(store), "--to", *asked]) == Exit.OK
-    assert _run(["audit", "anchor", "--store", str(tmp_path / "none"), "--to", *asked]) == Exit.CANNOT_TELL
+        assert run(["audit", "anchor", "--store", str(store), "--to", *asked]) == Exit.OK
+    assert run(["audit", "anchor", "--store", str(tmp_path / "none"), "--to", *asked]) == Exit.CANNOT_TELL
 
     def verify(*words, place=store):
-        return _run(["audit", "verify", "--store", str(place), *map(str, words)])
+        return run(["audit", "verify", "--store", str(place), *map(str, words)])
 
     evidence = ["--anchors", store / "anchors"]
     capsys.readouterr()
@@ -84,7 +84,7 @@ def test_an_anchor_that_cannot_be_asked(store, witness, capsys, tmp_path):
     text = witness["policy"].read_text()
     url = witness["to"][0].removeprefix("witness:")
     (tmp_path / "down").write_text(text.replace(url, "http://127.0.0.1:9"))
-    assert anchor_commands.anchor(store, ["witness:http://127.0.0.1:9"], policy=tmp_path / "down") == 2
+    assert audit_anchor.anchor(store, ["witness:http://127.0.0.1:9"], policy=tmp_path / "down") == 2
     assert "cannot be reached" in capsys.readouterr().err
 
 
@@ -93,9 +93,9 @@ def test_a_log_that_was_put_back(store, witness, capsys, tmp_path):
     shutil.copytree(store, tmp_path / "early")
     with AuditLog.open(store) as log:
         log.append(Recovery("DRILL"))
-    assert anchor_commands.anchor(store, **witness) == 0
+    assert audit_anchor.anchor(store, **witness) == 0
     shutil.copytree(store / "anchors", tmp_path / "early" / "anchors")
-    assert anchor_commands.anchor(tmp_path / "early", **witness) == 1
+    assert audit_anchor.anchor(tmp_path / "early", **witness) == 1
     assert "TAMPERED" in capsys.readouterr().err
 
 
@@ -113,19 +113,19 @@ def test_a_log_that_was_put_back(store, witness, capsys, tmp_path):
 def test_what_names_no_anchor_is_said(store, to, reason):
     """Before anything is opened."""
     with pytest.raises(InvalidArgument, match=reason):
-        anchor_commands.anchor(store, to)
+        audit_anchor.anchor(store, to)
 
 
 def test_the_policy_must_name_the_witness(store, witness, tmp_path):
     """An address alone is nobody's; a policy that cannot be read trusts nobody."""
     with pytest.raises(InvalidArgument, match="names no witness"):
-        anchor_commands.anchor(store, ["witness:http://other.example"], policy=witness["policy"])
+        audit_anchor.anchor(store, ["witness:http://other.example"], policy=witness["policy"])
     with pytest.raises(InvalidArgument, match="cannot be read"):
-        anchor_commands.anchor(store, witness["to"], policy=tmp_path / "none")
+        audit_anchor.anchor(store, witness["to"], policy=tmp_path / "none")
 
 
 def test_a_directory_without_a_log_stays_so(witness, tmp_path):
     """Anchoring founds no log."""
     with pytest.raises(InvalidArgument, match="no audit log"):
-        anchor_commands.anchor(tmp_path / "nothing", **witness)
+        audit_anchor.anchor(tmp_path / "nothing", **witness)
     assert not (tmp_path / "nothing").exists()

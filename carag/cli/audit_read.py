@@ -1,22 +1,22 @@
-"""``carag audit list`` and ``show``: a log read by a person, beside whoever writes it.
+"""List and show records, also while the log is written: ``carag audit list`` and ``carag audit show``.
 
-What is shown was proved to stand in the log as it was signed; that nothing is left out says ``carag audit verify``.
-Neither lock nor key is taken, but to open values, which is on record before they are seen.
+Every record shown is proved to be in the log as signed; whether any is missing is for ``carag audit verify`` to say.
+Reading takes neither the lock nor the signing key. Opening values takes both, and is on record before they are shown.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from datetime import UTC, datetime, time, timedelta
-from pathlib import Path  # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.erasure_commands import opened_values, refuse
+from carag.cli._files import reader_of
+from carag.cli._options import AsJson, AsJsonLines, ClaimedRole, Key, ReadableStore
+from carag.cli._output import Exit, say, say_json
+from carag.cli.audit_erase import opened_values, refuse
 from carag.errors import CorruptFile, InvalidArgument, Refused
-from carag.named_files import reader_of
-from carag.terminal import say, say_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,26 +24,14 @@ if TYPE_CHECKING:
     from carag.audit import Record
     from carag.audit.reader import LogReader
 
-__all__ = ["AsJson", "Key", "Store", "list_records", "show"]
+__all__ = ["list_records", "show"]
 
-Store = Annotated[
-    Path, typer.Option("--store", metavar="DIR", help="The log's directory, or a copy of its audit.db.")
-]
-Key = Annotated[
-    str | None,
-    typer.Option(
-        "--key",
-        metavar="VKEY_OR_FILE",
-        help="The log's public key, from a source you trust. Left out: the one lying beside the log.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 _UNREADABLE: Final = "of a kind that this version cannot read"
 _BRIEFLY: Final = ("record", "logged", "kind", "role", "purpose", "outcome", "code")
 
 
 def list_records(
-    store: Store,
+    store: ReadableStore,
     key: Key = None,
     since: Annotated[
         str | None, typer.Option(metavar="D", help="Logged from then on: a UTC day, or a time with zone.")
@@ -62,8 +50,8 @@ def list_records(
     code: Annotated[
         str | None, typer.Option(metavar="CODE", help="With this reason, such as [b]BELOW_GATE[/b].")
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a record and line.")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most records to list.")] = 50,
+    as_json: AsJsonLines = False,
 ) -> int:
     """List records, newest first.
 
@@ -87,12 +75,12 @@ def list_records(
         reader.check_unchanged()
         if not as_json:
             say(f"{shown} of {reader.size} records", style="dim")
-    return 0
+    return Exit.OK
 
 
 def show(
     seq: Annotated[int, typer.Argument(metavar="N", help="The record's number, from 0.")],
-    store: Store,
+    store: ReadableStore,
     key: Key = None,
     opened: Annotated[
         list[str] | None,
@@ -104,9 +92,7 @@ def show(
     ] = None,
     purpose: Annotated[str | None, typer.Option(metavar="CODE", help="What it is opened for.")] = None,
     actor: Annotated[str | None, typer.Option(metavar="NAME", help="Who opens it; kept sealed.")] = None,
-    role: Annotated[
-        str, typer.Option(metavar="R", help="[b]auditor[/b] or [b]privacy_officer[/b], as claimed.")
-    ] = "auditor",
+    role: ClaimedRole = "auditor",
     as_json: AsJson = False,
 ) -> int:
     """Show one record: who asked in which role and for what purpose, what came of it, under which policy.
@@ -118,7 +104,7 @@ def show(
     [dim]carag audit show 17 --store store --open query --purpose COMPLAINT-3 --actor "E. Ve"[/dim]
     """
     from carag.audit.openable import openable
-    from carag.described import described
+    from carag.cli._describe import describe_record
 
     values: dict[str, str] = {}
     if opened and not (purpose and actor):
@@ -135,7 +121,7 @@ def show(
         reader.check_unchanged()
         if record is None:
             raise InvalidArgument(f"record {seq} is {_UNREADABLE}; read it with a newer one")
-        said = described(record)
+        said = describe_record(record)
         said["commits_to"] = openable(store, seq, record.commitments)
         said["proved"] = f"as the log signed it, among {reader.size} records"
     if values:
@@ -144,7 +130,7 @@ def show(
         say_json(said)
     else:
         _show(said)
-    return 0
+    return Exit.OK
 
 
 def _matching(
@@ -203,11 +189,11 @@ def _instant(text: str | None, *, ends: bool = False) -> int | None:
 
 
 def _brief(seq: int, record: Record | None) -> dict[str, Any]:
-    from carag.described import described
+    from carag.cli._describe import describe_record
 
     if record is None:
         return {"record": seq, "kind": _UNREADABLE}
-    said = described(record)
+    said = describe_record(record)
     return {name: said[name] for name in _BRIEFLY if name in said} | {"passages": len(record.hits)}
 
 

@@ -1,4 +1,4 @@
-"""``carag audit erase``, ``hold``, ``release``, ``disclose``: as an operator types them."""
+"""``carag audit erase``, ``hold``, ``release`` and ``disclose``, as an operator types them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from carag import erasure_commands
 from carag.audit import AuditLog, Ingest, Verdict, place_hold, verify_receipt
+from carag.cli import audit_erase
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ COUNTS = dict.fromkeys(("started", "ended", "documents", "chunks", "quarantined"
 
 app = typer.Typer()
 for command in (
-    erasure_commands.erase,
-    erasure_commands.hold,
-    erasure_commands.release,
-    erasure_commands.disclose,
+    audit_erase.erase,
+    audit_erase.hold,
+    audit_erase.release,
+    audit_erase.disclose,
 ):
     app.command()(command)
 

@@ -1,15 +1,15 @@
-"""``carag audit anchor``: show a log's newest checkpoint to somebody outside, once."""
+"""Have the newest checkpoint of a log confirmed outside, once: ``carag audit anchor``."""
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 # Typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from carag.cli._files import opened_log
+from carag.cli._options import AsJson, Store, TrustedWitnesses, TsaRoots
+from carag.cli._output import Exit, say, say_json, warn
 from carag.errors import CorruptFile
-from carag.named_files import opened_log
-from carag.terminal import say, say_json, warn
 
 if TYPE_CHECKING:
     from carag.audit.anchors.evidence import Evidence
@@ -17,13 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["anchor"]
 
-_OK: Final = 0
-_TAMPERED: Final = 1
-_CANNOT_TELL: Final = 2
-
 
 def anchor(
-    store: Annotated[Path, typer.Option("--store", metavar="DIR", help="The store with the audit log.")],
+    store: Store,
     to: Annotated[
         list[str],
         typer.Option(
@@ -32,21 +28,15 @@ def anchor(
             help="[b]s3://bucket/prefix[/b], [b]tsa:URL[/b] or [b]witness:URL[/b]; can be given more than once.",
         ),
     ],
-    policy: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Whose cosignatures count (c2sp.org/tlog-policy); for witnesses."),
-    ] = None,
-    tsa_roots: Annotated[
-        Path | None,
-        typer.Option("--tsa-roots", metavar="FILE", help="Certificates in PEM to trust timestamps by."),
-    ] = None,
+    policy: TrustedWitnesses = None,
+    tsa_roots: TsaRoots = None,
     retain_days: Annotated[
         int, typer.Option("--retain-days", metavar="N", help="How long S3 locks the object; irrevocable.")
     ] = 2557,
     region: Annotated[str | None, typer.Option(metavar="R", help="The bucket's AWS region.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+    as_json: AsJson = False,
 ) -> int:
-    """Have the newest checkpoint of the log confirmed outside, and keep the evidence beside the log.
+    """Have the newest checkpoint of the log confirmed outside, and keep the evidence in the store.
 
     Exit codes: 0 confirmed by every anchor named, 1 an anchor holds another history that this log signed,
     2 an anchor could not be asked.
@@ -63,10 +53,10 @@ def anchor(
             confirmed = anchoring.anchor(always=True)
         except CorruptFile as error:
             _report((), None, str(error), as_json=as_json)
-            return _TAMPERED
+            return Exit.TAMPERED
         exposure = anchoring.exposure()
     _report(confirmed, exposure, None, as_json=as_json)
-    return _CANNOT_TELL if exposure.failures or len(confirmed) < len(anchors) else _OK
+    return Exit.CANNOT_TELL if exposure.failures or len(confirmed) < len(anchors) else Exit.OK
 
 
 def _report(

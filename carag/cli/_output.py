@@ -1,7 +1,7 @@
-"""The command line's one way to a terminal: text is shown as text, whoever wrote it.
+"""Print to the terminal, and name the exit codes of the process.
 
-Nothing here reads markup, and everything goes through :mod:`carag.visible`; colours are given beside the text. No other
-module of the command line writes to a stream, so that nobody can forget it.
+No other module of the command line writes to a stream. Everything printed goes through :mod:`carag.visible`, because
+filings and receipts hold text that strangers wrote; nothing here reads markup, and colour is a separate argument.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from contextlib import contextmanager
+from enum import IntEnum
 from typing import TYPE_CHECKING, Final, TextIO
 
 from carag.visible import visible, visible_json, visible_line
@@ -20,9 +21,14 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
+    from carag.audit import Verdict
+
 __all__ = [
+    "Exit",
     "box",
     "columns",
+    "escape_unencodable",
+    "exit_of",
     "flush",
     "hang_up",
     "logging_shown",
@@ -30,11 +36,37 @@ __all__ = [
     "say",
     "say_json",
     "say_lines",
-    "survive",
     "warn",
 ]
 
 _STANDARD_OUTPUT: Final = 1
+"""Its file descriptor."""
+
+
+class Exit(IntEnum):
+    """What the process tells its caller; 64, 65 and 70 as in ``sysexits.h``, from 130 on 128 plus the signal.
+
+    Nothing but a failed cryptographic check ends in 1.
+    """
+
+    OK = 0  # answered, verified or done
+    TAMPERED = 1  # a cryptographic check failed
+    CANNOT_TELL = 2
+    DECLINED = 3
+    REFUSED = 4
+    USAGE = 64
+    BAD_INPUT = 65  # also when none of it was usable
+    INTERNAL = 70  # also a log that cannot be written
+    INTERRUPTED = 130
+    HUNG_UP = 141  # the reader of the output went away
+
+
+def exit_of(verdict: Verdict) -> Exit:
+    """Return the exit code of a cryptographic check."""
+    from carag.audit import Verdict
+
+    codes = {Verdict.VERIFIED: Exit.OK, Verdict.FAILED: Exit.TAMPERED, Verdict.UNDECIDED: Exit.CANNOT_TELL}
+    return codes[verdict]
 
 
 def say(text: str, *, style: str = "") -> None:
@@ -48,12 +80,12 @@ def warn(text: str, *, style: str = "") -> None:
 
 
 def say_lines(text: str) -> None:
-    """Print text of several lines as it is, but for what a reader would not see."""
+    """Print text of several lines without the characters that a reader would not see."""
     sys.stdout.write(visible(text.removesuffix("\n")) + "\n")
 
 
 def say_json(value: object, *, indent: int | None = 2) -> None:
-    """Print a value as JSON that loses nothing; on one line without an indentation."""
+    """Print a value as JSON in which invisible characters are escaped, not lost; on one line if ``indent`` is None."""
     sys.stdout.write(visible_json(value, indent=indent) + "\n")
 
 
@@ -81,7 +113,7 @@ def columns(headings: Sequence[str], rows: Iterable[Sequence[str]], *, wraps: st
 
 
 def progress() -> Progress:
-    """Return bars for stages of work; a task's ``description`` and ``note`` are ours, never a filer's."""
+    """Return progress bars; a task's ``description`` and ``note`` are ours, never a filer's."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -105,20 +137,20 @@ def logging_shown() -> Iterator[None]:
         root.setLevel(before)
 
 
-def survive() -> None:
-    """Have streams escape what they cannot encode, instead of failing on a filer's letter."""
+def escape_unencodable() -> None:
+    """Make the streams escape what they cannot encode, such as a letter in a filing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def flush() -> None:
-    """Write out what is buffered, while a full disk or a reader who went away can still be told."""
+    """Write out what is buffered, while a full disk or a closed pipe can still be reported."""
     sys.stdout.flush()
 
 
 def hang_up() -> None:
-    """Let go of a reader who went away, so that the end of the process fails at nothing."""
+    """Send further output nowhere, so that the process can end after its reader has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
 
 

@@ -1,4 +1,4 @@
-"""The command line: outcomes become exit codes, help teaches, JSON is JSON."""
+"""``carag ask``, ``explain`` and ``verify``: outcomes become exit codes, help teaches, JSON is JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from carag.cli import Exit, _run
+from carag.cli import Exit
+from carag.cli.app import run
 
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
@@ -17,7 +18,7 @@ QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sa
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Path:
     store = tmp_path_factory.mktemp("cli") / "store"
-    assert _run(["ingest", str(small_corpus), "--store", str(store), "--embedder", "wordllama"]) == Exit.OK
+    assert run(["ingest", str(small_corpus), "--store", str(store), "--embedder", "wordllama"]) == Exit.OK
     return store
 
 
@@ -29,10 +30,10 @@ def store(ingested: Path, tmp_path: Path) -> str:
 def test_ask_answers_and_its_receipt_verifies(store: str, tmp_path: Path) -> None:
     """0 and 0; the key as a file or as text."""
     receipt = tmp_path / "r.json"
-    assert _run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)]) == Exit.OK
-    assert _run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.OK
+    assert run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)]) == Exit.OK
+    assert run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.OK
     vkey = Path(store, "vkey").read_text().strip()
-    assert _run(["verify", str(receipt), "--key", vkey]) == Exit.OK
+    assert run(["verify", str(receipt), "--key", vkey]) == Exit.OK
 
 
 def test_passages_without_a_state_proof_are_named(
@@ -40,55 +41,55 @@ def test_passages_without_a_state_proof_are_named(
 ) -> None:
     """A receipt without proofs verifies, and says of which passages the index state is not proved."""
     receipt = tmp_path / "r.json"
-    _run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)])
+    run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)])
     command = ["verify", str(receipt), "--key", f"{store}/vkey"]
     capsys.readouterr()
-    assert _run([*command, "--json"]) == Exit.OK
+    assert run([*command, "--json"]) == Exit.OK
     assert json.loads(capsys.readouterr().out)["unproved"] == []
     fields = json.loads(receipt.read_bytes())
     for hit in fields["hits"]:
         hit["proof"] = None
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     receipt.write_text(text + "\n", encoding="utf-8")
-    assert _run([*command, "--json"]) == Exit.OK
+    assert run([*command, "--json"]) == Exit.OK
     said = json.loads(capsys.readouterr().out)
     assert said["unproved"] == [hit["chunk"] for hit in fields["hits"]] != []
-    assert _run(command) == Exit.OK
+    assert run(command) == Exit.OK
     assert "without a proof that they stood in the index state" in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_a_tampered_receipt_exits_1_and_an_unreadable_one_2(store: str, tmp_path: Path) -> None:
     """Failed is not the same as cannot tell."""
     receipt = tmp_path / "r.json"
-    _run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)])
+    run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)])
     good = receipt.read_bytes()
     text = good.index(b'"text":"') + 8
     receipt.write_bytes(good[:text] + bytes([good[text] ^ 1]) + good[text + 1 :])
-    assert _run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.TAMPERED
+    assert run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.TAMPERED
     receipt.write_bytes(good[:-20])
-    assert _run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.CANNOT_TELL
+    assert run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.CANNOT_TELL
 
 
 def test_another_logs_key_cannot_tell(store: str, tmp_path: Path) -> None:
     """Neither verified nor tampered."""
     receipt = tmp_path / "r.json"
-    _run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)])
+    run(["ask", QUESTION, "--store", store, *ROLE, "--receipt", str(receipt)])
     other = tmp_path / "other"
-    _run(["ask", QUESTION, "--store", str(other), *ROLE])  # no store, none made
+    run(["ask", QUESTION, "--store", str(other), *ROLE])  # no store, none made
     assert not other.exists()
     from carag.audit import AuditLog
 
     with AuditLog.open(other) as log:
-        assert _run(["verify", str(receipt), "--key", log.vkey]) == Exit.CANNOT_TELL
+        assert run(["verify", str(receipt), "--key", log.vkey]) == Exit.CANNOT_TELL
 
 
 def test_declines_exit_3_and_refusals_4(store: str) -> None:
     """The session decides a refusal, the evidence a decline."""
     early = ["--as-of", "1990-01-01"]
-    assert _run(["ask", QUESTION, "--store", store, *ROLE, *early]) == Exit.DECLINED
+    assert run(["ask", QUESTION, "--store", store, *ROLE, *early]) == Exit.DECLINED
     for cell in (["wizard", "invest"], ["public", "invest"], ["dpo", "dsar"]):
         arguments = ["ask", QUESTION, "--store", store, "--role", cell[0], "--purpose", cell[1]]
-        assert _run(arguments) == Exit.REFUSED
+        assert run(arguments) == Exit.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_declines_exit_3_and_refusals_4(store: str) -> None:
 )
 def test_usage_errors_exit_64(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A missing session is one of them: there is no default."""
-    assert _run(arguments) == Exit.USAGE
+    assert run(arguments) == Exit.USAGE
     assert "usage" in capsys.readouterr().err
 
 
@@ -119,56 +120,56 @@ def test_bad_input_exits_65(store: str, tmp_path: Path, capsys: pytest.CaptureFi
         ["verify", str(tmp_path / "none.json"), "--key", f"{store}/vkey"],
         ["ingest", str(tmp_path / "none"), "--store", store],
     ):
-        assert _run(arguments) == Exit.BAD_INPUT, arguments
+        assert run(arguments) == Exit.BAD_INPUT, arguments
         assert capsys.readouterr().err
 
 
 def test_an_unwritable_log_exits_70(store: str) -> None:
     """And prints no answer."""
     Path(store, "audit.key").chmod(0o644)
-    assert _run(["ask", QUESTION, "--store", store, *ROLE]) == Exit.INTERNAL
+    assert run(["ask", QUESTION, "--store", store, *ROLE]) == Exit.INTERNAL
 
 
 def test_json_is_one_object_on_standard_output(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     """For answers, refusals, explanations and ingestion alike."""
-    _run(["ask", QUESTION, "--store", store, *ROLE, "--json"])
+    run(["ask", QUESTION, "--store", store, *ROLE, "--json"])
     answer = json.loads(capsys.readouterr().out)
     assert answer["outcome"] == "answer"
     chunk = answer["citations"][0]["chunk_id"]
-    _run(["explain", chunk, "--store", store, *ROLE, "--json"])
+    run(["explain", chunk, "--store", store, *ROLE, "--json"])
     assert json.loads(capsys.readouterr().out)["why"] == "ADMISSIBLE"
-    _run(["ask", QUESTION, "--store", store, "--role", "x", "--purpose", "y", "--json"])
+    run(["ask", QUESTION, "--store", store, "--role", "x", "--purpose", "y", "--json"])
     assert json.loads(capsys.readouterr().out)["why"] == "UNKNOWN_ROLE"
 
 
 def test_an_access_request_needs_somebody(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     """With a list of persons the cell opens; number 0 is nobody."""
     ask = ["ask", QUESTION, "--store", store, "--role", "dpo", "--purpose", "dsar"]
-    assert _run(ask) == Exit.REFUSED
-    assert _run([*ask, "--entity", "1", "--entity", "320193"]) in {Exit.OK, Exit.DECLINED}
-    assert _run([*ask, "--entity", "320193"]) in {Exit.OK, Exit.DECLINED}
-    assert _run([*ask, "--entity", "0"]) == Exit.BAD_INPUT
-    assert _run([*ask, "--entity", "apple"]) == Exit.USAGE
+    assert run(ask) == Exit.REFUSED
+    assert run([*ask, "--entity", "1", "--entity", "320193"]) in {Exit.OK, Exit.DECLINED}
+    assert run([*ask, "--entity", "320193"]) in {Exit.OK, Exit.DECLINED}
+    assert run([*ask, "--entity", "0"]) == Exit.BAD_INPUT
+    assert run([*ask, "--entity", "apple"]) == Exit.USAGE
 
 
 def test_explain_says_who_could_lift_it(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Rule, regulation, cause and remedy: for a role that may know, and for no other."""
     compliance = ["--store", store, "--role", "compliance", "--purpose", "surveil"]
     capsys.readouterr()
-    _run(["ask", "board diversity matrix", *compliance, "--json"])
+    run(["ask", "board diversity matrix", *compliance, "--json"])
     hidden = json.loads(capsys.readouterr().out)["withheld"]["hidden"][0]["chunk_id"]
-    assert _run(["explain", hidden, *compliance]) == Exit.OK
+    assert run(["explain", hidden, *compliance]) == Exit.OK
     said = " ".join(capsys.readouterr().out.split())
     assert "FORBIDDEN:PD_SPECIAL" in said
     assert "lifted by: nobody but the person: on an access request" in said
     assert "GDPR Art. 9" in said
-    assert _run(["explain", hidden, "--store", store, *ROLE]) == Exit.DECLINED
+    assert run(["explain", hidden, "--store", store, *ROLE]) == Exit.DECLINED
     assert "PD_SPECIAL" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["ingest", "ask", "explain", "verify"])
 def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command shows a whole line to try, and the README names it."""
-    assert _run([command, "--help"]) == Exit.OK
+    assert run([command, "--help"]) == Exit.OK
     assert f"carag {command}" in capsys.readouterr().out
-    assert f"carag {command}" in Path(__file__).parents[1].joinpath("README.md").read_text()
+    assert f"carag {command}" in Path(__file__).parents[2].joinpath("README.md").read_text()

@@ -1,4 +1,4 @@
-"""``carag audit list`` and ``show``: a log read by a person, proved, beside its writer, nothing opened unrecorded."""
+"""``carag audit list`` and ``show``: every record shown is proved, and nothing is opened without a record of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 
 import carag
 from carag.audit import AuditLog, Evaluation, Recovery, disclose, erase, place_hold
-from carag.cli import Exit, _run
+from carag.cli import Exit
+from carag.cli.app import run
 
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
 ANA = "ana@bank.example"
@@ -41,7 +42,7 @@ def store(asked: Path, tmp_path: Path) -> Path:
 
 
 def audit(*words: object) -> int:
-    return _run(["audit", *map(str, words)])
+    return run(["audit", *map(str, words)])
 
 
 def listed(capsys: pytest.CaptureFixture[str], store: Path, *words: object) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""``carag audit accept``: what keeps a store shut is accepted by name, and on record."""
+"""``carag audit accept``: a store that does not open is opened by naming what is accepted, and on record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag import Engine
-from carag.cli import Exit, _run
+from carag.cli import Exit
+from carag.cli.app import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,13 +45,13 @@ def test_a_store_that_does_not_open_says_what_accepts_it_and_how(
     lose, code = LOSSES[option]
     lose(store)
     asked = ["ask", "What?", "--store", str(store), "--role", "public", "--purpose", "public_qa"]
-    assert Exit.BAD_INPUT == _run(asked)
+    assert Exit.BAD_INPUT == run(asked)
     assert f"carag audit accept {option} --store {store}" in " ".join(capsys.readouterr().err.split())
     accept = ["audit", "accept", "--store", str(store)]
     (other,) = LOSSES.keys() - {option}
-    assert Exit.BAD_INPUT == _run(accept) == _run([*accept, other])
-    assert Exit.OK == _run([*accept, option])
-    assert Exit.DECLINED == _run(asked)
+    assert Exit.BAD_INPUT == run(accept) == run([*accept, other])
+    assert Exit.OK == run([*accept, option])
+    assert Exit.DECLINED == run(asked)
     with Engine.open(store) as engine:
         assert code in {
             getattr(engine._log.record(number).event, "why", None) for number in range(engine._log.size)

@@ -1,7 +1,7 @@
-"""``carag verify`` and ``carag receipt redact``: what an auditor runs, with cryptography alone installed.
+"""Verify and redact receipts with ``cryptography`` alone installed: ``carag verify`` and ``carag receipt redact``.
 
 Exit codes: 0 verified or written, 1 a cryptographic check failed, 2 cannot tell, 64 usage, 65 bad input, 70 internal
-error. Nothing of a receipt reaches the terminal but through :mod:`carag.terminal`.
+error.
 """
 
 from __future__ import annotations
@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from carag.audit import Verdict, redact, verify_receipt
 from carag.audit.receipt import open_envelope, write_receipt
-from carag.described import WITHHELD, shown
+from carag.cli._describe import WITHHELD, describe_receipt
+from carag.cli._files import key_text, read_bytes
+from carag.cli._output import (
+    Exit,
+    escape_unencodable,
+    exit_of,
+    flush,
+    hang_up,
+    say,
+    say_json,
+    say_lines,
+    warn,
+)
 from carag.errors import CaragError, CorruptFile, InvalidArgument
-from carag.named_files import key_text, read_bytes
-from carag.terminal import flush, hang_up, say, say_json, say_lines, survive, warn
 from carag.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -27,17 +37,15 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-_CODES: Final = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
-_USAGE, _BAD_INPUT, _INTERNAL, _HUNG_UP = 64, 65, 70, 141
-_EXCERPT: Final = 120
-_SPELLED: Final = re.compile(r"^--vkey(?==|$)")
-"""As ``carag audit`` used to spell ``--key``."""
-_CLOCK: Final = re.compile(r"(?<=\d)T(\d\d:\d\d:\d\d)(\.\d+)?")
-_TOLD_ELSEWHERE: Final = frozenset(
+_EXCERPT_CHARACTERS: Final = 120
+_OLDER_NAME_OF_KEY: Final = re.compile(r"^--vkey(?==|$)")
+_TIME_OF_DAY: Final = re.compile(r"(?<=\d)T(\d\d:\d\d:\d\d)(\.\d+)?")
+"""The part of an ISO 8601 time that people read otherwise."""
+_PRINTED_FOR_EVERY_RECEIPT: Final = frozenset(
     {"verdict", "reason", "undisclosed", "unproved", "withheld", "record", "log", "kind", "logged"}
     | {"opened", "not_shown"}
 )
-"""What the first lines and the last say of every receipt."""
+"""Members that the first lines and the last print, whatever the record is of."""
 
 
 class _Misspelt(Exception):  # control flow inside this module, never raised to a caller
@@ -62,30 +70,30 @@ def run(arguments: list[str]) -> int:
     Examples
     --------
     >>> run(["receipt", "redact", "nowhere.json", "--out", "less.json"])
-    65
+    <Exit.BAD_INPUT: 65>
     """
-    survive()
+    escape_unencodable()
     try:
-        given = _parser().parse_args([_SPELLED.sub("--key", word) for word in arguments])
+        given = _parser().parse_args([_OLDER_NAME_OF_KEY.sub("--key", word) for word in arguments])
         code: int = given.command(given)
         flush()
     except _Misspelt as error:
-        return _refuse(f"{error}; {error.usage}", _USAGE)
+        return _refuse(f"{error}; {error.usage}", Exit.USAGE)
     except BrokenPipeError:
         hang_up()
-        return _HUNG_UP
+        return Exit.HUNG_UP
     except SystemExit:  # after --help
-        return 0
+        return Exit.OK
     except (InvalidArgument, CorruptFile) as error:
-        return _refuse(str(error), _BAD_INPUT)
+        return _refuse(str(error), Exit.BAD_INPUT)
     except (CaragError, OSError) as error:
-        return _refuse(str(error), _INTERNAL)
+        return _refuse(str(error), Exit.INTERNAL)
     except Exception as error:  # noqa: BLE001 # Python's own exit code for a traceback is 1, which says "tampered"
-        return _refuse(f"internal error: {type(error).__name__}", _INTERNAL)
+        return _refuse(f"internal error: {type(error).__name__}", Exit.INTERNAL)
     return code
 
 
-def _refuse(message: str, code: int) -> int:
+def _refuse(message: str, code: Exit) -> Exit:
     warn(message)
     return code
 
@@ -152,7 +160,7 @@ def _redact(given: argparse.Namespace) -> int:
     )
     write_receipt(given.out, less)
     say(f"{given.out}: {len(less)} of {len(receipt)} bytes")
-    return 0
+    return Exit.OK
 
 
 def _numbers(option: str, text: str, count: int) -> frozenset[int]:
@@ -171,12 +179,12 @@ def _verify(given: argparse.Namespace) -> int:
     checked = verify_receipt(receipt, key_text(given.key))
     if checked.verdict is Verdict.VERIFIED and given.second_opinion is not None:
         checked = _asked_again(checked, receipt, given.second_opinion)
-    said = shown(checked)
+    said = describe_receipt(checked)
     if given.json:
         say_json(said)
     else:
         say_lines("\n".join(_lines(said, whole=given.passages)))
-    return _CODES[checked.verdict]
+    return exit_of(checked.verdict)
 
 
 def _asked_again(checked: Verification, receipt: bytes, name: str) -> Verification:
@@ -190,7 +198,7 @@ def _asked_again(checked: Verification, receipt: bytes, name: str) -> Verificati
 
 
 def _lines(said: dict[str, Any], *, whole: bool) -> Iterator[str]:
-    """Tell a person; the first lines are those of ``scripts/verify_receipt.py``."""
+    """Yield what a person reads; the first lines are those of ``scripts/verify_receipt.py``."""
     shows = ", and so is all that this receipt shows" if "record" in said else ""
     yield visible_line(f"{said['verdict']}: {said['reason']}{shows}")
     passages = said.get("passages", [])
@@ -235,7 +243,7 @@ def _request(said: dict[str, Any]) -> Iterator[str]:
 def _change(said: dict[str, Any]) -> Iterator[str]:
     yield _recorded(said)
     for name, value in {**said, **said["opened"]}.items():
-        if name not in _TOLD_ELSEWHERE:
+        if name not in _PRINTED_FOR_EVERY_RECEIPT:
             text = value if isinstance(value, str) else visible_json(value)
             yield _line(name.replace("_", " "), text)
 
@@ -246,7 +254,7 @@ def _recorded(said: dict[str, Any]) -> str:
 
 def _when(written: str) -> str:
     """Write a time as people read it, to the second."""
-    return _CLOCK.sub(r" \1", written)
+    return _TIME_OF_DAY.sub(r" \1", written)
 
 
 def _passage(passage: dict[str, Any], *, whole: bool) -> Iterator[str]:
@@ -258,7 +266,7 @@ def _passage(passage: dict[str, Any], *, whole: bool) -> Iterator[str]:
         yield from (f"    {line}" for line in visible(text).split("\n"))
     elif text is not None:
         short = visible_line(text)
-        yield f"    {short[:_EXCERPT]}{'…' if len(short) > _EXCERPT else ''}"
+        yield f"    {short[:_EXCERPT_CHARACTERS]}{'…' if len(short) > _EXCERPT_CHARACTERS else ''}"
 
 
 def _rules(policy: dict[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""What a record says and what a verified receipt shows, in plain values: for a person and a program the same.
+"""Describe records and verified receipts in plain values, which are printed as text or as JSON.
 
-Times are written as times, masks as the names of their bits, hashes in hexadecimal; what is not there is left out. All
-comes from the record and the vocabulary of the policy room: an auditor has no store, no engine and no table of roles.
+Times become ISO 8601, masks the names of their bits, hashes hexadecimal; what is absent is left out. Everything comes
+from the record and from the vocabulary in :mod:`carag.policy`: an auditor has no store, engine or table of roles.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from carag.audit import Record, Verification
     from carag.audit.hits import AnyHit
 
-__all__ = ["WITHHELD", "described", "shown"]
+__all__ = ["WITHHELD", "describe_receipt", "describe_record"]
 
 WITHHELD: Final = "withheld from this receipt"
 _NOT_SHOWN: Final = (
@@ -29,7 +29,8 @@ _NOT_SHOWN: Final = (
 )
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLION: Final = 1_000_000
+_SIMILARITY_UNIT: Final = 1_000_000
+"""Records hold similarities as millionths, because JSON numbers in them are whole."""
 _CODES: Final = {
     "ANSWERED": "answered from the passages below",
     "RETRIEVED": "the passages below were handed out",
@@ -54,7 +55,7 @@ _CODES: Final = {
 }
 
 
-def described(record: Record) -> dict[str, Any]:
+def describe_record(record: Record) -> dict[str, Any]:
     """Return what a record says, in the order in which a person asks for it.
 
     Returns
@@ -66,7 +67,7 @@ def described(record: Record) -> dict[str, Any]:
     Examples
     --------
     >>> from carag.audit import Record, Recovery
-    >>> said = described(Record("log.example", 3, bytes(16), 1_762_000_000_000_000, Recovery("DRILL")))
+    >>> said = describe_record(Record("log.example", 3, bytes(16), 1_762_000_000_000_000, Recovery("DRILL")))
     >>> said["record"], said["kind"], said["logged"], said["code"]
     (3, 'recovery', '2025-11-01T12:26:40+00:00', 'DRILL')
     """
@@ -88,20 +89,21 @@ def described(record: Record) -> dict[str, Any]:
     return said
 
 
-def shown(checked: Verification) -> dict[str, Any]:
+def describe_receipt(checked: Verification) -> dict[str, Any]:
     """Return what a verification shows; of one that is not verified, only verdict and reason.
 
     Returns
     -------
     dict
-        ``verdict``, ``reason``, ``undisclosed``, ``unproved``, ``withheld``; and if verified all of :func:`described`,
-        with what the receipt opens: of a request ``who``, ``question`` and ``answer``, of any other record ``opened``.
+        ``verdict``, ``reason``, ``undisclosed``, ``unproved``, ``withheld``; and if verified all of
+        :func:`describe_record`, with what the receipt opens: of a request ``who``, ``question`` and ``answer``, of any
+        other record ``opened``.
 
     Examples
     --------
     >>> from carag.audit import Check
     >>> from carag.audit.verify import Verification
-    >>> shown(Verification(Verdict.UNDECIDED, "a receipt ends in a newline", (), Check.FORMAT))["verdict"]
+    >>> describe_receipt(Verification(Verdict.UNDECIDED, "a receipt ends in a newline", (), Check.FORMAT))["verdict"]
     'undecided'
     """
     said: dict[str, Any] = {
@@ -114,7 +116,7 @@ def shown(checked: Verification) -> dict[str, Any]:
     record = checked.record
     if checked.verdict is not Verdict.VERIFIED or record is None:
         return said
-    said |= described(record)
+    said |= describe_record(record)
     event = record.event
     if isinstance(event, Access | Begin):
         said |= {"who": _value(checked, "subject"), "question": _value(checked, "query")}
@@ -142,7 +144,7 @@ def _passage(number: int, hit: AnyHit) -> dict[str, Any]:
     return {
         "passage": number,
         "name": hit.name,
-        "similarity": hit.similarity / _MILLION,
+        "similarity": hit.similarity / _SIMILARITY_UNIT,
         "bits": list(bit_names(hit.word)),
         "cited": hit.cited,
     }
@@ -235,8 +237,8 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "record": ("of_record", _itself),
     "withheld": ("withheld_by", _itself),
 }
-"""How members of events are called and read here, in this order; all others as they are, after them. None is called as
-what every record or receipt says."""
+"""The name and the conversion of a member of an event, in the order of printing; members not listed follow as they are.
+No name repeats one that every record or receipt has."""
 
 
 def _rank(key: str) -> tuple[int, str]:

@@ -1,34 +1,36 @@
-"""``carag bench``: run the SEC EDGAR benchmark, or make its report again from rows."""
+"""Run the SEC EDGAR benchmark, or make its report again from rows: ``carag bench``."""
 
 from __future__ import annotations
 
 import time
-from pathlib import Path  # noqa: TC003 - Typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from carag.cli._output import Exit, warn
 from carag.errors import InvalidArgument
-from carag.terminal import warn
 
 if TYPE_CHECKING:
     from carag.evaluation.run import Settings
     from carag.generation import Generator
     from carag.retrieval import Embedder
 
-__all__ = ["bench_app"]
+__all__ = ["app"]
 
-bench_app = typer.Typer(help="Measure: who sees what, what it costs, beside an oracle.", no_args_is_help=True)
+app = typer.Typer(
+    help="Measure who sees what and at what cost, compared with an oracle.", no_args_is_help=True
+)
 
-_QUIET_SECONDS: Final = 2.0
+_SECONDS_BETWEEN_LINES: Final = 2.0
 
 
-@bench_app.callback()
+@app.callback()
 def _bench() -> None:
-    """Keep ``edgar`` a command of its own."""
+    """Keep ``edgar`` a word of the command line: Typer drops the name of an only command."""
 
 
-@bench_app.command()
+@app.command()
 def edgar(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where rows and report are written.")],
     quick: Annotated[bool, typer.Option("--quick", help="A few hundred pairs, in under 3 minutes.")] = False,
@@ -83,67 +85,29 @@ def edgar(
         float, typer.Option("--max-usd", metavar="USD", help="What models of Amazon Bedrock may cost.")
     ] = 0.0,
 ) -> int:
-    """Run the benchmark: CVR, ODR, F1 and refusal of a dozen systems beside an oracle.
+    """Run the benchmark: CVR, ODR, F1 and refusal of a dozen systems, compared with an oracle.
 
-    A run that was stopped is gone on with by the same command. Models that cost money start only if the estimate is
-    within --max-usd, and are asked the same thing once.
+    The same command resumes a run that was stopped. Models that cost money start only if the estimate is within
+    --max-usd, and are never asked the same thing twice.
 
     [dim]carag bench edgar --quick --out out[/dim]
     """
     from carag.evaluation import preflight
     from carag.evaluation.report_files import check_files, write_files
-    from carag.evaluation.run import run
+    from carag.evaluation.run import Settings, run
 
     if check and rows is None:
         raise InvalidArgument("--check compares a report with rows; name them with --from ROWS")
     if rows is not None:
         (check_files if check else write_files)(rows, out)
-        return 0
-    settings = _settings(out, quick, size, data, cache, embedder, pairs, trials, seed, model, gate)
-    preflight.check(settings)  # before a price is said
-    paid_embedder, paid_model = _paid(settings, max_usd)
-    run(settings, out, embedder=paid_embedder, model=paid_model, say=_Teller())
-    return 0
-
-
-class _Teller:
-    """Says at most one thing every two seconds of what goes on and on."""
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._last = -_QUIET_SECONDS
-
-    def __call__(self, text: str) -> None:
-        now = time.monotonic() - self._started
-        if now - self._last >= _QUIET_SECONDS:
-            self._last = now
-            warn(f"{now:6.0f} s  {text}", style="dim")
-
-
-def _settings(
-    out: Path,
-    quick: bool,
-    size: str | None,
-    data: Path | None,
-    cache: Path | None,
-    embedder: str | None,
-    pairs: int | None,
-    trials: int | None,
-    seed: int,
-    model: str | None,
-    gate: float | None,
-) -> Settings:
-    from carag.evaluation.run import Settings
-
-    have = data is not None and (data / "edgar").is_dir()
-    size = size or (("part" if quick else "paper") if have else "small")
-    fast = quick or size == "full"
-    few = quick or size == "small"
-    return Settings(
+        return Exit.OK
+    has_data = data is not None and (data / "edgar").is_dir()
+    size = size or (("part" if quick else "paper") if has_data else "small")
+    settings = Settings(
         size=size,
         data=data,
         cache=cache or out / "cache",
-        embedder=embedder or ("wordllama" if fast else "minilm"),
+        embedder=embedder or ("wordllama" if quick or size == "full" else "minilm"),
         gate=gate,
         pairs=pairs if pairs is not None else (160 if quick else 2_400),
         built=40 if quick else 600,
@@ -151,14 +115,32 @@ def _settings(
         # A store is rebuilt for each world, which at full size takes minutes.
         compared=60 if quick else 200 if size == "full" else 2_000,
         worlds=3 if quick else 2 if size == "full" else 20,
-        trials=trials if trials is not None else (20_000 if few else 1_000_000),
+        trials=trials if trials is not None else (20_000 if quick or size == "small" else 1_000_000),
         model=model,
         seed=seed,
     )
+    preflight.check(settings)  # before the price is printed
+    paid_embedder, paid_model = _paid(settings, max_usd)
+    run(settings, out, embedder=paid_embedder, model=paid_model, say=_Progress())
+    return Exit.OK
+
+
+class _Progress:
+    """Print what a run reports, at most one line every two seconds."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._last = -_SECONDS_BETWEEN_LINES
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic() - self._started
+        if now - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = now
+            warn(f"{now:6.0f} s  {text}", style="dim")
 
 
 def _paid(settings: Settings, max_usd: float) -> tuple[Embedder | None, Generator | None]:
-    """Say what a run costs before it starts, and give its paid models a cache."""
+    """Print what a run costs at most, refuse what is too dear, and give its paid models a cache."""
     embedder = settings.embedder if settings.embedder.startswith("bedrock:") else None
     model = settings.model if (settings.model or "").startswith("bedrock:") else None
     if embedder is None and model is None:
@@ -170,7 +152,7 @@ def _paid(settings: Settings, max_usd: float) -> tuple[Embedder | None, Generato
 
     rule = SIZES.get(settings.size)
     chunks = 400 if rule is None else rule.total or 220_000
-    # Three systems, and once without a passage.
+    # The model answers each pair in three systems, and once without a passage.
     cost = estimate(model, 4 * settings.model_pairs, embedder, 1_200 * chunks)
     warn(f"estimated cost at list prices: {cost:.2f} USD at most")
     if cost > max_usd:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from carag import key_commands
 from carag.audit import AuditLog, Recovery
 from carag.audit.mldsa import MlDsaKey
 from carag.audit.rotation import successor
-from carag.cli import Exit, _run
+from carag.cli import Exit, audit_admin
+from carag.cli.app import run
 from carag.errors import InvalidArgument, MissingExtra
 
 
@@ -22,7 +22,7 @@ def store(tmp_path):
 def test_the_receipt_leads_to_the_printed_key(store, tmp_path, capsys):
     """And the vkey file lists both, the new one first."""
     old = (store / "vkey").read_text().strip()
-    assert key_commands.rotate(store, receipt=tmp_path / "rotation.json") == 0
+    assert audit_admin.rotate(store, receipt=tmp_path / "rotation.json") == 0
     new = capsys.readouterr().out.strip()
     assert successor((tmp_path / "rotation.json").read_bytes(), old) == new
     assert (store / "vkey").read_text().split() == [new, old]
@@ -30,18 +30,18 @@ def test_the_receipt_leads_to_the_printed_key(store, tmp_path, capsys):
 
 def test_a_key_is_rotated_from_the_command_line(store, tmp_path, capsys):
     """0, and both keys are listed; 2 and no key where there is no log."""
-    assert _run(["audit", "rotate", "--store", str(store), "--overlap-days", "0"]) == Exit.OK
+    assert run(["audit", "rotate", "--store", str(store), "--overlap-days", "0"]) == Exit.OK
     assert capsys.readouterr().out.strip() == (store / "vkey").read_text().split()[0]
-    assert _run(["audit", "verify", "--store", str(store)]) == Exit.OK
-    assert _run(["audit", "rotate", "--store", str(tmp_path)]) == Exit.CANNOT_TELL
-    assert _run(["audit", "rotate", "--store", str(store), "--overlap-days", "999"]) == Exit.CANNOT_TELL
+    assert run(["audit", "verify", "--store", str(store)]) == Exit.OK
+    assert run(["audit", "rotate", "--store", str(tmp_path)]) == Exit.CANNOT_TELL
+    assert run(["audit", "rotate", "--store", str(store), "--overlap-days", "999"]) == Exit.CANNOT_TELL
 
 
 def test_an_mldsa_key_is_printed(store, capsys):
     """The log's Ed25519 key stays."""
     old = (store / "vkey").read_text().strip()
     try:
-        key_commands.rotate(store, mldsa=True)
+        audit_admin.rotate(store, mldsa=True)
     except MissingExtra:
         pytest.skip("the installed cryptography has no ML-DSA")
     key = MlDsaKey.parse(capsys.readouterr().out)
@@ -52,11 +52,11 @@ def test_an_mldsa_key_is_printed(store, capsys):
 def test_an_overlap_is_at_most_a_year(store, days):
     """Nothing is written for a number that makes no sense."""
     with pytest.raises(InvalidArgument, match="days"):
-        key_commands.rotate(store, overlap_days=days)
+        audit_admin.rotate(store, overlap_days=days)
 
 
 def test_a_directory_without_a_log_stays_so(tmp_path):
     """Rotating founds no log."""
     with pytest.raises(InvalidArgument, match="no audit log"):
-        key_commands.rotate(tmp_path / "nothing")
+        audit_admin.rotate(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()

@@ -1,0 +1,77 @@
+"""Declare the options that several commands share, each once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from carag.cli._files import read_text
+
+__all__ = [
+    "AsJson",
+    "AsJsonLines",
+    "ClaimedRole",
+    "Key",
+    "NotBefore",
+    "ReadableStore",
+    "Retain",
+    "Store",
+    "TrustedWitnesses",
+    "TsaRoots",
+    "log_settings",
+]
+
+Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="The store: text, index and audit log.")]
+ReadableStore = Annotated[
+    Path,
+    typer.Option("--store", metavar="DIR", help="The store, or a directory with a copy of its audit.db."),
+]
+"""For commands that only read the log, which an auditor runs on a copy."""
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="VKEY_OR_FILE",
+        help="The log's public key, from a source you trust. Default: the file [b]vkey[/b] in DIR.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line instead of text.")]
+ClaimedRole = Annotated[
+    str, typer.Option(metavar="R", help="[b]auditor[/b] or [b]privacy_officer[/b], as claimed.")
+]
+Retain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CLASS",
+        help="How long the records must be kept: [b]ai6m[/b], [b]fin5y[/b], [b]fin6y[/b], [b]fin7y[/b] (default).",
+    ),
+]
+NotBefore = Annotated[
+    Path | None,
+    typer.Option(
+        "--not-before",
+        metavar="FILE",
+        help="A checkpoint or receipt kept elsewhere: a store put back to an earlier state is not opened.",
+    ),
+]
+TrustedWitnesses = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy", metavar="FILE", help="The witnesses whose cosignatures count (c2sp.org/tlog-policy)."
+    ),
+]
+TsaRoots = Annotated[
+    Path | None,
+    typer.Option("--tsa-roots", metavar="FILE", help="Certificates in PEM to trust timestamps by."),
+]
+
+
+def log_settings(retain: str | None, not_before: Path | None) -> dict[str, Any]:
+    """Return what ``--retain`` and ``--not-before`` say as arguments of ``Engine.open``."""
+    given: dict[str, Any] = {} if retain is None else {"retain": retain}
+    if not_before is not None:
+        given["not_before"] = read_text(not_before)
+    return given

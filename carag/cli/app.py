@@ -1,0 +1,124 @@
+"""Assemble the commands of ``carag``, run one, and turn whatever ends it into an exit code.
+
+Commands import the engine and other large rooms inside their functions, so that ``carag --help`` starts fast.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+import carag
+from carag.cli import ask, audit, bench, ingest, policy
+from carag.cli._output import Exit, flush, logging_shown, say, warn
+from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="carag",
+    help="Compliance-aware search over regulated documents, with a receipt for every answer.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,  # they would show the values of variables
+    # The older name of an option that all commands spell alike now.
+    context_settings={"token_normalize_func": lambda name: "key" if name == "vkey" else name},
+)
+_DEBUG: Final = "CARAG_DEBUG"
+"""The environment variable that asks for tracebacks."""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"carag {carag.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback ends the command
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_version)
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on standard error what is done; never content.")
+    ] = False,
+) -> None:
+    if verbose:
+        context.with_resource(logging_shown())
+
+
+for _command in (ingest.ingest, ask.ask, ask.explain):
+    app.command()(_command)
+
+_PASS_WORDS_ON: Final[dict[str, Any]] = {
+    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    "add_help_option": False,
+}
+"""For commands that parse their words with argparse, because an auditor runs them without Typer."""
+
+
+@app.command(**_PASS_WORDS_ON)
+def verify(words: typer.Context) -> int:
+    """Check a receipt offline, with nothing but the receipt and the log's public key, and say what it shows."""
+    from carag.cli.verify import run
+
+    return run(["verify", *words.args])
+
+
+@app.command(**_PASS_WORDS_ON)
+def receipt(words: typer.Context) -> int:
+    """Leave parts of a receipt out: [b]carag receipt redact[/b]."""
+    from carag.cli.verify import run
+
+    return run(["receipt", *words.args])
+
+
+app.add_typer(audit.app, name="audit")
+app.add_typer(policy.app, name="policy")
+app.add_typer(bench.app, name="bench")
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command; return its exit code, whatever happens."""
+    try:
+        code = int(app(arguments, prog_name="carag", standalone_mode=False) or Exit.OK)
+        flush()  # what cannot be printed was not said
+    except BaseException as error:  # noqa: BLE001 - Python's own exit code for a traceback is 1, which says "tampered"
+        try:
+            return _report(error)
+        except BaseException:  # noqa: BLE001 - standard error is gone as well
+            return Exit.INTERNAL
+    return code
+
+
+def _report(error: BaseException) -> Exit:
+    """Print in one line what ended a command; return the exit code for it."""
+    if isinstance(error, SystemExit) and not error.code:
+        return Exit.OK
+    if isinstance(error, SystemExit | typer.Abort):  # Typer's, where a pipe breaks or the input ends
+        error = error.__context__ or error
+    if os.environ.get(_DEBUG):
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            warn(line)
+    if isinstance(error, BrokenPipeError):
+        return Exit.HUNG_UP
+    if isinstance(error, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    if isinstance(error, typer.TyperException):
+        if str(error):  # help was printed otherwise
+            warn(f"usage: {error}", style="red")
+        return Exit.USAGE
+    if isinstance(error, CaragError | OSError):
+        warn(str(error), style="red")
+        bad_input = isinstance(error, InvalidArgument | CorruptFile | StoreLocked)
+        return Exit.BAD_INPUT if bad_input else Exit.INTERNAL
+    # Its message could hold text that is not on record.
+    *_, last = traceback.extract_tb(error.__traceback__) or [None]
+    where = f" at {Path(last.filename).name}:{last.lineno}" if last else ""
+    warn(f"internal error: {type(error).__name__}{where}; {_DEBUG}=1 shows how it came to that", style="red")
+    return Exit.INTERNAL

@@ -1,0 +1,194 @@
+"""Answer questions and explain passages: ``carag ask`` and ``carag explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from carag.cli._options import AsJson, NotBefore, Retain, Store, log_settings
+from carag.cli._output import Exit, box, columns, say, say_json
+from carag.errors import AuditUnavailable, InvalidArgument
+
+if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    from carag.answers import Answer, Explanation
+    from carag.audit import Outcome
+    from carag.policy import Session
+    from carag.retrieval import Withheld
+
+__all__ = ["ask", "explain"]
+
+Role = Annotated[str, typer.Option(metavar="R", help="The role that asks, such as [b]buy_side[/b].")]
+Purpose = Annotated[str, typer.Option(metavar="P", help="What for, such as [b]invest[/b].")]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="D",
+        help="What was public then: a date (end of that day, US Eastern) or a time with zone. Default: now.",
+    ),
+]
+Entity = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--entity",
+        metavar="CIK",
+        help="Only passages about the companies and persons given and nobody else; for an access request, about any "
+        "of them. Can be given often.",
+    ),
+]
+Subject = Annotated[
+    str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
+]
+
+
+def ask(
+    question: Annotated[
+        str, typer.Argument(help="A question in plain words. It can only tighten the policy.")
+    ],
+    store: Store,
+    role: Role,
+    purpose: Purpose,
+    as_of: AsOf = None,
+    subject: Subject = None,
+    entity: Entity = None,
+    generator: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="[b]extractive[/b] quotes; [b]local[/b] or [b]local:PATH[/b] runs a GGUF model here; "
+            "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock.",
+        ),
+    ] = "extractive",
+    receipt: Annotated[
+        Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
+    ] = None,
+    retain: Retain = None,
+    not_before: NotBefore = None,
+    as_json: AsJson = False,
+) -> int:
+    """Answer a question from what this role may use for this purpose.
+
+    Exit codes: 0 answered, 3 declined (too little admissible evidence), 4 refused (this role may not ask for this
+    purpose).
+
+    [dim]carag ask "What drove revenue?" --store store --role buy_side --purpose invest --receipt r.json[/dim]
+    """
+    from carag.engine import Engine
+
+    session = _session(role, purpose, as_of, subject, entity)
+    settings = log_settings(retain, not_before)
+    with Engine.open(store, create=False, generator=generator, **settings) as engine:
+        answer = engine.ask(question, session)
+    if receipt is not None:
+        _write_receipt(answer, receipt)
+    if as_json:
+        say_json(answer.to_json())
+    else:
+        _show_answer(answer, receipt)
+    return _exit_of(answer.outcome)
+
+
+def explain(
+    chunk: Annotated[str, typer.Argument(metavar="CHUNK", help="A chunk id: accession number and ordinal.")],
+    store: Store,
+    role: Role,
+    purpose: Purpose,
+    as_of: AsOf = None,
+    entity: Entity = None,
+    retain: Retain = None,
+    not_before: NotBefore = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say why a passage is admissible or hidden for a session.
+
+    Which rule hides it, for which regulation, how its filing came to that, and who could lift it and how. A role that
+    may not know of hidden passages gets the same answer for a hidden chunk as for one that does not
+    exist (exit code 3).
+
+    [dim]carag explain 0000002488-23-000076:00003 --store store --role compliance --purpose surveil[/dim]
+    """
+    from carag.engine import Engine
+
+    session = _session(role, purpose, as_of, None, entity)
+    with Engine.open(store, create=False, **log_settings(retain, not_before)) as engine:
+        explanation = engine.explain(chunk, session)
+    if as_json:
+        say_json(explanation.to_json())
+    else:
+        _show_explanation(explanation)
+    return _exit_of(explanation.outcome)
+
+
+def _session(
+    role: str, purpose: str, as_of: str | None, subject: str | None, entities: list[int] | None
+) -> Session:
+    from carag.policy import Session
+
+    allowed = frozenset(entities) if entities else None
+    return Session(role=role, purpose=purpose, subject=subject, as_of=_moment(as_of), allow_entities=allowed)
+
+
+def _moment(text: str | None) -> datetime | date | None:
+    from carag.policy import parse_moment
+
+    if text is None:
+        return None
+    try:
+        return parse_moment(text)
+    except InvalidArgument:
+        raise InvalidArgument(
+            f"--as-of is {text!r}; want a date such as 2025-05-01, or a time such as 2025-05-01T16:30:00-04:00"
+        ) from None
+
+
+def _exit_of(outcome: Outcome) -> Exit:
+    from carag.audit import Outcome
+
+    return {Outcome.ANSWER: Exit.OK, Outcome.DECLINE: Exit.DECLINED}.get(outcome, Exit.REFUSED)
+
+
+def _write_receipt(answer: Answer, path: Path) -> None:
+    try:
+        answer.receipt.write(path)
+    except OSError as error:
+        # The record is safe in the log; only this copy of its proof could not be kept.
+        raise AuditUnavailable(f"cannot write the receipt {path}: {error.strerror}") from error
+
+
+def _show_answer(answer: Answer, receipt: Path | None) -> None:
+    box(answer.text, title=answer.outcome.value)
+    if answer.citations:
+        cells = [
+            (f"[{cited.number}]", cited.chunk_id, cited.form, cited.document, cited.company, cited.filed)
+            for cited in answer.citations
+        ]
+        columns(("", "chunk", "form", "document", "filer", "filed"), cells, wraps="filer")
+    _show_withheld(answer.withheld)
+    where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
+    say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")
+
+
+def _show_withheld(withheld: Withheld | None) -> None:
+    if withheld is None:
+        return
+    say("withheld from this session:", style="dim")
+    for kind in withheld.kinds:
+        say(f"  {kind.text}", style="dim")
+    for hidden in withheld.hidden:
+        why = "; ".join(reason.code for reason in hidden.reasons)
+        say(f"  hidden neighbour {hidden.chunk_id}: {why}")
+
+
+def _show_explanation(explanation: Explanation) -> None:
+    say(explanation.text)
+    for one in explanation.reasons:
+        on = f" [{', '.join(one.basis)}]" if one.basis else ""
+        say(f"  {one.reason.code}{on}: {one.reason.text}")
+        say(f"    rules: {one.regulation or 'none of regulation'}")
+        say(f"    lifted by: {one.lift}")
+    for cause in explanation.causes:
+        say(f"  {cause}", style="dim")

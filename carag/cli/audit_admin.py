@@ -1,0 +1,128 @@
+"""Administer a log: ``carag audit rotate``, ``accept``, ``postgres`` and ``copy``."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from carag.cli._files import opened_log
+from carag.cli._options import Store
+from carag.cli._output import Exit, say
+from carag.errors import InvalidArgument
+
+__all__ = ["accept", "copy", "postgres", "rotate"]
+
+
+def rotate(
+    store: Store,
+    overlap_days: Annotated[
+        int, typer.Option("--overlap-days", metavar="N", help="How long the old key signs along.")
+    ] = 7,
+    receipt: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where to write the receipt that leads from the old key to the new."
+        ),
+    ] = None,
+    mldsa: Annotated[
+        bool, typer.Option("--ml-dsa", help="Instead, add an ML-DSA-44 key, which signs what is anchored.")
+    ] = False,
+) -> int:
+    """Give the log a new key, say so in the log under the old one, and print the new vkey.
+
+    A rotation that was interrupted is finished by running it again. Give the new vkey, or the receipt, to those who
+    verify; old receipts verify with the old vkey, and with the file [b]vkey[/b], which lists all.
+
+    [dim]carag audit rotate --store store --receipt rotation.json[/dim]
+    """
+    from carag.audit import rotation
+
+    if not 0 <= overlap_days <= 365:
+        raise InvalidArgument(f"the keys overlap by {overlap_days} days; want 0 to 365")
+    with opened_log(store) as log:
+        said = rotation.add_mldsa(log) if mldsa else rotation.rotate(log, overlap=overlap_days * 86_400)
+        if receipt is not None:
+            said.write(receipt)
+        say(f"{log.keys.listed[-1] if mldsa else log.vkey}")
+    return Exit.OK
+
+
+def accept(
+    store: Store,
+    labels: Annotated[
+        bool,
+        typer.Option(
+            "--labels",
+            help="Take the labels as they are, though the last record names others: see what changed them.",
+        ),
+    ] = False,
+    lost_values: Annotated[
+        bool,
+        typer.Option(
+            "--lost-values",
+            help="Go on without [b]private.db[/b]: what records commit to stays closed for ever.",
+        ),
+    ] = False,
+) -> int:
+    """Accept a loss or a change that otherwise keeps the store shut, and put that on record.
+
+    A store does not open where its labels are not those the last record names, or where the values its records commit
+    to are gone. First look for a backup: what is accepted stays in the log for every auditor to see.
+
+    [dim]carag audit accept --labels --store store[/dim]
+    """
+    from carag.engine import Engine
+
+    if not (labels or lost_values):
+        raise InvalidArgument("give --labels or --lost-values: what is it that you accept?")
+    Engine.open(store, create=False, accept_labels=labels, accept_lost_values=lost_values).close()
+    say(f"the store opens; what was accepted is on record: carag audit list --store {store}")
+    return Exit.OK
+
+
+def postgres(
+    store: Store,
+    url: Annotated[
+        str, typer.Option(metavar="URL", help="postgresql://ROLE@HOST/DATABASE; the password in ~/.pgpass.")
+    ],
+    schema: Annotated[str, typer.Option(metavar="S", help="One for each log.")] = "carag_audit",
+    admin: Annotated[
+        str | None, typer.Option(metavar="URL", help="Make role and tables first, as this administrator.")
+    ] = None,
+) -> int:
+    """Keep the evidence of a new log in PostgreSQL; keys and private values stay in the store.
+
+    [dim]carag audit postgres --store s --url postgresql://carag_app@db/audit --admin postgresql://dba@db/audit[/dim]
+    """
+    from carag.audit.postgres_setup import remember, role_of, set_up
+
+    role = role_of(url)
+    if admin is not None:
+        set_up(admin, role=role, schema=schema)
+    remember(store, url, schema=schema)
+    say(f"the log in {store} has its evidence in schema {schema}, as role {role}")
+    return Exit.OK
+
+
+def copy(
+    store: Store,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to put audit.db and vkey.")],
+) -> int:
+    """Copy the evidence from PostgreSQL into a directory that every check of carag audit reads.
+
+    [dim]carag audit copy --store s --out for-the-auditor[/dim]
+    """
+    from carag.audit.postgres import PostgresReader
+    from carag.audit.postgres_setup import copy_to, remembered
+
+    if (where := remembered(store)) is None:
+        raise InvalidArgument(f"the log in {store} has its evidence in audit.db: copy that file")
+    out.mkdir(parents=True, exist_ok=True)
+    with closing(PostgresReader(where[0], schema=where[1])) as evidence:
+        size = copy_to(evidence, out / "audit.db")
+    (out / "vkey").write_bytes((store / "vkey").read_bytes())
+    say(f"{size} records in {out}; check them with: carag audit verify --store {out}")
+    return Exit.OK
