@@ -51,13 +51,13 @@ class Store:
         return [self.shown[key] for key in keys]
 
     def facts_of(self, accession_number: str) -> dict[str, Any] | None:
-        return {LATER: {"own": {}}, BARE: {"own": None}}.get(accession_number)
+        facts: dict[str, dict[str, Any]] = {LATER: {"own": {}}, BARE: {"own": None}}
+        return facts.get(accession_number)
 
 
-def decided(*, deny: tuple[int, ...] = (), **changes: Any) -> Decision:
+def decided(*, deny: tuple[int, ...] = (), may_know_existence: bool = False) -> Decision:
     """Decide that the first bit is needed, and all companies but some are open."""
-    settings = {"as_of": 100, "known_at": 7, "may_know_existence": False, "table_sha256": ""} | changes
-    return Decision("r", "p", Policy(Mask(1), deny_entities=deny), **settings)
+    return Decision("r", "p", Policy(Mask(1), deny_entities=deny), 100, 7, may_know_existence, "")
 
 
 def passage(*bits: tuple[str, str]) -> Any:
