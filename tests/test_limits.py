@@ -26,6 +26,7 @@ from carag.limits import (
     check_question,
     check_text,
     quoted,
+    shown,
 )
 from carag.policy import parse_moment
 
@@ -40,6 +41,11 @@ HIDDEN = [
 COUNT = 2**63 - 1
 
 
+def without_escapes(value: object) -> str:
+    """Name a value of a test by no backslash: pytest escapes it again where one process collects twice, as mutmut's."""
+    return quoted(value).replace("\\", "")
+
+
 def passes(check: object, value: object) -> bool:
     try:
         check("it", value)  # type: ignore[operator]
@@ -48,7 +54,7 @@ def passes(check: object, value: object) -> bool:
     return True
 
 
-@pytest.mark.parametrize("character", HIDDEN, ids=ascii)
+@pytest.mark.parametrize("character", HIDDEN, ids=without_escapes)
 def test_nothing_that_is_named_holds_what_cannot_be_seen(character: str) -> None:
     """Neither controls, bidi and format marks, line separators nor half surrogates."""
     for check in (check_id, check_label, check_name, check_form):
@@ -77,6 +83,13 @@ def test_an_id_is_a_text_that_no_version_can_be_mistaken_for(value: object) -> N
     assert not passes(check_id, value)
 
 
+def test_a_name_is_of_one_line_however_wide_its_spaces() -> None:
+    """As long as a label and no longer; it may be empty, as no label may."""
+    assert all(passes(check_name, name) for name in ("", "a\u00a0b\u3000plc", "a" * MAX_LABEL))
+    assert not any(passes(check_name, name) for name in (None, "a\u2028b", "a" * (MAX_LABEL + 1)))
+    assert [False, True] == [passes(check_label, label) for label in ("", "a")]
+
+
 @given(st.text(string.printable, min_size=1, max_size=50))
 def test_a_form_holds_neither_markup_nor_controls(text: str) -> None:
     """Whatever passes means nothing to a terminal, a page or a log."""
@@ -87,18 +100,34 @@ def test_a_form_holds_neither_markup_nor_controls(text: str) -> None:
 @pytest.mark.parametrize("minutes", [-1, 2**32, 1.0, True, None, "7", 10**5000], ids=quoted)
 def test_a_time_is_minutes_that_32_bits_hold(minutes: object) -> None:
     """Nothing else is, however it compares."""
+    assert passes(check_minutes, 0)
     assert passes(check_minutes, 2**32 - 1)
     assert not passes(check_minutes, minutes)
 
 
-@pytest.mark.parametrize("text", ["a\ud800", "\udfff", "a\0b", b"a", None, "a" * (MAX_TEXT + 1)], ids=quoted)
+@pytest.mark.parametrize(
+    "text", ["a\ud800", "\udfff", "a\0b", b"a", None, "a" * (MAX_TEXT + 1)], ids=without_escapes
+)
 def test_a_text_is_what_every_database_can_hold(text: object) -> None:
     """No half surrogate pair, no NUL, no more than a stated length; line breaks and marks are its own."""
     assert passes(check_text, "\n\t\u202e\U0010ffff")
     assert not passes(check_text, text)
 
 
-@pytest.mark.parametrize("question", ["", "\n \t", 7, "a\0", "a\ud800", "a" * (MAX_QUESTION + 1)], ids=quoted)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a\0b", "a NUL at character 1"), ("ab\udfff", "half of a surrogate pair at character 2")],
+    ids=["NUL", "surrogate"],
+)
+def test_what_no_text_holds_is_named_with_its_place(text: str, expected: str) -> None:
+    """Neither can be seen by whoever looks for it."""
+    with pytest.raises(InvalidArgument, match=f"it holds {expected}; want"):
+        check_text("it", text)
+
+
+@pytest.mark.parametrize(
+    "question", ["", "\n \t", 7, "a\0", "a\ud800", "a" * (MAX_QUESTION + 1)], ids=without_escapes
+)
 def test_a_question_is_a_text_of_which_something_is_asked(question: object) -> None:
     """Not empty and not endless; it may have lines."""
     assert passes(check_question, "a\n\t".ljust(MAX_QUESTION, "a"))
@@ -140,3 +169,19 @@ def test_what_came_is_quoted_on_one_line_and_bounded(value: object) -> None:
     """No error message carries a control character or a long value into a log."""
     assert quoted(value).isprintable()
     assert 1000 > len(quoted(value))
+
+
+def test_what_is_short_is_quoted_whole() -> None:
+    """A text of 80 characters and anything else that is written in 160; of a longer text both ends, and its length."""
+    begin, end = "a" * 40, "z" * 40
+    assert repr(begin + end) == quoted(begin + end)
+    assert f"'{begin}...{end}' (81 characters)" == quoted(f"{begin}b{end}")
+    longest, longer = b"a" * 157, b"a" * 158
+    assert (160, repr(longest)) == (len(repr(longest)), quoted(longest))
+    assert f"b'{'a' * 158}..." == quoted(longer)
+
+
+@pytest.mark.parametrize("text", ["", "a.txt", "a\x1b[31m.txt", "a" * 1000, "a" * 1001], ids=without_escapes)
+def test_a_text_is_shown_as_it_is_or_quoted(text: str) -> None:
+    """Quoted where it is long or cannot be printed."""
+    assert (text if text.isprintable() and 1000 >= len(text) else quoted(text)) == shown(text)
