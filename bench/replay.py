@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from carag.corpus import CorpusStore, label
 from carag.corpus.dataset import filing_of_row, load_row
+from carag.engine.ingest import Ingestor, no_progress
 from carag.errors import CorruptFile
 from carag.index import Index
-from carag.ingest import Ingestor, no_progress
 from carag.policy import (
     NEVER,
     PolicyTable,

@@ -40,9 +40,9 @@ from carag.terminal import (
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from carag.answers import Answer, Explanation
     from carag.audit import Outcome
-    from carag.ingest import IngestReport
+    from carag.engine import Answer, Explanation
+    from carag.engine.ingest import IngestReport
     from carag.policy import Session
     from carag.retrieval import Withheld
 

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from carag.corpus import CorpusStore, FilingFacts, StoredChunk, StoredFiling, state_history
-from carag.ingest import Ingestor, no_progress
+from carag.engine.ingest import Ingestor, no_progress
+from carag.engine.state import Snapshot
 from carag.policy import VERSION_WORD, as_of_minutes
-from carag.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -11,7 +11,7 @@ from carag.errors import InvalidArgument, ModelUnavailable
 from carag.generation.generator import Draft, Stop
 from carag.generation.prompts import ANSWER, cited_positions, render
 from carag.retrieval.bedrock import BedrockSettings, bedrock_client, calling, malformed_answer
-from carag.retrieval.packages import fingerprint
+from carag.retrieval.model_files import fingerprint
 from carag.visible import visible
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from carag.errors import InvalidArgument
 from carag.generation.generator import Draft
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
-from carag.retrieval.packages import fingerprint
+from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import InvalidArgument, MissingExtra, ModelUnavailable
 from carag.generation.generator import Draft, Stop
 from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, cited_positions, render
-from carag.retrieval.packages import PackagedFile, fingerprint
+from carag.retrieval.model_files import PackagedFile, fingerprint
 from carag.visible import visible
 
 if TYPE_CHECKING:

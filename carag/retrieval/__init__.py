@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from carag.retrieval.embedders import DEFAULT_EMBEDDER, EMBEDDERS, Embedder, embedder_by_name, headed
+from carag.retrieval.embedder import DEFAULT_EMBEDDER, EMBEDDERS, Embedder, embedder_by_name, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.gate import ConfidenceGate, threshold_for
-from carag.retrieval.replay import PastIndex, add_labels
+from carag.retrieval.past_index import PastIndex, add_labels
 from carag.retrieval.retriever import EXACT_LIMIT, Retriever
 
 __all__ = [

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from carag.errors import MissingExtra, ModelUnavailable
-from carag.retrieval.embedders import check_texts, equal_spans, unit_rows
-from carag.retrieval.packages import fingerprint
+from carag.retrieval.embedder import check_texts, equal_spans, unit_rows
+from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,11 +157,11 @@ class Cohere:
         self._client = bedrock_client(settings or BedrockSettings())
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
         return self._embed(texts, "search_document")
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
         vector: NDArray[np.float32] = self._embed([text], "search_query")[0]
         return vector
 

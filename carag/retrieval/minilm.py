@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.retrieval.embedders import check_texts, equal_spans, unit_rows
-from carag.retrieval.packages import PackagedFile, fingerprint
+from carag.retrieval.embedder import check_texts, equal_spans, unit_rows
+from carag.retrieval.model_files import PackagedFile, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +96,7 @@ class MiniLm:
         return _session(1)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
         check_texts(texts)
         if not texts:
             return np.empty((0, self.dim), dtype=np.float32)
@@ -114,7 +114,7 @@ class MiniLm:
         return unit_rows(np.stack([sums[start:end].sum(axis=0) for start, end in pairwise(starts)]))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector
 

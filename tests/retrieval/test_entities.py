@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.corpus import CorpusStore, StoredChunk, StoredFiling
+from carag.engine.ingest import Ingestor, no_progress
 from carag.errors import CorruptFile
-from carag.ingest import Ingestor, no_progress
 from carag.policy import PolicyTable, Session, bits_of, infer, policy_word
 from carag.retrieval import Retriever
 

@@ -9,7 +9,7 @@ import pytest
 
 from carag.corpus import CorpusStore, read_filings
 from carag.corpus._history import LabelChange
-from carag.ingest import Ingestor, IngestReport, no_progress
+from carag.engine.ingest import Ingestor, IngestReport, no_progress
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, PolicyBit
 from carag.retrieval import embedder_by_name
 

@@ -64,7 +64,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Iter
         )
     )
     with pytest.MonkeyPatch.context() as seeded, Engine.open(home / "store", embedder="wordllama") as opened:
-        seeded.setattr("carag.snapshot.secrets.token_hex", lambda _: "07" * 32)
+        seeded.setattr("carag.engine.state.secrets.token_hex", lambda _: "07" * 32)
         opened.ingest(small_corpus)
         opened.ingest(filings)
         yield opened

@@ -14,9 +14,9 @@ import pytest
 from carag import Engine, Outcome, Session
 from carag.audit import Record
 from carag.corpus import CorpusStore
+from carag.engine.ingest import Ingestor, no_progress
 from carag.errors import StoreLocked
 from carag.index import Index
-from carag.ingest import Ingestor, no_progress
 from carag.policy import NEVER, QUARANTINE, Mask, Policy, PolicyTable
 from carag.retrieval import PastIndex, add_labels, embedder_by_name
 
@@ -195,7 +195,7 @@ def test_a_move_that_fails_midway_is_made_good(
     tmp_path: Path, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was open before the failure is no answer to either instant; the next question moves it all the way."""
-    monkeypatch.setattr("carag.retrieval.replay._BATCH", 16)
+    monkeypatch.setattr("carag.retrieval.past_index._BATCH", 16)
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         ingestor = Ingestor(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
         for portion in portions(small_corpus, tmp_path, 2, 0):

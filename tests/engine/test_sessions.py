@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from carag.answers import Retrieval
     from carag.audit import Access
+    from carag.engine import Retrieval
 
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
 BRANDRETH = 9_990_000_913  # sells shares of Oakmere Foods, by Form 144

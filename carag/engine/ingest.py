@@ -44,12 +44,12 @@ from carag.corpus import (
     total_bytes,
     united,
 )
+from carag.engine.locks import Turns
+from carag.engine.state import Snapshot
 from carag.errors import CorruptFile
 from carag.index import Index
 from carag.policy import QUARANTINE
 from carag.retrieval import add_labels, headed
-from carag.snapshot import Snapshot
-from carag.turns import Turns
 from carag.visible import logger
 
 if TYPE_CHECKING:

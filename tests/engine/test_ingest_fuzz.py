@@ -19,7 +19,7 @@ from tests.corpus.broken import COLUMNS, Case, cases
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from carag.ingest import IngestReport
+    from carag.engine.ingest import IngestReport
 
 SESSIONS = [
     Session(role=role, purpose=purpose)  # type: ignore[arg-type]

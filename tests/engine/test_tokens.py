@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from carag import Session
 from carag.audit.commitment import commit
+from carag.engine.tokens import REQUIRED_CLAIMS, JwtVerifier
 from carag.errors import InvalidArgument, MissingExtra, Refused
 from carag.policy import SessionSource
-from carag.tokens import REQUIRED_CLAIMS, JwtVerifier
 
 RSA_KEY = rsa.generate_private_key(65537, 2048)
 EC_KEY = ec.generate_private_key(ec.SECP256R1())

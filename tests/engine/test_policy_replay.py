@@ -21,6 +21,8 @@ from carag.audit import (
     Recovery,
     SessionSource,
 )
+from carag.engine.policy_replay import ReplayVerdict, replay, replay_all
+from carag.engine.recorder import _applied
 from carag.errors import InvalidArgument, Refused
 from carag.policy import (
     VERSION_WORD,
@@ -33,8 +35,6 @@ from carag.policy import (
     as_of_minutes,
     infer,
 )
-from carag.recorder import _applied
-from carag.replayed import ReplayVerdict, replay, replay_all
 
 TEXT = files("carag.policy").joinpath("roles.toml").read_text("utf-8")
 TABLE = PolicyTable.from_toml(TEXT)

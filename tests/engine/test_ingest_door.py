@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import carag.ingest as ingest_module
+import carag.engine.ingest as ingest_module
 from carag import Engine, Session
 from tests.corpus.headers import NUMBER, header
 

@@ -14,8 +14,8 @@ import pytest
 
 from carag import Engine, Session
 from carag.audit import Check, Verdict, Verification, canonical, verify_receipt
+from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.policy import as_of_minutes
-from carag.replayed import ReplayVerdict, replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -241,7 +241,7 @@ def test_no_proof_no_passage(engine: Engine, monkeypatch: pytest.MonkeyPatch) ->
     """If index and state disagree about a passage, the failure is on record and nothing is returned."""
     before = engine._log.size
     row = next(iter(engine._store.snapshot_rows()))
-    monkeypatch.setattr("carag.recorder.text_hash", lambda text: row[1])
+    monkeypatch.setattr("carag.engine.recorder.text_hash", lambda text: row[1])
     with pytest.raises(Exception, match="another label"):
         engine.retrieve(QUESTION, ANA)
     event = engine._log.record(before).event

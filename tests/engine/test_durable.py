@@ -53,7 +53,7 @@ def passage(engine: Engine) -> Any:
 
 
 def paths(passage: Any) -> dict[str, Callable[[Engine], Any]]:
-    """Every public way to text; ``tests/test_engine.py`` checks that there is no other."""
+    """Every public way to text; ``tests/engine/test_engine.py`` checks that there is no other."""
     return {
         "ask": lambda engine: engine.ask(QUESTION, SESSION),
         "retrieve": lambda engine: engine.retrieve(QUESTION, SESSION),

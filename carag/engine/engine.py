@@ -13,24 +13,24 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import DEFAULT_CLASS, AuditLog, Evaluation, Models, Outcome, RecordKind
 from carag.audit.anchors import Anchoring
 from carag.corpus import CorpusStore
-from carag.denials import Denials
-from carag.embedder_of import embedder_of
+from carag.engine.configuration import InForce
+from carag.engine.denials import Denials
+from carag.engine.embedder_of import embedder_of
+from carag.engine.explain import causes, is_open
+from carag.engine.ingest import Ingestor, IngestReport, no_progress
+from carag.engine.lifetime import Lifetime
+from carag.engine.recorder import Recorder, Request, proven, shortened
+from carag.engine.results import Answer, Explanation, Retrieval
+from carag.engine.sealed import sealed
 from carag.errors import CorruptFile, InvalidArgument, Refused
-from carag.explaining import causes, is_open
 from carag.generation import Answered, GuardedGenerator, generator_by_name
-from carag.in_force import InForce
-from carag.ingest import Ingestor, IngestReport, no_progress
-from carag.lifetime import Lifetime
 from carag.limits import check_question, quoted
 from carag.policy import PolicyTable, Session, explained, infer, known_at_microseconds
 from carag.policy import intents as intents_of
-from carag.recorder import Recorder, Request, proven, shortened
 from carag.retrieval import ConfidenceGate, Retriever, threshold_for
-from carag.sealed import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
     from carag.audit import Receipt
     from carag.audit.anchors import Anchor, Exposure, Window
+    from carag.engine.ingest import Progress, Selection
+    from carag.engine.recorder import Proven
     from carag.generation import Generator
-    from carag.ingest import Progress, Selection
     from carag.policy import Decision, TokenVerifier
-    from carag.recorder import Proven
     from carag.retrieval import Embedder, Evidence
 
 __all__ = ["Engine"]

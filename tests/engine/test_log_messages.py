@@ -48,7 +48,7 @@ class Nobody:
 
 
 def questions() -> list[str]:
-    rows = (Path(__file__).parents[1] / "data" / "questions.jsonl").read_text("utf-8").splitlines()
+    rows = (Path(__file__).parents[2] / "data" / "questions.jsonl").read_text("utf-8").splitlines()
     return [json.loads(row)["question"] for row in rows][:20]
 
 

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
-    from carag.ingest import IngestReport
+    from carag.engine.ingest import IngestReport
+    from carag.engine.state import Snapshot
     from carag.policy import Decision, Policy, PolicyTable, Session
     from carag.retrieval import Evidence
-    from carag.snapshot import Snapshot
 
 __all__ = ["Proven", "Recorder", "Request", "proven", "shortened"]
 

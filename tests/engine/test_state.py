@@ -12,10 +12,10 @@ import pytest
 from carag.audit import Label
 from carag.audit.merkle import EMPTY_ROOT
 from carag.corpus import CorpusStore
+from carag.engine.ingest import Ingestor, no_progress
+from carag.engine.state import Snapshot
 from carag.errors import CorruptFile
-from carag.ingest import Ingestor, no_progress
 from carag.retrieval import embedder_by_name
-from carag.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

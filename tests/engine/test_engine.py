@@ -18,10 +18,10 @@ import pytest
 import carag
 from carag import Engine, Outcome, Session
 from carag.audit import Record, Verdict, verify_receipt
+from carag.engine.state import Snapshot
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, ModelUnavailable, StoreLocked
 from carag.generation import Draft
 from carag.policy import PolicyTable, as_of_minutes
-from carag.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -354,8 +354,8 @@ def test_a_damaged_index_file_says_what_to_do(home: Path) -> None:
 
 
 CHILD = """
-import sys, carag, carag.ingest
-carag.ingest._EMBED_BATCH = 16  # store often, so that a kill has something to tear
+import sys, carag, carag.engine.ingest
+carag.engine.ingest._EMBED_BATCH = 16  # store often, so that a kill has something to tear
 with carag.Engine.open(sys.argv[1], embedder="wordllama") as engine:
     engine.ingest(sys.argv[2], progress=lambda stage, *_: print(stage, flush=True))
 """

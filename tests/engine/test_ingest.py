@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import carag.ingest as ingest_module
+import carag.engine.ingest as ingest_module
 from carag.corpus import CorpusStore
 from carag.corpus._history import LabelChange
-from carag.ingest import Ingestor, no_progress
+from carag.engine.ingest import Ingestor, no_progress
 from carag.policy import NEVER, TOMBSTONE, Mask, Policy, PolicyBit
 from carag.retrieval import embedder_by_name
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.retrieval.embedders import check_texts, unit_rows
-from carag.retrieval.packages import PackagedFile, fingerprint
+from carag.retrieval.embedder import check_texts, unit_rows
+from carag.retrieval.model_files import PackagedFile, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ class StaticWordLlama:
         self._tokenizer.no_padding()
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
         check_texts(texts)
         rows = np.empty((len(texts), self.dim), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
@@ -79,6 +79,6 @@ class StaticWordLlama:
         return unit_rows(rows)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector

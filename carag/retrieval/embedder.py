@@ -1,7 +1,7 @@
 """What an embedder is, and the names it goes by.
 
 The embedders themselves live in one file each (:mod:`~carag.retrieval.minilm`,
-:mod:`~carag.retrieval.static`, :mod:`~carag.retrieval.bedrock`); their measured comparison is
+:mod:`~carag.retrieval.wordllama`, :mod:`~carag.retrieval.bedrock`); their measured comparison is
 ``bench/embedders/RESULTS.md``.
 """
 
@@ -107,7 +107,7 @@ def embedder_by_name(name: str) -> Embedder:
             return MiniLm()
         case "wordllama":
             require("the embedder wordllama", "models")
-            from carag.retrieval.static import StaticWordLlama
+            from carag.retrieval.wordllama import StaticWordLlama
 
             return StaticWordLlama()
         case "bedrock:cohere.embed-multilingual-v3":

@@ -14,7 +14,7 @@ from carag.errors import CorruptFile
 if TYPE_CHECKING:
     from carag.audit import AuditLog, Event, Models
     from carag.corpus import CorpusStore
-    from carag.snapshot import Snapshot
+    from carag.engine.state import Snapshot
 
 __all__ = ["InForce"]
 
