@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
     from carag.audit import Outcome
-    from carag.engine import Answer, Explanation
-    from carag.engine.ingest import IngestReport
+    from carag.engine import Answer, Explanation, IngestReport
     from carag.policy import Session
     from carag.retrieval import Withheld
 

@@ -17,8 +17,7 @@ import pytest
 from carag import cli
 from carag.audit import Outcome, Receipt
 from carag.cli import Exit, _run
-from carag.engine import Answer, Explanation
-from carag.engine.ingest import IngestReport
+from carag.engine import Answer, Explanation, IngestReport
 from carag.generation import Citation
 from carag.policy import Explained, Reason, Rule
 from carag.retrieval import Hidden, Withheld

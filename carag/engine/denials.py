@@ -1,6 +1,6 @@
-"""Refused tokens on record: the first of a kind at once, the rest of its minute as a number.
+"""Record refused tokens: the first of a kind at once, the rest of its minute as a count.
 
-So no refusal goes unseen, and strangers can fill neither the log nor the disk.
+So no refusal goes unrecorded, and a flood of forged tokens fills neither the log nor the disk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Denials"]
 
-_WINDOW: Final = 60_000_000  # microseconds
+_WINDOW: Final = 60_000_000
+"""Microseconds during which further refusals of a kind are counted and not recorded."""
 _Kind = tuple[str, str | None, str | None]
 
 
@@ -49,12 +50,12 @@ class Denials:
         self._waiting: dict[_Kind, _Waiting] = {}
 
     def add(self, why: str, *, issuer: str | None, audience: str | None) -> None:
-        """Take note of one refusal.
+        """Count one refusal, and record what is due.
 
         Raises
         ------
         AuditUnavailable
-            If one that is due cannot be recorded.
+            If a refusal that is due cannot be recorded.
         """
         now, kind = self._clock(), (why, issuer, audience)
         with self._lock:
@@ -68,12 +69,12 @@ class Denials:
             one.last, one.count = max(one.last, now), one.count + 1
 
     def flush(self) -> None:
-        """Record what is waiting.
+        """Record all that is counted and not recorded.
 
         Raises
         ------
         AuditUnavailable
-            If it cannot be recorded.
+            If that cannot be recorded.
         """
         with self._lock:
             self._write(opened_by=None)

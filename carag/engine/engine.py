@@ -1,8 +1,8 @@
-"""The engine: one store, all rooms wired, every answer on record before it leaves.
+"""Answer questions over one store: connect the rooms, and put every request on record before its result leaves.
 
-Each public method that returns text follows one path: infer the policy or refuse, do the work, append the audit
-record durably, return. If the record cannot be written nothing is returned (``AuditUnavailable``); if the work
-fails, the failure is recorded and then raised.
+Each public method that returns text follows one path, :meth:`Engine._on_record`: check the request, infer its policy
+or refuse, do the work, append the audit record durably, return. If the record cannot be written nothing is returned
+(``AuditUnavailable``); if the work fails, the failure is recorded and then raised.
 """
 
 from __future__ import annotations
@@ -15,43 +15,45 @@ from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit import DEFAULT_CLASS, AuditLog, Evaluation, Models, Outcome, RecordKind
 from carag.audit.anchors import Anchoring
-from carag.corpus import CorpusStore
-from carag.engine.configuration import InForce
+from carag.engine.collection import Collection, no_progress
+from carag.engine.configuration import ConfigurationLog
 from carag.engine.denials import Denials
-from carag.engine.embedder_of import embedder_of
-from carag.engine.explain import causes, is_open
-from carag.engine.ingest import Ingestor, IngestReport, no_progress
-from carag.engine.lifetime import Lifetime
-from carag.engine.recorder import Recorder, Request, proven, shortened
-from carag.engine.results import Answer, Explanation, Retrieval
-from carag.engine.sealed import sealed
+from carag.engine.explain import explain
+from carag.engine.ingest import Ingestor
+from carag.engine.recorder import Finding, Recorder, Request, no_text_in_traceback, proven, shortened
+from carag.engine.results import Answer, Explanation, IngestReport, Retrieval
 from carag.errors import CorruptFile, InvalidArgument, Refused
-from carag.generation import Answered, GuardedGenerator, generator_by_name
+from carag.generation import Declined, GuardedGenerator, generator_by_name
 from carag.limits import check_question, quoted
-from carag.policy import PolicyTable, Session, explained, infer, known_at_microseconds
-from carag.policy import intents as intents_of
+from carag.policy import PolicyTable, Session, infer, intents, known_at_microseconds
 from carag.retrieval import ConfidenceGate, Retriever, threshold_for
+from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
+    from types import TracebackType
 
     from carag.audit import Receipt
     from carag.audit.anchors import Anchor, Exposure, Window
-    from carag.engine.ingest import Progress, Selection
-    from carag.engine.recorder import Proven
+    from carag.engine.collection import Progress
+    from carag.engine.filing_rows import Selection
+    from carag.engine.recorder import Searched
     from carag.generation import Generator
     from carag.policy import Decision, TokenVerifier
-    from carag.retrieval import Embedder, Evidence
+    from carag.retrieval import Embedder
 
 __all__ = ["Engine"]
+
+_logger = logger(__name__)
 
 _K: Final = 8
 """Passages for one question, as in the paper."""
 _MAX_K: Final = 400
+"""Passages that one record can hold."""
 
 
-class Engine(Lifetime):
+class Engine:
     """Answers questions over one store. Use :meth:`open`.
 
     Examples
@@ -69,8 +71,7 @@ class Engine(Lifetime):
         *,
         log: AuditLog,
         anchoring: Anchoring,
-        store: CorpusStore,
-        ingestor: Ingestor,
+        collection: Collection,
         guarded: GuardedGenerator,
         table: PolicyTable,
         clock: Callable[[], datetime],
@@ -79,17 +80,19 @@ class Engine(Lifetime):
     ) -> None:
         self._log = log
         self._anchoring = anchoring
-        self._store = store
-        self._ingestor = ingestor
+        self._collection = collection
         self._guarded = guarded
         self._table = table
         self._clock = clock
         self._intents = intents
+        self._resources = resources
+        self._closed = False
+        self._ingestor = Ingestor(collection)
+        self._retriever = Retriever(collection)
         self._recorder = Recorder(log, table, clock)
-        self._in_force = InForce(log, store)
+        self._configuration = ConfigurationLog(log, collection.store)
         self._denials = Denials(log, lambda: known_at_microseconds(clock()))
         resources.callback(self._denials.flush)
-        self._retriever = Retriever(ingestor.embedder, ingestor.index, store, ingestor.reading)
 
     @classmethod
     def open(
@@ -110,7 +113,7 @@ class Engine(Lifetime):
         accept_labels: bool = False,
         accept_lost_values: bool = False,
     ) -> Self:
-        """Open a store, or found one.
+        """Open a store, or make a new one.
 
         Parameters
         ----------
@@ -151,7 +154,7 @@ class Engine(Lifetime):
         ------
         InvalidArgument
             If there is no store and ``create`` is false, the store was written with another embedder, or a setting
-            is none: the message names those there are.
+            is not one of those that the message names.
         StoreLocked
             If another engine holds the store.
         CorruptFile
@@ -169,13 +172,17 @@ class Engine(Lifetime):
                 "vkey from a backup, or ingest into a new store"
             )
         now = clock or _system_clock
+
+        def microseconds() -> int:
+            return known_at_microseconds(now())
+
         table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
         with ExitStack() as resources:
             # The log's lock is the store's: one writer, and a store without a writable log stays shut.
             log = resources.enter_context(
                 AuditLog.open(
                     home,
-                    clock=lambda: known_at_microseconds(now()),
+                    clock=microseconds,
                     retain=retain,
                     not_before=not_before,
                     accept_lost_values=accept_lost_values,
@@ -184,36 +191,31 @@ class Engine(Lifetime):
             if scrub_every is not None:
                 log.scrub_in_background(every=scrub_every)
             anchoring = resources.enter_context(
-                Anchoring(
-                    log, anchors, home / "anchors", window=window, clock=lambda: known_at_microseconds(now())
-                )
+                Anchoring(log, anchors, home / "anchors", window=window, clock=microseconds)
             )
-            store = resources.enter_context(
-                CorpusStore.open(database, create=create, clock=lambda: known_at_microseconds(now()))
+            collection = resources.enter_context(
+                Collection.open(home, create=create, embedder=embedder, clock=microseconds)
             )
-            ingestor = Ingestor(store, embedder_of(store, embedder), home / "index.carag")
-            resources.callback(ingestor.close)
-            gate = gate or ConfidenceGate(threshold_for(ingestor.embedder.name))
+            gate = gate or ConfidenceGate(threshold_for(collection.embedder.name))
             if isinstance(generator, str):
                 generator = generator_by_name(generator)
             engine = cls(
                 log=log,
                 anchoring=anchoring,
-                store=store,
-                ingestor=ingestor,
+                collection=collection,
                 guarded=GuardedGenerator(generator, gate),
                 table=table,
                 clock=now,
                 intents=intents,
                 resources=resources,
             )
-            opened = known_at_microseconds(now())
-            rows = len(ingestor.index)
-            engine._in_force.labels(ingestor.state, accept=accept_labels, rows=rows, at=opened)
-            engine._in_force.policy(bytes.fromhex(table.sha256), at=opened)
-            engine._in_force.models(engine._models, gate=round(gate.threshold * 1_000_000), at=opened)
+            opened, state, rows = microseconds(), collection.state, len(collection.index)
+            engine._configuration.labels(state, accept=accept_labels, rows=rows, at=opened)
+            engine._configuration.policy(bytes.fromhex(table.sha256), at=opened)
+            engine._configuration.models(engine._models, gate=round(gate.threshold * 1_000_000), at=opened)
             engine._settle(IngestReport(), now(), "INGEST_RESUMED")
-            engine._begin(resources)
+            engine._resources = resources.pop_all()
+            _logger.info("opened %r", engine)
             return engine
 
     @property
@@ -313,7 +315,7 @@ class Engine(Lifetime):
             ended=known_at_microseconds(self._clock()),
             suite=suite,
             suite_hash=suite_hash,
-            snapshot=self._ingestor.snapshot,
+            snapshot=self._collection.state.root,
             table=bytes.fromhex(self._table.sha256),
             result=result,
             passed=passed,
@@ -321,7 +323,6 @@ class Engine(Lifetime):
         )
         return self._log.append(event)
 
-    @sealed
     def ask(self, question: str, session: Session) -> Answer:
         """Answer a question from what the session may use.
 
@@ -340,44 +341,37 @@ class Engine(Lifetime):
         ModelUnavailable
             If embedder or generator fail; the failure is on record.
         """
-        request = self._request(RecordKind.QUERY, question, session)
-        with self._recorder.failures(request):
-            decision = self._decide(request)
-            if isinstance(decision, Refused):
-                receipt = self._recorder.access(request, outcome=Outcome.REFUSE, why=decision.code)
-                return Answer(Outcome.REFUSE, decision.code, receipt, text=str(decision))
-            evidence, state = self._search(request, decision, _K, self._models)
+
+        def answer(request: Request, decision: Decision) -> Finding:
+            models = self._models
+            searched = self._search(request, decision, _K, models)
             result = self._guarded.answer(
-                request.text, evidence, before_remote=lambda: self._recorder.begin(request, self._models)
+                question, searched.evidence, before_remote=lambda: self._recorder.begin(request, models)
             )
-            if isinstance(result, Answered):
-                outcome, why, text, handed_out = Outcome.ANSWER, "ANSWERED", result.text, result.text
-                citations, complete = result.citations, result.complete
-            else:
-                outcome, why, text, handed_out = Outcome.DECLINE, result.code.value, result.message, None
-                citations, complete = (), True
-            receipt = self._recorder.access(
-                request,
-                outcome=outcome,
-                why=why,
-                models=self._models,
-                evidence=evidence,
-                state=state,
-                answer=handed_out,
-                cited={citation.chunk_id for citation in citations},
+            if isinstance(result, Declined):
+                return Finding(Outcome.DECLINE, result.code.value, result.message, models, searched)
+            return Finding(
+                Outcome.ANSWER,
+                "ANSWERED",
+                result.text,
+                models,
+                searched,
+                citations=result.citations,
+                complete=result.complete,
             )
+
+        found, receipt = self._on_record(RecordKind.QUERY, question, session, answer)
         return Answer(
-            outcome,
-            why,
+            found.outcome,
+            found.why,
             receipt,
-            passages=evidence.passages,
-            withheld=evidence.withheld,
-            text=text,
-            citations=citations,
-            complete=complete,
+            found.passages,
+            found.withheld,
+            text=found.text,
+            citations=found.citations,
+            complete=found.complete,
         )
 
-    @sealed
     def retrieve(self, question: str, session: Session, k: int = _K) -> Retrieval:
         """Return the ``min(k, admissible)`` nearest admissible passages, without generating.
 
@@ -390,23 +384,17 @@ class Engine(Lifetime):
         """
         if type(k) is not int or not 1 <= k <= _MAX_K:
             raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, what one record can hold")
-        request = self._request(RecordKind.RETRIEVE, question, session)
-        with self._recorder.failures(request):
-            decision = self._decide(request)
-            if isinstance(decision, Refused):
-                receipt = self._recorder.access(request, outcome=Outcome.REFUSE, why=decision.code)
-                return Retrieval(Outcome.REFUSE, decision.code, receipt)
-            models = Models(embed=self._ingestor.embedder.name)
-            evidence, state = self._search(request, decision, k, models)
-            outcome, why = Outcome.ANSWER, "RETRIEVED"
-            if not evidence.passages:
-                outcome, why = Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE"
-            receipt = self._recorder.access(
-                request, outcome=outcome, why=why, models=models, evidence=evidence, state=state
-            )
-        return Retrieval(outcome, why, receipt, passages=evidence.passages, withheld=evidence.withheld)
 
-    @sealed
+        def retrieve(request: Request, decision: Decision) -> Finding:
+            models = Models(embed=self._collection.embedder.name)
+            searched = self._search(request, decision, k, models)
+            if searched.evidence.passages:
+                return Finding(Outcome.ANSWER, "RETRIEVED", models=models, searched=searched)
+            return Finding(Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE", models=models, searched=searched)
+
+        found, receipt = self._on_record(RecordKind.RETRIEVE, question, session, retrieve)
+        return Retrieval(found.outcome, found.why, receipt, found.passages, found.withheld)
+
     def explain(self, chunk_id: str, session: Session) -> Explanation:
         """Say why a chunk is admissible or hidden for a session; never its text.
 
@@ -415,89 +403,88 @@ class Engine(Lifetime):
         AuditUnavailable
             If the record cannot be written; nothing is returned.
         """
-        request = self._request(RecordKind.EXPLAIN, chunk_id, session)
-        with self._recorder.failures(request):
-            decision = self._decide(request)
-            if isinstance(decision, Refused):
-                receipt = self._recorder.access(request, outcome=Outcome.REFUSE, why=decision.code)
-                return Explanation(Outcome.REFUSE, decision.code, receipt, text=str(decision))
-            if not (is_open(self._store, request.text, decision) or decision.may_know_existence):
-                return self._nothing_to_explain(request)
-            try:
-                chunk = self._store.chunk(request.text, as_of=decision.as_of, known_at=decision.known_at)
-            except InvalidArgument:  # no such chunk: for explain that is an answer
-                return self._nothing_to_explain(request)
-            hidden = decision.reasons(
-                chunk.word, chunk.public_at, entity=chunk.about, expires_at=chunk.expires_at
-            )
-            verdict = "hidden from" if hidden else "admissible for"
-            text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
-            why = "HIDDEN" if hidden else "ADMISSIBLE"
-            why_so = causes(self._store, chunk, decision)
-            receipt = self._recorder.access(request, outcome=Outcome.ANSWER, why=why, answer=text)
+
+        def explanation(_: Request, decision: Decision) -> Finding:
+            return explain(self._collection.store, chunk_id, decision)
+
+        found, receipt = self._on_record(RecordKind.EXPLAIN, chunk_id, session, explanation)
         return Explanation(
-            Outcome.ANSWER,
-            why,
+            found.outcome,
+            found.why,
             receipt,
-            text=text,
-            reasons=tuple(explained(reason, decision, chunk.about) for reason in hidden),
-            causes=why_so,
-            regulation=decision.regulation,
+            text=found.text,
+            reasons=found.reasons,
+            causes=found.causes,
+            regulation=found.regulation,
         )
 
+    def close(self) -> None:
+        """Close everything held; harmless when repeated."""
+        self._closed = True
+        self._resources.close()
+        _logger.info("closed %r", self)
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{len(self._ingestor.index)} rows, open"
-        return f"Engine({str(self._store.path.parent)!r}, {self._ingestor.embedder.name}, {state})"
+        collection = self._collection
+        state = "closed" if self._closed else f"{len(collection.index)} rows, open"
+        return f"Engine({str(collection.store.path.parent)!r}, {collection.embedder.name}, {state})"
 
     @property
     def _models(self) -> Models:
         generator = self._guarded.generator
         return Models(
-            embed=self._ingestor.embedder.name,
+            embed=self._collection.embedder.name,
             generate=generator.name,
             prompt=shortened(generator.fingerprint),
         )
 
-    def _request(self, kind: RecordKind, text: str, session: Session) -> Request:
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InvalidArgument("this engine is closed; open the store again with carag.Engine.open(...)")
+
+    @no_text_in_traceback
+    def _on_record(
+        self, kind: RecordKind, text: str, session: Session, work: Callable[[Request, Decision], Finding]
+    ) -> tuple[Finding, Receipt]:
+        """Take a request from its check to its durable record; return what it led to, and the receipt."""
         self._check_open()
         check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
         if type(session) is not Session:  # a subclass could answer differently each time it is read
             raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
         request = Request(kind, text, session, self._clock())
         self._recorder.check(request, self._models)
-        return request
+        with self._recorder.failures(request):
+            said = intents(text) if self._intents and kind is not RecordKind.EXPLAIN else ()
+            try:
+                decision = infer(session, self._table, now=request.started, intents=said)
+            except Refused as refusal:
+                found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
+            else:
+                request.decision = decision
+                found = work(request, decision)
+            return found, self._recorder.access(request, found)
 
-    def _settle(self, report: IngestReport, started: datetime, why: str) -> None:
-        """Record the state that will be searched, unless it already is: also after a run that was killed."""
-        snapshot = self._ingestor.snapshot
-        if not self._store.epoch or self._store.meta_get("recorded_snapshot") == snapshot.hex():
-            return
-        rows, embedder = len(self._ingestor.index), self._ingestor.embedder.name
-        self._recorder.ingested(report, started, rows=rows, snapshot=snapshot, embedder=embedder, why=why)
-        self._in_force.recorded(self._ingestor.state)
-
-    def _nothing_to_explain(self, request: Request) -> Explanation:
-        """Decline in one wording for hidden and for absent: the difference is what this role may not learn."""
-        why, text = "NOTHING_TO_EXPLAIN", f"there is nothing this session may know about {request.text}"
-        receipt = self._recorder.access(request, outcome=Outcome.DECLINE, why=why)
-        return Explanation(Outcome.DECLINE, why, receipt, text=text)
-
-    def _search(
-        self, request: Request, decision: Decision, k: int, models: Models
-    ) -> tuple[Evidence, Proven]:
-        if self._ingestor.embedder.remote:
+    def _search(self, request: Request, decision: Decision, k: int, models: Models) -> Searched:
+        if self._collection.embedder.remote:
             self._recorder.begin(request, models)
         evidence = self._retriever.retrieve(request.text, decision, k)
-        return evidence, proven(self._ingestor.state, request, evidence)
+        return proven(self._collection.state, request, evidence)
 
-    def _decide(self, request: Request) -> Decision | Refused:
-        asked = request.kind is not RecordKind.EXPLAIN and self._intents
-        found = intents_of(request.text) if asked else ()
-        try:
-            request.decision = infer(request.session, self._table, now=request.started, intents=found)
-        except Refused as refusal:
-            return refusal
-        return request.decision
+    def _settle(self, report: IngestReport, started: datetime, why: str) -> None:
+        """Record the state that will be searched, unless it is on record: also after a run that was killed."""
+        collection = self._collection
+        if collection.store.epoch and not self._configuration.is_recorded(collection.state):
+            self._recorder.ingested(report, started, collection, why=why)
+            self._configuration.recorded(collection.state)
 
 
 def _system_clock() -> datetime:

@@ -1,4 +1,4 @@
-"""Many readers or one writer: what is searched and what is proved are of one state."""
+"""Share a resource between many readers or one writer, so that a search and its proofs see one state."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Turns"]
+__all__ = ["ReadWriteLock"]
 
 
-class Turns:
-    """A lock that readers share and a writer has alone. A writer who waits goes before readers who come later.
+class ReadWriteLock:
+    """A lock that readers share and a writer holds alone. It prefers writers: later readers wait for a waiting writer.
 
     Examples
     --------
-    >>> turns = Turns()
-    >>> with turns.reading(), turns.reading():
+    >>> lock = ReadWriteLock()
+    >>> with lock.reading(), lock.reading():
     ...     pass
-    >>> with turns.writing():
+    >>> with lock.writing():
     ...     pass
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._readers = 0
-        self._waiting = 0
+        self._waiting_writers = 0
         self._is_written = False
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read; nothing is written meanwhile."""
+        """Hold off writers; other readers may enter."""
         with self._changed:
-            self._changed.wait_for(lambda: not (self._is_written or self._waiting))
+            self._changed.wait_for(lambda: not (self._is_written or self._waiting_writers))
             self._readers += 1
         try:
             yield
@@ -45,14 +45,14 @@ class Turns:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write; nobody reads meanwhile."""
+        """Hold off readers and other writers."""
         with self._changed:
-            self._waiting += 1
+            self._waiting_writers += 1
             try:
                 self._changed.wait_for(lambda: not (self._is_written or self._readers))
                 self._is_written = True
             finally:
-                self._waiting -= 1
+                self._waiting_writers -= 1
                 self._changed.notify_all()
         try:
             yield

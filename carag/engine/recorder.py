@@ -1,7 +1,7 @@
-"""The clerk: turns what happened to a request into an audit event, in the plain values the log takes.
+"""Turn requests into audit records.
 
-Roles and purposes the policy table does not know are recorded as unknown, never as typed: a record holds no
-free text. Question, answer and subject go in as salted commitments.
+A record holds no free text: roles and purposes that the policy table does not know are recorded as unknown, and
+question, answer and subject as salted commitments.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import base64
 import json
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from carag.audit import (
     Access,
@@ -26,26 +27,31 @@ from carag.audit import (
     Passage,
     PolicyApplied,
     SessionSource,
-    text_hash,
 )
 from carag.audit.draft import Draft
-from carag.errors import AuditUnavailable, CaragError, InvalidArgument
+from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
 from carag.policy import as_of_minutes, known_at_microseconds
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
-    from carag.engine.ingest import IngestReport
-    from carag.engine.state import Snapshot
-    from carag.policy import Decision, Policy, PolicyTable, Session
-    from carag.retrieval import Evidence
+    from carag.engine.collection import Collection
+    from carag.engine.results import IngestReport
+    from carag.engine.state import StoreState
+    from carag.generation import Citation
+    from carag.policy import Decision, Explained, Policy, PolicyTable, Session
+    from carag.retrieval import Evidence, Withheld
+    from carag.retrieval import Passage as Found
 
-__all__ = ["Proven", "Recorder", "Request", "proven", "shortened"]
+__all__ = ["Finding", "Recorder", "Request", "Searched", "no_text_in_traceback", "proven", "shortened"]
 
 _logger = logger(__name__)
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
 @dataclass(slots=True)
@@ -58,37 +64,88 @@ class Request:
     session: Session
     started: datetime
     decision: Decision | None = None
-    """What the session may use; None before that is known, and of a refused session."""
+    """What the session may use; None until that is inferred, and for a refused session."""
     begun: int | None = None
-    """Its begin record, once it has one."""
+    """The number of its begin record, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Proven:
-    """The index state that was searched, and that each passage found stood in it."""
+class Searched:
+    """Evidence as its record tells it: the state that was searched, and each passage as a hit with its proof."""
 
-    root: bytes
+    evidence: Evidence
+    index: IndexState
+    hits: tuple[Passage, ...]
     proofs: tuple[StateProof, ...]
 
 
-def proven(state: Snapshot, request: Request, evidence: Evidence) -> Proven:
-    """Prove what a search found, in the state it searched.
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a request led to, for its record and for the result that goes out with the receipt."""
 
-    Whoever asks about the past does not learn when a word ceased to hold, for it may have been later than that.
+    outcome: Outcome
+    why: str
+    text: str = ""
+    """For the asker; the record commits to it where it is an answer."""
+    models: Models = field(default_factory=Models)
+    searched: Searched | None = None
+    """None if no search was made."""
+    citations: tuple[Citation, ...] = ()
+    complete: bool = True
+    reasons: tuple[Explained, ...] = ()
+    causes: tuple[str, ...] = ()
+    regulation: str = ""
+
+    @property
+    def passages(self) -> tuple[Found, ...]:
+        """The passages found; none without a search."""
+        return () if self.searched is None else self.searched.evidence.passages
+
+    @property
+    def withheld(self) -> Withheld | None:
+        """What is withheld; None without a search."""
+        return None if self.searched is None else self.searched.evidence.withheld
+
+
+def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:
+    """Prove what a search found, in the state that it searched.
+
+    The proofs for a question about the past seal when a word ceased to hold, which may have been later than that.
 
     Raises
     ------
     CorruptFile
         If the state does not hold a passage that was found.
     """
-    labels = [
-        Label(one.chunk_id, text_hash(one.text), one.word, one.public_at, one.expires_at)
-        for one in evidence.passages
-    ]
-    root, proofs = state.prove(labels, -1 if evidence.known_at is None else evidence.known_at)
+    recorded = [_label_and_hit(one) for one in evidence.passages]
+    root, proofs = state.prove(
+        (label for label, _ in recorded), -1 if evidence.known_at is None else evidence.known_at
+    )
     if request.decision is None or request.decision.as_of < as_of_minutes(request.started):
         proofs = [proof.sealed() for proof in proofs]
-    return Proven(root, tuple(proofs))
+    index = IndexState(root, evidence.admissible, evidence.plan, evidence.known_at)
+    return Searched(evidence, index, tuple(hit for _, hit in recorded), tuple(proofs))
+
+
+def _label_and_hit(one: Found) -> tuple[Label, Passage]:
+    """Return the label that the state must hold and the passage that the record keeps, both under the store's hash."""
+    label = Label(one.chunk_id, one.text_sha256, one.word, one.public_at, one.expires_at)
+    return label, Passage(one.chunk_id, one.text, one.similarity, one.word, text_sha256=one.text_sha256)
+
+
+def no_text_in_traceback(call: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Raise errors without their frames, whose variables may hold a passage or an answer that is not on record."""
+
+    @wraps(call)
+    def wrapper(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        try:
+            return call(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - raised again below, without its frames
+            raised = error
+        without_frames(raised)
+        raise raised
+
+    return wrapper
 
 
 class Recorder:
@@ -119,61 +176,32 @@ class Recorder:
         event = self._event(request, outcome=Outcome.ERROR, why="UNKNOWN", models=models)
         Draft.of(self._log.origin, event, self._secrets(request), ())
 
-    def access(
-        self,
-        request: Request,
-        *,
-        outcome: Outcome,
-        why: str,
-        models: Models | None = None,
-        evidence: Evidence | None = None,
-        state: Proven | None = None,
-        answer: str | None = None,
-        cited: Collection[str] = (),
-    ) -> Receipt:
+    def access(self, request: Request, finding: Finding) -> Receipt:
         """Record what a request led to. Return nothing to the asker before this returns.
-
-        Parameters
-        ----------
-        request : Request
-        evidence : Evidence, optional
-            If a search was made.
-        state : Proven, optional
-            What it searched; goes with the evidence.
-        answer : str, optional
-            The text handed out.
-        cited : collection of str
-            Chunk ids the answer cites.
 
         Raises
         ------
         AuditUnavailable
             If the record cannot be made durable.
         """
-        index = (
-            None
-            if evidence is None or state is None
-            else IndexState(state.root, evidence.admissible, evidence.plan, evidence.known_at)
+        searched, outcome = finding.searched, finding.outcome
+        event = self._event(
+            request,
+            outcome=outcome,
+            why=finding.why,
+            models=finding.models,
+            index=None if searched is None else searched.index,
         )
-        event = self._event(request, outcome=outcome, why=why, models=models or Models(), index=index)
-        passages = () if evidence is None else evidence.passages
+        cited = {citation.chunk_id for citation in finding.citations}
+        hits = () if searched is None else searched.hits
         receipt = self._log.append(
             event,
-            secrets=self._secrets(request, answer),
-            passages=[
-                Passage(
-                    chunk=passage.chunk_id,
-                    text=passage.text,
-                    similarity=passage.similarity,
-                    word=passage.word,
-                    cited=passage.chunk_id in cited,
-                )
-                for passage in passages
-            ],
+            secrets=self._secrets(request, (finding.text or None) if outcome is Outcome.ANSWER else None),
+            passages=[replace(hit, cited=hit.chunk in cited) for hit in hits],
         )
         took = (event.ended - event.started) // 1000
-        _logger.info("%s: %s (%s), record %d, %d ms", event.kind, outcome, why, receipt.seq, took)
-        return replace(receipt, proofs=() if state is None else state.proofs)
+        _logger.info("%s: %s (%s), record %d, %d ms", event.kind, outcome, finding.why, receipt.seq, took)
+        return replace(receipt, proofs=() if searched is None else searched.proofs)
 
     def _event(
         self, request: Request, *, outcome: Outcome, why: str, models: Models, index: IndexState | None = None
@@ -207,9 +235,11 @@ class Recorder:
         }
 
     def begin(self, request: Request, models: Models) -> None:
-        """Record that a question, or passages with it, are about to leave this machine, once a request.
+        """Record, once a request, that its question or passages with it are about to leave this machine.
 
-        The request's record will name it.
+        The request's own record names it. It is written where text leaves, before a remote embedder or a remote
+        generator is called, and not once before the search: where the confidence gate then declines, no model is
+        called, and the record would tell of a transfer that never took place.
 
         Raises
         ------
@@ -236,7 +266,7 @@ class Recorder:
 
     @contextmanager
     def failures(self, request: Request) -> Iterator[None]:
-        """Record whatever goes wrong inside, then let it go on; an unwritable log has recorded nothing, and cannot.
+        """Record any error raised inside, then let it go on; that the log is unwritable it cannot record.
 
         Raises
         ------
@@ -250,20 +280,13 @@ class Recorder:
         except Exception as error:
             why = _code_of(error) if isinstance(error, CaragError) else "INTERNAL_ERROR"
             try:
-                self.access(request, outcome=Outcome.ERROR, why=why)
+                self.access(request, Finding(Outcome.ERROR, why))
             except AuditUnavailable as unrecorded:
                 raise unrecorded from error
             raise
 
     def ingested(
-        self,
-        report: IngestReport,
-        started: datetime,
-        *,
-        rows: int,
-        snapshot: bytes,
-        embedder: str,
-        why: str,
+        self, report: IngestReport, started: datetime, collection: Collection, *, why: str
     ) -> Receipt:
         """Record that what can be found has changed."""
         event = Ingest(
@@ -272,10 +295,10 @@ class Recorder:
             documents=report.added + report.changed,
             chunks=report.chunks,
             quarantined=report.set_aside,
-            rows=rows,
-            snapshot=snapshot,
+            rows=len(collection.index),
+            snapshot=collection.state.root,
             table=self._table_hash,
-            embed=embedder,
+            embed=collection.embedder.name,
             why=why,
         )
         return self._log.append(event)

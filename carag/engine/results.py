@@ -1,12 +1,11 @@
-"""What the engine returns: passages, answers and explanations, each with its receipt.
+"""Define what the engine returns: answers, passages and explanations, each with its receipt, and ingest reports.
 
-Their ``repr`` is one line without text, so that none gets into a log or a traceback by it; ``str`` of an answer is its
-text.
+Their ``repr`` is one line without text, so that logs and tracebacks show none; ``str`` of an answer is its text.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,12 +14,12 @@ if TYPE_CHECKING:
     from carag.policy import Explained, Reason
     from carag.retrieval import Passage, Withheld
 
-__all__ = ["Answer", "Explanation", "Retrieval"]
+__all__ = ["Answer", "Explanation", "IngestReport", "Retrieval"]
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Passages and what is withheld, with proof.
+    """Passages and what is withheld, with a receipt.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer(Retrieval):
-    """An answer, a decline or a refusal, with proof.
+    """An answer, a decline or a refusal, with a receipt.
 
     Attributes
     ----------
@@ -124,6 +123,44 @@ class Explanation:
             "regulation": self.regulation,
             "record": self.receipt.seq,
         }
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What a run did, and what the store holds after it."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    chunks: int = 0
+    """Passages that this run stored."""
+    set_aside: int = 0
+    """Filings that this run stored in quarantine."""
+    relabelled: int = 0
+    """Passages whose labels other filings changed."""
+    events: int = 0
+    """Rows of filings without text from which this run learnt facts."""
+    events_unchanged: int = 0
+    """Such rows that stated nothing new."""
+    problems: list[str] = field(default_factory=list)
+    """What could not be read, with place and reason."""
+    failures: int = 0
+    """How many of the problems are faults of the program, told by their type and where they arose."""
+    quarantined: dict[str, int] = field(default_factory=dict)
+    """Filings in quarantine by reason, in the whole store."""
+    total_events: int = 0
+    """Filings known by their facts alone."""
+    total_filings: int = 0
+    total_chunks: int = 0
+
+    @property
+    def filings(self) -> int:
+        """Filings read."""
+        return self.added + self.changed + self.unchanged
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag ingest --json`` prints."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 def _brief(what: Retrieval | Explanation, **counts: int) -> str:

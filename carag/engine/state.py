@@ -1,7 +1,7 @@
-"""The store's labels as the state that records name, and proofs that passages stood in it.
+"""Keep the index state of a store up to date, and prove passages in it.
 
-The audit room knows what a state is, the corpus room what labels are; this brings the one up to the other, at the cost
-of what changed. What is kept beside the store is derived from it and may be deleted.
+The audit room defines a state (:mod:`carag.audit.state`), the store holds the labels; this brings the one up to the
+other, at the cost of what changed. The file is derived from the store and may be deleted.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ if TYPE_CHECKING:
     from carag.audit import Record, StateView
     from carag.corpus import CorpusStore
 
-__all__ = ["Snapshot"]
+__all__ = ["StoreState"]
 
 _logger = logger(__name__)
 
-_BATCH: Final = 200_000
-_KEY: Final = "state_key"
+_BATCH_LEAVES: Final = 200_000
+"""Leaves that one transaction of the tree's file writes."""
+_KEY_NOTE: Final = "state_key"
+"""The store's note that holds the key of the seals, in hexadecimal."""
 
 
-class Snapshot:
-    """The state of a store's knowledge at its last instant, and on demand at earlier ones.
+class StoreState:
+    """The state of a store's last instant, and on demand of earlier ones.
 
     Parameters
     ----------
     store : CorpusStore
     path : Path
-        Where the tree is kept; a file that is missing, behind the store or of another store is brought up to it by
-        :meth:`refresh`.
+        Where the tree is kept. :meth:`refresh` rebuilds a file that is missing or of another store.
 
     Raises
     ------
@@ -56,12 +57,12 @@ class Snapshot:
 
     @property
     def root(self) -> bytes:
-        """Root hash of the state at :attr:`known_at`."""
+        """Root hash over every open label: chunk id, text hash, word and window."""
         return self._tree.view().root
 
     @property
     def known_at(self) -> int:
-        """Of which of the store's instants the state is, in microseconds since 1970; -1 of none."""
+        """The instant of the store that the state is of, in microseconds since 1970; -1 before the first."""
         return int(self._tree.note("known") or -1)
 
     def refresh(self) -> None:
@@ -73,7 +74,7 @@ class Snapshot:
             if not is_ours:
                 if self._tree.note("known") is not None:
                     _logger.warning(
-                        "%s is not this store's, or of no instant of it; building it anew", self._path
+                        "%s is of another store, or of no instant of this one; building it anew", self._path
                     )
                 self._tree.clear()
                 known = -1
@@ -82,8 +83,8 @@ class Snapshot:
             self._past = None
             batch: dict[int, bytes | None] = {}
             for where, leaf in self._leaves(self._store.label_changes(known, now)):
-                if len(batch) == _BATCH:
-                    # Until the last batch the file is of no store, so that a kill in between has it built anew.
+                if len(batch) == _BATCH_LEAVES:
+                    # Until the last batch the file names no store, so a kill in between has it rebuilt.
                     self._tree.apply(batch, {"placed_by": ""})
                     batch = {}
                 batch[where] = leaf
@@ -116,14 +117,14 @@ class Snapshot:
             return view.root, proofs
 
     def chunk_ids(self, record: Record) -> tuple[str | None, ...]:
-        """Find which chunks a record's hits name, for whoever has the log and the store and no receipt.
+        """Find the chunks that a record's hits name, from log and store alone, without a receipt.
 
-        Of every label that was open when the question was asked the digest is made once more, in one pass.
+        The digest of every label that was open when the question was asked is computed again, in one pass.
 
         Returns
         -------
         tuple of str or None
-            In the order of the hits; None for one that this store did not hold then.
+            In the order of the hits; None where this store held no such chunk then.
         """
         event, found = record.event, dict[int, str]()
         if isinstance(event, Access) and event.index is not None:
@@ -149,7 +150,7 @@ class Snapshot:
     def _leaves(
         self, changes: Iterable[tuple[int, str, bytes, int, int, int]], *, backwards: bool = False
     ) -> Iterator[tuple[int, bytes | None]]:
-        """Turn labels opened and closed, what goes first, into leaves put in and taken out."""
+        """Turn labels opened and closed into leaves to put in and take out; those to take out come first."""
         found = list(changes) if backwards else changes
         for is_open, chunk, text, word, since, until in (
             sorted(found, key=lambda one: -one[0]) if backwards else found
@@ -161,7 +162,7 @@ class Snapshot:
             )
 
     def _store_key(self) -> bytes:
-        """Return the key of the seals, made once a store: kept with the labels, for it is as secret as they are."""
-        if (kept := self._store.meta_get(_KEY)) is None:
-            self._store.meta_set(_KEY, kept := secrets.token_hex(32))
+        """Return the store's key of the seals, made once and kept with the labels, which are as secret."""
+        if (kept := self._store.meta_get(_KEY_NOTE)) is None:
+            self._store.meta_set(_KEY_NOTE, kept := secrets.token_hex(32))
         return bytes.fromhex(kept)

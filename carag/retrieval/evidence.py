@@ -38,6 +38,8 @@ class Passage:
     """Minute since 1970 UTC from which the word holds."""
     expires_at: int = NEVER
     """Minute until which it does."""
+    text_sha256: bytes = field(default=b"", repr=False, compare=False)
+    """SHA-256 of the text's UTF-8, as the store checked it; empty of a passage that comes from no store."""
 
 
 @dataclass(frozen=True, slots=True)

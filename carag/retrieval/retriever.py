@@ -1,14 +1,14 @@
-"""Question to evidence: embed, search under the policy, re-check every hit, fetch text.
+"""Find evidence for a question: embed it, search under the policy, check every hit again, read its text.
 
-The native core tests each row's word in its inner loop. This room tests it once more against the store, the
-corpus's single truth, before any text is read: two independent statements of the same rule.
+The native core tests each row's word in its inner loop. The store is the truth, so every hit is tested a second time
+against the store before its text leaves: two independent statements of the same rule.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from carag.errors import CorruptFile
 from carag.policy import NEVER, Mask, Policy, Rule
@@ -16,7 +16,7 @@ from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     import numpy as np
@@ -27,16 +27,39 @@ if TYPE_CHECKING:
     from carag.policy import Decision, Reason, Search
     from carag.retrieval.embedder import Embedder
 
-__all__ = ["EXACT_LIMIT", "Retriever"]
+__all__ = ["EXACT_LIMIT", "Retriever", "Searchable"]
 
 EXACT_LIMIT: Final = 1 << 28
-"""Largest admissible rows x dimension that is searched exactly. A fixed size, not a timing, so that the same
+"""Largest product of admissible rows and dimension that is searched exactly. A size and not a time, so that the same
 question runs the same plan on every machine; the record says which plan ran."""
 
 _SPARE: Final = 2
 """An approximate plan is asked for one more in so many: what it misses is mostly the last it was asked for."""
 
 _ANYTHING: Final = Policy(Mask())
+
+
+class Searchable(Protocol):
+    """A store whose open labels are the rows of an index."""
+
+    @property
+    def store(self) -> CorpusStore:
+        """Where passages and labels are read."""
+        ...
+
+    @property
+    def index(self) -> Index:
+        """Rows keyed by the store's labels."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder:
+        """What the index's vectors come from."""
+        ...
+
+    def reading(self) -> AbstractContextManager[int]:
+        """Keep the index at one instant of the store, and lend that instant in microseconds since 1970."""
+        ...
 
 
 class _Found(NamedTuple):
@@ -51,36 +74,20 @@ def _reasons(one: StoredChunk | StoredLabel, decision: Decision) -> tuple[Reason
 
 
 class Retriever:
-    """Find both buckets for a question.
+    """Find the passages for a question that are admissible, and what is withheld.
 
     Parameters
     ----------
-    embedder : Embedder
-    index : Index
-        Rows keyed by the store's labels.
-    store : CorpusStore
-    reading : callable
-        Returns a context in which the index stays as it is: that of one of the store's instants, which it lends, in
-        microseconds since 1970.
+    collection : Searchable
     exact_limit : int
-        Above it, the plan is ``auto``.
+        Admissible rows x dimension above which the plan is ``auto``.
     """
 
-    def __init__(
-        self,
-        embedder: Embedder,
-        index: Index,
-        store: CorpusStore,
-        reading: Callable[[], AbstractContextManager[int]],
-        *,
-        exact_limit: int = EXACT_LIMIT,
-    ) -> None:
-        self._embedder = embedder
-        self._index = index
-        self._store = store
-        self._reading = reading
+    def __init__(self, collection: Searchable, *, exact_limit: int = EXACT_LIMIT) -> None:
+        self._collection = collection
+        self._store = collection.store
         self._exact_limit = exact_limit
-        self._past = PastIndex(store, index.dim)
+        self._past = PastIndex(collection.store, collection.index.dim)
 
     def retrieve(self, question: str, decision: Decision, k: int) -> Evidence:
         """Return the ``min(k, admissible)`` most similar admissible passages, and what is withheld.
@@ -92,11 +99,11 @@ class Retriever:
         CorruptFile
             If index and store disagree on a hit; nothing is returned.
         """
-        query = self._embedder.embed_query(question)
-        with self._reading() as known_at:
+        query = self._collection.embedder.embed_query(question)
+        with self._collection.reading() as known_at:
             then = known_at if decision.known_at is None else self._store.known(decision.known_at)
             if then == known_at:
-                return self._gather(self._index, query, decision, k, known_at=known_at)
+                return self._gather(self._collection.index, query, decision, k, known_at=known_at)
         with self._past.at(then) as index:
             return self._gather(index, query, decision, k, known_at=then)
 
@@ -233,4 +240,5 @@ def _passage(chunk: StoredChunk, similarity: float) -> Passage:
         end=chunk.end,
         public_at=chunk.public_at,
         expires_at=chunk.expires_at,
+        text_sha256=chunk.text_sha256,
     )

@@ -46,9 +46,9 @@ class Closings:
     """When the store had committed what closed a label: what asks that begin later must not show."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._put = engine, engine._store.put
+        self._engine, self._put = engine, engine._collection.store.put
         self.committed: list[tuple[float, int]] = []
-        engine._store.put = self._noted  # type: ignore[method-assign]
+        engine._collection.store.put = self._noted  # type: ignore[method-assign]
 
     def _noted(self, *args: object, **kwargs: object) -> object:
         change = self._put(*args, **kwargs)  # type: ignore[arg-type]
@@ -58,7 +58,7 @@ class Closings:
     def closed_before(self, began: float) -> set[str]:
         """Name the passages all of whose labels were closed when a question began."""
         known = max((at for when, at in self.committed if when < began), default=-1)
-        rows = self._engine._store._connection.execute(  # type: ignore[union-attr]
+        rows = self._engine._collection.store._connection.execute(  # type: ignore[union-attr]
             "SELECT chunk_id FROM chunks JOIN labels USING (key) GROUP BY chunk_id "
             "HAVING max(coalesce(known_to, 9e18)) <= ?",
             (known,),
@@ -123,7 +123,7 @@ def test_what_the_store_has_closed_is_not_shown_though_the_index_still_holds_it(
         engine.ingest(tmp_path / "0.jsonl")
         write_filings(tmp_path / "1.jsonl", range(3), 1)
         with monkeypatch.context() as killed:
-            killed.setattr(engine._ingestor, "refresh", lambda _: None)
+            killed.setattr(engine._collection, "refresh", lambda _: None)
             engine._ingestor.run(tmp_path / "1.jsonl", progress=lambda *_: None)
         found = engine.retrieve("How many widgets did plant 1 make?", session, FILINGS - 3)
         assert {f"000999{n:04d}-24-{n:06d}:00000" for n in range(3, FILINGS)} == {

@@ -105,7 +105,7 @@ def test_a_store_whose_labels_are_not_those_on_record_does_not_open(
         engine.ingest(amended)
         if asked:
             engine.retrieve("What was reported?", Session(role="buy_side", purpose="invest"))
-        size, before = engine._log.size, engine._ingestor.snapshot
+        size, before = engine._log.size, engine._collection.state.root
     altered(tmp_path, script)
     for _ in range(2):
         with pytest.raises(CorruptFile, match="accept --labels"):
@@ -114,9 +114,9 @@ def test_a_store_whose_labels_are_not_those_on_record_does_not_open(
         (change,) = records(engine, size)
         event = IndexChange(
             at=change.event.at,  # type: ignore[union-attr]
-            snapshot=engine._ingestor.snapshot,
+            snapshot=engine._collection.state.root,
             before=before,
-            rows=len(engine._ingestor.index),
+            rows=len(engine._collection.index),
             why="LABELS_ACCEPTED",
         )
         assert event == change.event
@@ -142,7 +142,7 @@ def test_a_run_killed_after_its_record_opens_again(tmp_path: Path, amended: Path
     """Its record names the state, and only the note of its instant is missing."""
     with open_store(tmp_path) as engine:
         engine.ingest(amended)
-        engine._store.meta_update({"recorded_snapshot": "", "recorded_known": "7"})
+        engine._collection.store.meta_update({"recorded_snapshot": "", "recorded_known": "7"})
     with open_store(tmp_path) as engine:
         assert "INGEST_RESUMED" == engine._log.record(engine._log.size - 1).event.why  # type: ignore[union-attr]
 
@@ -151,7 +151,7 @@ def test_a_run_killed_after_its_record_opens_again(tmp_path: Path, amended: Path
 def test_a_note_that_leads_nowhere_costs_a_record_and_no_more(tmp_path: Path, note: str) -> None:
     """A number past the end, no number, or that of another kind."""
     with open_store(tmp_path) as engine:
-        engine._store.meta_set("recorded_policy", note)
+        engine._collection.store.meta_set("recorded_policy", note)
     with open_store(tmp_path) as engine:
         assert [one.event.why for one in records(engine, 2)] == ["FIRST_TABLE"]  # type: ignore[union-attr]
 
@@ -166,6 +166,6 @@ def test_an_evaluation_is_on_record(tmp_path: Path) -> None:
         assert verify_receipt(receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
         event = Record.parse(receipt.record).event
         assert isinstance(event, Evaluation)
-        assert (event.snapshot, event.thresholds["recall"]) == (engine._ingestor.snapshot, 990_000)
+        assert (event.snapshot, event.thresholds["recall"]) == (engine._collection.state.root, 990_000)
         with pytest.raises(InvalidArgument, match="threshold"):
             engine.evaluated("edgar", *digests, started=NOW, passed=True, thresholds={"recall": 0.99})  # type: ignore[dict-item]

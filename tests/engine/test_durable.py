@@ -137,8 +137,9 @@ def test_the_text_would_be_found_in_a_frame(
     """The search above finds passages where they are: in the frames of the method itself."""
     held = Held(engine, monkeypatch, fail=True)
     held.go.set()
+    monkeypatch.setattr(Engine, "_on_record", Engine._on_record.__wrapped__)  # type: ignore[attr-defined]
     with pytest.raises(AuditUnavailable) as caught:
-        Engine.retrieve.__wrapped__(engine, QUESTION, SESSION)  # type: ignore[attr-defined]
+        engine.retrieve(QUESTION, SESSION)
     assert any(passage.text[:60] in text for text in variables(caught.value))
 
 
@@ -153,9 +154,9 @@ def _raising(error: BaseException) -> Callable[..., Any]:
 
 
 FAILING: dict[str, Callable[[Engine], tuple[object, str, Any]]] = {
-    "the embedder": lambda engine: (engine._ingestor.embedder, "embed_query", _raising(ValueError("no"))),
+    "the embedder": lambda engine: (engine._collection.embedder, "embed_query", _raising(ValueError("no"))),
     "the search": lambda engine: (engine._retriever, "_gather", _raising(MemoryError())),
-    "the proof": lambda engine: (engine._ingestor.state, "prove", _raising(CorruptFile("altered"))),
+    "the proof": lambda engine: (engine._collection.state, "prove", _raising(CorruptFile("altered"))),
     "the generator": lambda engine: (engine._guarded.generator, "generate", _raising(RecursionError())),
     "the answer's text": lambda engine: (
         engine._guarded.generator,
@@ -202,10 +203,10 @@ def test_what_no_record_can_hold_is_refused_before_anything_is_searched(
 ) -> None:
     """No embedding, no search, no look at the store, no call of the generator, no record."""
     for owner, name in (
-        (engine._ingestor.embedder, "embed_query"),
+        (engine._collection.embedder, "embed_query"),
         (engine._retriever, "retrieve"),
         (engine._guarded, "answer"),
-        (engine._store, "label_at_or_after"),
+        (engine._collection.store, "label_at_or_after"),
     ):
         monkeypatch.setattr(owner, name, _raising(AssertionError(f"{name} was called")))
     size = engine._log.size
@@ -292,7 +293,7 @@ def test_a_question_is_embedded_elsewhere_after_its_begin_record(
     """One begin record a request, before the question leaves; a remote generator after it needs no second."""
     generator = Scripted(remote=True)
     engine = store(generator)
-    embedder, size, seen = engine._ingestor.embedder, engine._log.size, list[int]()
+    embedder, size, seen = engine._collection.embedder, engine._log.size, list[int]()
     embed = embedder.embed_query
 
     def elsewhere(text: str) -> Any:

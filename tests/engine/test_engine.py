@@ -18,7 +18,7 @@ import pytest
 import carag
 from carag import Engine, Outcome, Session
 from carag.audit import Record, Verdict, verify_receipt
-from carag.engine.state import Snapshot
+from carag.engine.state import StoreState
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, ModelUnavailable, StoreLocked
 from carag.generation import Draft
 from carag.policy import PolicyTable, as_of_minutes
@@ -68,7 +68,7 @@ def test_every_passage_is_admissible_by_the_tables_own_masks(engine: Engine, cel
     assert found.passages
     for passage in found.passages:
         assert cell.policy.admits(passage.word)  # type: ignore[attr-defined]
-        stored = engine._store.chunk(passage.chunk_id)
+        stored = engine._collection.store.chunk(passage.chunk_id)
         assert stored.public_at <= as_of_minutes(datetime.now(UTC))
         assert (stored.word, stored.text) == (passage.word, passage.text)
 
@@ -249,10 +249,10 @@ def test_a_store_whose_log_is_gone_does_not_start_another(home: Path) -> None:
 def test_a_state_is_on_record_before_it_answers(home: Path) -> None:
     """Rows that a killed run stored, and no record named, are recorded when the store is next opened."""
     with Engine.open(home) as engine:
-        engine._store.meta_set("recorded_snapshot", "")
+        engine._collection.store.meta_set("recorded_snapshot", "")
     with Engine.open(home) as engine:
         event = engine._log.record(engine._log.size - 1).event
-        assert ("INGEST_RESUMED", engine._ingestor.snapshot) == (event.why, event.snapshot)  # type: ignore[union-attr]
+        assert ("INGEST_RESUMED", engine._collection.state.root) == (event.why, event.snapshot)  # type: ignore[union-attr]
 
 
 def test_an_ingest_record_counts_what_that_run_did(home: Path, small_corpus: Path) -> None:
@@ -328,10 +328,18 @@ def test_a_second_ingest_changes_nothing(home: Path, small_corpus: Path) -> None
     """Same content hashes: no row, no label, no index byte, no record."""
     before = (home / "index.carag").read_bytes()
     with Engine.open(home) as engine:
-        epoch, size, snapshot = engine._store.epoch, engine._log.size, engine._ingestor.snapshot
+        epoch, size, snapshot = (
+            engine._collection.store.epoch,
+            engine._log.size,
+            engine._collection.state.root,
+        )
         report = engine.ingest(small_corpus)
         assert (0, 0, 0, 0) == (report.added, report.changed, report.chunks, report.relabelled)
-        assert (epoch, size, snapshot) == (engine._store.epoch, engine._log.size, engine._ingestor.snapshot)
+        assert (epoch, size, snapshot) == (
+            engine._collection.store.epoch,
+            engine._log.size,
+            engine._collection.state.root,
+        )
     assert before == (home / "index.carag").read_bytes()
 
 
@@ -375,14 +383,17 @@ def test_a_killed_ingest_is_finished_by_the_next(
     assert steps[-1] == ("index" if after == 52 else "filings")
     with Engine.open(store, embedder="wordllama") as engine:
         engine.ingest(small_corpus)
-        counts, labels = engine._store.counts(), list(engine._store.snapshot_rows())
-        assert engine._ingestor.index.keys().tolist() == engine._store.open_labels().tolist()
-        anew = Snapshot(engine._store, tmp_path / "anew.state")
+        counts, labels = engine._collection.store.counts(), list(engine._collection.store.snapshot_rows())
+        assert engine._collection.index.keys().tolist() == engine._collection.store.open_labels().tolist()
+        anew = StoreState(engine._collection.store, tmp_path / "anew.state")
         anew.refresh()
-        assert anew.root == engine._ingestor.snapshot
+        assert anew.root == engine._collection.state.root
         anew.close()
     with Engine.open(shutil.copytree(ingested, tmp_path / "whole")) as undisturbed:
-        assert (undisturbed._store.counts(), list(undisturbed._store.snapshot_rows())) == (counts, labels)
+        assert (
+            undisturbed._collection.store.counts(),
+            list(undisturbed._collection.store.snapshot_rows()),
+        ) == (counts, labels)
 
 
 def test_an_unreadable_file_is_reported_and_the_rest_ingested(tmp_path: Path, small_corpus: Path) -> None:

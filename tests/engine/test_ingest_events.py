@@ -9,7 +9,9 @@ import pytest
 
 from carag.corpus import CorpusStore, read_filings
 from carag.corpus._history import LabelChange
-from carag.engine.ingest import Ingestor, IngestReport, no_progress
+from carag.engine.collection import Collection, no_progress
+from carag.engine.ingest import Ingestor
+from carag.engine.results import IngestReport
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, PolicyBit
 from carag.retrieval import embedder_by_name
 
@@ -19,20 +21,20 @@ if TYPE_CHECKING:
 
     from carag.corpus import Filing
 
-    Opened = Callable[[], Ingestor]
+    Opened = Callable[[], Collection]
 
 ORIGINAL, AMENDED = "9990000102-24-000005", "9990000102-24-000021"  # a 10-K, and a 10-K/A that replaces it
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opened]:
-    """Give new, empty ingestors."""
-    found: list[tuple[CorpusStore, Ingestor]] = []
+    """Give new, empty collections."""
+    found: list[tuple[CorpusStore, Collection]] = []
 
-    def another() -> Ingestor:
+    def another() -> Collection:
         store = CorpusStore.open(tmp_path / f"{len(found)}.db")
         found.append(
-            (store, Ingestor(store, embedder_by_name("wordllama"), tmp_path / f"{len(found)}.carag"))
+            (store, Collection(store, embedder_by_name("wordllama"), tmp_path / f"{len(found)}.carag"))
         )
         return found[-1][1]
 
@@ -42,10 +44,10 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
         store.close()
 
 
-def run(ingestor: Ingestor, *paths: Path) -> IngestReport:
+def run(collection: Collection, *paths: Path) -> IngestReport:
     for path in paths:
-        report = ingestor.run(path, progress=no_progress)
-    assert ingestor._store.open_labels().tolist() == ingestor.index.keys().tolist()
+        report = Ingestor(collection).run(path, progress=no_progress)
+    assert collection.store.open_labels().tolist() == collection.index.keys().tolist()
     return report
 
 
@@ -85,19 +87,19 @@ def submissions(path: Path, cik: int, rows: list[dict[str, Any]]) -> Path:
     return file
 
 
-def words(ingestor: Ingestor, accession: str) -> list[int]:
-    labels = ingestor._store.labels(ingestor._store.filing_labels(accession))
+def words(collection: Collection, accession: str) -> list[int]:
+    labels = collection.store.labels(collection.store.filing_labels(accession))
     return labels.words[labels.expires_at == NEVER].tolist()
 
 
-def held(ingestor: Ingestor) -> set[tuple[Any, ...]]:
+def held(collection: Collection) -> set[tuple[Any, ...]]:
     """Everything that can be found, without the store's own numbers."""
-    chunks = ingestor._store.chunks(ingestor._store.open_labels())
+    chunks = collection.store.chunks(collection.store.open_labels())
     return {(one.chunk_id, one.text, one.word, one.public_at, one.expires_at) for one in chunks}
 
 
-def causes(ingestor: Ingestor, chunk_id: str) -> dict[str, str]:
-    return dict(ingestor._store.chunk(chunk_id).causes)
+def causes(collection: Collection, chunk_id: str) -> dict[str, str]:
+    return dict(collection.store.chunk(chunk_id).causes)
 
 
 @pytest.fixture
@@ -108,14 +110,14 @@ def listed(small_corpus: Path, tmp_path: Path) -> Path:
 
 
 def test_a_listed_filing_is_an_event_and_no_passage(opened: Opened, small_corpus: Path, listed: Path) -> None:
-    ingestor = opened()
-    run(ingestor, small_corpus / f"{ORIGINAL}.txt")
-    passages = len(words(ingestor, ORIGINAL))
-    report = run(ingestor, listed)
+    collection = opened()
+    run(collection, small_corpus / f"{ORIGINAL}.txt")
+    passages = len(words(collection, ORIGINAL))
+    report = run(collection, listed)
     assert (report.events, report.chunks, report.filings, report.relabelled) == (1, 0, 0, passages)
     assert (report.total_events, report.total_filings, report.total_chunks) == (1, 1, passages)
-    assert all(word & PolicyBit.AMENDED for word in words(ingestor, ORIGINAL))
-    assert causes(ingestor, f"{ORIGINAL}:00000")["AMENDED"] == AMENDED
+    assert all(word & PolicyBit.AMENDED for word in words(collection, ORIGINAL))
+    assert causes(collection, f"{ORIGINAL}:00000")["AMENDED"] == AMENDED
 
 
 def test_any_order_with_text_ends_as_the_text_alone(opened: Opened, small_corpus: Path, listed: Path) -> None:
@@ -127,12 +129,12 @@ def test_any_order_with_text_ends_as_the_text_alone(opened: Opened, small_corpus
     run(last, *texts, listed)
     run(between, texts[1], listed, texts[0])
     assert held(alone) == held(first) == held(last) == held(between)
-    for ingestor in (first, last, between):
-        known = ingestor.known_at
+    for collection in (first, last, between):
+        known = collection.known_at
         for path in (listed, *texts):
-            report = run(ingestor, path)
+            report = run(collection, path)
             assert (report.added, report.changed, report.events, report.total_events) == (0, 0, 0, 0)
-        assert ingestor.known_at == known
+        assert collection.known_at == known
 
 
 @pytest.mark.parametrize("text_first", [True, False])
@@ -143,16 +145,16 @@ def test_a_row_that_contradicts_the_text_closes_it(
     original = small_corpus / f"{ORIGINAL}.txt"
     filing = read(original)
     wrong = submissions(tmp_path, filing.ciks[0], [row(filing, reportDate="2019-12-31")])
-    ingestor = opened()
-    run(ingestor, *((original, wrong) if text_first else (wrong, original)))
-    assert words(ingestor, ORIGINAL)
-    assert all(word & QUARANTINE for word in words(ingestor, ORIGINAL))
-    code, said = ingestor._store.filing(ORIGINAL).quarantine or ("", "")
+    collection = opened()
+    run(collection, *((original, wrong) if text_first else (wrong, original)))
+    assert words(collection, ORIGINAL)
+    assert all(word & QUARANTINE for word in words(collection, ORIGINAL))
+    code, said = collection.store.filing(ORIGINAL).quarantine or ("", "")
     assert code == "FACTS_DISAGREE"
     assert "2019-12-31" in said
-    assert not any(chunk.word & TOMBSTONE for chunk in ingestor._store.chunks(ingestor.index.keys()))
+    assert not any(chunk.word & TOMBSTONE for chunk in collection.store.chunks(collection.index.keys()))
     if text_first:
-        report = run(ingestor, original)
+        report = run(collection, original)
         assert (report.unchanged, report.quarantined) == (1, {"FACTS_DISAGREE": 1})
 
 
@@ -167,9 +169,9 @@ def test_a_text_and_its_row_in_one_run_are_compared(
         (folder / name).write_text(text)
         filing = read(folder / name)
         submissions(folder, filing.ciks[0], [row(filing, reportDate="2019-12-31")])
-        ingestor = opened()
-        assert run(ingestor, folder).quarantined == {"FACTS_DISAGREE": 1}
-        assert all(word & QUARANTINE for word in words(ingestor, ORIGINAL))
+        collection = opened()
+        assert run(collection, folder).quarantined == {"FACTS_DISAGREE": 1}
+        assert all(word & QUARANTINE for word in words(collection, ORIGINAL))
 
 
 @pytest.mark.parametrize("step", ["__init__", "apply", "_relabel", "_close", "_open"])
@@ -181,16 +183,16 @@ def test_a_kill_inside_the_transaction_stores_no_event(
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    ingestor = opened()
-    run(ingestor, small_corpus / f"{ORIGINAL}.txt")
+    collection = opened()
+    run(collection, small_corpus / f"{ORIGINAL}.txt")
     with monkeypatch.context() as patched:
         patched.setattr(LabelChange, step, killed)
         with pytest.raises(KeyboardInterrupt):
-            ingestor.run(listed, progress=no_progress)
-    assert ingestor._store.counts().without_text == 0
-    assert not any(word & PolicyBit.AMENDED for word in words(ingestor, ORIGINAL))
-    assert run(ingestor, listed).events == 1
-    assert all(word & PolicyBit.AMENDED for word in words(ingestor, ORIGINAL))
+            Ingestor(collection).run(listed, progress=no_progress)
+    assert collection.store.counts().without_text == 0
+    assert not any(word & PolicyBit.AMENDED for word in words(collection, ORIGINAL))
+    assert run(collection, listed).events == 1
+    assert all(word & PolicyBit.AMENDED for word in words(collection, ORIGINAL))
 
 
 def test_bad_rows_are_named_and_cost_no_others(opened: Opened, small_corpus: Path, tmp_path: Path) -> None:
@@ -253,11 +255,11 @@ def test_an_index_and_a_further_page_are_read_as_well(
         for name, value in row(original, form="15-12G", accessionNumber="b", reportDate="").items()
     }
     (tmp_path / f"CIK{cik:010}-submissions-001.json").write_text(json.dumps(page))
-    ingestor = opened()
-    run(ingestor, small_corpus / f"{ORIGINAL}.txt", tmp_path / "edgar_index.tsv")
-    assert causes(ingestor, f"{ORIGINAL}:00000") == {"DELISTED": "0009999999-25-000001"}
-    run(ingestor, tmp_path / f"CIK{cik:010}-submissions-001.json")
-    assert causes(ingestor, f"{ORIGINAL}:00000") == {"DELISTED": "b"}
+    collection = opened()
+    run(collection, small_corpus / f"{ORIGINAL}.txt", tmp_path / "edgar_index.tsv")
+    assert causes(collection, f"{ORIGINAL}:00000") == {"DELISTED": "0009999999-25-000001"}
+    run(collection, tmp_path / f"CIK{cik:010}-submissions-001.json")
+    assert causes(collection, f"{ORIGINAL}:00000") == {"DELISTED": "b"}
 
 
 def test_an_event_that_bears_on_nothing_costs_later_filings_nothing(
@@ -266,7 +268,7 @@ def test_an_event_that_bears_on_nothing_costs_later_filings_nothing(
     """It is known, so that its text must agree with it, and read again for no other filing."""
     original = read(small_corpus / f"{ORIGINAL}.txt")
     plain = row(original, form="8-K", items="8.01", accessionNumber="c")
-    ingestor = opened()
-    run(ingestor, submissions(tmp_path, original.ciks[0], [plain]))
-    assert ingestor._store.filing("c").ciks == ()
-    assert run(ingestor, small_corpus / f"{ORIGINAL}.txt").total_events == 1
+    collection = opened()
+    run(collection, submissions(tmp_path, original.ciks[0], [plain]))
+    assert collection.store.filing("c").ciks == ()
+    assert run(collection, small_corpus / f"{ORIGINAL}.txt").total_events == 1

@@ -19,7 +19,7 @@ from tests.corpus.broken import COLUMNS, Case, cases
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from carag.engine.ingest import IngestReport
+    from carag.engine import IngestReport
 
 SESSIONS = [
     Session(role=role, purpose=purpose)  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ def test_whatever_comes_in_is_accounted_for_and_nothing_stored_fails_a_question(
             assert report.problems == [problem for problem in report.problems if problem.isprintable()]
             became["quarantined"] += report.set_aside
             became["passages"] += report.total_chunks
-            for chunk in engine._store.chunks(engine._store.open_labels()):
+            for chunk in engine._collection.store.chunks(engine._collection.store.open_labels()):
                 check_label("chunk id", chunk.chunk_id)
                 check_minutes("public_at", chunk.public_at)
             again = engine.ingest(folder)

@@ -176,7 +176,9 @@ def test_an_answer_prints_as_its_text(engine: carag.Engine) -> None:
 def test_an_engine_says_what_it_has_open(store: Path) -> None:
     """Store, embedder, rows; and that it is closed."""
     with carag.Engine.open(store, create=False) as engine:
-        assert f"Engine({str(store)!r}, wordllama, {len(engine._ingestor.index)} rows, open)" == repr(engine)
+        assert f"Engine({str(store)!r}, wordllama, {len(engine._collection.index)} rows, open)" == repr(
+            engine
+        )
     assert f"Engine({str(store)!r}, wordllama, closed)" == repr(engine)
 
 
@@ -213,7 +215,7 @@ def test_progress_counts_what_it_says(tmp_path: Path, small_corpus: Path) -> Non
 
     with carag.Engine.open(tmp_path / "store", embedder="wordllama") as engine:
         engine.ingest(small_corpus, progress=progress)
-        rows = len(engine._ingestor.index)
+        rows = len(engine._collection.index)
     size = sum(path.stat().st_size for path in small_corpus.iterdir())
     assert {"filings": size, "index": rows} == {stage: total for stage, _, total, _ in told}
     assert {"filings": size, "index": rows} == {stage: done for stage, done, _, _ in told}

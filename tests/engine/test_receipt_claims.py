@@ -16,6 +16,7 @@ from carag import Engine, Session
 from carag.audit import Check, Verdict, Verification, canonical, verify_receipt
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.policy import as_of_minutes
+from carag.retrieval import retriever
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -231,17 +232,18 @@ def test_log_and_store_tell_which_passages_without_a_receipt(
     verification = verify_receipt(*answered)
     assert verification.record is not None
     wanted = tuple(chunk for chunk, _ in verification.passages)
-    assert engine._ingestor.state.chunk_ids(verification.record) == wanted
+    assert engine._collection.state.chunk_ids(verification.record) == wanted
     hits = (replace(verification.record.hits[0], digest=bytes(20)), *verification.record.hits[1:])  # type: ignore[call-arg]
     strange = replace(verification.record, hits=hits)
-    assert engine._ingestor.state.chunk_ids(strange) == (None, *wanted[1:])
+    assert engine._collection.state.chunk_ids(strange) == (None, *wanted[1:])
 
 
 def test_no_proof_no_passage(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """If index and state disagree about a passage, the failure is on record and nothing is returned."""
     before = engine._log.size
-    row = next(iter(engine._store.snapshot_rows()))
-    monkeypatch.setattr("carag.engine.recorder.text_hash", lambda text: row[1])
+    row = next(iter(engine._collection.store.snapshot_rows()))
+    found = retriever._passage
+    monkeypatch.setattr(retriever, "_passage", lambda *of: replace(found(*of), text_sha256=row[1]))
     with pytest.raises(Exception, match="another label"):
         engine.retrieve(QUESTION, ANA)
     event = engine._log.record(before).event

@@ -12,8 +12,9 @@ import pytest
 from carag.audit import Label
 from carag.audit.merkle import EMPTY_ROOT
 from carag.corpus import CorpusStore
-from carag.engine.ingest import Ingestor, no_progress
-from carag.engine.state import Snapshot
+from carag.engine.collection import Collection, no_progress
+from carag.engine.ingest import Ingestor
+from carag.engine.state import StoreState
 from carag.errors import CorruptFile
 from carag.retrieval import embedder_by_name
 
@@ -41,7 +42,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> tuple
     random.Random(7).shuffle(files)  # noqa: S311
     roots: dict[int, bytes] = {}
     with CorpusStore.open(home / "corpus.db", clock=Clock()) as store:
-        ingestor = Ingestor(store, embedder_by_name("wordllama"), home / "index.carag")
+        collection = Collection(store, embedder_by_name("wordllama"), home / "index.carag")
         for n in range(6):
             portion = home / f"portion-{n}"
             portion.mkdir()
@@ -55,9 +56,9 @@ def grown(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> tuple
                     .replace("</TEXT>", f"Note {n}.\n</TEXT>")
                 )
                 (portion / changed).write_text(text, "utf-8")
-            ingestor.run(portion, progress=no_progress)
-            roots[store.known()] = ingestor.snapshot
-        ingestor.close()
+            Ingestor(collection).run(portion, progress=no_progress)
+            roots[store.known()] = collection.state.root
+        collection.close()
     return home, roots
 
 
@@ -69,8 +70,8 @@ def store(grown: tuple[Path, dict[int, bytes]], tmp_path: Path) -> Iterator[Corp
         yield opened
 
 
-def anew(store: CorpusStore, path: Path) -> Snapshot:
-    snapshot = Snapshot(store, path)
+def anew(store: CorpusStore, path: Path) -> StoreState:
+    snapshot = StoreState(store, path)
     snapshot.refresh()
     return snapshot
 

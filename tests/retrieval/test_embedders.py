@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, ModelUnavailable
-from carag.retrieval import minilm, static
+from carag.retrieval import minilm
+from carag.retrieval import wordllama as wordllama_module
 from carag.retrieval.embedder import headed
 from carag.retrieval.minilm import MiniLm
 from carag.retrieval.model_files import PackagedFile, fingerprint
@@ -171,12 +172,12 @@ def test_an_unknown_name_is_refused() -> None:
 
 def test_an_altered_model_file_is_refused() -> None:
     """One differing byte in a model file shows; the message says how to mend it."""
-    altered = replace(static._WEIGHTS, sha256="0" * 64)
+    altered = replace(wordllama_module._WEIGHTS, sha256="0" * 64)
     with pytest.raises(ModelUnavailable, match=r"altered; run: pip install .*'wordllama==0\.4\.0\.post1'"):
         altered.read()
     with pytest.raises(ModelUnavailable, match="altered"):
         altered.checked_path()
-    assert static._WEIGHTS.checked_path() == static._WEIGHTS.locate()
+    assert wordllama_module._WEIGHTS.checked_path() == wordllama_module._WEIGHTS.locate()
 
 
 def test_a_missing_model_package_is_named() -> None:

@@ -14,7 +14,8 @@ import pytest
 from carag import Engine, Outcome, Session
 from carag.audit import Record
 from carag.corpus import CorpusStore
-from carag.engine.ingest import Ingestor, no_progress
+from carag.engine.collection import Collection, no_progress
+from carag.engine.ingest import Ingestor
 from carag.errors import StoreLocked
 from carag.index import Index
 from carag.policy import NEVER, QUARANTINE, Mask, Policy, PolicyTable
@@ -144,31 +145,31 @@ def test_explain_answers_for_the_day_and_the_knowledge(tmp_path: Path, small_cor
 def test_no_day_shows_a_passage_twice(tmp_path: Path, small_corpus: Path) -> None:
     """A passage has many labels, and one at a time."""
     with CorpusStore.open(tmp_path / "corpus.db") as store:
-        ingestor = Ingestor(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
-        ingestor.run(small_corpus, progress=no_progress)
+        collection = Collection(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
+        Ingestor(collection).run(small_corpus, progress=no_progress)
         labels = store.labels(store.open_labels())
         passages = {
             key: one.chunk_id for key, one in zip(labels.keys, store.chunks(labels.keys), strict=True)
         }
         assert len(set(passages.values())) < len(passages)
-        query = np.ones(ingestor.index.dim, np.float32)
+        query = np.ones(collection.index.dim, np.float32)
         edges = {int(edge) for column in (labels.public_at, labels.expires_at) for edge in column}
         days = {edge + step for edge in edges for step in (-1, 0)}
         for as_of in sorted(day for day in days if 0 <= day < NEVER):
-            keys = ingestor.index.search(query, 5000, Policy(Mask()), plan="exact", as_of=as_of).keys[0]
+            keys = collection.index.search(query, 5000, Policy(Mask()), plan="exact", as_of=as_of).keys[0]
             shown = [passages[key] for key in keys.tolist() if key >= 0]
             assert len(shown) == len(set(shown))
-        ingestor.close()
+        collection.close()
 
 
 def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path) -> None:
     """Moved to and fro at random, the index of an instant has that instant's labels open and no other."""
     rng = random.Random(0)  # noqa: S311
     with CorpusStore.open(tmp_path / "corpus.db") as store:
-        ingestor = Ingestor(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
+        collection = Collection(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
         for portion in portions(small_corpus, tmp_path, 2, 0):
-            ingestor.run(portion, progress=no_progress)
-        past = PastIndex(store, ingestor.index.dim)
+            Ingestor(collection).run(portion, progress=no_progress)
+        past = PastIndex(store, collection.index.dim)
         instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
         for at in [instants[0] - 1, *rng.choices(instants, k=25), 2**62]:
             with past.at(at) as index:
@@ -187,8 +188,8 @@ def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path
                 assert list(everything) == [
                     fresh.count(Policy(Mask()), as_of=day) for day in (0, NEVER // 2, NEVER - 1)
                 ]
-        assert set(ingestor.index.keys().tolist()) <= set(index.keys().tolist())
-        ingestor.close()
+        assert set(collection.index.keys().tolist()) <= set(index.keys().tolist())
+        collection.close()
 
 
 def test_a_move_that_fails_midway_is_made_good(
@@ -197,11 +198,11 @@ def test_a_move_that_fails_midway_is_made_good(
     """What was open before the failure is no answer to either instant; the next question moves it all the way."""
     monkeypatch.setattr("carag.retrieval.past_index._BATCH", 16)
     with CorpusStore.open(tmp_path / "corpus.db") as store:
-        ingestor = Ingestor(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
+        collection = Collection(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
         for portion in portions(small_corpus, tmp_path, 2, 0):
-            ingestor.run(portion, progress=no_progress)
+            Ingestor(collection).run(portion, progress=no_progress)
         instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
-        past = PastIndex(store, ingestor.index.dim)
+        past = PastIndex(store, collection.index.dim)
         first, last = instants[0], instants[-1]
         for name, start, end in (("rows", first, last), ("labels", first, last)):
             with past.at(start):
@@ -223,4 +224,4 @@ def test_a_move_that_fails_midway_is_made_good(
                     labels = store.labels(store.open_labels(known_at=at))
                     wanted = labels.keys[labels.words & QUARANTINE == 0]
                     assert index.keys()[is_open].tolist() == wanted.tolist()
-        ingestor.close()
+        collection.close()
