@@ -328,18 +328,11 @@ def test_a_second_ingest_changes_nothing(home: Path, small_corpus: Path) -> None
     """Same content hashes: no row, no label, no index byte, no record."""
     before = (home / "index.carag").read_bytes()
     with Engine.open(home) as engine:
-        epoch, size, snapshot = (
-            engine._collection.store.epoch,
-            engine._log.size,
-            engine._collection.state.root,
-        )
+        collection, size = engine._collection, engine._log.size
+        epoch, root = collection.store.epoch, collection.state.root
         report = engine.ingest(small_corpus)
         assert (0, 0, 0, 0) == (report.added, report.changed, report.chunks, report.relabelled)
-        assert (epoch, size, snapshot) == (
-            engine._collection.store.epoch,
-            engine._log.size,
-            engine._collection.state.root,
-        )
+        assert (epoch, size, root) == (collection.store.epoch, engine._log.size, collection.state.root)
     assert before == (home / "index.carag").read_bytes()
 
 
@@ -390,10 +383,8 @@ def test_a_killed_ingest_is_finished_by_the_next(
         assert anew.root == engine._collection.state.root
         anew.close()
     with Engine.open(shutil.copytree(ingested, tmp_path / "whole")) as undisturbed:
-        assert (
-            undisturbed._collection.store.counts(),
-            list(undisturbed._collection.store.snapshot_rows()),
-        ) == (counts, labels)
+        whole = undisturbed._collection.store
+        assert (whole.counts(), list(whole.snapshot_rows())) == (counts, labels)
 
 
 def test_an_unreadable_file_is_reported_and_the_rest_ingested(tmp_path: Path, small_corpus: Path) -> None:

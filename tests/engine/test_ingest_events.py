@@ -11,7 +11,6 @@ from carag.corpus import CorpusStore, read_filings
 from carag.corpus._history import LabelChange
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
-from carag.engine.results import IngestReport
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, PolicyBit
 from carag.retrieval import embedder_by_name
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.corpus import Filing
+    from carag.engine import IngestReport
 
     Opened = Callable[[], Collection]
 
