@@ -81,15 +81,16 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class _AsLoaded:
-    """A store and an index file that nobody writes meanwhile."""
+    """A store and the index file that was saved at one of its instants."""
 
     store: CorpusStore
     index: Index
     embedder: Embedder
+    known_at: int
 
     def reading(self) -> AbstractContextManager[int]:
-        """Lend the store's last instant."""
-        return nullcontext(self.store.known())
+        """Lend the instant of the index."""
+        return nullcontext(self.known_at)
 
 
 class Systems:
@@ -134,7 +135,7 @@ class Systems:
         self._table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
         self._resources = ExitStack()
         index = self._resources.enter_context(Index.load(store / "index.carag"))
-        collection = _AsLoaded(world.store, index, embedder)
+        collection = _AsLoaded(world.store, index, embedder, world.store.known())
         self._retrievers = {
             limit: Retriever(collection, **({} if limit is None else {"exact_limit": limit}))
             for limit in set(_RETRIEVERS.values())
