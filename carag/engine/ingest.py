@@ -43,7 +43,7 @@ __all__ = ["Ingestor"]
 _logger = logger(__name__)
 
 _EMBED_BATCH: Final = 2048
-"""Passages embedded together; filings are stored once so many wait."""
+"""Passages embedded together; waiting filings are stored when they have this many."""
 _LISTED_BATCH: Final = 4096
 """Filings without text that one transaction stores."""
 
@@ -190,9 +190,10 @@ class _ListedFilings:
         if stored.facts == known:
             self._report.events_unchanged += 1
             return
-        aside = stored.quarantine
-        if aside and aside[0] == QuarantineCode.FACTS_DISAGREE and aside != (known and quarantine_of(known)):
-            self._report.problems.append(f"{one.where}: quarantined: {number}: {aside[1]}")
+        quarantine = stored.quarantine
+        is_new = quarantine != (known and quarantine_of(known))
+        if quarantine and quarantine[0] == QuarantineCode.FACTS_DISAGREE and is_new:
+            self._report.problems.append(f"{one.where}: quarantined: {number}: {quarantine[1]}")
             self._report.set_aside += 1
         self._report.events += 1
         self._waiting[number] = stored

@@ -1,9 +1,9 @@
-"""Replay of records: whether the masks are those of role, purpose and table, and every hit passes them.
+"""Infer the policy of a record again, and compare its masks and hits with the result.
 
-A record holds role, purpose, intents, the masks and the hash of the table; so whoever has the table's text can infer
-the policy once more, with the code that inferred it for the question, and lay the two side by side. Which places a
-session barred and whether it had a basis for transfers shows in the masks alone, so those are read off them first; all
-else must then come out bit for bit. Who is on a list is not on record and changes no mask.
+A record holds role, purpose, intents, the masks and the hash of the table. With the table's text the policy can be
+inferred once more, by the code that inferred it for the question, and compared bit for bit. Two inputs show in the
+masks alone and are read from them first: the places that the session barred, and whether it had a basis for transfers.
+Who is on a list is not on record and changes no mask.
 """
 
 from __future__ import annotations
@@ -27,15 +27,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Replay", "ReplayVerdict", "replay", "replay_all"]
 
-_PLACES: Final = frozenset(bit for bit in PolicyBit if bit.name.startswith("J_"))
-_SOMEBODY: Final = frozenset({1})
-_OTHERS: Final = frozenset({3})
-"""Stand for whoever is on an allow and on a deny list, of which a record tells kind and length alone."""
+_JURISDICTION_BITS: Final = frozenset(bit for bit in PolicyBit if bit.name.startswith("J_"))
+_ALLOWED_CIKS: Final = frozenset({1})
+"""Stand-in for an allow list, of which a record holds only kind and length."""
+_DENIED_CIKS: Final = frozenset({3})
+"""Stand-in for a deny list."""
+_UNLISTED_CIK: Final = 2
+"""A CIK on neither stand-in."""
 _PAST: Final = datetime.fromtimestamp(0, UTC)
+"""Stand-in for an as-of time before now; times decide who is listed and whether the past is asked about, not masks."""
 _NOW: Final = _PAST + timedelta(days=1)
-"""Any moments will do: time decides who is listed and whether the past was asked about, never the masks."""
-_MINUTE: Final = 60_000_000  # microseconds
-_BY_WHAT_IS_NOT_RECORDED: Final = frozenset({"NO_LEGAL_BASIS", "CONFLICT", "TOO_MANY_MASKS"})
+"""Stand-in for the time of the question."""
+_MINUTE: Final = 60_000_000
+"""Microseconds in a minute."""
+_REFUSED_BY_SESSION: Final = frozenset({"NO_LEGAL_BASIS", "CONFLICT", "TOO_MANY_MASKS"})
+"""Codes of refusals for what the session brought and no record holds."""
 
 
 class ReplayVerdict(StrEnum):
@@ -45,14 +51,14 @@ class ReplayVerdict(StrEnum):
     DIFFERS = "differs"
     """The record is not what the table gives: the table it names was not applied."""
     UNDECIDED = "undecided"
-    """The replay cannot be made: another table, or a refusal for what the record does not hold."""
+    """The policy cannot be inferred: another table, or a refusal for what the record does not hold."""
     NOTHING = "nothing"
-    """The record is about no request, so there is nothing to replay."""
+    """The record is not of a request, so it has no policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What came of one record.
+    """The result for one record.
 
     Parameters
     ----------
@@ -61,7 +67,7 @@ class Replay:
     reason : str
         For a person.
     withheld : tuple of str
-        Codes of the rules that withheld anything, which follow from the policy and are not on record; empty unless
+        Codes of the rules that withhold passages, which follow from the policy and are not on record; empty unless
         it matches.
     """
 
@@ -72,14 +78,14 @@ class Replay:
 
 
 def replay(record: Record, table: PolicyTable) -> Replay:
-    """Infer a record's policy once more, and test its hits by it.
+    """Infer a record's policy again, and test its hits by it.
 
     Parameters
     ----------
     record : Record
-        Whose inclusion was proved: a replay says nothing about where a record comes from.
+        Whose inclusion in a log was proved: a replay does not tell where a record comes from.
     table : PolicyTable
-        The one whose hash the record names, from a source of one's own.
+        The one whose hash the record names, from a source that is trusted.
 
     Examples
     --------
@@ -104,7 +110,7 @@ def replay(record: Record, table: PolicyTable) -> Replay:
     if isinstance(inferred[0], str):
         return _refused(record, event, table, inferred[0])
     if event.outcome is Outcome.REFUSE:
-        return _hanging(record, event, table) or _differs(
+        return _undecided(record, event, table) or _differs(
             record, f"it refuses with {event.why} what the table allows"
         )
     wrong = ["; ".join(_differences(record, event.policy, decision)) for decision in decisions]
@@ -119,7 +125,7 @@ def replay(record: Record, table: PolicyTable) -> Replay:
 
 
 def replay_all(records: Iterable[Record], tables: Iterable[PolicyTable]) -> Iterator[Replay]:
-    """Replay records in turn, each by the table it names, as far as it is among these.
+    """Replay records in turn, each by the table that it names if that is among these.
 
     Raises
     ------
@@ -140,16 +146,16 @@ def _refused(record: Record, event: Access, table: PolicyTable, code: str) -> Re
         return _differs(record, f"the table refuses {event.role}/{event.purpose} with {code}")
     if event.why == code:
         return Replay(record.seq, ReplayVerdict.MATCHES, f"the table, too, refuses with {code}")
-    return _hanging(record, event, table) or _differs(
+    return _undecided(record, event, table) or _differs(
         record, f"it refuses with {event.why}, the table with {code}"
     )
 
 
-def _hanging(record: Record, event: Access, table: PolicyTable) -> Replay | None:
-    """Return that nothing can be decided, of a refusal for what no record holds."""
+def _undecided(record: Record, event: Access, table: PolicyTable) -> Replay | None:
+    """Return an undecided replay if the refusal depends on what no record holds; None otherwise."""
     cell = table.get(event.role or "", event.purpose or "")
     may_be_past = event.why == "PAST_NOT_GRANTED" and cell is not None and "known_at" not in cell.past
-    if not may_be_past and event.why not in _BY_WHAT_IS_NOT_RECORDED:
+    if not may_be_past and event.why not in _REFUSED_BY_SESSION:
         return None
     reason = f"whether {event.why} was right hangs on what the session brought"
     return Replay(record.seq, ReplayVerdict.UNDECIDED, reason)
@@ -180,29 +186,28 @@ def _inferred(event: Access, table: PolicyTable, eu_transfer_basis: bool | None)
         return infer(_session(event, eu_transfer_basis), table, now=_NOW)
     except Refused as refusal:
         return refusal.code
-    except (
-        InvalidArgument,
-        OverflowError,
-    ):  # an intent or a time that is none: no session was ever like that
+    except (InvalidArgument, OverflowError):  # no session can hold such an intent or time
         return "NO_SESSION"
 
 
 def _session(event: Access, eu_transfer_basis: bool | None) -> Session:
-    """Make the session that the record tells of."""
+    """Rebuild the session from what the record holds, with stand-ins for the rest."""
     policy = event.policy
     common = reduce(and_, (ban for _, ban in policy.masks), ~0) if policy.masks else 0
     values: dict[str, Any] = {
         "role": event.role or "(unknown)",
         "purpose": event.purpose or "(unknown)",
-        # What was known is on record of every search, not whether it was asked about.
+        # Records name what was known at every search, and not whether the question was about the past.
         "as_of": _PAST if event.as_of < event.started // _MINUTE else None,
-        "residency": {bit for bit in _PLACES if common & bit.value},
+        "residency": {bit for bit in _JURISDICTION_BITS if common & bit.value},
         "intents": event.intents,
         "deals": () if policy.reopened else None,
         "cooling": timedelta(minutes=policy.cooling) if policy.cooling else None,
-        "allow_entities": _SOMEBODY if _is(policy.entities, ListKind.ALLOW) else None,
+        "allow_entities": _ALLOWED_CIKS if _is(policy.entities, ListKind.ALLOW) else None,
         "eu_transfer_basis": eu_transfer_basis,
-        "restricted": _OTHERS if policy.entities is not None and _denies(policy.entities) else frozenset(),
+        "restricted": _DENIED_CIKS
+        if policy.entities is not None and _denies(policy.entities)
+        else frozenset(),
     }
     return Session(**values)
 
@@ -216,8 +221,8 @@ def _denies(rule: EntityRule) -> bool:
 
 
 def _any_entity(policy: Policy) -> int:
-    """Return an entity that the stand-in lists admit, for who a passage is about is not on record."""
-    return next(iter(policy.allow_entities)) if policy.allow_entities else 2
+    """Return an entity that the stand-in lists admit, for the record does not say whom a passage is about."""
+    return next(iter(policy.allow_entities)) if policy.allow_entities else _UNLISTED_CIK
 
 
 def _shown(masks: tuple[tuple[int, int], ...]) -> str:

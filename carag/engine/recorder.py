@@ -338,7 +338,7 @@ def _rule(policy: Policy) -> EntityRule | None:
 
 
 def _lists(decision: Decision) -> str | None:
-    """Write the lists in force as one canonical text, to be committed to; None where there is none."""
+    """Write the entity lists of a decision as one canonical text to commit to; None if there are none."""
     if not any(_rule(policy) for policy in decision.policies):
         return None
     lists: list[dict[str, tuple[int, ...]]] = []

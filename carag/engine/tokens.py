@@ -1,8 +1,8 @@
-"""Signed tokens in, sessions out: a verifier on PyJWT, installed by ``carag-engine[tokens]``.
+"""Verify signed tokens (JWT) with PyJWT, which ``carag-engine[tokens]`` installs.
 
-A token says of itself how it is signed, and that is how tokens are forged (RFC 8725 section 2.1): ``none``, or a
-public key used as an HMAC secret. So here a key id names one public key and its one algorithm, and nothing in the
-token chooses either. There is no symmetric algorithm at all.
+A token states its own algorithm, and attackers forge tokens with it (RFC 8725 section 2.1): ``none``, or a public key
+used as an HMAC secret. So a key id names one public key and the one algorithm it is for, the token chooses neither,
+and no symmetric algorithm is supported.
 """
 
 from __future__ import annotations
@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 __all__ = ["ALGORITHMS", "REQUIRED_CLAIMS", "JwtVerifier"]
 
 ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
+"""Signature algorithms that a key may be for (RFC 7518 section 3.1, RFC 8037)."""
 REQUIRED_CLAIMS: Final = ("exp", "iat", "iss", "aud", "sub", "role", "purpose")
+"""Claims that every token must carry."""
 _MAX_CHARACTERS: Final = 1 << 20
+"""Length of the longest token that is parsed."""
 _MIN_RSA_BITS: Final = 2048
+"""Length of the shortest RSA modulus (RFC 7518 section 3.3)."""
 
 
 class JwtVerifier:
-    r"""Believes tokens of one issuer, for one audience, under known keys.
+    r"""Accepts tokens of one issuer, for one audience, signed with known keys.
 
     Parameters
     ----------
@@ -103,7 +107,7 @@ class JwtVerifier:
             )
         except (jwt.PyJWTError, *MALFORMED) as error:
             raise Refused(_code(jwt, error), f"the token is refused: {error}") from error
-        if claims["aud"] != self.audience:  # a list of audiences, which an older PyJWT lets pass
+        if claims["aud"] != self.audience:  # a list of audiences, which older versions of PyJWT accept
             raise Refused("TOKEN_AUDIENCE", f"the token is for others, too; want {self.audience!r} alone")
         return claims
 

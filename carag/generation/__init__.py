@@ -1,4 +1,4 @@
-"""The generation room: evidence to answer. Prompts, generators, and the guard around them."""
+"""Write answers from evidence: prompts, generators, and the guard that checks their drafts."""
 
 from __future__ import annotations
 

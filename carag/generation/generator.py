@@ -18,29 +18,29 @@ class Stop(StrEnum):
     """Why a generator stopped."""
 
     END = "END"
-    """It said all it had to say."""
+    """It finished its answer."""
     LENGTH = "LENGTH"
-    """It reached its token limit: the text is cut off."""
+    """It reached its token limit, and the text is cut off."""
     FILTERED = "FILTERED"
-    """A content filter or guardrail of the model's host stepped in; the text is not the model's answer."""
+    """A content filter or guardrail of the model's host replaced the answer by its own text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a generator wrote, unchecked."""
+    """What a generator wrote, before any check."""
 
     text: str
     cited: tuple[int, ...]
-    """Positions in the passages it was given, from 0; the text writes position 0 as ``[1]``. A model may cite
-    positions that do not exist, and they are kept here for the guard to see."""
+    """Positions in the passages it was given, from 0; the text writes position 0 as ``[1]``. Positions that do not
+    exist are kept, for the guard to reject."""
     stop: Stop = Stop.END
 
 
 class Generator(Protocol):
-    """A way to write an answer from admissible passages alone.
+    """Writes an answer from admissible passages alone.
 
-    It is given both buckets. Of the withheld one it may use ``kinds``, which follow from the policy, and
-    never ``hidden``, which follows from what the corpus holds.
+    Of what is withheld it may use ``kinds``, which follow from the policy, and never ``hidden``, which follows from
+    what the corpus holds.
     """
 
     @property
@@ -55,7 +55,7 @@ class Generator(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that a draft depends on besides its input: model, prompt, settings."""
+        """A hash of all that a draft depends on except its input: model, prompt, settings."""
         ...
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
@@ -64,6 +64,6 @@ class Generator(Protocol):
         Raises
         ------
         ModelUnavailable
-            If the model fails, times out or is denied. There is no second choice behind it.
+            If the model fails, times out or is denied. No other model takes its place.
         """
         ...

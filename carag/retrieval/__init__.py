@@ -1,4 +1,4 @@
-"""The retrieval room: question to evidence. Embedders, retriever, confidence gate."""
+"""Find evidence for questions: embedders, the retriever and the confidence gate."""
 
 from __future__ import annotations
 

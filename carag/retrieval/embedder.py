@@ -22,7 +22,7 @@ __all__ = ["Embedder", "check_texts", "equal_spans", "headed", "unit_rows"]
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors; a text longer than the model's window is several windows, averaged."""
+    """Turns texts into unit vectors; of a text longer than the model's window, the windows are averaged."""
 
     @property
     def name(self) -> str:
@@ -36,9 +36,9 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that a vector depends on besides its text; stored with the vectors.
+        """A hash of all that a vector depends on except its text; stored with the vectors.
 
-        Vectors of different fingerprints must never meet in one search.
+        Vectors of different fingerprints must not be compared.
         """
         ...
 
@@ -108,15 +108,15 @@ def check_texts(texts: Sequence[str]) -> None:
             ) from lone
 
 
-def equal_spans(length: int, most: int) -> list[tuple[int, int]]:
-    """Cut ``0 .. length`` into the fewest (start, end) spans of at most `most`, equal in size to within one.
+def equal_spans(length: int, limit: int) -> list[tuple[int, int]]:
+    """Cut ``0 .. length`` into the fewest (start, end) spans of at most ``limit``, equal in size to within one.
 
     Examples
     --------
     >>> equal_spans(600, 254)
     [(0, 200), (200, 400), (400, 600)]
     """
-    count = max(1, -(-length // most))
+    count = max(1, -(-length // limit))
     edges = [length * i // count for i in range(count + 1)]
     return list(pairwise(edges))
 
@@ -127,7 +127,7 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     Raises
     ------
     InvalidArgument
-        If a row is zero or not finite: it has no direction to search by.
+        If a row is zero or not finite, and so has no direction.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if bad := np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0))).tolist():

@@ -1,7 +1,7 @@
-"""Model files that other distributions carry: located by metadata, hash-checked, read, never imported.
+"""Read model files out of installed distributions, without importing them.
 
-Importing such a package would run its code (some look for a network on import); its metadata says where its
-files are without that. Every file is pinned by SHA-256, so what is loaded is what was measured.
+Importing such a package would run its code (some open a connection on import); its metadata says where its files are
+without that. Every file is pinned by SHA-256, so what is loaded is what was measured.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class PackagedFile:
     path : str
         The file, relative to the site directory.
     sha256 : str
-        What its bytes must hash to, in hexadecimal.
+        The SHA-256 of its bytes, in hexadecimal.
     pip_options : str
-        What else the pip command needs.
+        Further options of the pip command.
     """
 
     requirement: str
@@ -39,7 +39,7 @@ class PackagedFile:
     pip_options: str = ""
 
     def locate(self) -> Path:
-        """Return where the installed file is, unread.
+        """Return the path of the installed file without reading it.
 
         Raises
         ------
@@ -57,7 +57,7 @@ class PackagedFile:
         return path
 
     def read(self) -> bytes:
-        """Read the file once and check what was read.
+        """Read the file once, and check the bytes read.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class PackagedFile:
         return content
 
     def checked_path(self) -> Path:
-        """Return the path of the file after checking its content, for an engine that reads files itself.
+        """Return the path of the file after checking its content, for a library that reads files itself.
 
         Raises
         ------

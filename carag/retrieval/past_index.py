@@ -1,9 +1,9 @@
-"""What was known at an instant, as an index: so that a past question can be asked again, and answered as it was.
+"""Index the labels that were known at a past instant, so that a past question gets its answer of then again.
 
-The store keeps every label with the time from which and until which it was known. An index of those known at an
-instant answers exactly what was answered then; since exact plans depend neither on how an index came about nor on its
-closed rows, one index is moved from instant to instant by what differs between them, in either direction: a row is
-added once, and closed and opened again by its word.
+The store keeps with every label from when until when it was known. An index of those known at an instant gives exactly
+the answers of that instant. Exact plans depend neither on the history of an index nor on its closed rows, so one index
+is moved from instant to instant, in either direction, by what differs between them: a row is added once, and then
+closed and opened by its word.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ if TYPE_CHECKING:
 __all__ = ["PastIndex", "add_labels"]
 
 _BATCH: Final = 4096
+"""Labels opened or added at a time."""
 _BETWEEN: Final = -2
+"""Instead of an instant, while the index is moved from one to another."""
 
 
 def add_labels(
     index: Index, store: CorpusStore, keys: NDArray[np.int64], *, closed: bool = False
 ) -> NDArray[np.uint32]:
-    """Add the rows of some labels, with their windows and entities, quarantined ones included; return their words.
+    """Add the rows of some labels, quarantined ones included, with their windows and entities; return their words.
 
-    All are ``closed`` on demand, so that no search finds them before :meth:`~carag.index.Index.relabel` opens them.
+    If ``closed``, no search finds them before :meth:`~carag.index.Index.relabel` opens them.
     """
     labels, vectors = store.rows(keys)
     index.add(
@@ -51,9 +53,9 @@ def add_labels(
 
 
 class PastIndex:
-    """An index whose open rows are the labels that were known at the instant last asked for.
+    """An index whose open rows are the labels that were known at the last instant asked for.
 
-    It holds every label of the instants asked for so far, at most as many as the store ever had.
+    It holds every label of the instants asked for so far, so at most all that the store ever had.
 
     Parameters
     ----------
@@ -64,16 +66,16 @@ class PastIndex:
     def __init__(self, store: CorpusStore, dim: int) -> None:
         self._store = store
         self._lock = Lock()
-        # No search walks the graph, so a small one will do; the smallest takes the tuning of its width too long.
+        # Exact plans do not walk the graph, so a small one will do; with a smaller M, tuning its width takes too long.
         self._index = Index(dim, M=8, ef_construction=20)
         self._open = np.empty(0, np.int64)
         self._known = -1
 
     @contextmanager
     def at(self, known_at: int) -> Iterator[Index]:
-        """Lend the index of an instant in microseconds, to one asker at a time; only exact plans are worth asking."""
+        """Lend the index of an instant in microseconds since 1970, to one caller at a time, for exact plans only."""
         with self._lock:
-            # Between two instants at which something was learnt nothing changes.
+            # Nothing changes between two instants at which the store learnt something.
             known = self._store.known(known_at)
             if known != self._known:
                 self._move(known)
@@ -81,7 +83,7 @@ class PastIndex:
 
     def _move(self, known: int) -> None:
         wanted = self._store.open_labels(known_at=known)
-        # Neither until all is done: the next move makes good what fails on the way.
+        # Neither instant until all is done, so that the next move completes one that failed midway.
         self._known = _BETWEEN
         gone = np.setdiff1d(self._open, wanted, assume_unique=True)
         self._index.relabel(gone, self._index.words(gone) | QUARANTINE, allow_quarantine=True)

@@ -34,7 +34,7 @@ EXACT_LIMIT: Final = 1 << 28
 question runs the same plan on every machine; the record says which plan ran."""
 
 _SPARE: Final = 2
-"""An approximate plan is asked for one more in so many: what it misses is mostly the last it was asked for."""
+"""Ask approximate plans for 1/2 more rows than wanted: what they miss is mostly in the last ranks."""
 
 _ANYTHING: Final = Policy(Mask())
 
@@ -92,7 +92,7 @@ class Retriever:
     def retrieve(self, question: str, decision: Decision, k: int) -> Evidence:
         """Return the ``min(k, admissible)`` most similar admissible passages, and what is withheld.
 
-        A decision that is about what was known in the past is answered from the labels of then, exactly.
+        A decision about what was known in the past is answered exactly, from the labels known then.
 
         Raises
         ------
@@ -141,9 +141,9 @@ class Retriever:
         *,
         known_at: int,
     ) -> _Found:
-        """Search once; again for more where a label has ended since the instant that was searched.
+        """Search once, and again for more if labels have ended since the instant that was searched.
 
-        A question of today is answered from the index, and nothing that the store has closed since then is emitted.
+        A question about the present is answered from the index, and nothing that the store has closed since is emitted.
         """
         wanted = k
         then = None if decision.known_at is None else known_at
@@ -159,24 +159,24 @@ class Retriever:
                 elif self._has_ended(chunk.key, why, search, decision, known_at):
                     ended += 1
                 elif policy != self._store.expanded(search.policy):
-                    break  # filings of another set of CIKs came in after the lists were put into numbers
+                    break  # a filing with a new set of CIKs came in after the lists were put into numbers
                 else:
-                    # Which passage it is stays unsaid: it is hidden from whoever asks.
+                    # The message does not name the passage, which is hidden from the session.
                     raise CorruptFile(
                         "index and store disagree on a passage: the index admitted it, the store does not; delete "
                         "the index file, and the next opening rebuilds it from the store"
                     )
             else:
                 if len(hits) >= k or wanted >= admissible or not ended:
-                    # Exact, but for labels that ended within the cooling time, or since the index was brought up to
-                    # the store, further off than what was found.
+                    # Exact except for labels farther away than what was found that ended within the cooling time, or
+                    # since the index was brought up to the store.
                     return _Found(hits[:k], stats.plans[0].value, admissible - ended)
                 wanted = min(wanted + max(k, 2 * ended), admissible)
 
     def _has_ended(
         self, key: int, why: Sequence[Reason], search: Search, decision: Decision, known_at: int
     ) -> bool:
-        """Say whether all that hides a hit is that its label ended within the cooling time, or was closed since."""
+        """Say whether a hit is hidden only because its label ended within the cooling time, or was closed since."""
         match [reason.rule for reason in why]:
             case [Rule.EXPIRED]:
                 return search.as_of < decision.as_of
@@ -214,10 +214,10 @@ class Retriever:
         *,
         known_at: int,
     ) -> tuple[Hidden, ...]:
-        """Of the unfiltered top k, those the policy hides: a pass of its own, without text.
+        """Search once more without a policy, and return those of the nearest k that the policy hides, without text.
 
-        At the end of time every passage has one label; what counts is the one of the session's as-of. What was
-        ``admitted`` under that very label needs no second look.
+        At the last minute every passage has one label, so none is found twice; what counts is its label at the
+        session's as-of. Those ``admitted`` need no second test.
         """
         keys, _, _ = self._nearest(index, query, k, _ANYTHING, NEVER - 1, decision)
         rest = [key for key in keys if key not in admitted]

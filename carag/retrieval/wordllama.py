@@ -1,9 +1,8 @@
-"""WordLlama: a table of token vectors and their mean, 256 dimensions; thousands of passages a second.
+"""Embed texts as the mean of WordLlama's static token vectors, in 256 dimensions.
 
-Static vectors know words, not sentences: recall is below the transformer's
-(``bench/embedders/RESULTS.md``), in exchange for ingesting all of a large corpus in minutes. Table and
-tokenizer (MIT) are read from the distribution ``wordllama`` without importing it: its import sets up
-logging and an HTTP client with which it looks for models.
+Static vectors represent words, not sentences: recall is below the transformer's (``bench/embedders/RESULTS.md``), but
+a large corpus is ingested in minutes. Vectors and tokenizer (MIT) are read from the distribution ``wordllama``
+without importing it: its import sets up logging and an HTTP client that looks for models.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _TOKENIZER: Final = PackagedFile(
     "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
 )
 _BATCH: Final = 256
-"""Texts tokenised at once: enough for every processor, few enough to keep their tokens in memory."""
+"""Texts tokenised at once: enough for all processors, and few enough for their tokens to fit in memory."""
 _PREPROCESSING: Final = 1
-"""Raise when tokenisation or pooling change: old vectors are then refused."""
+"""Version of tokenisation and pooling. Raise it when they change, and old vectors are refused."""
 
 
 class StaticWordLlama:
-    """The fast embedder: no window, so a text of any length is embedded whole.
+    """The fast embedder. It has no window: a text of any length is embedded whole.
 
     Raises
     ------
