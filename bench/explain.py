@@ -61,7 +61,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home, Engine.open(home, embedder="wordllama") as engine:
         engine.ingest(given.corpus)
         shown = {one.chunk_id for one in engine.retrieve("What was reported?", SESSION, 400).passages}
-        rows = engine._store.snapshot_rows()  # noqa: SLF001 - the attacker is told which ids are real: his best case
+        rows = engine._collection.store.snapshot_rows()  # noqa: SLF001 - the attacker is told which ids are real: his best case
         hidden = [chunk for chunk, _, word, *_ in rows if chunk not in shown and not word & QUARANTINE]
         # Ids of the same filings, between those there are: only what stands there differs.
         absent = [f"{chunk[:-1]}{chunk[-1]}a" for chunk in hidden]

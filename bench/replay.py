@@ -32,9 +32,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from carag.corpus import CorpusStore, label
 from carag.corpus.dataset import filing_of_row, load_row
+from carag.engine.collection import Collection, no_progress
+from carag.engine.ingest import Ingestor
 from carag.errors import CorruptFile
 from carag.index import Index
-from carag.ingest import Ingestor, no_progress
 from carag.policy import (
     NEVER,
     PolicyTable,
@@ -127,8 +128,9 @@ def replay(
     with tempfile.TemporaryDirectory() as directory, ExitStack() as resources:
         home = Path(directory)
         store = resources.enter_context(CorpusStore.open(home / "corpus.db"))
-        ingestor = resources.enter_context(closing(_Exact(store, embedder, home / "index.carag")))
-        retriever = Retriever(_Remembering(embedder), ingestor.index, store, ingestor.reading)
+        exact = _Exact(store, _Remembering(embedder), home / "index.carag")
+        collection = resources.enter_context(closing(exact))
+        ingestor, retriever = Ingestor(collection), Retriever(collection)
         saved: list[tuple[Asked, Found]] = []
         for number, batch in enumerate(batches[:early], start=1):
             before = _now()
@@ -166,11 +168,10 @@ def replay(
         )
 
 
-class _Exact(Ingestor):
+class _Exact(Collection):
     """The index of the day with the least graph: so few rows are searched exactly, and no search walks it."""
 
     def _new_index(self) -> Index:
-        self.known_at = -1
         return Index(self.embedder.dim, M=8, ef_construction=20)
 
 

@@ -13,9 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from carag.answers import Answer, Explanation, Retrieval
     from carag.audit import Outcome
-    from carag.engine import Engine
+    from carag.engine import Answer, Engine, Explanation, Retrieval
     from carag.index import Index
     from carag.policy import Mask, Policy, PolicyBit, Session, policy_word
 
@@ -36,9 +35,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "carag.answers": ("Answer", "Explanation", "Retrieval"),
     "carag.audit": ("Outcome",),
-    "carag.engine": ("Engine",),
+    "carag.engine": ("Answer", "Engine", "Explanation", "Retrieval"),
     "carag.index": ("Index",),
     "carag.policy": ("Mask", "Policy", "PolicyBit", "Session", "policy_word"),
 }

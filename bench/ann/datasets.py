@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from carag.retrieval.embedders import Embedder
+    from carag.retrieval.embedder import Embedder
 
 __all__ = ["SETS", "Dataset", "Mixture", "default_cache", "load", "mixture"]
 

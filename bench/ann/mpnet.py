@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from carag.errors import ModelUnavailable
-from carag.retrieval.embedders import check_texts, unit_rows
-from carag.retrieval.packages import fingerprint
+from carag.retrieval.embedder import check_texts, unit_rows
+from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ class _Layer:
 
 
 class MpNet:
-    """The embedder of :class:`~carag.retrieval.embedders.Embedder`, for measurements only.
+    """The embedder of :class:`~carag.retrieval.embedder.Embedder`, for measurements only.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from bench.embedders.measure import calibrate, ingest_seconds, quality, query_la
 from bench.embedders.pool import Pool, out_of_scope_questions, read_pool
 from bench.embedders.report import SMALL_CORPUS, Row, report
 from carag.retrieval.minilm import MiniLm
-from carag.retrieval.static import StaticWordLlama
+from carag.retrieval.wordllama import StaticWordLlama
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

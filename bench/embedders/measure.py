@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bench.embedders.pool import Question
-    from carag.retrieval.embedders import Embedder
+    from carag.retrieval.embedder import Embedder
 
 __all__ = [
     "PASSES",

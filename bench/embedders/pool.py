@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.corpus.chunking import chunk
 from carag.evaluation.gold import grams, holders
 from carag.evaluation.questions import json_lines
-from carag.retrieval.embedders import headed
+from carag.retrieval.embedder import headed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ import numpy as np
 
 from bench.embedders.measure import PASSES, K
 from carag.evaluation.about import processor_name
-from carag.retrieval.embedders import DEFAULT_EMBEDDER
 from carag.retrieval.gate import CALIBRATIONS, Calibration
+from carag.retrieval.registry import DEFAULT_EMBEDDER
 
 if TYPE_CHECKING:
     from bench.embedders.measure import Estimate, Gate, Latency, Quality
@@ -65,7 +65,7 @@ passes meets the generator's own refusal next.
 - recall@{k}: the share of a question's pieces of evidence that some chunk among the first {k} holds. MRR: the
   mean reciprocal rank of the first chunk that holds any.
 - Pool: {chunks:,} chunks of about 1,000 characters (`carag.corpus.chunking.chunk`), each embedded under its
-  filing's company, form and date (`carag.retrieval.embedders.headed`): every chunk that holds evidence, a
+  filing's company, form and date (`carag.retrieval.embedder.headed`): every chunk that holds evidence, a
   seeded sample of its filings' other chunks, and of other filings'. A chunk holds a piece of evidence if half
   of the shorter one's word 5-grams occur in the other.
 - Times are by the clock, with every processor; a question's is its median over {passes} passes.

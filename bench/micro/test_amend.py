@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from carag.corpus import CorpusStore, FilingFacts, StoredChunk, StoredFiling, state_history
-from carag.ingest import Ingestor, no_progress
+from carag.engine.collection import Collection, no_progress
+from carag.engine.state import StoreState
 from carag.policy import VERSION_WORD, as_of_minutes
-from carag.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -79,7 +79,7 @@ def _put(store: CorpusStore, cik: int, form: str, minute: int, rng: np.random.Ge
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CorpusStore, Ingestor]]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CorpusStore, Collection]]:
     """Build a store and its index, before any amendment."""
     home: Path = tmp_path_factory.mktemp("amend")
     rng = np.random.default_rng(0)
@@ -87,15 +87,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CorpusStor
         for cik in range(1, COMPANIES + 1):
             for form in ("10-K", "8-K"):
                 _put(store, cik, form, START, rng)
-        ingestor = Ingestor(store, _Vectors(), home / "index.carag")
-        yield store, ingestor
-        ingestor.close()
+        collection = Collection(store, _Vectors(), home / "index.carag")
+        yield store, collection
+        collection.close()
 
 
 _next_company: Final = count(1)
 
 
-def test_amend_in_the_store(benchmark: Any, world: tuple[CorpusStore, Ingestor]) -> None:
+def test_amend_in_the_store(benchmark: Any, world: tuple[CorpusStore, Collection]) -> None:
     """One transaction, synced: the amendment's twenty passages, and two labels for one of its predecessor's twenty."""
     store, _ = world
     rng = np.random.default_rng(1)
@@ -110,45 +110,45 @@ def test_amend_in_the_store(benchmark: Any, world: tuple[CorpusStore, Ingestor])
     benchmark.extra_info["rows closed, opened"] = (PASSAGES, 3 * PASSAGES)
 
 
-def test_amend_in_the_index(benchmark: Any, world: tuple[CorpusStore, Ingestor]) -> None:
+def test_amend_in_the_index(benchmark: Any, world: tuple[CorpusStore, Collection]) -> None:
     """The same in the live index: twenty rows deleted and sixty added among forty thousand; its file comes later."""
-    store, ingestor = world
+    store, collection = world
     rng = np.random.default_rng(2)
-    ingestor.refresh(no_progress)
+    collection.refresh(no_progress)
 
     def learn() -> None:
         _put(store, next(_next_company), "10-K/A", START + 1440, rng)
 
     def follow() -> None:
         # Without the snapshot, which every run takes once.
-        ingestor._follow(store.known(), no_progress)  # noqa: SLF001
+        collection._follow(store.known(), no_progress)  # noqa: SLF001
 
     benchmark.pedantic(follow, setup=learn, rounds=50)
-    assert ingestor.index.keys().tolist() == store.open_labels().tolist()
+    assert collection.index.keys().tolist() == store.open_labels().tolist()
 
 
-def test_snapshot(benchmark: Any, world: tuple[CorpusStore, Ingestor]) -> None:
+def test_snapshot(benchmark: Any, world: tuple[CorpusStore, Collection]) -> None:
     """The index state after one more filing: its own rows' paths, among forty thousand."""
-    store, ingestor = world
+    store, collection = world
     rng = np.random.default_rng(3)
-    ingestor.state.refresh()
+    collection.state.refresh()
 
     def learn() -> None:
         _put(store, next(_next_company), "10-K/A", START + 1440, rng)
 
-    benchmark.pedantic(ingestor.state.refresh, setup=learn, rounds=50)
-    assert ingestor.state.known_at == store.known()
+    benchmark.pedantic(collection.state.refresh, setup=learn, rounds=50)
+    assert collection.state.known_at == store.known()
 
 
-def test_snapshot_anew(benchmark: Any, world: tuple[CorpusStore, Ingestor], tmp_path: Path) -> None:
+def test_snapshot_anew(benchmark: Any, world: tuple[CorpusStore, Collection], tmp_path: Path) -> None:
     """The same from nothing, as when its file was deleted: this alone grows with the store."""
-    store, ingestor = world
-    made: list[Snapshot] = []
+    store, collection = world
+    made: list[StoreState] = []
 
     def build() -> None:
-        made.append(Snapshot(store, tmp_path / f"{len(made)}.state"))
+        made.append(StoreState(store, tmp_path / f"{len(made)}.state"))
         made[-1].refresh()
 
     benchmark.pedantic(build, rounds=3)
-    ingestor.state.refresh()
-    assert {one.root for one in made} == {ingestor.snapshot}
+    collection.state.refresh()
+    assert {one.root for one in made} == {collection.state.root}

@@ -111,7 +111,7 @@ class Access:
     models : Models
     withheld : tuple of str
         Codes of the rules that withhold anything, in records of version 1. They follow from the policy alone, so
-        records need not repeat them; ``carag.replayed`` derives them.
+        records need not repeat them; ``carag.engine.policy_replay`` derives them.
     intents : tuple of str
         Codes of what the question or the session asked to tighten; not encoded where there are none.
     outcome : Outcome

@@ -54,6 +54,8 @@ class Passage:
         The 32-bit policy word the chunk carried when it was emitted.
     cited : bool
         Whether the answer cites it.
+    text_sha256 : bytes, optional
+        SHA-256 of the text's UTF-8, if it is known already; no receipt verifies under another.
     """
 
     chunk: str
@@ -61,6 +63,7 @@ class Passage:
     similarity: float
     word: int
     cited: bool = False
+    text_sha256: bytes | None = field(default=None, repr=False)
 
     @property
     def hit(self) -> Hit:
@@ -72,7 +75,9 @@ class Passage:
                 f"similarity is {quoted(self.similarity)}; want a number in -1..1"
             ) from error
         _fields.label("chunk id", self.chunk)
-        return Hit(hit_digest(self.chunk, text_hash(self.text)), similarity, self.word, self.cited)
+        digest = text_hash(self.text) if self.text_sha256 is None else self.text_sha256
+        _fields.digest("hash of the text", digest)
+        return Hit(hit_digest(self.chunk, digest), similarity, self.word, self.cited)
 
 
 @dataclass(frozen=True, slots=True)

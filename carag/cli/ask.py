@@ -14,8 +14,8 @@ from carag.errors import AuditUnavailable, InvalidArgument
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from carag.answers import Answer, Explanation
     from carag.audit import Outcome
+    from carag.engine import Answer, Explanation
     from carag.policy import Session
     from carag.retrieval import Withheld
 

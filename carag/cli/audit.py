@@ -324,7 +324,7 @@ def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> in
 
 def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> Callable[[int, bytes], None]:
     from carag.audit import Record
-    from carag.replayed import ReplayVerdict, replay
+    from carag.engine.policy_replay import ReplayVerdict, replay
 
     def judge(seq: int, body: bytes) -> None:
         counts["records"] += 1

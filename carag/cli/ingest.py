@@ -11,7 +11,7 @@ from carag.cli._options import AsJson, NotBefore, Retain, Store, log_settings
 from carag.cli._output import Exit, progress, say, say_json, warn
 
 if TYPE_CHECKING:
-    from carag.ingest import IngestReport
+    from carag.engine import IngestReport
 
 __all__ = ["ingest"]
 

@@ -8,7 +8,7 @@ from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus._entities import ciks_of, number_of
-from carag.corpus.stored import Counts, StoredChunk, StoredFiling, StoredLabel, canonical_json
+from carag.corpus.stored import Counts, StoredChunk, StoredFiling, StoredLabel, canonical_json, hash_of_text
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import QUARANTINE, TOMBSTONE
 
@@ -124,7 +124,7 @@ def insert_chunks(
     rows = (
         (
             *(key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), as_int(c.word)),
-            *(as_int(c.public_at), as_int(c.expires_at), numbers[c.about], c.text_sha256, c.text),
+            *(as_int(c.public_at), as_int(c.expires_at), numbers[c.about], hash_of_text(c.text), c.text),
         )
         for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
     )
@@ -254,6 +254,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             form=form,
             company=company,
             filed=filed,
+            text_sha256=hash_of_text(text),
         )
     except ValueError as error:
         raise _changed(path, chunk_id, error) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -82,11 +82,8 @@ class StoredChunk:
     company: str = ""
     filed: str = ""
     """Of the filing, as it states them."""
-
-    @property
-    def text_sha256(self) -> bytes:
-        """SHA-256 of the text's UTF-8."""
-        return hashlib.sha256(self.text.encode()).digest()
+    text_sha256: bytes = field(default=b"", repr=False, compare=False)
+    """SHA-256 of the text's UTF-8, as the store computed and checked it when it read the text."""
 
 
 class StoredLabel(NamedTuple):
@@ -162,6 +159,11 @@ def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str
     """
     text = canonical_json([version, facts, list(texts)], "content")
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hash_of_text(text: str) -> bytes:
+    """Hash a passage's text: SHA-256 of its UTF-8 bytes."""
+    return hashlib.sha256(text.encode()).digest()
 
 
 def canonical_json(value: object, what: str) -> str:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from carag.answers import Answer
     from carag.corpus import CorpusStore
+    from carag.engine import Answer
     from carag.evaluation.asking import Models
     from carag.evaluation.pairs import Pair
     from carag.evaluation.world import World

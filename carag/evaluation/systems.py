@@ -26,16 +26,18 @@ from carag.retrieval import ConfidenceGate, Evidence, Retriever, Withheld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from types import TracebackType
 
     from numpy.typing import NDArray
 
+    from carag.corpus import CorpusStore
     from carag.evaluation.asking import Models
     from carag.evaluation.pairs import Pair
     from carag.evaluation.world import World
     from carag.policy import Decision
-    from carag.retrieval import Passage
+    from carag.retrieval import Embedder, Passage
 
 __all__ = ["K", "Said", "Systems"]
 
@@ -75,6 +77,20 @@ class Said:
     text: str
     cited: tuple[str, ...]
     latency_ms: dict[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _AsLoaded:
+    """A store and the index file that was saved at one of its instants."""
+
+    store: CorpusStore
+    index: Index
+    embedder: Embedder
+    known_at: int
+
+    def reading(self) -> AbstractContextManager[int]:
+        """Lend the instant of the index."""
+        return nullcontext(self.known_at)
 
 
 class Systems:
@@ -119,15 +135,9 @@ class Systems:
         self._table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
         self._resources = ExitStack()
         index = self._resources.enter_context(Index.load(store / "index.carag"))
-        known = world.store.known()
+        collection = _AsLoaded(world.store, index, embedder, world.store.known())
         self._retrievers = {
-            limit: Retriever(
-                embedder,
-                index,
-                world.store,
-                lambda: nullcontext(known),
-                **({} if limit is None else {"exact_limit": limit}),
-            )
+            limit: Retriever(collection, **({} if limit is None else {"exact_limit": limit}))
             for limit in set(_RETRIEVERS.values())
         }
         self.engine = self._resources.enter_context(

@@ -1,13 +1,13 @@
-"""The generation room: evidence to answer. Prompts, generators, and the guard around them."""
+"""Write answers from evidence: prompts, generators, and the guard that checks their drafts."""
 
 from __future__ import annotations
 
 from carag.generation.bedrock import NovaMicro
 from carag.generation.extractive import Extractive
-from carag.generation.generator import GENERATORS, Draft, Generator, Stop, generator_by_name
+from carag.generation.generator import Draft, Generator, Stop
 from carag.generation.guarded import Answered, Citation, DeclineCode, Declined, GuardedGenerator
 from carag.generation.local import LocalLlama
-from carag.visible import visible
+from carag.generation.registry import GENERATORS, generator_by_name
 
 __all__ = [
     "GENERATORS",
@@ -23,5 +23,4 @@ __all__ = [
     "NovaMicro",
     "Stop",
     "generator_by_name",
-    "visible",
 ]

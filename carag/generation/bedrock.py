@@ -1,4 +1,4 @@
-"""Amazon Nova through Bedrock's ``Converse``: the paper's generator, with the paper's settings.
+"""Draft answers with Amazon Nova through Bedrock's ``Converse``, with the paper's settings.
 
 The prompt (question, admissible passages, the policy's rules) leaves the machine.
 """
@@ -11,7 +11,7 @@ from carag.errors import InvalidArgument, ModelUnavailable
 from carag.generation.generator import Draft, Stop
 from carag.generation.prompts import ANSWER, cited_positions, render
 from carag.retrieval.bedrock import BedrockSettings, bedrock_client, calling, malformed_answer
-from carag.retrieval.packages import fingerprint
+from carag.retrieval.model_files import fingerprint
 from carag.visible import visible
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _STOPS: Final = {
     "guardrail_intervened": Stop.FILTERED,
     "content_filtered": Stop.FILTERED,
 }
-"""The reasons to stop that leave a draft; any other (a tool call, malformed output) is a failure."""
+"""Stop reasons that leave a draft; any other (a tool call, malformed output) is a failure."""
 
 
 class NovaMicro:
@@ -37,7 +37,7 @@ class NovaMicro:
     Parameters
     ----------
     model_id : str
-        Any model or inference profile that ``Converse`` takes.
+        A model or inference profile that ``Converse`` takes.
     max_tokens : int
         Longest answer, in tokens; 80 in the paper.
     settings : BedrockSettings, optional

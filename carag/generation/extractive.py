@@ -1,13 +1,13 @@
-"""The default generator: the passages' own sentences, quoted and cited. It cannot invent.
+"""Answer by quoting sentences of the passages, with citations; the default generator.
 
-It picks up to three sentences or table rows, by the share of the question that each holds together with what its
-filing says of itself (company, form, year); a rarer word counts for more. A question that asks for one figure gets
-one piece. Every piece is a substring of the passage it cites, character for character.
+It picks up to three sentences or table rows, by the share of the question's words that each holds together with the
+company, form and year of its filing; a rarer word weighs more. A question that asks for one figure gets one piece.
+Every piece is a substring of the passage that it cites, so nothing is invented.
 
-No model, no state, no randomness: the same passages and question give the same answer on every machine.
+It uses no model, no state and no randomness: the same passages and question give the same answer on every machine.
 
-What the constants do was seen on the development questions of the benchmark alone, with the oracle's passages:
-``python -m bench.edgar.generator`` prints it again (bench/edgar/README.md has the figures).
+The constants were chosen on the development questions of the benchmark alone, with the oracle's passages;
+``python -m bench.edgar.generator`` prints their effect (figures in bench/edgar/README.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from carag.errors import InvalidArgument
 from carag.generation.generator import Draft
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
-from carag.retrieval.packages import fingerprint
+from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,20 +31,22 @@ if TYPE_CHECKING:
 __all__ = ["Extractive"]
 
 _VERSION: Final = 2
-"""Raise when the choice of pieces may change."""
-_MOST_PIECES: Final = 3
-_LEAST_COVERAGE: Final = 0.2
-"""Share of the question that a piece must hold; where none does, nothing here answers the question.
+"""Version of the choice of pieces. Raise it when the choice may change."""
+_MAX_PIECES: Final = 3
+"""Pieces in one answer."""
+_MIN_COVERAGE: Final = 0.2
+"""Share of the question, 0 to 1, that a piece must hold; if none does, the passages do not answer the question.
 
-The rule: the highest multiple of 0.05 that declines at most one in ten of the answerable development questions."""
-_LEAST_NEW: Final = 0.3
-"""Share of a further piece's words that none of the pieces before it may hold: filings say things twice."""
+It is the highest multiple of 0.05 that declines at most one in ten of the answerable development questions."""
+_MIN_NEW: Final = 0.3
+"""Share of a further piece's words, 0 to 1, that no piece chosen before holds: filings repeat themselves."""
 _RANK_DISCOUNT: Final = 0.03
-"""What each place further down the retriever's ranking costs a piece."""
+"""Subtracted from a piece's merit for each rank of its passage below the first."""
 _NUMBER_BONUS: Final = 0.1
-"""What a piece gains for holding a number of its own when the question wants one."""
+"""Added to a piece's merit if the question asks for a number and the piece holds one that the question lacks."""
 _LONG: Final = 400
-"""Characters beyond which a piece is more likely to hold the question's words by chance."""
+"""Characters. The merit of a longer piece is divided by its length in this unit, for a long piece holds words of the
+question by chance."""
 
 _TERM: Final = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
 _SENTENCE_END: Final = re.compile(r"[.!?][\"'”’)\]]*(?=\s+[\"'“‘(\[•]?[A-Z0-9])|\n\s*\n|:[ \t]*\n")
@@ -53,10 +55,10 @@ _ABBREVIATION: Final = re.compile(
     r"|\b[A-Za-z])\.$"
 )
 _CELL: Final = " | "
-"""What stands between the cells of a table row, where the source kept them apart."""
+"""Separator of the cells of a table row, where the source kept them apart."""
 _FIGURE: Final = re.compile(r"[($]*[\d,]*\d(?:\.\d+)?[)%]*|[$(—–-]")
 _ROW_FIGURES: Final = 2
-"""Figures at the end of a line that make it a table row all the same."""
+"""Figures at the end of a line that make it a table row without separators."""
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _WANTS_NUMBER: Final = re.compile(
     r"\bhow (?:much|many|long|large)\b"
@@ -68,7 +70,7 @@ _WANTS_MORE: Final = re.compile(
     r"|explain|factors|outline|trends?)\b",
     re.IGNORECASE,
 )
-"""One figure does not answer this."""
+"""Words of a question that one figure does not answer."""
 _STOP_WORDS: Final = frozenset(
     _TERM.findall(
         "a about above all an and any are as at be been by can could did do does each for from fy give had "
@@ -81,18 +83,18 @@ _STOP_WORDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A sentence or table row: where it stands, and what it is about."""
+    """A sentence or table row: its place and its terms."""
 
     position: int
     start: int
     end: int
     terms: frozenset[str]
     header: tuple[int, int] | None = None
-    """The row of years or dates above it in its table."""
+    """Start and end of the row of years or dates above it in its table."""
 
 
 class Extractive:
-    """Quote the pieces of the passages that hold most of the question.
+    """Quotes the pieces of the passages that hold most of the question's words.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ class Extractive:
     Raises
     ------
     InvalidArgument
-        If that is no share.
+        If that is not a share.
 
     Examples
     --------
@@ -119,7 +121,7 @@ class Extractive:
     name: Final = "extractive"
     remote: Final = False
 
-    def __init__(self, *, least_coverage: float = _LEAST_COVERAGE) -> None:
+    def __init__(self, *, least_coverage: float = _MIN_COVERAGE) -> None:
         if not 0 <= least_coverage <= 1:
             raise InvalidArgument(f"least_coverage is {least_coverage}; want a share, 0 to 1")
         self.fingerprint = fingerprint(self.name, _VERSION, str(float(least_coverage)))
@@ -145,16 +147,16 @@ class Extractive:
 def _choose(
     question: str, passages: Sequence[Passage], pieces: Sequence[_Piece], least: float
 ) -> list[_Piece]:
-    """Pick the pieces that hold most of the question, and do not repeat each other."""
+    """Choose the pieces that hold most of the question's words and do not repeat each other."""
     asked = _asked(question)
     words = frozenset(term for term in asked if not term[0].isdigit())
     subjects = [_terms(f"{one.company} {one.form} {one.filed[:4]}") for one in passages]
     seen = Counter(term for piece in pieces for term in piece.terms & asked)
     weight = {term: log(1 + len(pieces) / max(seen[term], 1)) for term in asked}
-    # fsum is exact, so the order in which a set yields its terms cannot show.
+    # fsum is exact, so the order in which a set yields its terms has no effect.
     whole = fsum(weight.values())
     wants_number = _WANTS_NUMBER.search(question) is not None
-    most = 1 if wants_number and not _WANTS_MORE.search(question) else _MOST_PIECES
+    most = 1 if wants_number and not _WANTS_MORE.search(question) else _MAX_PIECES
 
     def held(piece: _Piece) -> float:
         return fsum(weight[term] for term in (piece.terms | subjects[piece.position]) & asked) / whole
@@ -173,11 +175,11 @@ def _choose(
 
 
 def _adds(piece: _Piece, to: _Piece) -> bool:
-    return len(piece.terms - to.terms) >= _LEAST_NEW * len(piece.terms)
+    return len(piece.terms - to.terms) >= _MIN_NEW * len(piece.terms)
 
 
 def _asked(question: str) -> frozenset[str]:
-    """Read what is asked: the sentences that ask, without the instructions around them."""
+    """Return the terms of the sentences that end in a question mark, or of all if none does."""
     sentences = [question[piece.start : piece.end] for piece in _pieces(0, question)]
     asking = [sentence for sentence in sentences if sentence.endswith("?")]
     return _terms(" ".join(asking or sentences))
@@ -233,7 +235,7 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _stem(term: str) -> str:
-    """Strip an English ending, crudely but the same way for question and passage.
+    """Strip an English ending, by few rules that are the same for question and passage.
 
     Examples
     --------

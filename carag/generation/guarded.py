@@ -1,7 +1,6 @@
-"""The guard around every generator: the gate before the model, the checks after it.
+"""Guard a generator: call it only on good evidence, and reject drafts whose citations do not hold.
 
-No model runs on weak or missing evidence, and no draft gets out whose citations do not hold. A citation is
-built from the metadata of the passage cited, never from the model's words, so a model cannot invent an
+A citation is built from the metadata of the passage cited, never from the model's words, so a model cannot invent an
 accession number.
 """
 
@@ -25,21 +24,21 @@ __all__ = ["Answered", "Citation", "DeclineCode", "Declined", "GuardedGenerator"
 
 
 class DeclineCode(StrEnum):
-    """Why there is no answer: stable, for records."""
+    """Why there is no answer; stable codes, for records."""
 
     NO_ADMISSIBLE_EVIDENCE = "NO_ADMISSIBLE_EVIDENCE"
-    """The session may use nothing at all."""
+    """The session may use no passage."""
     BELOW_GATE = "BELOW_GATE"
     """The best admissible passage is not similar enough; no model was called."""
     MODEL_DECLINED = "MODEL_DECLINED"
-    """The generator, or a filter in front of it, said that it has no answer."""
+    """The generator said that it has no answer, or a content filter stopped it."""
     BAD_CITATION = "BAD_CITATION"
     """The draft cites nothing, or a passage that it was not given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """Where a statement comes from, from the passage's own metadata."""
+    """The source of a statement, from the metadata of the passage."""
 
     number: int
     """As the answer's text writes it: ``[number]``, from 1."""
@@ -62,7 +61,7 @@ class Answered:
     text: str
     citations: tuple[Citation, ...]
     complete: bool = True
-    """Whether the generator finished; otherwise the text is cut at its token limit."""
+    """Whether the generator finished; if not, the text is cut off at its token limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +70,11 @@ class Declined:
 
     code: DeclineCode
     message: str
-    """For a person; says nothing that depends on what is hidden."""
+    """For a person; nothing in it depends on what is hidden."""
 
 
 class GuardedGenerator:
-    """A generator that is asked only on good evidence and believed only as far as it cites it.
+    """A generator behind a confidence gate, whose drafts are checked.
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ class GuardedGenerator:
         question : str
         evidence : Evidence
         before_remote : callable, optional
-            Called when question and passages are about to leave this machine; if it raises, they do not.
+            Called before question and passages leave this machine; if it raises, they stay.
 
         Raises
         ------

@@ -1,9 +1,9 @@
-"""A language model on this machine: llama.cpp in the process, through ``xllamacpp``.
+"""Draft answers with a language model on this machine: llama.cpp in the process, through ``xllamacpp``.
 
-Citations are constrained while the model writes: the grammar lets it produce ``[1]`` to ``[k]`` for the k
-passages given, and no other bracket, so it cannot cite what it was not shown. Whether the cited passage
-supports the statement is another question; the default weights (SmolLM2, 135 million parameters) are for
-trying the path out, not for answers to rely on. Any instruction-tuned GGUF file serves.
+A grammar constrains citations while the model writes: it can produce ``[1]`` to ``[k]`` for the k passages given, and
+no other bracket, so it cannot cite what it was not shown. Whether the cited passage supports the statement is not
+checked; the default weights (SmolLM2, 135 million parameters) are for trials, not for answers to rely on. Any
+instruction-tuned GGUF file works.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import InvalidArgument, MissingExtra, ModelUnavailable
 from carag.generation.generator import Draft, Stop
 from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, cited_positions, render
-from carag.retrieval.packages import PackagedFile, fingerprint
+from carag.retrieval.model_files import PackagedFile, fingerprint
 from carag.visible import visible
 
 if TYPE_CHECKING:
@@ -34,10 +34,13 @@ _SMOLLM2: Final = PackagedFile(
     pip_options="--no-deps",
 )
 _SEED: Final = 1
-_FEW_PASSAGES: Final = 2
-"""What the small default weights are shown: reading is what takes them time (bench/edgar/README.md)."""
-_MOST_STATEMENTS: Final = 3
-_LONGEST_STATEMENT: Final = 240
+"""Seed of the sampler."""
+_DEFAULT_MAX_PASSAGES: Final = 2
+"""Passages shown to the default weights: most of their time goes into reading (bench/edgar/README.md)."""
+_MAX_STATEMENTS: Final = 3
+"""Statements in one answer."""
+_MAX_STATEMENT: Final = 240
+"""Characters in one statement; a full stop counts as one with what follows it."""
 
 
 class LocalLlama:
@@ -52,11 +55,11 @@ class LocalLlama:
     max_tokens : int
         Longest answer, in tokens.
     threads : int, optional
-        One fewer than there are processors where not given, at least one: the engine's threads wait for each other
-        many times a token, so that one processor busy with something else stops them all.
+        By default one fewer than there are processors, at least one: the threads wait for each other many times a
+        token, so one processor that is busy with something else stops them all.
     most_passages : int, optional
-        The best so many are shown to the model, the rest are not. Where not given, 2 for the default weights, all
-        for a file of your own.
+        How many of the best passages the model is shown; by default 2 for the default weights, and all for another
+        file.
 
     Raises
     ------
@@ -87,7 +90,7 @@ class LocalLlama:
             if value is not None and value < 1:
                 raise InvalidArgument(f"{setting} is {value}; want at least 1")
         if model_path is None and most_passages is None:
-            most_passages = _FEW_PASSAGES
+            most_passages = _DEFAULT_MAX_PASSAGES
         path, sha256 = _weights(model_path)
         self.name = f"local:{path.stem}"
         self.fingerprint = fingerprint(
@@ -133,9 +136,9 @@ class LocalLlama:
 
 
 def cited_part(text: str) -> str:
-    """Leave out what follows the last citation: a statement cut off before it says where it comes from.
+    """Leave out what follows the last citation: a statement that was cut off before its citation.
 
-    Without any citation the text stays as it is, for the guard to see.
+    A text without any citation stays as it is, for the guard to reject.
 
     Examples
     --------
@@ -147,10 +150,10 @@ def cited_part(text: str) -> str:
 
 
 def citation_grammar(passages: int) -> str:
-    """Write the GBNF grammar of an answer over so many passages.
+    """Write the GBNF grammar of an answer from a number of passages.
 
     An answer is the refusal, or one to three sentences, each followed by a number in range. Square brackets
-    occur nowhere else, and a full stop before a space ends the sentence, so none goes uncited.
+    occur nowhere else, and a full stop before a space ends the sentence, so each sentence has a citation.
 
     Examples
     --------
@@ -163,8 +166,8 @@ def citation_grammar(passages: int) -> str:
     numbers = " | ".join(f'"{number}"' for number in range(1, passages + 1))
     return "\n".join(
         (
-            f'{refusal} | statement (" " statement){{0,{_MOST_STATEMENTS - 1}}}',
-            f'statement ::= [^ .\\[\\]\\x00-\\x1f] part{{1,{_LONGEST_STATEMENT}}} ". " cite',
+            f'{refusal} | statement (" " statement){{0,{_MAX_STATEMENTS - 1}}}',
+            f'statement ::= [^ .\\[\\]\\x00-\\x1f] part{{1,{_MAX_STATEMENT}}} ". " cite',
             'part ::= [^.\\[\\]\\x00-\\x1f] | "." [^ .\\[\\]\\x00-\\x1f]',
             f'cite ::= "[" ({numbers}) "]"',
         )
@@ -172,7 +175,7 @@ def citation_grammar(passages: int) -> str:
 
 
 def _weights(model_path: str | Path | None) -> tuple[Path, str]:
-    """Find the model file, and what its bytes hash to."""
+    """Return the path of the model file and the SHA-256 of its bytes, in hexadecimal."""
     if model_path is None:
         return _SMOLLM2.checked_path(), _SMOLLM2.sha256
     path = Path(model_path)
@@ -186,7 +189,7 @@ def _weights(model_path: str | Path | None) -> tuple[Path, str]:
 
 
 def _serve(path: Path, context: int, threads: int) -> Any:
-    """Load the model into the engine, and keep the engine to ourselves."""
+    """Load the model into a server that only this process can use."""
     try:
         import xllamacpp
     except ImportError as absent:
@@ -201,8 +204,8 @@ def _serve(path: Path, context: int, threads: int) -> Any:
     params.warmup = False
     params.verbosity = -1
     params.offline = True
-    # The engine also listens on a loopback port. Prompts are for this process: a key nobody else has, and no
-    # end point that shows what is being answered.
+    # The server also listens on a loopback port. A random key keeps other processes out, and the endpoints that would
+    # show prompts are off.
     params.api_keys = [secrets.token_urlsafe(32)]
     params.endpoint_slots = params.endpoint_props = params.endpoint_metrics = False
     try:

@@ -1,12 +1,11 @@
-"""Prompts as data: each template has an id and a hash that go into the audit record.
+"""Render prompts from templates, whose hash goes into the audit record.
 
-What reaches a model is rendered here and nowhere else, from a question, the admissible passages and the
-*kinds* of document the policy hides. Hidden neighbours cannot leak into a prompt because :func:`render` is
-not given any.
+All that reaches a model is rendered here, from a question, the admissible passages and the *kinds* of document that
+the policy hides. Hidden passages cannot leak into a prompt because :func:`render` is not given any.
 
-Passages are data, whatever they say: each stands between tags it cannot close (``<``, ``>`` and ``&`` are
-escaped), and characters a reader would not see are removed. The fence is the same for the same input, with no
-nonce, so a prompt can be rebuilt from its record and compared byte for byte.
+Passages are data, whatever they say: each is put between tags that it cannot close (``<``, ``>`` and ``&`` are
+escaped), and invisible characters are removed. The tags carry no nonce, so a prompt can be rebuilt from its record and
+compared byte for byte.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ __all__ = [
 ]
 
 INSUFFICIENT_EVIDENCE: Final = "INSUFFICIENT EVIDENCE"
-"""What a model must say, exactly, when the passages do not answer the question."""
+"""What a model must reply, exactly, when the passages do not answer the question."""
 
 _CITATION: Final = re.compile(r"\[(\d+(?:\s*,\s*\d+)*)\]")
-_LONGEST_NUMBER: Final = 9
-"""Digits read of a cited number; what is longer is out of range either way."""
+_MAX_DIGITS: Final = 9
+"""Digits read of a cited number; a longer one is out of range either way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered prompt: instructions, and the question with its evidence."""
+    """A rendered prompt: instructions, and the question with its passages."""
 
     system: str
     user: str
@@ -96,9 +95,9 @@ def render(template: Template, question: str, passages: Sequence[Passage], kinds
     template : Template
     question : str
     passages : sequence of Passage
-        The admissible bucket, numbered from 1 in the order given.
+        The admissible ones, numbered from 1 in the order given.
     kinds : sequence of Reason
-        ``Withheld.kinds``: what the policy hides, derived from the policy alone.
+        ``Withheld.kinds``: the rules by which the policy hides passages, derived from the policy alone.
     """
     numbered = (
         template.passage.format(number=number, source=_source(passage), text=_fenced(passage.text))
@@ -122,11 +121,11 @@ def cited_positions(text: str) -> tuple[int, ...]:
     (1, 0)
     """
     numbers = (number.strip() for listed in _CITATION.findall(text) for number in listed.split(","))
-    return tuple(dict.fromkeys(int(number[:_LONGEST_NUMBER]) - 1 for number in numbers))
+    return tuple(dict.fromkeys(int(number[:_MAX_DIGITS]) - 1 for number in numbers))
 
 
 def _fenced(text: str) -> str:
-    """Escape what could close a fence, so that text stays inside the tags it was put between."""
+    """Escape what could close a tag, so that text stays inside the tags around it."""
     return (
         visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     )

@@ -156,7 +156,7 @@ class Session:
         ----------
         token : str
         verifier : TokenVerifier
-            Checks signature, issuer, audience and times, such as :class:`carag.tokens.JwtVerifier`.
+            Checks signature, issuer, audience and times, such as :class:`carag.engine.tokens.JwtVerifier`.
 
         Raises
         ------

@@ -1,11 +1,12 @@
-"""The retrieval room: question to evidence. Embedders, retriever, confidence gate."""
+"""Find evidence for questions: embedders, the retriever and the confidence gate."""
 
 from __future__ import annotations
 
-from carag.retrieval.embedders import DEFAULT_EMBEDDER, EMBEDDERS, Embedder, embedder_by_name, headed
+from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.gate import ConfidenceGate, threshold_for
-from carag.retrieval.replay import PastIndex, add_labels
+from carag.retrieval.past_index import PastIndex, add_labels
+from carag.retrieval.registry import DEFAULT_EMBEDDER, EMBEDDERS, embedder_by_name
 from carag.retrieval.retriever import EXACT_LIMIT, Retriever
 
 __all__ = [

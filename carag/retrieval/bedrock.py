@@ -1,7 +1,7 @@
-"""Amazon Bedrock: the connection that both rooms' adapters use, and Cohere's multilingual embedder.
+"""Call Amazon Bedrock, and embed texts with Cohere's multilingual model there.
 
 Everything sent here leaves the machine. Failures are told apart and raised; nothing falls back to another
-model, and no request or answer is logged.
+model, and no request or answer is logged. The generator of :mod:`carag.generation.bedrock` uses the same client.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from carag.errors import MissingExtra, ModelUnavailable
-from carag.retrieval.embedders import check_texts, equal_spans, unit_rows
-from carag.retrieval.packages import fingerprint
+from carag.retrieval.embedder import check_texts, equal_spans, unit_rows
+from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,7 +84,7 @@ def bedrock_client(settings: BedrockSettings) -> Any:
 
 
 def calling(model: str, call: Callable[[], _T]) -> _T:
-    """Make a call to the service and say plainly how it failed.
+    """Call the service, and turn each of its failures into one with a remedy.
 
     Parameters
     ----------
@@ -112,12 +112,12 @@ def calling(model: str, call: Callable[[], _T]) -> _T:
             f"Bedrock, {model}: {failure}; check network, region and credentials"
         ) from failure
     except (ResponseParserError, AttributeError, TypeError, ValueError) as failure:
-        # botocore's parser meets a body of another form with plain Python errors.
+        # botocore's parser raises plain Python errors for a body that is not in the service's form.
         raise malformed_answer(model, type(failure).__name__) from failure
 
 
 def malformed_answer(model: str, what: str) -> ModelUnavailable:
-    """Make the error for an answer that is not in the documented form, without repeating any of it."""
+    """Make the error for an answer that is not in the documented form; it quotes nothing of the answer."""
     return ModelUnavailable(
         f"Bedrock, {model}: the answer is not in the documented form ({what}); "
         "check that the endpoint is Bedrock's"
@@ -147,21 +147,23 @@ class Cohere:
     dim: Final = 1024
     remote: Final = True
     fingerprint: Final = fingerprint("bedrock:cohere.embed-multilingual-v3", 1024, 1)
-    """The last part is the version of the preprocessing here; the weights are the service's, by model id."""
+    """Of name, dimension and version of the preprocessing; the model id stands for the service's weights."""
 
     _MODEL_ID: Final = "cohere.embed-multilingual-v3"
-    _MOST_TEXTS: Final = 96
-    _MOST_CHARACTERS: Final = 2048
+    _MAX_TEXTS: Final = 96
+    """Texts in one call (the service's limit)."""
+    _MAX_CHARACTERS: Final = 2048
+    """Characters in one text (the service's limit)."""
 
     def __init__(self, settings: BedrockSettings | None = None) -> None:
         self._client = bedrock_client(settings or BedrockSettings())
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
         return self._embed(texts, "search_document")
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
         vector: NDArray[np.float32] = self._embed([text], "search_query")[0]
         return vector
 
@@ -170,11 +172,11 @@ class Cohere:
         windows: list[str] = []
         starts = [0]
         for text in texts:
-            windows.extend(_windows(text, self._MOST_CHARACTERS))
+            windows.extend(_windows(text, self._MAX_CHARACTERS))
             starts.append(len(windows))
         vectors = np.empty((len(windows), self.dim), dtype=np.float32)
-        for start in range(0, len(windows), self._MOST_TEXTS):
-            batch = windows[start : start + self._MOST_TEXTS]
+        for start in range(0, len(windows), self._MAX_TEXTS):
+            batch = windows[start : start + self._MAX_TEXTS]
             vectors[start : start + len(batch)] = self._invoke(batch, input_type)
         lengths = np.array([len(window) for window in windows], dtype=np.float32)
         rows = [lengths[start:end] @ vectors[start:end] for start, end in pairwise(starts)]
@@ -190,7 +192,7 @@ class Cohere:
         )
         try:
             embeddings = json.loads(answer)["embeddings"]
-            # By type where the account's default asks for types, else the rows themselves.
+            # A mapping by type if the account's default asks for types, otherwise the rows themselves.
             rows = np.array(
                 embeddings["float"] if isinstance(embeddings, dict) else embeddings, dtype=np.float32
             )
@@ -201,10 +203,10 @@ class Cohere:
         return rows
 
 
-def _windows(text: str, most: int) -> list[str]:
-    """Cut a text into the fewest windows of `most` characters that hold it all, equal in size to within one.
+def _windows(text: str, limit: int) -> list[str]:
+    """Cut a text into the fewest windows of at most ``limit`` characters, equal in size to within one.
 
     A window of nothing but white space has no vector and is left out.
     """
-    windows = (text[start:end] for start, end in equal_spans(len(text), most))
+    windows = (text[start:end] for start, end in equal_spans(len(text), limit))
     return [window for window in windows if window.strip()]

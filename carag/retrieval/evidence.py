@@ -1,4 +1,4 @@
-"""What retrieval hands on: the admissible bucket with text, the withheld bucket without."""
+"""Define what retrieval returns: admissible passages with text, and withheld ones without."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ class Passage:
     end: int
     """Character offsets of the chunk in that document's text."""
     public_at: int = 0
-    """Minute since 1970 UTC from which the word holds."""
+    """Minutes since 1970 UTC, from which the word holds."""
     expires_at: int = NEVER
-    """Minute until which it does."""
+    """Minutes since 1970 UTC, until which it holds."""
+    text_sha256: bytes = field(default=b"", repr=False, compare=False)
+    """SHA-256 of the text's UTF-8, as the store checked it; empty of a passage that comes from no store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A chunk the question would have met and the policy hides. Never text."""
+    """A chunk that the question would have found and the policy hides; never its text."""
 
     chunk_id: str
     reasons: tuple[Reason, ...]
@@ -50,14 +52,14 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """The withheld bucket.
+    """What the policy withholds.
 
     Attributes
     ----------
     kinds : tuple of Reason
-        What this policy hides, derived from the policy alone.
+        The rules by which this policy hides passages, derived from the policy alone.
     hidden : tuple of Hidden
-        Actual neighbours; empty unless the role may know that they exist. Never shown to a model.
+        The hidden passages nearest to the question, if the role may know that they exist. Never shown to a model.
     """
 
     kinds: tuple[Reason, ...]
@@ -66,7 +68,7 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Both buckets, and how they were found."""
+    """What a search found, what is withheld, and how it was searched."""
 
     passages: tuple[Passage, ...]
     """Admissible, most similar first."""
@@ -74,6 +76,6 @@ class Evidence:
     plan: str
     """The search plan that ran."""
     admissible: int
-    """How many chunks the policy admits at the as-of time."""
+    """How many passages the policy admits at the as-of time."""
     known_at: int | None = None
-    """Up to which of the store's instants was searched, in microseconds since 1970 UTC; None of an empty store."""
+    """The store's instant that was searched, in microseconds since 1970 UTC; None for an empty store."""

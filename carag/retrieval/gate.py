@@ -1,8 +1,8 @@
-"""The confidence gate: below it, no model is called.
+"""Decide whether evidence is similar enough to the question for a generator to be called.
 
-In a compliance setting a clean decline is better than a confident mistake, so similarity is judged before
-any generator runs, on admissible passages alone. A cosine means something only for the model that made it:
-thresholds are calibrated for each embedder, never carried over.
+In a compliance setting a decline is better than a confident mistake, so similarity is checked before any generator
+runs, on admissible passages alone. Cosines of different models cannot be compared: each embedder has its own
+calibrated threshold.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["CALIBRATIONS", "Calibration", "ConfidenceGate", "threshold_for"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A threshold and what it was seen to do (``python -m bench.embedders``)."""
+    """A threshold, and how many questions it declined when it was measured (``python -m bench.embedders``)."""
 
     threshold: float
     in_scope: int
-    """Questions the pool of SEC filings answers."""
+    """Questions that the pool of SEC filings answers."""
     in_scope_declined: int
     out_of_scope: int
-    """Questions on other bodies of rules, asked against the same pool."""
+    """Questions about other rules, which the same pool does not answer."""
     out_of_scope_declined: int
 
 
@@ -43,9 +43,8 @@ CALIBRATIONS: Final = {
 }
 """Calibrated thresholds by embedder name.
 
-The rule: the highest multiple of 0.01 that declines at most 5 % of the in-scope questions. A gate that
-refuses what the corpus answers would be switched off; how many strangers it stops at that price is
-measured, not assumed.
+Each is the highest multiple of 0.01 that declines at most 5 % of the in-scope questions: a gate that declines what the
+corpus answers would be switched off. How many out-of-scope questions it declines then is measured.
 """
 
 
@@ -55,7 +54,7 @@ def threshold_for(embedder_name: str) -> float:
     Raises
     ------
     InvalidArgument
-        If this embedder was never calibrated: another model's threshold would be meaningless.
+        If this embedder was not calibrated; another model's threshold would be meaningless.
     """
     if embedder_name not in CALIBRATIONS:
         raise InvalidArgument(
@@ -67,12 +66,12 @@ def threshold_for(embedder_name: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceGate:
-    """Pass evidence whose best admissible passage is similar enough to the question.
+    """Passes evidence whose best admissible passage is similar enough to the question.
 
     Parameters
     ----------
     threshold : float
-        Least cosine similarity, ``-1 <= threshold <= 1``; ``-1`` passes any passage at all.
+        Least cosine similarity, ``-1 <= threshold <= 1``; ``-1`` passes every passage.
 
     Raises
     ------
@@ -92,14 +91,14 @@ class ConfidenceGate:
             raise InvalidArgument(f"the gate's threshold is {self.threshold}; want a cosine, -1 to 1")
 
     def passes(self, passages: Sequence[Passage]) -> bool:
-        """Tell whether a generator may be called; nothing admissible never passes."""
+        """Say whether a generator may be called; never without an admissible passage."""
         best = top_similarity(passages)
         return best is not None and best >= self.threshold
 
     def message(self, passages: Sequence[Passage]) -> str:
-        """Say to a person why there is no answer.
+        """Explain to a person why there is no answer; nothing in it depends on what is hidden.
 
-        Neither wording nor number depends on what is hidden.
+        The number is the similarity of the best admissible passage.
         """
         best = top_similarity(passages)
         found = "none was found" if best is None else f"best similarity {best:.3f}"

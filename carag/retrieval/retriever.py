@@ -1,22 +1,22 @@
-"""Question to evidence: embed, search under the policy, re-check every hit, fetch text.
+"""Find evidence for a question: embed it, search under the policy, check every hit again, read its text.
 
-The native core tests each row's word in its inner loop. This room tests it once more against the store, the
-corpus's single truth, before any text is read: two independent statements of the same rule.
+The native core tests each row's word in its inner loop. The store is the truth, so every hit is tested a second time
+against the store before its text leaves: two independent statements of the same rule.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from carag.errors import CorruptFile
 from carag.policy import NEVER, Mask, Policy, Rule
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
-from carag.retrieval.replay import PastIndex
+from carag.retrieval.past_index import PastIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     import numpy as np
@@ -25,18 +25,41 @@ if TYPE_CHECKING:
     from carag.corpus import CorpusStore, StoredChunk, StoredLabel
     from carag.index import Index, SearchStats
     from carag.policy import Decision, Reason, Search
-    from carag.retrieval.embedders import Embedder
+    from carag.retrieval.embedder import Embedder
 
-__all__ = ["EXACT_LIMIT", "Retriever"]
+__all__ = ["EXACT_LIMIT", "Retriever", "Searchable"]
 
 EXACT_LIMIT: Final = 1 << 28
-"""Largest admissible rows x dimension that is searched exactly. A fixed size, not a timing, so that the same
+"""Largest product of admissible rows and dimension that is searched exactly. A size and not a time, so that the same
 question runs the same plan on every machine; the record says which plan ran."""
 
 _SPARE: Final = 2
-"""An approximate plan is asked for one more in so many: what it misses is mostly the last it was asked for."""
+"""Ask approximate plans for 1/2 more rows than wanted: what they miss is mostly in the last ranks."""
 
 _ANYTHING: Final = Policy(Mask())
+
+
+class Searchable(Protocol):
+    """A store whose open labels are the rows of an index."""
+
+    @property
+    def store(self) -> CorpusStore:
+        """Where passages and labels are read."""
+        ...
+
+    @property
+    def index(self) -> Index:
+        """Rows keyed by the store's labels."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder:
+        """What the index's vectors come from."""
+        ...
+
+    def reading(self) -> AbstractContextManager[int]:
+        """Keep the index at one instant of the store, and lend that instant in microseconds since 1970."""
+        ...
 
 
 class _Found(NamedTuple):
@@ -51,52 +74,36 @@ def _reasons(one: StoredChunk | StoredLabel, decision: Decision) -> tuple[Reason
 
 
 class Retriever:
-    """Find both buckets for a question.
+    """Find the passages for a question that are admissible, and what is withheld.
 
     Parameters
     ----------
-    embedder : Embedder
-    index : Index
-        Rows keyed by the store's labels.
-    store : CorpusStore
-    reading : callable
-        Returns a context in which the index stays as it is: that of one of the store's instants, which it lends, in
-        microseconds since 1970.
+    collection : Searchable
     exact_limit : int
-        Above it, the plan is ``auto``.
+        Admissible rows x dimension above which the plan is ``auto``.
     """
 
-    def __init__(
-        self,
-        embedder: Embedder,
-        index: Index,
-        store: CorpusStore,
-        reading: Callable[[], AbstractContextManager[int]],
-        *,
-        exact_limit: int = EXACT_LIMIT,
-    ) -> None:
-        self._embedder = embedder
-        self._index = index
-        self._store = store
-        self._reading = reading
+    def __init__(self, collection: Searchable, *, exact_limit: int = EXACT_LIMIT) -> None:
+        self._collection = collection
+        self._store = collection.store
         self._exact_limit = exact_limit
-        self._past = PastIndex(store, index.dim)
+        self._past = PastIndex(collection.store, collection.index.dim)
 
     def retrieve(self, question: str, decision: Decision, k: int) -> Evidence:
         """Return the ``min(k, admissible)`` most similar admissible passages, and what is withheld.
 
-        A decision that is about what was known in the past is answered from the labels of then, exactly.
+        A decision about what was known in the past is answered exactly, from the labels known then.
 
         Raises
         ------
         CorruptFile
             If index and store disagree on a hit; nothing is returned.
         """
-        query = self._embedder.embed_query(question)
-        with self._reading() as known_at:
+        query = self._collection.embedder.embed_query(question)
+        with self._collection.reading() as known_at:
             then = known_at if decision.known_at is None else self._store.known(decision.known_at)
             if then == known_at:
-                return self._gather(self._index, query, decision, k, known_at=known_at)
+                return self._gather(self._collection.index, query, decision, k, known_at=known_at)
         with self._past.at(then) as index:
             return self._gather(index, query, decision, k, known_at=then)
 
@@ -134,9 +141,9 @@ class Retriever:
         *,
         known_at: int,
     ) -> _Found:
-        """Search once; again for more where a label has ended since the instant that was searched.
+        """Search once, and again for more if labels have ended since the instant that was searched.
 
-        A question of today is answered from the index, and nothing that the store has closed since then is emitted.
+        A question about the present is answered from the index, and nothing that the store has closed since is emitted.
         """
         wanted = k
         then = None if decision.known_at is None else known_at
@@ -152,24 +159,24 @@ class Retriever:
                 elif self._has_ended(chunk.key, why, search, decision, known_at):
                     ended += 1
                 elif policy != self._store.expanded(search.policy):
-                    break  # filings of another set of CIKs came in after the lists were put into numbers
+                    break  # a filing with a new set of CIKs came in after the lists were put into numbers
                 else:
-                    # Which passage it is stays unsaid: it is hidden from whoever asks.
+                    # The message does not name the passage, which is hidden from the session.
                     raise CorruptFile(
                         "index and store disagree on a passage: the index admitted it, the store does not; delete "
                         "the index file, and the next opening rebuilds it from the store"
                     )
             else:
                 if len(hits) >= k or wanted >= admissible or not ended:
-                    # Exact, but for labels that ended within the cooling time, or since the index was brought up to
-                    # the store, further off than what was found.
+                    # Exact except for labels farther away than what was found that ended within the cooling time, or
+                    # since the index was brought up to the store.
                     return _Found(hits[:k], stats.plans[0].value, admissible - ended)
                 wanted = min(wanted + max(k, 2 * ended), admissible)
 
     def _has_ended(
         self, key: int, why: Sequence[Reason], search: Search, decision: Decision, known_at: int
     ) -> bool:
-        """Say whether all that hides a hit is that its label ended within the cooling time, or was closed since."""
+        """Say whether a hit is hidden only because its label ended within the cooling time, or was closed since."""
         match [reason.rule for reason in why]:
             case [Rule.EXPIRED]:
                 return search.as_of < decision.as_of
@@ -207,10 +214,10 @@ class Retriever:
         *,
         known_at: int,
     ) -> tuple[Hidden, ...]:
-        """Of the unfiltered top k, those the policy hides: a pass of its own, without text.
+        """Search once more without a policy, and return those of the nearest k that the policy hides, without text.
 
-        At the end of time every passage has one label; what counts is the one of the session's as-of. What was
-        ``admitted`` under that very label needs no second look.
+        At the last minute every passage has one label, so none is found twice; what counts is its label at the
+        session's as-of. Those ``admitted`` need no second test.
         """
         keys, _, _ = self._nearest(index, query, k, _ANYTHING, NEVER - 1, decision)
         rest = [key for key in keys if key not in admitted]
@@ -233,4 +240,5 @@ def _passage(chunk: StoredChunk, similarity: float) -> Passage:
         end=chunk.end,
         public_at=chunk.public_at,
         expires_at=chunk.expires_at,
+        text_sha256=chunk.text_sha256,
     )

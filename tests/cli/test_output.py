@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag.answers import Answer, Explanation
 from carag.audit import Outcome, Receipt
 from carag.cli import Exit, ask, ingest
 from carag.cli.app import run
+from carag.engine import Answer, Explanation, IngestReport
 from carag.generation import Citation
-from carag.ingest import IngestReport
 from carag.policy import Explained, Reason, Rule
 from carag.retrieval import Hidden, Withheld
 

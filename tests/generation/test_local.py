@@ -13,7 +13,7 @@ from carag.generation import local
 from carag.generation.generator import Stop
 from carag.generation.local import LocalLlama, citation_grammar, cited_part
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
-from carag.retrieval.packages import PackagedFile
+from carag.retrieval.model_files import PackagedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable

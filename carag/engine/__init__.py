@@ -1,0 +1,8 @@
+"""Answer questions over one store, with every request on record: ``Engine`` and the results that it returns."""
+
+from __future__ import annotations
+
+from carag.engine.engine import Engine
+from carag.engine.results import Answer, Explanation, IngestReport, Retrieval
+
+__all__ = ["Answer", "Engine", "Explanation", "IngestReport", "Retrieval"]

@@ -1,0 +1,228 @@
+"""Open what is searched: a store, its index and the state that proves both, always of one instant.
+
+The store is the truth. Index and state are copies of its open labels; a copy that is missing, behind or of another
+store is brought up to it, so both files may be deleted while no engine is open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from carag.corpus import CorpusStore
+from carag.engine.locks import ReadWriteLock
+from carag.engine.state import StoreState
+from carag.errors import CorruptFile, InvalidArgument
+from carag.index import Index
+from carag.retrieval import DEFAULT_EMBEDDER, add_labels, embedder_by_name
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import Self
+
+    from carag.retrieval import Embedder
+
+__all__ = ["Collection", "Progress", "no_progress"]
+
+_logger = logger(__name__)
+
+_INDEX_BATCH: Final = 4096
+"""Labels read from the store and added to the index at a time."""
+_HEADER_BYTES: Final = 768
+"""Size of the header of an index file (csrc/FORMAT.md)."""
+_SAVE_ROWS: Final = 1 << 16
+"""Rows between two saves while an index is built, and so the most that a kill has to add again."""
+_SAVE_FRACTION: Final = 16
+"""Save at once if more than 1/16 of the rows changed; a smaller change waits for ``close``. Saving writes every row,
+and a kill before it costs only adding the changed rows again from the store."""
+
+
+class Progress(Protocol):
+    """Receives how far a stage is, in the thread that ingests.
+
+    ``"filings"`` counts bytes of the files read, ``"index"`` rows; a total of 0 is unknown. The note says the same in
+    words, with counts and no names.
+    """
+
+    def __call__(self, stage: str, done: int, total: int, note: str, /) -> None:
+        """Receive one report."""
+
+
+def no_progress(stage: str, done: int, total: int, note: str, /) -> None:
+    """Ignore the report."""
+
+
+class Collection:
+    """A store's passages, searchable and provable at one instant of the store.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    embedder : Embedder
+        The one that the store's vectors come from.
+    index_path : Path
+        The file of the index; the state is kept next to it, with the suffix ``.state``.
+
+    Attributes
+    ----------
+    index : Index
+        Rows keyed by the store's labels.
+    state : StoreState
+        Root hash and proofs.
+    known_at : int
+        The instant of the store that the index reflects, in microseconds since 1970; -1 before the first.
+
+    Raises
+    ------
+    CorruptFile
+        If the index file fails its checks; without it, the next opening builds the index from the store.
+    """
+
+    def __init__(self, store: CorpusStore, embedder: Embedder, index_path: Path) -> None:
+        self.store = store
+        self.embedder = embedder
+        self.known_at = -1
+        self._path = index_path
+        self._unsaved = 0
+        self._deleted = 0
+        self._lock = ReadWriteLock()
+        self.state = StoreState(store, index_path.with_suffix(".state"))
+        try:
+            self.index = self._load()
+            self.refresh(no_progress)
+        except BaseException:
+            self.state.close()
+            raise
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls, home: Path, *, create: bool, embedder: str | Embedder | None, clock: Callable[[], int]
+    ) -> Iterator[Self]:
+        """Open the collection in a store directory, until the context ends.
+
+        Parameters
+        ----------
+        home : Path
+        create : bool
+            Whether a missing store is made.
+        embedder : str or Embedder, optional
+            For a new store. A store keeps the one it was made with, for vectors of two models cannot be compared.
+        clock : callable
+            Returns microseconds since 1970.
+
+        Raises
+        ------
+        InvalidArgument
+            If the store was written with another embedder, or there is no store and none is made.
+        """
+        with CorpusStore.open(home / "corpus.db", create=create, clock=clock) as store:
+            kept = store.meta_get("embedder")
+            if embedder is None:
+                embedder = kept or DEFAULT_EMBEDDER
+            chosen = embedder_by_name(embedder) if isinstance(embedder, str) else embedder
+            if kept is None:
+                store.meta_update({"embedder": chosen.name, "embedder_fingerprint": chosen.fingerprint})
+            elif (kept, store.meta_get("embedder_fingerprint")) != (chosen.name, chosen.fingerprint):
+                raise InvalidArgument(
+                    f"the store was written with {kept!r}, and its vectors cannot be compared with those of "
+                    f"{chosen.name!r}; leave the embedder out, or ingest into a new store"
+                )
+            with closing(cls(store, chosen, home / "index.carag")) as collection:
+                yield collection
+
+    @contextmanager
+    def reading(self) -> Iterator[int]:
+        """Keep the index at one instant while something is searched; yield that instant, as in ``known_at``."""
+        with self._lock.reading():
+            yield self.known_at
+
+    def refresh(self, progress: Progress) -> None:
+        """Bring state and index up to the store."""
+        known = self.store.known()
+        # The state goes first, for it can still prove what a search finds in the index of an earlier instant.
+        self.state.refresh()
+        if self.known_at != known:
+            self._follow(known, progress)
+        if self._deleted > len(self.index):  # deleted rows cost memory and time until they are consolidated
+            self.index.consolidate()
+            self._deleted = 0
+        if self._unsaved * _SAVE_FRACTION > len(self.index) or not self._path.exists():
+            self._save()
+
+    def close(self) -> None:
+        """Save what is not saved, and free index and state; the store stays open."""
+        if self._unsaved:
+            self._save()
+        self.index.close()
+        self.state.close()
+
+    def _load(self) -> Index:
+        """Load the index file if this store saved it last; otherwise start an empty index."""
+        if not self._path.exists():
+            return self._new_index()
+        if self.store.meta_get("index_header") != _header_hash(self._path):
+            _logger.warning(
+                "%s is not the file that this store saved last; building the index anew", self._path
+            )
+            return self._new_index()
+        try:
+            index = Index.load(self._path)
+        except CorruptFile as error:
+            raise CorruptFile(f"{error}; delete {self._path}, and the next opening builds it anew") from error
+        self.known_at = int(self.store.meta_get("index_known") or -1)
+        self._deleted = int(self.store.meta_get("index_deleted") or 0)
+        return index
+
+    def _new_index(self) -> Index:
+        return Index(self.embedder.dim)
+
+    def _save(self) -> None:
+        self.index.save(self._path)
+        self.store.meta_update(
+            {
+                "index_header": _header_hash(self._path),
+                "index_known": str(self.known_at),
+                "index_deleted": str(self._deleted),
+            }
+        )
+        self._unsaved = 0
+
+    def _follow(self, known: int, progress: Progress) -> None:
+        """Bring the index to an instant of the store: add new labels closed, then open and close rows in one turn.
+
+        Searches meanwhile find the rows of the instant before, never half of a change. After a kill, the next call
+        opens the rows that were added and not opened. Labels are added in the order of their keys, so the same store
+        gives the same graph.
+        """
+        opened = self.store.open_labels(after=self.store.labels_by(self.known_at) - 1)
+        is_here = np.isin(opened, self.index.keys(), assume_unique=True)
+        words = np.empty(len(opened), np.uint32)
+        words[is_here] = self.store.labels(opened[is_here]).words
+        new = np.flatnonzero(~is_here)
+        for start in range(0, len(new), _INDEX_BATCH):
+            some = new[start : start + _INDEX_BATCH]
+            words[some] = add_labels(self.index, self.store, opened[some], closed=True)
+            done = start + len(some)
+            self._unsaved += len(some)
+            progress("index", done, len(new), f"{done} of {len(new)} rows")
+            if done % _SAVE_ROWS < _INDEX_BATCH and done >= _SAVE_ROWS:
+                self._save()
+        closed = [key for key in self.store.closed_labels(after=self.known_at).tolist() if key in self.index]
+        with self._lock.writing():
+            self.index.delete(closed)
+            self.index.relabel(opened, words, allow_quarantine=True)
+            self.known_at = known
+        self._unsaved += len(closed)
+        self._deleted += len(closed)
+
+
+def _header_hash(path: Path) -> str:
+    """Hash an index file's header, which holds the checksum of every section and so identifies the file."""
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(_HEADER_BYTES)).hexdigest()

@@ -1,0 +1,93 @@
+"""Record refused tokens: the first of a kind at once, the rest of its minute as a count.
+
+So no refusal goes unrecorded, and a flood of forged tokens fills neither the log nor the disk.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from carag.audit import Denial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from carag.audit import AuditLog
+
+__all__ = ["Denials"]
+
+_WINDOW: Final = 60_000_000
+"""Microseconds during which further refusals of a kind are counted and not recorded."""
+_Kind = tuple[str, str | None, str | None]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Refusals of one kind that are not on record yet."""
+
+    opened: int
+    first: int = 0
+    last: int = 0
+    count: int = 0
+
+
+class Denials:
+    """Counts and records refusals. Safe to share between threads.
+
+    Parameters
+    ----------
+    log : AuditLog
+    clock : callable
+        Returns microseconds since 1970.
+    """
+
+    def __init__(self, log: AuditLog, clock: Callable[[], int]) -> None:
+        self._log = log
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._waiting: dict[_Kind, _Waiting] = {}
+
+    def add(self, why: str, *, issuer: str | None, audience: str | None) -> None:
+        """Count one refusal, and record what is due.
+
+        Raises
+        ------
+        AuditUnavailable
+            If a refusal that is due cannot be recorded.
+        """
+        now, kind = self._clock(), (why, issuer, audience)
+        with self._lock:
+            self._write(opened_by=now - _WINDOW)
+            if kind not in self._waiting:
+                self._log.append(_denial(kind, now, now, 1))
+                self._waiting[kind] = _Waiting(opened=now)
+                return
+            one = self._waiting[kind]
+            one.first = one.first or now
+            one.last, one.count = max(one.last, now), one.count + 1
+
+    def flush(self) -> None:
+        """Record all that is counted and not recorded.
+
+        Raises
+        ------
+        AuditUnavailable
+            If that cannot be recorded.
+        """
+        with self._lock:
+            self._write(opened_by=None)
+
+    def _write(self, *, opened_by: int | None) -> None:
+        for kind, one in list(self._waiting.items()):
+            if opened_by is None or one.opened <= opened_by:
+                if one.count:
+                    last = one.first if one.count == 1 else one.last
+                    self._log.append(_denial(kind, one.first, last, one.count))
+                del self._waiting[kind]
+
+
+def _denial(kind: _Kind, first: int, last: int, count: int) -> Denial:
+    why, issuer, audience = kind
+    return Denial(first=first, last=last, count=count, why=why, issuer=issuer, audience=audience)

@@ -1,0 +1,491 @@
+"""Answer questions over one store: connect the rooms, and put every request on record before its result leaves.
+
+Each public method that returns text follows one path, :meth:`Engine._on_record`: check the request, infer its policy
+or refuse, do the work, append the audit record durably, return. If the record cannot be written nothing is returned
+(``AuditUnavailable``); if the work fails, the failure is recorded and then raised.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from carag.audit import DEFAULT_CLASS, AuditLog, Evaluation, Models, Outcome, RecordKind
+from carag.audit.anchors import Anchoring
+from carag.engine.collection import Collection, no_progress
+from carag.engine.configuration import ConfigurationLog
+from carag.engine.denials import Denials
+from carag.engine.explain import explain
+from carag.engine.ingest import Ingestor
+from carag.engine.recorder import Finding, Recorder, Request, no_text_in_traceback, proven, shortened
+from carag.engine.results import Answer, Explanation, IngestReport, Retrieval
+from carag.errors import CorruptFile, InvalidArgument, Refused
+from carag.generation import Declined, GuardedGenerator, generator_by_name
+from carag.limits import check_question, quoted
+from carag.policy import PolicyTable, Session, infer, intents, known_at_microseconds
+from carag.retrieval import ConfidenceGate, Retriever, threshold_for
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
+    from types import TracebackType
+
+    from carag.audit import Receipt
+    from carag.audit.anchors import Anchor, Exposure, Window
+    from carag.engine.collection import Progress
+    from carag.engine.filing_rows import Selection
+    from carag.engine.recorder import Searched
+    from carag.generation import Generator
+    from carag.policy import Decision, TokenVerifier
+    from carag.retrieval import Embedder
+
+__all__ = ["Engine"]
+
+_logger = logger(__name__)
+
+_K: Final = 8
+"""Passages for one question, as in the paper."""
+_MAX_K: Final = 400
+"""Passages that one record can hold."""
+
+
+class Engine:
+    """Answers questions over one store. Use :meth:`open`.
+
+    Examples
+    --------
+    >>> import tempfile, carag
+    >>> store = tempfile.mkdtemp()
+    >>> with carag.Engine.open(store, embedder="wordllama") as engine:
+    ...     answer = engine.ask("Anything?", carag.Session(role="nobody", purpose="invest"))
+    >>> answer.outcome.value, answer.why
+    ('refuse', 'UNKNOWN_ROLE')
+    """
+
+    def __init__(
+        self,
+        *,
+        log: AuditLog,
+        anchoring: Anchoring,
+        collection: Collection,
+        guarded: GuardedGenerator,
+        table: PolicyTable,
+        clock: Callable[[], datetime],
+        intents: bool,
+        resources: ExitStack,
+    ) -> None:
+        self._log = log
+        self._anchoring = anchoring
+        self._collection = collection
+        self._guarded = guarded
+        self._table = table
+        self._clock = clock
+        self._intents = intents
+        self._resources = resources
+        self._closed = False
+        self._ingestor = Ingestor(collection)
+        self._retriever = Retriever(collection)
+        self._recorder = Recorder(log, table, clock)
+        self._configuration = ConfigurationLog(log, collection.store)
+        self._denials = Denials(log, lambda: known_at_microseconds(clock()))
+        resources.callback(self._denials.flush)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        create: bool = True,
+        embedder: str | Embedder | None = None,
+        generator: str | Generator = "extractive",
+        gate: ConfidenceGate | None = None,
+        clock: Callable[[], datetime] | None = None,
+        intents: bool = True,
+        anchors: Sequence[Anchor] = (),
+        window: Window | None = None,
+        retain: str = DEFAULT_CLASS,
+        not_before: str | None = None,
+        scrub_every: float | None = None,
+        accept_labels: bool = False,
+        accept_lost_values: bool = False,
+    ) -> Self:
+        """Open a store, or make a new one.
+
+        Parameters
+        ----------
+        path : path
+            A directory; one engine at a time.
+        create : bool
+            Whether a directory that holds no store becomes one.
+        embedder : str or Embedder, optional
+            For a new store; an existing one keeps its own, and another is refused. Default ``"minilm"``.
+        generator : str or Generator
+            A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``.
+        gate : ConfidenceGate, optional
+            Default: the embedder's calibrated threshold.
+        clock : callable, optional
+            Returns an aware datetime; the system clock if absent.
+        intents : bool
+            Whether the words of a question tighten the policy: "audited", "latest", "as amended", ... They never
+            widen it.
+        anchors : sequence of Anchor
+            Where the log's checkpoints are confirmed outside, every minute or 1,000 records
+            (``carag.audit.anchors``); none by default.
+        window : Window, optional
+            How much may be logged, and for how long, that no anchor confirmed; past it no answer leaves. Default:
+            50,000 records, 15 minutes.
+        retain : str
+            The retention class of the records written, as ``carag.audit.RETENTION`` names it.
+        not_before : str, optional
+            A checkpoint or receipt of this store that was kept elsewhere: a log put back behind it is not opened.
+        scrub_every : float, optional
+            Seconds between passes that re-hash the log in the background; what is damaged lets no more answers out.
+        accept_labels : bool
+            Whether labels that are not those the last record names (an earlier copy put back, a change outside) are
+            accepted, on record; they are refused otherwise.
+        accept_lost_values : bool
+            Whether the log goes on without the values its records commit to, on record, when ``private.db`` is lost.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is no store and ``create`` is false, the store was written with another embedder, or a setting
+            is not one of those that the message names.
+        StoreLocked
+            If another engine holds the store.
+        CorruptFile
+            If text, index or log fail their own checks, or the labels are not those on record.
+        AuditUnavailable
+            If the log cannot be written.
+        """
+        home = Path(path)
+        database = home / "corpus.db"
+        if not create and not database.exists():
+            raise InvalidArgument(f"{home} holds no store; make one with: carag ingest PATH --store {home}")
+        if database.exists() and not (home / "vkey").exists():
+            raise CorruptFile(
+                f"{home} has documents and no audit log: its history is gone; restore audit.db, audit.key and "
+                "vkey from a backup, or ingest into a new store"
+            )
+        now = clock or _system_clock
+
+        def microseconds() -> int:
+            return known_at_microseconds(now())
+
+        table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+        with ExitStack() as resources:
+            # The log's lock is the store's: one writer, and a store without a writable log stays shut.
+            log = resources.enter_context(
+                AuditLog.open(
+                    home,
+                    clock=microseconds,
+                    retain=retain,
+                    not_before=not_before,
+                    accept_lost_values=accept_lost_values,
+                )
+            )
+            if scrub_every is not None:
+                log.scrub_in_background(every=scrub_every)
+            anchoring = resources.enter_context(
+                Anchoring(log, anchors, home / "anchors", window=window, clock=microseconds)
+            )
+            collection = resources.enter_context(
+                Collection.open(home, create=create, embedder=embedder, clock=microseconds)
+            )
+            gate = gate or ConfidenceGate(threshold_for(collection.embedder.name))
+            if isinstance(generator, str):
+                generator = generator_by_name(generator)
+            engine = cls(
+                log=log,
+                anchoring=anchoring,
+                collection=collection,
+                guarded=GuardedGenerator(generator, gate),
+                table=table,
+                clock=now,
+                intents=intents,
+                resources=resources,
+            )
+            opened, state, rows = microseconds(), collection.state, len(collection.index)
+            engine._configuration.labels(state, accept=accept_labels, rows=rows, at=opened)
+            engine._configuration.policy(bytes.fromhex(table.sha256), at=opened)
+            engine._configuration.models(engine._models, gate=round(gate.threshold * 1_000_000), at=opened)
+            engine._settle(IngestReport(), now(), "INGEST_RESUMED")
+            engine._resources = resources.pop_all()
+            _logger.info("opened %r", engine)
+            return engine
+
+    @property
+    def vkey(self) -> str:
+        """The public key that this store's receipts are verified with."""
+        return self._log.vkey
+
+    @property
+    def exposure(self) -> Exposure:
+        """How much of the log no anchor has confirmed yet."""
+        return self._anchoring.exposure()
+
+    def ingest(
+        self,
+        path: str | PathLike[str],
+        *,
+        progress: Progress = no_progress,
+        only: Selection | None = None,
+    ) -> IngestReport:
+        """Read filings, label, chunk, embed and store them, and bring the index up to date.
+
+        What is stored and unchanged (by content hash) is skipped, so that a killed run is resumed by running it
+        again.
+
+        Parameters
+        ----------
+        path : path
+            A filing, a JSONL file of filings, or a directory of either.
+        progress : callable, optional
+            Called in this thread with (stage, done, total, note): ``"filings"`` counts bytes read, ``"index"`` rows;
+            a total of 0 is unknown; the note tells how far it is, without names. What it raises ends the run.
+        only : mapping, optional
+            By accession number, the passages wanted: (type of the document, where in it the passage starts). All others
+            are left out, and all filings not named; for a corpus of a stated part.
+        """
+        self._check_open()
+        started = self._clock()
+        report = self._ingestor.run(Path(path), progress=progress, only=only)
+        self._settle(report, started, "INGESTED")
+        return report
+
+    def session(self, token: str, verifier: TokenVerifier) -> Session:
+        """Make a session from a signed token; a token that is refused is on record, though nothing it says.
+
+        Of many refusals for one reason the first is recorded at once, those of the following minute as a number, at the
+        latest when the engine is closed.
+
+        Raises
+        ------
+        Refused
+            With a code that starts with ``TOKEN_``.
+        AuditUnavailable
+            If the refusal cannot be recorded.
+        """
+        self._check_open()
+        try:
+            return Session.from_token(token, verifier)
+        except Refused as refusal:
+            issuer, audience = (getattr(verifier, name, None) for name in ("issuer", "audience"))
+            self._denials.add(refusal.code, issuer=issuer, audience=audience)
+            raise
+
+    def evaluated(
+        self,
+        suite: str,
+        suite_hash: bytes,
+        result: bytes,
+        *,
+        started: datetime,
+        passed: bool,
+        thresholds: Mapping[str, int] | None = None,
+    ) -> Receipt:
+        """Record that this store was measured.
+
+        Parameters
+        ----------
+        suite : str
+            Its name, a code.
+        suite_hash, result : bytes
+            SHA-256 of its questions and settings, and of the whole result, which is kept elsewhere.
+        started : datetime
+            Aware.
+        passed : bool
+        thresholds : mapping of str to int, optional
+            By measure; integers, such as millionths.
+
+        Raises
+        ------
+        InvalidArgument
+            If a value is not of its kind.
+        AuditUnavailable
+            If the record cannot be written.
+        """
+        self._check_open()
+        event = Evaluation(
+            started=known_at_microseconds(started),
+            ended=known_at_microseconds(self._clock()),
+            suite=suite,
+            suite_hash=suite_hash,
+            snapshot=self._collection.state.root,
+            table=bytes.fromhex(self._table.sha256),
+            result=result,
+            passed=passed,
+            thresholds=thresholds or {},
+        )
+        return self._log.append(event)
+
+    def ask(self, question: str, session: Session) -> Answer:
+        """Answer a question from what the session may use.
+
+        Returns
+        -------
+        Answer
+            ``outcome`` is ``answer``; ``decline`` when the admissible evidence is too weak or the generator finds no
+            answer in it; ``refuse`` when the session alone decides.
+
+        Raises
+        ------
+        InvalidArgument
+            If the question is empty or longer than 8,192 characters.
+        AuditUnavailable
+            If the record cannot be written; nothing is returned.
+        ModelUnavailable
+            If embedder or generator fail; the failure is on record.
+        """
+
+        def answer(request: Request, decision: Decision) -> Finding:
+            models = self._models
+            searched = self._search(request, decision, _K, models)
+            result = self._guarded.answer(
+                question, searched.evidence, before_remote=lambda: self._recorder.begin(request, models)
+            )
+            if isinstance(result, Declined):
+                return Finding(Outcome.DECLINE, result.code.value, result.message, models, searched)
+            return Finding(
+                Outcome.ANSWER,
+                "ANSWERED",
+                result.text,
+                models,
+                searched,
+                citations=result.citations,
+                complete=result.complete,
+            )
+
+        found, receipt = self._on_record(RecordKind.QUERY, question, session, answer)
+        return Answer(
+            found.outcome,
+            found.why,
+            receipt,
+            found.passages,
+            found.withheld,
+            text=found.text,
+            citations=found.citations,
+            complete=found.complete,
+        )
+
+    def retrieve(self, question: str, session: Session, k: int = _K) -> Retrieval:
+        """Return the ``min(k, admissible)`` nearest admissible passages, without generating.
+
+        Raises
+        ------
+        InvalidArgument
+            If the question is empty or too long, or ``k`` is not in 1 to 400.
+        AuditUnavailable
+            If the record cannot be written; nothing is returned.
+        """
+        if type(k) is not int or not 1 <= k <= _MAX_K:
+            raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, what one record can hold")
+
+        def retrieve(request: Request, decision: Decision) -> Finding:
+            models = Models(embed=self._collection.embedder.name)
+            searched = self._search(request, decision, k, models)
+            if searched.evidence.passages:
+                return Finding(Outcome.ANSWER, "RETRIEVED", models=models, searched=searched)
+            return Finding(Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE", models=models, searched=searched)
+
+        found, receipt = self._on_record(RecordKind.RETRIEVE, question, session, retrieve)
+        return Retrieval(found.outcome, found.why, receipt, found.passages, found.withheld)
+
+    def explain(self, chunk_id: str, session: Session) -> Explanation:
+        """Say why a chunk is admissible or hidden for a session; never its text.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the record cannot be written; nothing is returned.
+        """
+
+        def explanation(_: Request, decision: Decision) -> Finding:
+            return explain(self._collection.store, chunk_id, decision)
+
+        found, receipt = self._on_record(RecordKind.EXPLAIN, chunk_id, session, explanation)
+        return Explanation(
+            found.outcome,
+            found.why,
+            receipt,
+            text=found.text,
+            reasons=found.reasons,
+            causes=found.causes,
+            regulation=found.regulation,
+        )
+
+    def close(self) -> None:
+        """Close everything held; harmless when repeated."""
+        self._closed = True
+        self._resources.close()
+        _logger.info("closed %r", self)
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        collection = self._collection
+        state = "closed" if self._closed else f"{len(collection.index)} rows, open"
+        return f"Engine({str(collection.store.path.parent)!r}, {collection.embedder.name}, {state})"
+
+    @property
+    def _models(self) -> Models:
+        generator = self._guarded.generator
+        return Models(
+            embed=self._collection.embedder.name,
+            generate=generator.name,
+            prompt=shortened(generator.fingerprint),
+        )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InvalidArgument("this engine is closed; open the store again with carag.Engine.open(...)")
+
+    @no_text_in_traceback
+    def _on_record(
+        self, kind: RecordKind, text: str, session: Session, work: Callable[[Request, Decision], Finding]
+    ) -> tuple[Finding, Receipt]:
+        """Take a request from its check to its durable record; return what it led to, and the receipt."""
+        self._check_open()
+        check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
+        if type(session) is not Session:  # a subclass could answer differently each time it is read
+            raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
+        request = Request(kind, text, session, self._clock())
+        self._recorder.check(request, self._models)
+        with self._recorder.failures(request):
+            said = intents(text) if self._intents and kind is not RecordKind.EXPLAIN else ()
+            try:
+                decision = infer(session, self._table, now=request.started, intents=said)
+            except Refused as refusal:
+                found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
+            else:
+                request.decision = decision
+                found = work(request, decision)
+            return found, self._recorder.access(request, found)
+
+    def _search(self, request: Request, decision: Decision, k: int, models: Models) -> Searched:
+        if self._collection.embedder.remote:
+            self._recorder.begin(request, models)
+        evidence = self._retriever.retrieve(request.text, decision, k)
+        return proven(self._collection.state, request, evidence)
+
+    def _settle(self, report: IngestReport, started: datetime, why: str) -> None:
+        """Record the state that will be searched, unless it is on record: also after a run that was killed."""
+        collection = self._collection
+        if collection.store.epoch and not self._configuration.is_recorded(collection.state):
+            self._recorder.ingested(report, started, collection, why=why)
+            self._configuration.recorded(collection.state)
+
+
+def _system_clock() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,81 @@
+"""Explain why a passage is admissible or hidden for a session.
+
+A session that may not know that a passage exists learns it neither from what is said nor from the steps taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from carag.audit import Outcome
+from carag.corpus import is_without_text
+from carag.engine.recorder import Finding
+from carag.errors import InvalidArgument
+from carag.policy import bit_names, explained
+
+if TYPE_CHECKING:
+    from carag.corpus import CorpusStore, StoredChunk, StoredLabel
+    from carag.policy import Decision
+
+__all__ = ["explain"]
+
+
+def explain(store: CorpusStore, chunk_id: str, decision: Decision) -> Finding:
+    """Say which rules hide a passage, which bits it carries and where they come from; never its text."""
+    if not (_is_open(store, chunk_id, decision) or decision.may_know_existence):
+        return _nothing_to_explain(chunk_id)
+    try:
+        chunk = store.chunk(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
+    except InvalidArgument:  # no such passage: to a session that may know, that is an answer
+        return _nothing_to_explain(chunk_id)
+    hidden = decision.reasons(chunk.word, chunk.public_at, entity=chunk.about, expires_at=chunk.expires_at)
+    verdict = "hidden from" if hidden else "admissible for"
+    return Finding(
+        Outcome.ANSWER,
+        "HIDDEN" if hidden else "ADMISSIBLE",
+        f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}",
+        reasons=tuple(explained(reason, decision, chunk.about) for reason in hidden),
+        causes=_causes(store, chunk, decision),
+        regulation=decision.regulation,
+    )
+
+
+def _nothing_to_explain(chunk_id: str) -> Finding:
+    """Decline in the same words for a hidden passage and an absent one: the difference would tell which it is."""
+    text = f"there is nothing this session may know about {chunk_id}"
+    return Finding(Outcome.DECLINE, "NOTHING_TO_EXPLAIN", text)
+
+
+def _is_open(store: CorpusStore, chunk_id: str, decision: Decision) -> bool:
+    """Say whether a passage is admissible, by the same steps for a hidden one and for an absent one."""
+    label = store.label_at_or_after(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
+    return label is not None and (_admits(decision, label) & (label.chunk_id == chunk_id))
+
+
+def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple[str, ...]:
+    """Name the rule behind each bit of the passage's filing, the filings that set the others, and its time's source."""
+    filing = store.filing(chunk.accession_number, version=chunk.version)
+    held = bit_names(chunk.word)
+    own = (f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
+    state = (f"{bit}: set by {_named(store, number, decision)}" for bit, number in chunk.causes)
+    return (*own, *state, f"public at: {filing.public_at_source}")
+
+
+def _named(store: CorpusStore, accession_number: str, decision: Decision) -> str:
+    """Name a filing to a session that may know of it, and say where only its metadata is known.
+
+    Its text might then clear the doubt. A session that may see no passage of a filing may not know of it: it may be
+    a hidden one.
+    """
+    if not decision.may_know_existence:
+        keys = store.filing_labels(accession_number, known_at=decision.known_at).tolist()
+        labels = store.labels_as_of(keys, decision.as_of, known_at=decision.known_at)
+        if not any(_admits(decision, label) for label in labels):
+            return "a later filing"
+    facts = store.facts_of(accession_number)
+    alone = facts is not None and is_without_text(facts)
+    return f"{accession_number}, known by its facts alone" if alone else accession_number
+
+
+def _admits(decision: Decision, label: StoredLabel) -> bool:
+    return decision.admits(label.word, label.public_at, entity=label.about, expires_at=label.expires_at)

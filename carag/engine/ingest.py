@@ -1,0 +1,212 @@
+"""Store filings, then bring the collection up to the store.
+
+Each filing is one transaction, and what it says of earlier filings is part of that transaction; so a kill at any
+point loses nothing that was stored and leaves no replaced filing open. The next run skips what is unchanged, by
+content hash. Filings of which a source has no text add no passages; what they say of others is stored in batches.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from carag.corpus import (
+    QuarantineCode,
+    StoredChunk,
+    StoredFiling,
+    is_without_text,
+    quarantine_of,
+    read_filings,
+    readings,
+    state_history,
+    total_bytes,
+)
+from carag.engine.filing_rows import Accepted, Listed, Rejected, accepted, attempt, rows_of_listed
+from carag.engine.results import IngestReport
+from carag.retrieval import headed
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from carag.corpus import CorpusStore, ReadOutcome, StateSpan
+    from carag.engine.collection import Collection, Progress
+    from carag.engine.filing_rows import Selection
+    from carag.retrieval import Embedder
+
+__all__ = ["Ingestor"]
+
+_logger = logger(__name__)
+
+_EMBED_BATCH: Final = 2048
+"""Passages embedded together; waiting filings are stored when they have this many."""
+_LISTED_BATCH: Final = 4096
+"""Filings without text that one transaction stores."""
+
+
+class Ingestor:
+    """The only writer of a collection: filings go into its store, then index and state follow.
+
+    Parameters
+    ----------
+    collection : Collection
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._running = threading.RLock()
+
+    def run(self, path: Path, *, progress: Progress, only: Selection | None = None) -> IngestReport:
+        """Store what is new or changed under ``path``, and bring the collection up to it.
+
+        Given a selection, other filings are left out, and of those selected the passages not wanted. What a filing
+        says of others is stored all the same, even if no passage of it is wanted.
+        """
+        report, store = IngestReport(), self._collection.store
+        _logger.info("ingest begins, with %d rows", len(self._collection.index))
+        with self._running:
+            self._store_filings(path, report, progress, only)
+            self._collection.refresh(progress)
+        counts = store.counts()
+        report.quarantined = dict(counts.quarantined)
+        report.total_filings, report.total_chunks = counts.filings, counts.chunks
+        report.total_events = counts.without_text
+        _logger.info(
+            "ingest ends: %d added, %d changed, %d unchanged, %d events, %d problems, %d quarantined",
+            report.added,
+            report.changed,
+            report.unchanged,
+            report.events,
+            len(report.problems),
+            report.set_aside,
+        )
+        _logger.debug("quarantined, in all: %s", report.quarantined)
+        return report
+
+    def _store_filings(
+        self, path: Path, report: IngestReport, progress: Progress, only: Selection | None
+    ) -> None:
+        filings = _Filings(self._collection.store, self._collection.embedder, report)
+        listed = _ListedFilings(self._collection.store, report)
+        for one in accepted(_reported(path, report, progress), only):
+            # The store learns of filings in the order in which they were read.
+            if isinstance(one, Listed):
+                filings.flush()
+                listed.add(one)
+                continue
+            listed.flush()
+            if isinstance(one, Accepted):
+                filings.add(one)
+            else:
+                _reject(report, one)
+        filings.flush()
+        listed.flush()
+
+
+def _reported(path: Path, report: IngestReport, progress: Progress) -> Iterator[ReadOutcome]:
+    """Read filings, and report each before it is judged."""
+    total = total_bytes(path)
+    for outcome in read_filings(path):
+        progress("filings", outcome.bytes_read, total, f"{report.filings} read, {report.chunks} chunks")
+        yield outcome
+
+
+def _reject(report: IngestReport, one: Rejected) -> None:
+    report.problems.append(one.text)
+    report.failures += one.is_fault
+
+
+class _Filings:
+    """Filings with text that wait to be embedded together."""
+
+    def __init__(self, store: CorpusStore, embedder: Embedder, report: IngestReport) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._report = report
+        self._waiting: list[tuple[StoredFiling, list[StoredChunk]]] = []
+        self._size = 0
+
+    def add(self, one: Accepted) -> None:
+        """Take a filing, unless the store has it unchanged."""
+        number = one.stored.accession_number
+        if self._store.content_hash(number) == one.stored.content_hash:
+            self._report.unchanged += 1
+            return
+        before = self._store.facts_of(number)
+        rows = attempt(one.where, partial(one.rows, before))
+        if isinstance(rows, Rejected):
+            _reject(self._report, rows)
+            return
+        filing, chunks = rows
+        is_new = before is None or is_without_text(before)
+        self._report.changed += not is_new
+        self._report.added += is_new
+        self._report.chunks += len(chunks)
+        self._report.set_aside += filing.quarantine is not None
+        self._waiting.append((filing, chunks))
+        self._size += len(chunks)
+        if self._size >= _EMBED_BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        texts = [
+            headed(chunk.text, company=filing.company, form=filing.form, filed=filing.filed)
+            for filing, chunks in self._waiting
+            for chunk in chunks
+        ]
+        vectors = (
+            self._embedder.embed_documents(texts) if texts else np.empty((0, self._embedder.dim), np.float32)
+        )
+        done = 0
+        for filing, chunks in self._waiting:
+            own = vectors[done : done + len(chunks)]
+            self._report.relabelled += self._store.put(filing, chunks, own, judge=_judge).relabelled
+            done += len(chunks)
+        self._waiting.clear()
+        self._size = 0
+
+
+class _ListedFilings:
+    """Filings without text that wait to be stored together."""
+
+    def __init__(self, store: CorpusStore, report: IngestReport) -> None:
+        self._store = store
+        self._report = report
+        self._waiting: dict[str, StoredFiling] = {}
+
+    def add(self, one: Listed) -> None:
+        """Take a filing, unless the store knows all that it states."""
+        number = one.filing.accession_number
+        waiting = self._waiting.get(number)
+        known = waiting.facts if waiting else self._store.facts_of(number)
+        stored = attempt(one.where, partial(rows_of_listed, one.filing, known))
+        if isinstance(stored, Rejected):
+            _reject(self._report, stored)
+            return
+        if stored.facts == known:
+            self._report.events_unchanged += 1
+            return
+        quarantine = stored.quarantine
+        is_new = quarantine != (known and quarantine_of(known))
+        if quarantine and quarantine[0] == QuarantineCode.FACTS_DISAGREE and is_new:
+            self._report.problems.append(f"{one.where}: quarantined: {number}: {quarantine[1]}")
+            self._report.set_aside += 1
+        self._report.events += 1
+        self._waiting[number] = stored
+        if len(self._waiting) >= _LISTED_BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._waiting:
+            self._report.relabelled += self._store.put_facts(
+                list(self._waiting.values()), judge=_judge
+            ).relabelled
+            self._waiting.clear()
+
+
+def _judge(facts: Iterable[Mapping[str, Any]]) -> Mapping[str, Sequence[StateSpan]]:
+    return state_history(reading for fields in facts for reading in readings(fields))

@@ -1,0 +1,229 @@
+"""Infer the policy of a record again, and compare its masks and hits with the result.
+
+A record holds role, purpose, intents, the masks and the hash of the table. With the table's text the policy can be
+inferred once more, by the code that inferred it for the question, and compared bit for bit. Two inputs show in the
+masks alone and are read from them first: the places that the session barred, and whether it had a basis for transfers.
+Who is on a list is not on record and changes no mask.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit import Access, ListKind, Outcome
+from carag.errors import InvalidArgument, Refused
+from carag.policy import Mask, Policy, PolicyBit, Session, infer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from carag.audit import EntityRule, PolicyApplied, Record
+    from carag.policy import Decision, PolicyTable
+
+__all__ = ["Replay", "ReplayVerdict", "replay", "replay_all"]
+
+_JURISDICTION_BITS: Final = frozenset(bit for bit in PolicyBit if bit.name.startswith("J_"))
+_ALLOWED_CIKS: Final = frozenset({1})
+"""Stand-in for an allow list, of which a record holds only kind and length."""
+_DENIED_CIKS: Final = frozenset({3})
+"""Stand-in for a deny list."""
+_UNLISTED_CIK: Final = 2
+"""A CIK on neither stand-in."""
+_PAST: Final = datetime.fromtimestamp(0, UTC)
+"""Stand-in for an as-of time before now; times decide who is listed and whether the past is asked about, not masks."""
+_NOW: Final = _PAST + timedelta(days=1)
+"""Stand-in for the time of the question."""
+_MINUTE: Final = 60_000_000
+"""Microseconds in a minute."""
+_REFUSED_BY_SESSION: Final = frozenset({"NO_LEGAL_BASIS", "CONFLICT", "TOO_MANY_MASKS"})
+"""Codes of refusals for what the session brought and no record holds."""
+
+
+class ReplayVerdict(StrEnum):
+    """The result of a replay."""
+
+    MATCHES = "matches"
+    DIFFERS = "differs"
+    """The record is not what the table gives: the table it names was not applied."""
+    UNDECIDED = "undecided"
+    """The policy cannot be inferred: another table, or a refusal for what the record does not hold."""
+    NOTHING = "nothing"
+    """The record is not of a request, so it has no policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The result for one record.
+
+    Parameters
+    ----------
+    seq : int
+    verdict : ReplayVerdict
+    reason : str
+        For a person.
+    withheld : tuple of str
+        Codes of the rules that withhold passages, which follow from the policy and are not on record; empty unless
+        it matches.
+    """
+
+    seq: int
+    verdict: ReplayVerdict
+    reason: str
+    withheld: tuple[str, ...] = ()
+
+
+def replay(record: Record, table: PolicyTable) -> Replay:
+    """Infer a record's policy again, and test its hits by it.
+
+    Parameters
+    ----------
+    record : Record
+        Whose inclusion in a log was proved: a replay does not tell where a record comes from.
+    table : PolicyTable
+        The one whose hash the record names, from a source that is trusted.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> from carag.audit import Record, Recovery
+    >>> from carag.policy import PolicyTable
+    >>> table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+    >>> replay(Record("log.example", 0, bytes(16), 0, Recovery("DRILL")), table).verdict.value
+    'nothing'
+    """
+    event = record.event
+    if not isinstance(event, Access):
+        return Replay(record.seq, ReplayVerdict.NOTHING, f"a {record.kind} record is about no request")
+    if event.policy.table.hex() != table.sha256:
+        return Replay(
+            record.seq,
+            ReplayVerdict.UNDECIDED,
+            f"the record names table {event.policy.table.hex()[:16]}, this is {table.sha256[:16]}; give that one",
+        )
+    inferred = [_inferred(event, table, has_basis) for has_basis in (None, False)]
+    decisions = [one for one in inferred if not isinstance(one, str)]
+    if isinstance(inferred[0], str):
+        return _refused(record, event, table, inferred[0])
+    if event.outcome is Outcome.REFUSE:
+        return _undecided(record, event, table) or _differs(
+            record, f"it refuses with {event.why} what the table allows"
+        )
+    wrong = ["; ".join(_differences(record, event.policy, decision)) for decision in decisions]
+    if all(wrong):
+        return _differs(record, wrong[0])
+    return Replay(
+        record.seq,
+        ReplayVerdict.MATCHES,
+        f"{len(record.hits)} hits under the masks of {event.role}/{event.purpose}",
+        tuple(kind.code for kind in decisions[wrong.index("")].withheld),
+    )
+
+
+def replay_all(records: Iterable[Record], tables: Iterable[PolicyTable]) -> Iterator[Replay]:
+    """Replay records in turn, each by the table that it names if that is among these.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no table.
+    """
+    known = {table.sha256: table for table in tables}
+    if not known:
+        raise InvalidArgument("no table to replay by; give the policy tables that were in force")
+    any_table = next(iter(known.values()))
+    for record in records:
+        named = record.event.policy.table.hex() if isinstance(record.event, Access) else ""
+        yield replay(record, known.get(named, any_table))
+
+
+def _refused(record: Record, event: Access, table: PolicyTable, code: str) -> Replay:
+    if event.outcome is not Outcome.REFUSE:
+        return _differs(record, f"the table refuses {event.role}/{event.purpose} with {code}")
+    if event.why == code:
+        return Replay(record.seq, ReplayVerdict.MATCHES, f"the table, too, refuses with {code}")
+    return _undecided(record, event, table) or _differs(
+        record, f"it refuses with {event.why}, the table with {code}"
+    )
+
+
+def _undecided(record: Record, event: Access, table: PolicyTable) -> Replay | None:
+    """Return an undecided replay if the refusal depends on what no record holds; None otherwise."""
+    cell = table.get(event.role or "", event.purpose or "")
+    may_be_past = event.why == "PAST_NOT_GRANTED" and cell is not None and "known_at" not in cell.past
+    if not may_be_past and event.why not in _REFUSED_BY_SESSION:
+        return None
+    reason = f"whether {event.why} was right hangs on what the session brought"
+    return Replay(record.seq, ReplayVerdict.UNDECIDED, reason)
+
+
+def _differs(record: Record, reason: str) -> Replay:
+    return Replay(record.seq, ReplayVerdict.DIFFERS, reason)
+
+
+def _differences(record: Record, said: PolicyApplied, decision: Decision) -> Iterator[str]:
+    more = decision.reopened
+    for what, found, wanted in (
+        ("masks", said.masks, decision.policy.pairs),
+        ("reopened masks", said.reopened, () if more is None else more.pairs),
+    ):
+        if found != wanted:
+            yield f"its {what} are {_shown(found)}, the table gives {_shown(wanted)}"
+    if said.cooling != decision.cooling:
+        yield f"its cooling time is {said.cooling} minutes, the purpose gives {decision.cooling}"
+    for hit in record.hits:
+        if not any(policy.admits(hit.word, _any_entity(policy)) for policy in decision.policies):
+            yield f"{hit.name} carries word {hit.word:#010x}, which the table does not admit"
+
+
+def _inferred(event: Access, table: PolicyTable, eu_transfer_basis: bool | None) -> Decision | str:
+    """Return what the table gives, or the code with which it refuses."""
+    try:
+        return infer(_session(event, eu_transfer_basis), table, now=_NOW)
+    except Refused as refusal:
+        return refusal.code
+    except (InvalidArgument, OverflowError):  # no session can hold such an intent or time
+        return "NO_SESSION"
+
+
+def _session(event: Access, eu_transfer_basis: bool | None) -> Session:
+    """Rebuild the session from what the record holds, with stand-ins for the rest."""
+    policy = event.policy
+    common = reduce(and_, (ban for _, ban in policy.masks), ~0) if policy.masks else 0
+    values: dict[str, Any] = {
+        "role": event.role or "(unknown)",
+        "purpose": event.purpose or "(unknown)",
+        # Records name what was known at every search, and not whether the question was about the past.
+        "as_of": _PAST if event.as_of < event.started // _MINUTE else None,
+        "residency": {bit for bit in _JURISDICTION_BITS if common & bit.value},
+        "intents": event.intents,
+        "deals": () if policy.reopened else None,
+        "cooling": timedelta(minutes=policy.cooling) if policy.cooling else None,
+        "allow_entities": _ALLOWED_CIKS if _is(policy.entities, ListKind.ALLOW) else None,
+        "eu_transfer_basis": eu_transfer_basis,
+        "restricted": _DENIED_CIKS
+        if policy.entities is not None and _denies(policy.entities)
+        else frozenset(),
+    }
+    return Session(**values)
+
+
+def _is(rule: EntityRule | None, kind: ListKind) -> bool:
+    return rule is not None and rule.kind is kind
+
+
+def _denies(rule: EntityRule) -> bool:
+    return rule.kind is ListKind.DENY or rule.denied > 0
+
+
+def _any_entity(policy: Policy) -> int:
+    """Return an entity that the stand-in lists admit, for the record does not say whom a passage is about."""
+    return next(iter(policy.allow_entities)) if policy.allow_entities else _UNLISTED_CIK
+
+
+def _shown(masks: tuple[tuple[int, int], ...]) -> str:
+    return " or ".join(str(Mask(*mask)) for mask in masks) or "none"

@@ -1,0 +1,356 @@
+"""Turn requests into audit records.
+
+A record holds no free text: roles and purposes that the policy table does not know are recorded as unknown, and
+question, answer and subject as salted commitments.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from carag.audit import (
+    Access,
+    Begin,
+    EntityRule,
+    IndexState,
+    Ingest,
+    Label,
+    ListKind,
+    Models,
+    Outcome,
+    Passage,
+    PolicyApplied,
+    SessionSource,
+)
+from carag.audit.draft import Draft
+from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
+from carag.policy import as_of_minutes, known_at_microseconds
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from carag.audit import AuditLog, Receipt, RecordKind, StateProof
+    from carag.engine.collection import Collection
+    from carag.engine.results import IngestReport
+    from carag.engine.state import StoreState
+    from carag.generation import Citation
+    from carag.policy import Decision, Explained, Policy, PolicyTable, Session
+    from carag.retrieval import Evidence, Withheld
+    from carag.retrieval import Passage as Found
+
+__all__ = ["Finding", "Recorder", "Request", "Searched", "no_text_in_traceback", "proven", "shortened"]
+
+_logger = logger(__name__)
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+@dataclass(slots=True)
+class Request:
+    """One call of the engine, from the moment it came in."""
+
+    kind: RecordKind
+    text: str
+    """The question, or the id of the chunk to explain."""
+    session: Session
+    started: datetime
+    decision: Decision | None = None
+    """What the session may use; None until that is inferred, and for a refused session."""
+    begun: int | None = None
+    """The number of its begin record, if it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Evidence as its record tells it: the state that was searched, and each passage as a hit with its proof."""
+
+    evidence: Evidence
+    index: IndexState
+    hits: tuple[Passage, ...]
+    proofs: tuple[StateProof, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a request led to, for its record and for the result that goes out with the receipt."""
+
+    outcome: Outcome
+    why: str
+    text: str = ""
+    """For the asker; the record commits to it where it is an answer."""
+    models: Models = field(default_factory=Models)
+    searched: Searched | None = None
+    """None if no search was made."""
+    citations: tuple[Citation, ...] = ()
+    complete: bool = True
+    reasons: tuple[Explained, ...] = ()
+    causes: tuple[str, ...] = ()
+    regulation: str = ""
+
+    @property
+    def passages(self) -> tuple[Found, ...]:
+        """The passages found; none without a search."""
+        return () if self.searched is None else self.searched.evidence.passages
+
+    @property
+    def withheld(self) -> Withheld | None:
+        """What is withheld; None without a search."""
+        return None if self.searched is None else self.searched.evidence.withheld
+
+
+def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:
+    """Prove what a search found, in the state that it searched.
+
+    The proofs for a question about the past seal when a word ceased to hold, which may have been later than that.
+
+    Raises
+    ------
+    CorruptFile
+        If the state does not hold a passage that was found.
+    """
+    recorded = [_label_and_hit(one) for one in evidence.passages]
+    root, proofs = state.prove(
+        (label for label, _ in recorded), -1 if evidence.known_at is None else evidence.known_at
+    )
+    if request.decision is None or request.decision.as_of < as_of_minutes(request.started):
+        proofs = [proof.sealed() for proof in proofs]
+    index = IndexState(root, evidence.admissible, evidence.plan, evidence.known_at)
+    return Searched(evidence, index, tuple(hit for _, hit in recorded), tuple(proofs))
+
+
+def _label_and_hit(one: Found) -> tuple[Label, Passage]:
+    """Return the label that the state must hold and the passage that the record keeps, both under the store's hash."""
+    label = Label(one.chunk_id, one.text_sha256, one.word, one.public_at, one.expires_at)
+    return label, Passage(one.chunk_id, one.text, one.similarity, one.word, text_sha256=one.text_sha256)
+
+
+def no_text_in_traceback(call: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Raise errors without their frames, whose variables may hold a passage or an answer that is not on record."""
+
+    @wraps(call)
+    def wrapper(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        try:
+            return call(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - raised again below, without its frames
+            raised = error
+        without_frames(raised)
+        raise raised
+
+    return wrapper
+
+
+class Recorder:
+    """Writes one record per request.
+
+    Parameters
+    ----------
+    log : AuditLog
+    table : PolicyTable
+    clock : callable
+        Returns an aware datetime.
+    """
+
+    def __init__(self, log: AuditLog, table: PolicyTable, clock: Callable[[], datetime]) -> None:
+        self._log = log
+        self._table = table
+        self._table_hash = bytes.fromhex(table.sha256)
+        self._clock = clock
+
+    def check(self, request: Request, models: Models) -> None:
+        """Check, before anything is searched, that a record can hold what came with a request.
+
+        Raises
+        ------
+        InvalidArgument
+            If question, subject, token or models cannot be recorded; nothing was done.
+        """
+        event = self._event(request, outcome=Outcome.ERROR, why="UNKNOWN", models=models)
+        Draft.of(self._log.origin, event, self._secrets(request), ())
+
+    def access(self, request: Request, finding: Finding) -> Receipt:
+        """Record what a request led to. Return nothing to the asker before this returns.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the record cannot be made durable.
+        """
+        searched, outcome = finding.searched, finding.outcome
+        event = self._event(
+            request,
+            outcome=outcome,
+            why=finding.why,
+            models=finding.models,
+            index=None if searched is None else searched.index,
+        )
+        cited = {citation.chunk_id for citation in finding.citations}
+        hits = () if searched is None else searched.hits
+        receipt = self._log.append(
+            event,
+            secrets=self._secrets(request, (finding.text or None) if outcome is Outcome.ANSWER else None),
+            passages=[replace(hit, cited=hit.chunk in cited) for hit in hits],
+        )
+        took = (event.ended - event.started) // 1000
+        _logger.info("%s: %s (%s), record %d, %d ms", event.kind, outcome, finding.why, receipt.seq, took)
+        return replace(receipt, proofs=() if searched is None else searched.proofs)
+
+    def _event(
+        self, request: Request, *, outcome: Outcome, why: str, models: Models, index: IndexState | None = None
+    ) -> Access:
+        session, decision = request.session, request.decision
+        return Access(
+            kind=request.kind,
+            started=known_at_microseconds(request.started),
+            ended=known_at_microseconds(self._clock()),
+            role=session.role if session.role in self._table.roles else None,
+            purpose=session.purpose if session.purpose in self._table.purposes else None,
+            source=SessionSource(session.source.value),
+            as_of=as_of_minutes(session.as_of or request.started) if decision is None else decision.as_of,
+            policy=_applied(self._table_hash, decision),
+            index=index,
+            intents=() if decision is None else tuple(intent.value for intent in decision.intents),
+            outcome=outcome,
+            why=why,
+            models=models,
+            begun=request.begun,
+            issuer=session.issuer,
+            audience=session.audience,
+        )
+
+    def _secrets(self, request: Request, answer: str | None = None) -> dict[str, str | None]:
+        return {
+            "query": request.text,
+            "answer": answer,
+            "subject": request.session.subject,
+            "entities": None if request.decision is None else _lists(request.decision),
+        }
+
+    def begin(self, request: Request, models: Models) -> None:
+        """Record, once a request, that its question or passages with it are about to leave this machine.
+
+        The request's own record names it. It is written where text leaves, before a remote embedder or a remote
+        generator is called, and not once before the search: where the confidence gate then declines, no model is
+        called, and the record would tell of a transfer that never took place.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the record cannot be made durable. Call no remote model.
+        """
+        session, decision = request.session, request.decision
+        if request.begun is not None:
+            return
+        if decision is None:
+            raise InvalidArgument("nothing may leave before the session is judged; decide first")
+        event = Begin(
+            started=known_at_microseconds(request.started),
+            role=decision.role,
+            purpose=decision.purpose,
+            source=SessionSource(session.source.value),
+            as_of=decision.as_of,
+            policy=_applied(self._table_hash, decision),
+            models=models,
+        )
+        receipt = self._log.append(event, secrets={"query": request.text, "subject": session.subject})
+        request.begun = receipt.seq
+        _logger.debug("%s begun, record %d", request.kind, receipt.seq)
+
+    @contextmanager
+    def failures(self, request: Request) -> Iterator[None]:
+        """Record any error raised inside, then let it go on; that the log is unwritable it cannot record.
+
+        Raises
+        ------
+        AuditUnavailable
+            If the failure cannot be recorded; it is the cause.
+        """
+        try:
+            yield
+        except AuditUnavailable:
+            raise
+        except Exception as error:
+            why = _code_of(error) if isinstance(error, CaragError) else "INTERNAL_ERROR"
+            try:
+                self.access(request, Finding(Outcome.ERROR, why))
+            except AuditUnavailable as unrecorded:
+                raise unrecorded from error
+            raise
+
+    def ingested(
+        self, report: IngestReport, started: datetime, collection: Collection, *, why: str
+    ) -> Receipt:
+        """Record that what can be found has changed."""
+        event = Ingest(
+            started=known_at_microseconds(started),
+            ended=known_at_microseconds(self._clock()),
+            documents=report.added + report.changed,
+            chunks=report.chunks,
+            quarantined=report.set_aside,
+            rows=len(collection.index),
+            snapshot=collection.state.root,
+            table=self._table_hash,
+            embed=collection.embedder.name,
+            why=why,
+        )
+        return self._log.append(event)
+
+
+def shortened(fingerprint: str) -> str:
+    """Write a SHA-256 as records write theirs, in base64url instead of hex; anything else stays.
+
+    Examples
+    --------
+    >>> shortened("00" * 32), shortened("extractive-1")
+    ('AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', 'extractive-1')
+    """
+    if not re.fullmatch("[0-9a-f]{64}", fingerprint):
+        return fingerprint
+    return base64.urlsafe_b64encode(bytes.fromhex(fingerprint)).rstrip(b"=").decode()
+
+
+def _applied(table: bytes, decision: Decision | None) -> PolicyApplied:
+    if decision is None:
+        return PolicyApplied(table)
+    more = decision.reopened
+    return PolicyApplied(
+        table,
+        decision.policy.pairs,
+        entities=_rule(decision.policy),
+        reopened=() if more is None else more.pairs,
+        reopened_entities=None if more is None else _rule(more),
+        cooling=decision.cooling,
+    )
+
+
+def _rule(policy: Policy) -> EntityRule | None:
+    if policy.allow_entities is not None:
+        return EntityRule(ListKind.ALLOW, len(policy.allow_entities), denied=len(policy.deny_entities))
+    return EntityRule(ListKind.DENY, len(policy.deny_entities)) if policy.deny_entities else None
+
+
+def _lists(decision: Decision) -> str | None:
+    """Write the entity lists of a decision as one canonical text to commit to; None if there are none."""
+    if not any(_rule(policy) for policy in decision.policies):
+        return None
+    lists: list[dict[str, tuple[int, ...]]] = []
+    for policy in decision.policies:
+        both = {
+            ListKind.ALLOW.value: policy.allow_entities,
+            ListKind.DENY.value: policy.deny_entities or None,
+        }
+        lists.append({kind: listed for kind, listed in both.items() if listed is not None})
+    return json.dumps(lists, sort_keys=True, separators=(",", ":"))
+
+
+def _code_of(error: CaragError) -> str:
+    """ModelUnavailable becomes MODEL_UNAVAILABLE."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).upper()

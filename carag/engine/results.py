@@ -1,0 +1,184 @@
+"""Define what the engine returns: answers, passages and explanations, each with its receipt, and ingest reports.
+
+Their ``repr`` is one line without text, so that logs and tracebacks show none; ``str`` of an answer is its text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from carag.audit import Outcome, Receipt
+    from carag.generation import Citation
+    from carag.policy import Explained, Reason
+    from carag.retrieval import Passage, Withheld
+
+__all__ = ["Answer", "Explanation", "IngestReport", "Retrieval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """Passages and what is withheld, with a receipt.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        ``ANSWER``; ``DECLINE`` if nothing is admissible; ``REFUSE`` if the session alone decides.
+    why : str
+        A stable code.
+    passages : tuple of Passage
+        Admissible, most similar first.
+    withheld : Withheld or None
+        None when refused.
+    receipt : Receipt
+    """
+
+    outcome: Outcome
+    why: str
+    receipt: Receipt
+    passages: tuple[Passage, ...] = ()
+    withheld: Withheld | None = None
+
+    def __repr__(self) -> str:
+        return _brief(self, passages=len(self.passages))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Retrieval):
+    """An answer, a decline or a refusal, with a receipt.
+
+    Attributes
+    ----------
+    text : str
+        The answer, or a person's explanation of why there is none.
+    citations : tuple of Citation
+        From passage metadata, never from a model's words; empty unless answered.
+    complete : bool
+        False if the generator was cut off at its token limit.
+    """
+
+    text: str = ""
+    citations: tuple[Citation, ...] = ()
+    complete: bool = True
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return _brief(self, passages=len(self.passages), citations=len(self.citations))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag ask --json`` prints; plain values only."""
+        return {
+            "outcome": self.outcome.value,
+            "why": self.why,
+            "text": self.text,
+            "complete": self.complete,
+            "citations": [asdict(citation) for citation in self.citations],
+            "passages": [
+                {"chunk_id": passage.chunk_id, "similarity": passage.similarity, "word": passage.word}
+                for passage in self.passages
+            ],
+            "withheld": _withheld_json(self.withheld),
+            "record": self.receipt.seq,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why one chunk is admissible or hidden for a session.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        ``DECLINE`` for a role that may not know of hidden passages, whether the chunk is hidden or does not exist.
+    reasons : tuple of Explained
+        What hides it, under which regulation, and who could lift it; empty if admissible.
+    causes : tuple of str
+        How the chunk came to its bits: bit, EDGAR field, rule; and to its time of publication.
+    regulation : str
+        Behind the cell of role and purpose that was asked under.
+    """
+
+    outcome: Outcome
+    why: str
+    receipt: Receipt
+    text: str = ""
+    reasons: tuple[Explained, ...] = ()
+    causes: tuple[str, ...] = ()
+    regulation: str = ""
+
+    def __repr__(self) -> str:
+        return _brief(self, reasons=len(self.reasons))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag explain --json`` prints."""
+        return {
+            "outcome": self.outcome.value,
+            "why": self.why,
+            "text": self.text,
+            "reasons": [reason.to_json() for reason in self.reasons],
+            "causes": list(self.causes),
+            "regulation": self.regulation,
+            "record": self.receipt.seq,
+        }
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What a run did, and what the store holds after it."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    chunks: int = 0
+    """Passages that this run stored."""
+    set_aside: int = 0
+    """Filings that this run stored in quarantine."""
+    relabelled: int = 0
+    """Passages whose labels other filings changed."""
+    events: int = 0
+    """Rows of filings without text from which this run learnt facts."""
+    events_unchanged: int = 0
+    """Such rows that stated nothing new."""
+    problems: list[str] = field(default_factory=list)
+    """What could not be read, with place and reason."""
+    failures: int = 0
+    """How many of the problems are faults of the program, told by their type and where they arose."""
+    quarantined: dict[str, int] = field(default_factory=dict)
+    """Filings in quarantine by reason, in the whole store."""
+    total_events: int = 0
+    """Filings known by their facts alone."""
+    total_filings: int = 0
+    total_chunks: int = 0
+
+    @property
+    def filings(self) -> int:
+        """Filings read."""
+        return self.added + self.changed + self.unchanged
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag ingest --json`` prints."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def _brief(what: Retrieval | Explanation, **counts: int) -> str:
+    counted = "".join(f", {name}={count}" for name, count in counts.items())
+    return f"{type(what).__name__}({what.outcome.value}, {what.why}{counted}, record={what.receipt.seq})"
+
+
+def _withheld_json(withheld: Withheld | None) -> dict[str, Any] | None:
+    if withheld is None:
+        return None
+    return {
+        "kinds": [_reason_json(kind) for kind in withheld.kinds],
+        "hidden": [
+            {"chunk_id": hidden.chunk_id, "reasons": [_reason_json(reason) for reason in hidden.reasons]}
+            for hidden in withheld.hidden
+        ],
+    }
+
+
+def _reason_json(reason: Reason) -> dict[str, str]:
+    return {"code": reason.code, "text": reason.text}

@@ -1,0 +1,168 @@
+"""Keep the index state of a store up to date, and prove passages in it.
+
+The audit room defines a state (:mod:`carag.audit.state`), the store holds the labels; this brings the one up to the
+other, at the cost of what changed. The file is derived from the store and may be deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from typing import TYPE_CHECKING, Final
+
+from carag.audit import Access, Label, StateProof, StateTree, place
+from carag.errors import CorruptFile
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from carag.audit import Record, StateView
+    from carag.corpus import CorpusStore
+
+__all__ = ["StoreState"]
+
+_logger = logger(__name__)
+
+_BATCH_LEAVES: Final = 200_000
+"""Leaves that one transaction of the tree's file writes."""
+_KEY_NOTE: Final = "state_key"
+"""The store's note that holds the key of the seals, in hexadecimal."""
+
+
+class StoreState:
+    """The state of a store's last instant, and on demand of earlier ones.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    path : Path
+        Where the tree is kept. :meth:`refresh` rebuilds a file that is missing or of another store.
+
+    Raises
+    ------
+    CorruptFile
+        If the file fails its checks.
+    """
+
+    def __init__(self, store: CorpusStore, path: Path) -> None:
+        self._store = store
+        self._path = path
+        self._lock = threading.RLock()
+        self._tree = StateTree(path)
+        self._key = self._store_key()
+        self._past: tuple[int, StateView] | None = None
+
+    @property
+    def root(self) -> bytes:
+        """Root hash over every open label: chunk id, text hash, word and window."""
+        return self._tree.view().root
+
+    @property
+    def known_at(self) -> int:
+        """The instant of the store that the state is of, in microseconds since 1970; -1 before the first."""
+        return int(self._tree.note("known") or -1)
+
+    def refresh(self) -> None:
+        """Bring the state up to the store."""
+        with self._lock:
+            known, now = self.known_at, self._store.known()
+            named = hashlib.sha256(self._key).hexdigest()
+            is_ours = self._tree.note("placed_by") == named and self._store.known(known) == known
+            if not is_ours:
+                if self._tree.note("known") is not None:
+                    _logger.warning(
+                        "%s is of another store, or of no instant of this one; building it anew", self._path
+                    )
+                self._tree.clear()
+                known = -1
+            if known == now and is_ours:
+                return
+            self._past = None
+            batch: dict[int, bytes | None] = {}
+            for where, leaf in self._leaves(self._store.label_changes(known, now)):
+                if len(batch) == _BATCH_LEAVES:
+                    # Until the last batch the file names no store, so a kill in between has it rebuilt.
+                    self._tree.apply(batch, {"placed_by": ""})
+                    batch = {}
+                batch[where] = leaf
+            self._tree.apply(batch, {"known": str(now), "placed_by": named})
+
+    def root_at(self, known_at: int) -> bytes:
+        """Return the root hash of the state at an instant in microseconds."""
+        with self._lock:
+            return self._view(known_at).root
+
+    def prove(self, labels: Iterable[Label], known_at: int) -> tuple[bytes, list[StateProof]]:
+        """Return the root of the state at an instant, and a proof of each label in it.
+
+        Raises
+        ------
+        CorruptFile
+            If the state does not hold a label.
+        """
+        with self._lock:
+            view, proofs = self._view(known_at), []
+            for label in labels:
+                path, sides = view.path(place(self._key, label.chunk, label.since))
+                proof = StateProof(label.since, label.seal(self._key), path, sides)
+                if proof.root(label.chunk, label.text_hash, label.word) != view.root:
+                    raise CorruptFile(
+                        f"the index state holds another label of {label.chunk} than the store; delete "
+                        f"{self._path}, and the next opening builds it anew from the store"
+                    )
+                proofs.append(proof)
+            return view.root, proofs
+
+    def chunk_ids(self, record: Record) -> tuple[str | None, ...]:
+        """Find the chunks that a record's hits name, from log and store alone, without a receipt.
+
+        The digest of every label that was open when the question was asked is computed again, in one pass.
+
+        Returns
+        -------
+        tuple of str or None
+            In the order of the hits; None where this store held no such chunk then.
+        """
+        event, found = record.event, dict[int, str]()
+        if isinstance(event, Access) and event.index is not None:
+            for chunk, text_sha256, *_ in self._store.snapshot_rows(known_at=event.index.known_at):
+                for at, hit in enumerate(record.hits):
+                    if at not in found and hit.is_of(chunk, text_sha256):
+                        found[at] = chunk
+        return tuple(found.get(at) for at in range(len(record.hits)))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._tree.close()
+
+    def _view(self, known_at: int) -> StateView:
+        known, now = self._store.known(known_at), self.known_at
+        if known == now:
+            return self._tree.view()
+        if self._past is None or self._past[0] != known:
+            back = self._leaves(self._store.label_changes(known, now), backwards=True)
+            self._past = known, self._tree.view().with_changes(dict(back))
+        return self._past[1]
+
+    def _leaves(
+        self, changes: Iterable[tuple[int, str, bytes, int, int, int]], *, backwards: bool = False
+    ) -> Iterator[tuple[int, bytes | None]]:
+        """Turn labels opened and closed into leaves to put in and take out; those to take out come first."""
+        found = list(changes) if backwards else changes
+        for is_open, chunk, text, word, since, until in (
+            sorted(found, key=lambda one: -one[0]) if backwards else found
+        ):
+            label = Label(chunk, text, word, since, until)
+            yield (
+                place(self._key, label.chunk, label.since),
+                label.leaf(self._key) if is_open != backwards else None,
+            )
+
+    def _store_key(self) -> bytes:
+        """Return the store's key of the seals, made once and kept with the labels, which are as secret."""
+        if (kept := self._store.meta_get(_KEY_NOTE)) is None:
+            self._store.meta_set(_KEY_NOTE, kept := secrets.token_hex(32))
+        return bytes.fromhex(kept)

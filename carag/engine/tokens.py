@@ -1,0 +1,176 @@
+"""Verify signed tokens (JWT) with PyJWT, which ``carag-engine[tokens]`` installs.
+
+A token states its own algorithm, and attackers forge tokens with it (RFC 8725 section 2.1): ``none``, or a public key
+used as an HMAC secret. So a key id names one public key and the one algorithm it is for, the token chooses neither,
+and no symmetric algorithm is supported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from carag.errors import MALFORMED, InvalidArgument, MissingExtra, Refused
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
+
+__all__ = ["ALGORITHMS", "REQUIRED_CLAIMS", "JwtVerifier"]
+
+ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
+"""Signature algorithms that a key may be for (RFC 7518 section 3.1, RFC 8037)."""
+REQUIRED_CLAIMS: Final = ("exp", "iat", "iss", "aud", "sub", "role", "purpose")
+"""Claims that every token must carry."""
+_MAX_CHARACTERS: Final = 1 << 20
+"""Length of the longest token that is parsed."""
+_MIN_RSA_BITS: Final = 2048
+"""Length of the shortest RSA modulus (RFC 7518 section 3.3)."""
+
+
+class JwtVerifier:
+    r"""Accepts tokens of one issuer, for one audience, signed with known keys.
+
+    Parameters
+    ----------
+    issuer, audience : str
+        Pinned: a token must name exactly these.
+    keys : mapping of str to (algorithm, PEM)
+        By key id; each public key with the one algorithm it is for, of :data:`ALGORITHMS`.
+    leeway : int
+        Seconds that clocks may differ, at most 300.
+
+    Raises
+    ------
+    InvalidArgument
+        If a value is missing, an algorithm is none of these, or a key is no public key of that algorithm.
+
+    Examples
+    --------
+    >>> pem = b"-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"
+    >>> keys = {"2026": ("EdDSA", pem + b"-----END PUBLIC KEY-----")}
+    >>> JwtVerifier(issuer="https://login.example", audience="carag", keys=keys).issuer
+    'https://login.example'
+    """
+
+    def __init__(
+        self, *, issuer: str, audience: str, keys: Mapping[str, tuple[str, bytes]], leeway: int = 0
+    ) -> None:
+        for name, value in (("issuer", issuer), ("audience", audience)):
+            if not isinstance(value, str) or not value:
+                raise InvalidArgument(f"{name} is {quoted(value)}; want the one that tokens must name")
+        if isinstance(leeway, bool) or not isinstance(leeway, int) or not 0 <= leeway <= 300:
+            raise InvalidArgument(f"leeway is {quoted(leeway)}; want 0 to 300 seconds")
+        if not keys:
+            raise InvalidArgument("no keys; want the issuer's public keys by key id")
+        self.issuer = issuer
+        self.audience = audience
+        self._keys = {
+            kid: (algorithm, _public_key(kid, algorithm, pem)) for kid, (algorithm, pem) in keys.items()
+        }
+        self._leeway = leeway
+
+    def verify(self, token: str) -> Mapping[str, Any]:
+        """Return a token's claims.
+
+        Raises
+        ------
+        Refused
+            ``TOKEN_MALFORMED``, ``TOKEN_ALGORITHM``, ``TOKEN_KEY_UNKNOWN``, ``TOKEN_SIGNATURE``, ``TOKEN_EXPIRED``,
+            ``TOKEN_NOT_YET_VALID``, ``TOKEN_ISSUER``, ``TOKEN_AUDIENCE`` or ``TOKEN_CLAIM_MISSING``.
+        MissingExtra
+            If PyJWT is not installed.
+        """
+        jwt = _jwt()
+        if not isinstance(token, str) or len(token) > _MAX_CHARACTERS or not token.isascii():
+            raise Refused(
+                "TOKEN_MALFORMED", f"the token is no ASCII text of at most {_MAX_CHARACTERS} characters"
+            )
+        try:
+            algorithm, key = self._key(jwt.get_unverified_header(token))
+        except (jwt.PyJWTError, *MALFORMED) as error:
+            raise Refused("TOKEN_MALFORMED", f"this is no signed token: {error}") from error
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                algorithms=[algorithm],
+                issuer=self.issuer,
+                audience=self.audience,
+                leeway=self._leeway,
+                options={"require": list(REQUIRED_CLAIMS), "strict_aud": True},
+            )
+        except (jwt.PyJWTError, *MALFORMED) as error:
+            raise Refused(_code(jwt, error), f"the token is refused: {error}") from error
+        if claims["aud"] != self.audience:  # a list of audiences, which older versions of PyJWT accept
+            raise Refused("TOKEN_AUDIENCE", f"the token is for others, too; want {self.audience!r} alone")
+        return claims
+
+    def _key(self, header: Mapping[str, Any]) -> tuple[str, PublicKeyTypes]:
+        said, kid = header.get("alg"), header.get("kid")
+        if said not in ALGORITHMS:
+            raise Refused(
+                "TOKEN_ALGORITHM", f"the token says {quoted(said)}; want one of {', '.join(ALGORITHMS)}"
+            )
+        if "crit" in header:  # RFC 7515 section 4.1.11: what is critical and not understood refuses
+            raise Refused("TOKEN_MALFORMED", "the token has critical extensions, and none is understood here")
+        if not isinstance(kid, str) or kid not in self._keys:
+            raise Refused(
+                "TOKEN_KEY_UNKNOWN", f"the token names key {quoted(kid)}; want a key id of {self.issuer}"
+            )
+        algorithm, key = self._keys[kid]
+        if said != algorithm:
+            raise Refused(
+                "TOKEN_ALGORITHM", f"the token says {said}; key {quoted(kid)} is for {algorithm} alone"
+            )
+        return algorithm, key
+
+
+def _jwt() -> ModuleType:
+    try:
+        import jwt
+    except ImportError as error:
+        raise MissingExtra("tokens need PyJWT; install carag-engine[tokens]") from error
+    return jwt  # type: ignore[no-any-return, unused-ignore] # typed only where it is installed
+
+
+def _public_key(kid: str, algorithm: str, pem: bytes) -> PublicKeyTypes:
+    try:
+        key = load_pem_public_key(pem)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"key {quoted(kid)} is no public key in PEM: {error}") from error
+    fits = {
+        "RS256": isinstance(key, rsa.RSAPublicKey) and key.key_size >= _MIN_RSA_BITS,
+        "PS256": isinstance(key, rsa.RSAPublicKey) and key.key_size >= _MIN_RSA_BITS,
+        "ES256": isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1",
+        "ES384": isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp384r1",
+        "EdDSA": isinstance(key, ed25519.Ed25519PublicKey),
+    }
+    if not fits.get(algorithm, False):
+        raise InvalidArgument(
+            f"key {quoted(kid)} does not fit {quoted(algorithm)}; want one of {', '.join(ALGORITHMS)} and its own kind "
+            f"of key, RSA of {_MIN_RSA_BITS} bits or more"
+        )
+    return key
+
+
+def _code(jwt: ModuleType, error: Exception) -> str:
+    """Name a failure; the narrower classes come first."""
+    codes = {
+        "ExpiredSignatureError": "TOKEN_EXPIRED",
+        "ImmatureSignatureError": "TOKEN_NOT_YET_VALID",
+        "InvalidAudienceError": "TOKEN_AUDIENCE",
+        "InvalidIssuerError": "TOKEN_ISSUER",
+        "MissingRequiredClaimError": "TOKEN_CLAIM_MISSING",
+        "InvalidSignatureError": "TOKEN_SIGNATURE",
+        "InvalidAlgorithmError": "TOKEN_ALGORITHM",
+    }
+    for name, code in codes.items():
+        if isinstance(error, getattr(jwt, name)):
+            return code
+    return "TOKEN_MALFORMED"

@@ -1,0 +1,103 @@
+"""Index the labels that were known at a past instant, so that a past question gets its answer of then again.
+
+The store keeps with every label from when until when it was known. An index of those known at an instant gives exactly
+the answers of that instant. Exact plans depend neither on the history of an index nor on its closed rows, so one index
+is moved from instant to instant, in either direction, by what differs between them: a row is added once, and then
+closed and opened by its word.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.index import Index
+from carag.policy import QUARANTINE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from carag.corpus import CorpusStore
+
+__all__ = ["PastIndex", "add_labels"]
+
+_BATCH: Final = 4096
+"""Labels opened or added at a time."""
+_BETWEEN: Final = -2
+"""Instead of an instant, while the index is moved from one to another."""
+
+
+def add_labels(
+    index: Index, store: CorpusStore, keys: NDArray[np.int64], *, closed: bool = False
+) -> NDArray[np.uint32]:
+    """Add the rows of some labels, quarantined ones included, with their windows and entities; return their words.
+
+    If ``closed``, no search finds them before :meth:`~carag.index.Index.relabel` opens them.
+    """
+    labels, vectors = store.rows(keys)
+    index.add(
+        vectors,
+        labels.words | QUARANTINE if closed else labels.words,
+        labels.keys,
+        public_at=labels.public_at,
+        expires_at=labels.expires_at,
+        entities=labels.entities,
+        allow_quarantine=True,
+    )
+    return labels.words
+
+
+class PastIndex:
+    """An index whose open rows are the labels that were known at the last instant asked for.
+
+    It holds every label of the instants asked for so far, so at most all that the store ever had.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    dim : int
+    """
+
+    def __init__(self, store: CorpusStore, dim: int) -> None:
+        self._store = store
+        self._lock = Lock()
+        # Exact plans do not walk the graph, so a small one will do; with a smaller M, tuning its width takes too long.
+        self._index = Index(dim, M=8, ef_construction=20)
+        self._open = np.empty(0, np.int64)
+        self._known = -1
+
+    @contextmanager
+    def at(self, known_at: int) -> Iterator[Index]:
+        """Lend the index of an instant in microseconds since 1970, to one caller at a time, for exact plans only."""
+        with self._lock:
+            # Nothing changes between two instants at which the store learnt something.
+            known = self._store.known(known_at)
+            if known != self._known:
+                self._move(known)
+            yield self._index
+
+    def _move(self, known: int) -> None:
+        wanted = self._store.open_labels(known_at=known)
+        # Neither instant until all is done, so that the next move completes one that failed midway.
+        self._known = _BETWEEN
+        gone = np.setdiff1d(self._open, wanted, assume_unique=True)
+        self._index.relabel(gone, self._index.words(gone) | QUARANTINE, allow_quarantine=True)
+        self._open = np.intersect1d(self._open, wanted, assume_unique=True)
+        back = np.setdiff1d(wanted, self._open, assume_unique=True)
+        is_here = np.isin(back, self._index.keys(), assume_unique=True)
+        for keys in _batches(back[is_here]):
+            self._index.relabel(keys, self._store.labels(keys).words, allow_quarantine=True)
+            self._open = np.union1d(self._open, keys)
+        for keys in _batches(back[~is_here]):
+            add_labels(self._index, self._store, keys)
+            self._open = np.union1d(self._open, keys)
+        self._known = known
+
+
+def _batches(keys: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    return (keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH))

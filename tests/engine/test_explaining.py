@@ -1,0 +1,108 @@
+"""What the store says of a passage to a session: every question is of the session's instant and knowledge."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from carag.corpus.stored import StoredLabel
+from carag.engine.explain import _causes as causes
+from carag.engine.explain import _is_open as is_open
+from carag.policy import Decision, Mask, Policy, bit_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+WORD = 0x0800_0001
+"""Version 1, and the first bit."""
+CHUNK = "0009999999-24-000001:00003"
+LATER, BARE = "0009999999-24-000002", "0009999999-24-000003"
+
+
+class Store:
+    """A store of one passage and the two filings that set its bits; it answers for minute 100, as known at 7."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.label = StoredLabel(CHUNK, WORD, 50, 200, (1,))._replace(**changes)
+        self.shown = [self.label._replace(word=0), self.label]
+
+    def label_at_or_after(self, chunk_id: str, *, as_of: int, known_at: int) -> StoredLabel | None:
+        assert (100, 7) == (as_of, known_at)
+        return self.label if chunk_id <= self.label.chunk_id else None
+
+    def filing(self, accession_number: str, *, version: int) -> SimpleNamespace:
+        assert (CHUNK[:20], 2) == (accession_number, version)
+        bits = [
+            (bit_names(WORD)[0], "form", "10-K is an annual report"),
+            (bit_names(2)[0], "type", "of another passage"),
+        ]
+        return SimpleNamespace(causes={"bits": bits}, public_at_source="acceptance")
+
+    def filing_labels(self, accession_number: str, *, known_at: int) -> NDArray[np.int64]:
+        assert 7 == known_at
+        return np.arange(2) if accession_number == LATER else np.arange(0)
+
+    def labels_as_of(self, keys: Sequence[int], as_of: int, *, known_at: int) -> list[StoredLabel]:
+        assert (100, 7) == (as_of, known_at)
+        return [self.shown[key] for key in keys]
+
+    def facts_of(self, accession_number: str) -> dict[str, Any] | None:
+        facts: dict[str, dict[str, Any]] = {LATER: {"own": {}}, BARE: {"own": None}}
+        return facts.get(accession_number)
+
+
+def decided(*, deny: tuple[int, ...] = (), may_know_existence: bool = False) -> Decision:
+    """Decide that the first bit is needed, and all companies but some are open."""
+    return Decision("r", "p", Policy(Mask(1), deny_entities=deny), 100, 7, may_know_existence, "")
+
+
+def passage(*bits: tuple[str, str]) -> Any:
+    return SimpleNamespace(accession_number=CHUNK[:20], version=2, word=WORD, causes=bits)
+
+
+def test_a_passage_is_open_by_its_whole_label() -> None:
+    """By word, both ends of its time and whom it is about."""
+    assert is_open(Store(), CHUNK, decided())  # type: ignore[arg-type]
+    assert is_open(Store(public_at=100, expires_at=101), CHUNK, decided(deny=(2,)))  # type: ignore[arg-type]
+    for closed in ({"word": 1 << 27}, {"public_at": 101}, {"expires_at": 100}, {"about": (2,)}):
+        assert not is_open(Store(**closed), CHUNK, decided(deny=(2,)))  # type: ignore[arg-type]
+
+
+def test_an_id_that_no_passage_has_is_not_open_by_the_next_one() -> None:
+    """Nor is what comes after the last."""
+    assert not is_open(Store(), CHUNK[:-1], decided())  # type: ignore[arg-type]
+    assert not is_open(Store(), CHUNK + "0", decided())  # type: ignore[arg-type]
+
+
+def test_of_a_filing_s_bits_those_of_the_passage_are_explained() -> None:
+    """Which rule earned them, and where the time of publication is from."""
+    store, names = Store(), bit_names(WORD)
+    said = causes(store, passage(), decided())  # type: ignore[arg-type]
+    assert (f"{names[0]}: form: 10-K is an annual report", "public at: acceptance") == said
+
+
+@pytest.mark.parametrize(
+    ("number", "hidden", "may_know", "expected"),
+    [
+        (LATER, False, False, LATER),
+        (LATER, True, False, "a later filing"),
+        (LATER, True, True, LATER),
+        (BARE, False, False, "a later filing"),
+        (BARE, False, True, f"{BARE}, known by its facts alone"),
+        ("unknown", False, True, "unknown"),
+    ],
+)
+def test_the_filing_that_set_a_bit_is_named_to_who_sees_a_passage_of_it(
+    number: str, hidden: bool, may_know: bool, expected: str
+) -> None:
+    """Or may know that it exists; where its text is not known, that is said."""
+    store = Store()
+    if hidden:
+        store.shown = [store.label._replace(word=0)] * 2
+    said = causes(store, passage(("NOT_LATEST", number)), decided(may_know_existence=may_know))  # type: ignore[arg-type]
+    assert f"NOT_LATEST: set by {expected}" == said[1]
