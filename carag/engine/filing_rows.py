@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from carag.corpus import ReadOutcome
 
-__all__ = ["Accepted", "Listed", "Rejected", "Selection", "accepted", "attempt", "rows_of_listed"]
+__all__ = ["Accepted", "Listed", "Rejected", "Selection", "attempt", "classify", "rows_of_listed"]
 
 _T = TypeVar("_T")
 
@@ -93,10 +93,10 @@ class Rejected:
     """Whether the reason is a fault of the program."""
 
 
-def accepted(
+def classify(
     outcomes: Iterable[ReadOutcome], only: Selection | None
 ) -> Iterator[Accepted | Listed | Rejected]:
-    """Judge what was read, one by one and in its order; filings that are not selected are left out.
+    """Sort what was read, in its order, into filings to store and filings to reject; unselected ones are left out.
 
     Of two filings under one accession number the first is accepted: they would replace each other on every run.
     """

@@ -24,7 +24,7 @@ from carag.corpus import (
     state_history,
     total_bytes,
 )
-from carag.engine.filing_rows import Accepted, Listed, Rejected, accepted, attempt, rows_of_listed
+from carag.engine.filing_rows import Accepted, Listed, Rejected, attempt, classify, rows_of_listed
 from carag.engine.results import IngestReport
 from carag.retrieval import headed
 from carag.visible import logger
@@ -92,7 +92,7 @@ class Ingestor:
     ) -> None:
         filings = _Filings(self._collection.store, self._collection.embedder, report)
         listed = _ListedFilings(self._collection.store, report)
-        for one in accepted(_reported(path, report, progress), only):
+        for one in classify(_reported(path, report, progress), only):
             # The store learns of filings in the order in which they were read.
             if isinstance(one, Listed):
                 filings.flush()

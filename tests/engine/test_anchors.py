@@ -1,4 +1,4 @@
-"""The engine with anchors: no answer leaves that nobody outside may ever learn of."""
+"""An engine with anchors returns no answer whose record no anchor will ever confirm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking beside an ingest never fails, and never shows what was closed before the question began."""
+"""Questions during an ingest never fail, and never show what was closed before they began."""
 
 from __future__ import annotations
 

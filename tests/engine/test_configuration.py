@@ -1,4 +1,4 @@
-"""What is in force is on record: tables, models and states, each once and again when it changes."""
+"""Policy table, models and labels are on record: each once, and again when it changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refused tokens leave records: the first of a kind at once, many as a number, and nothing of the token."""
+"""Refused tokens leave records: the first of a kind at once, the rest as a count, and nothing of the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No answer and no passage is to be seen, on any path, before its record is durable."""
+"""No path returns an answer or a passage before its record is durable."""
 
 from __future__ import annotations
 

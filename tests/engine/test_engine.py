@@ -1,4 +1,4 @@
-"""The engine: what a session may not use never comes out, nothing comes out without its record."""
+"""The engine returns nothing that the session may not use, and nothing without its record."""
 
 from __future__ import annotations
 

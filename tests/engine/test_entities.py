@@ -1,4 +1,4 @@
-"""Filings about several, from header to answer: co-registrants behind a deny list, an owner's Form 4 on request."""
+"""Filings about several companies: deny lists reach co-registrants, and owners their Form 4 on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever may not know that a passage exists learns it neither from an explanation nor from its receipts."""
+"""Neither explanations nor receipts tell a session of a passage that it may not know exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingestion: the index always says what the store says, whatever came in which order."""
+"""After every ingest the index holds what the store holds, whatever came in which order."""
 
 from __future__ import annotations
 

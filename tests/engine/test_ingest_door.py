@@ -1,4 +1,4 @@
-"""Ingestion at the door: one bad filing costs itself and nothing else."""
+"""A bad filing is rejected alone: its neighbours are stored and later questions answered."""
 
 from __future__ import annotations
 

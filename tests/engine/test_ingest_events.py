@@ -1,4 +1,4 @@
-"""Ingesting filings that are listed and not shipped: EDGAR's submissions, an index, rows of metadata."""
+"""Filings without text are ingested from EDGAR's submissions, index lines and rows of metadata."""
 
 from __future__ import annotations
 

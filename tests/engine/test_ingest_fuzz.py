@@ -1,4 +1,4 @@
-"""The door under fuzz: whatever comes in is stored, quarantined or a problem, and nothing stored fails a question."""
+"""Random broken input is stored, quarantined or a problem, and nothing stored fails a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What gets into logs and tracebacks by itself, log messages and ``repr``, tells how it went and never of what."""
+"""Log messages, tracebacks and ``repr`` tell how a request went, and nothing of its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator says of the log where a store is opened: how long, since when, how often read again."""
+"""The settings of the log at opening: retention class, oldest checkpoint accepted, scrubbing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replay: what the engine infers replays, and any other mask, hit or refusal does not."""
+"""Records of the engine replay, and records with another mask, hit or refusal do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a receipt proves, claim by claim: each holds on a receipt of a real store, and each lie about it is found."""
+"""Each claim of a receipt holds on a real store, and each lie about it is found."""
 
 from __future__ import annotations
 

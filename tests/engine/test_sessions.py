@@ -1,4 +1,4 @@
-"""The engine under lists, cooling and intents: what comes out, what a record says of it, and what explain tells."""
+"""Sessions with lists, cooling times and intents: what comes out, what is recorded, and what explain tells."""
 
 from __future__ import annotations
 

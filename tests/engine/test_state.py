@@ -1,4 +1,4 @@
-"""The state of a store: brought up by what changed, it is the state made anew; and it proves every label."""
+"""The state kept up to date by changes equals the state built from the whole store, and proves every label."""
 
 from __future__ import annotations
 

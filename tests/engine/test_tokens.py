@@ -1,4 +1,4 @@
-"""Tokens: each way of forging one is refused by a code of its own, and none chooses how it is checked."""
+"""Each way of forging a token is refused by its own code, and no token chooses how it is checked."""
 
 from __future__ import annotations
 

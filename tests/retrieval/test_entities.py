@@ -1,4 +1,4 @@
-"""Filings about several: what is found over a real store and index is what a plain reading of the sets admits."""
+"""Over a real store and index, lists of companies admit what a plain reading of the sets admits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Same question, same day, same knowledge: same ids, whatever has been learnt since."""
+"""The same question, day and knowledge find the same ids, whatever the store has learnt since."""
 
 from __future__ import annotations
 
