@@ -10,14 +10,13 @@ import base64
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit import Access, Begin, HitV1, Verdict, retain_until
+from carag.audit import Access, Begin, Verdict, retain_until
 from carag.policy import PolicyBit, bit_names, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from carag.audit import Record, Verification
-    from carag.audit.hits import AnyHit
+    from carag.audit import Hit, Record, Verification
 
 __all__ = ["WITHHELD", "described", "shown"]
 
@@ -125,8 +124,7 @@ def shown(checked: Verification) -> dict[str, Any]:
         said |= {"code_in_words": _CODES.get(event.why), "answer": _value(checked, "answer")}
         pairs = zip(record.hits, checked.passages, strict=True)
         said["passages"] = [
-            _passage(number, hit) | _text(checked, hit, pair)
-            for number, (hit, pair) in enumerate(pairs, start=1)
+            _passage(number, hit) | _text(checked, pair) for number, (hit, pair) in enumerate(pairs, start=1)
         ]
     return said | {"not_shown": _NOT_SHOWN}
 
@@ -138,7 +136,7 @@ def _value(checked: Verification, name: str) -> dict[str, str | None]:
     return {"value": None, "because": WITHHELD if name in checked.withheld else "none is on record"}
 
 
-def _passage(number: int, hit: AnyHit) -> dict[str, Any]:
+def _passage(number: int, hit: Hit) -> dict[str, Any]:
     return {
         "passage": number,
         "name": hit.name,
@@ -148,8 +146,8 @@ def _passage(number: int, hit: AnyHit) -> dict[str, Any]:
     }
 
 
-def _text(checked: Verification, hit: AnyHit, pair: tuple[str, str] | None) -> dict[str, Any]:
-    chunk, text = pair or (hit.chunk if isinstance(hit, HitV1) else None, None)
+def _text(checked: Verification, pair: tuple[str, str] | None) -> dict[str, Any]:
+    chunk, text = pair or (None, None)
     return {
         "chunk": chunk,
         "text": text,
@@ -233,7 +231,6 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "seen": ("seen", _instant),
     "until": ("until", _instant),
     "record": ("of_record", _itself),
-    "withheld": ("withheld_by", _itself),
 }
 """How members of events are called and read here, in this order; all others as they are, after them. None is called as
 what every record or receipt says."""

@@ -43,7 +43,6 @@ EVENT: Final = Access(
     policy=PolicyApplied(table=b"T" * 32, masks=((0x20, 0x10000),)),
     index=IndexState(snapshot=b"S" * 32, admissible=417, plan="exact", known_at=1_763_755_555_000_000),
     models=Models("minilm", "extractive", "bucket-prompt-1"),
-    withheld=("CONF_TREAT",),
     outcome=Outcome.ANSWER,
     why="ANSWERED",
 )

@@ -37,7 +37,7 @@ from carag.audit.log import AuditLog, Clock
 from carag.audit.note import Note, SigningKey, VerifierKey
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
-from carag.audit.record import MAX_RECORD_BYTES, Hit, HitV1, Passage, Record, text_hash
+from carag.audit.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
 from carag.audit.redact import redact
 from carag.audit.retention import DEFAULT_CLASS, RETENTION, RetentionClass, retain_until
 from carag.audit.state import Label, StateProof, place, state_entry
@@ -67,7 +67,6 @@ __all__ = [
     "Evidence",
     "EvidenceOpener",
     "Hit",
-    "HitV1",
     "Hold",
     "HoldAction",
     "HoldScope",

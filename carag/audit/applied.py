@@ -59,7 +59,7 @@ class EntityRule:
 
 @dataclass(frozen=True, slots=True)
 class PolicyApplied:
-    """The policy a request ran under. What was not in force is not encoded, so that older records keep their bytes.
+    """The policy a request ran under. What was not in force is not encoded.
 
     Parameters
     ----------

@@ -93,9 +93,6 @@ class PrivateStore(_Store):
     )
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
-        from carag.audit._private_v1 import upgrade  # which builds a PrivateStore itself
-
-        upgrade(path)
         new = is_missing(path)
         if new and not create:
             raise CorruptFile(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from carag.audit import canonical
-from carag.audit.receipt import RECEIPT_FORMAT, REDACTED_FORMAT, open_envelope
+from carag.audit.receipt import open_envelope
 from carag.audit.state import StateProof
 from carag.audit.verify import Verdict, verify_unsigned
 from carag.errors import CorruptFile, InvalidArgument
@@ -81,14 +81,10 @@ def redact(
         raise InvalidArgument(f"there is no passage {min(missing)}; the record names {count}, the first is 1")
     fields: dict[str, Any] = canonical.decode(receipt[:-1])
     fields["openings"] = {name: one for name, one in fields["openings"].items() if name not in drop}
-    hits = [
+    fields["hits"] = [
         None if number in passages else _thinned(hit, proved=number not in proofs, sealed=until)
         for number, hit in enumerate(open_envelope(receipt).hits, start=1)
     ]
-    if None in hits:
-        fields.update(format=REDACTED_FORMAT, hits=hits)
-    elif fields["format"] == RECEIPT_FORMAT:  # in the first format there is nothing else to leave out
-        fields["hits"] = hits
     return canonical.encode(fields) + b"\n"
 
 

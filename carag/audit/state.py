@@ -12,7 +12,7 @@ Bytes are base64url without padding, minutes are since 1970 UTC. The *seal* is a
 to the minute until which the word holds, ``HMAC-SHA256(salt, "carag/commit/v1" NUL "until" NUL decimal)``, for two
 reasons: who asks about a day in the past must not learn from a proof when something else became true, and the hash
 of a neighbour's entry, which every proof shows, must not tell those who guess its text and word that they guessed
-right. The salt is ``HMAC-SHA256(key, "carag/state/v2" NUL entry)``, of the entry with the bare minute for ``u``; the
+right. The salt is ``HMAC-SHA256(key, "carag/state/v1" NUL entry)``, of the entry with the bare minute for ``u``; the
 key never leaves the store.
 
 **Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as
@@ -57,7 +57,7 @@ from carag.limits import MAX_MINUTE
 
 __all__ = ["Label", "StateProof", "place", "state_entry"]
 
-_DOMAIN: Final = b"carag/state/v2\0"
+_DOMAIN: Final = b"carag/state/v1\0"
 _PLACE_DOMAIN: Final = b"carag/state/place/v1\0"
 _UNTIL: Final = "until"
 

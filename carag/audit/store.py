@@ -62,8 +62,6 @@ class _Store:
     """
 
     SCHEMA: ClassVar[tuple[str, ...]] = ()
-    LATER: ClassVar[tuple[str, ...]] = ()
-    """The tables among them that a file of an earlier version has not; they are added, empty."""
 
     def __init__(
         self, path: Path, *, create: bool, first: Iterable[tuple[str, Sequence[object]]] = ()
@@ -152,10 +150,6 @@ class _Store:
                     db.execute(statement)
                 for statement, parameters in first:
                     db.execute(statement, parameters)
-        elif self.LATER and found == set(self.SCHEMA) - set(self.LATER):
-            with self._transaction() as db:
-                for statement in self.LATER:
-                    db.execute(statement)
         elif found != set(self.SCHEMA):
             raise CorruptFile(f"{self._path} does not have the tables of an audit log")
 
@@ -217,7 +211,6 @@ class EvidenceStore(_Store):
         "CREATE TABLE cp (size INTEGER PRIMARY KEY, note TEXT NOT NULL)",
         "CREATE TABLE begun (seq INTEGER PRIMARY KEY)",
     )
-    LATER = SCHEMA[3:]
 
     def __init__(self, path: Path, *, create: bool, empty: str) -> None:
         super().__init__(path, create=create, first=[("INSERT INTO cp VALUES (0, ?)", (empty,))])
