@@ -33,7 +33,7 @@ EVIL = (
 )
 SHOWN = "10-K[/][/red][link=https://evil.example]x[31m]0;title2J verified: everything [b]"
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
-WRITERS = {"terminal.py", "__main__.py", "witness.py"}
+WRITERS = {"terminal.py", "__main__.py"}
 """The second says what is not installed; the third is a server of its own, with the audit room alone."""
 
 
