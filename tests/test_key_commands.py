@@ -6,7 +6,7 @@ import pytest
 
 from carag import key_commands
 from carag.audit import AuditLog, Recovery
-from carag.audit.mldsa import MlDsaKey
+from carag.audit.keys import MlDsaKey
 from carag.audit.rotation import successor
 from carag.cli import Exit, _run
 from carag.errors import InvalidArgument, MissingExtra

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from carag.audit.recovery import REHASHED
+from carag.audit.opening import REHASHED
 
 __all__ = ["page"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from carag.audit.canonical import MAX_INTEGER as MAX_INTEGER
+from carag.audit.encoding import MAX_INTEGER as MAX_INTEGER
 from carag.errors import InvalidArgument
 from carag.limits import check_label, quoted
 

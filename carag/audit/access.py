@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from carag.audit import _fields
-from carag.audit.applied import PolicyApplied
-from carag.audit.canonical import Json, b64url, unb64url
+from carag.audit.encoding import Json, b64url, unb64url
 from carag.audit.kinds import Outcome, RecordKind, SessionSource
+from carag.audit.policy_applied import PolicyApplied
 from carag.errors import InvalidArgument
 from carag.limits import MAX_MINUTE
 

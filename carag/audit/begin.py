@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from carag.audit import _fields
 from carag.audit.access import Models
-from carag.audit.applied import PolicyApplied
 from carag.audit.kinds import RecordKind, SessionSource
+from carag.audit.policy_applied import PolicyApplied
 from carag.limits import MAX_MINUTE
 
 if TYPE_CHECKING:
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
 
 __all__ = ["Begin"]
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from carag.audit import _fields
 from carag.audit.access import Models
-from carag.audit.canonical import b64url, unb64url
+from carag.audit.encoding import b64url, unb64url
 from carag.audit.kinds import RecordKind
 
 if TYPE_CHECKING:
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
 
 __all__ = ["IndexChange", "ModelChange", "PolicyChange"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from carag.audit.canonical import b64, unb64
+from carag.audit.encoding import b64, unb64
 from carag.audit.merkle import HASH_SIZE
 from carag.audit.note import check_key_name
 from carag.errors import CorruptFile, InvalidArgument

@@ -15,7 +15,7 @@ from carag.audit.kinds import RecordKind
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
 
 __all__ = ["Denial"]
 

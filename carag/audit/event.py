@@ -11,30 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
-from carag.audit.access import Access, IndexState, Models
-from carag.audit.applied import EntityRule, PolicyApplied
-from carag.audit.ingest import Ingest
-from carag.audit.kinds import ListKind, Outcome, RecordKind, SessionSource
-from carag.audit.recovered import Recovery
-
 if TYPE_CHECKING:
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
+    from carag.audit.kinds import RecordKind
 
-__all__ = [
-    "UNDISCLOSED",
-    "Access",
-    "EntityRule",
-    "Event",
-    "IndexState",
-    "Ingest",
-    "ListKind",
-    "Models",
-    "Outcome",
-    "PolicyApplied",
-    "RecordKind",
-    "Recovery",
-    "SessionSource",
-]
+__all__ = ["UNDISCLOSED", "Event"]
 
 UNDISCLOSED: Final = frozenset({"entities", "targets"})
 """Commitments whose values no receipt opens: lists of companies are inside information, and the asker holds the

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from carag.audit import canonical
+from carag.audit import encoding
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash
 from carag.audit.proof import InclusionProof
@@ -230,7 +230,7 @@ class _Place:
 
     def check(self, seq: int, body: bytes) -> str | None:
         """Return what is wrong with the next record; None if nothing is."""
-        fields: Any = canonical.load(body)
+        fields: Any = encoding.load(body)
         try:
             log, said, time, identity = fields["log"], fields["seq"], fields["tc"], fields["id"]
         except (KeyError, TypeError) as error:

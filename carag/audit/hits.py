@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from carag.audit import _fields
-from carag.audit.canonical import Json, b64url, unb64url
+from carag.audit.encoding import Json, b64url, unb64url
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 

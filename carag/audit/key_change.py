@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Any, ClassVar, Final
 
 from carag.audit import _fields
-from carag.audit.canonical import Json, b64url, unb64url
-from carag.audit.event import RecordKind
+from carag.audit.encoding import Json, b64url, unb64url
+from carag.audit.kinds import RecordKind
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 

@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import write_atomically
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_keys import LogKeys
-from carag.audit.mldsa import MlDsaSigningKey
-from carag.audit.note import Note, NoteKey, SigningKey, VerifierKey, parse_vkeys
+from carag.audit.keys import MlDsaSigningKey, SigningKey, VerifierKey
+from carag.audit.log_verifier import LogVerifier, parse_vkeys
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from carag.audit.note import Note, NoteKey
 
 __all__ = ["KeyRing"]
 
@@ -131,9 +132,9 @@ class KeyRing:
         return self._listed
 
     @property
-    def trusted(self) -> LogKeys:
+    def trusted(self) -> LogVerifier:
         """The same, as one key: for checkpoints kept from earlier, which an older key may have signed."""
-        return LogKeys(self._listed)
+        return LogVerifier(self._listed)
 
     def now(self) -> int:
         """Return the ring's time in microseconds since 1970 UTC."""

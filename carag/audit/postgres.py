@@ -1,4 +1,4 @@
-"""Evidence in PostgreSQL, for teams: the same bytes and the same proofs as in ``audit.db``.
+"""Backend in PostgreSQL, for teams: the same bytes and the same proofs as in ``audit.db``.
 
 The server is not trusted. Grants keep the application from altering what it wrote, and :func:`set_up` makes a role
 that can insert and read and nothing else; but whoever administers the server can lift any grant or trigger without a
@@ -23,16 +23,16 @@ from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgum
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from carag.audit.evidence import Batch, Evidence, EvidenceOpener
+    from carag.audit.backend import Backend, BackendOpener, Batch
 
 __all__ = [
     "COLUMNS",
     "CONNECT_SECONDS",
     "DEFAULT_SCHEMA",
-    "PostgresEvidence",
+    "PostgresBackend",
     "PostgresReader",
+    "backend_at",
     "check_name",
-    "evidence_at",
     "failing",
     "psycopg_driver",
 ]
@@ -54,8 +54,8 @@ _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}
 _SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
 
-def evidence_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> EvidenceOpener:
-    """Return what :meth:`AuditLog.open <carag.audit.AuditLog.open>` takes as ``evidence``.
+def backend_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> BackendOpener:
+    """Return what :meth:`AuditLog.open <carag.audit.AuditLog.open>` takes as ``backend``.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ def evidence_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> EvidenceOpener:
 
     Examples
     --------
-    >>> opener = evidence_at("postgresql://carag_app@db.example/audit")
-    >>> AuditLog.open("keys-and-private-values", evidence=opener)  # doctest: +SKIP
+    >>> opener = backend_at("postgresql://carag_app@db.example/audit")
+    >>> AuditLog.open("keys-and-private-values", backend=opener)  # doctest: +SKIP
     """
     check_name(schema)
 
-    def opened(create: bool, empty: str) -> Evidence:
-        return PostgresEvidence(url, schema=schema, create=create, empty=empty)
+    def opened(create: bool, empty: str) -> Backend:
+        return PostgresBackend(url, schema=schema, create=create, empty=empty)
 
     return opened
 
@@ -83,7 +83,7 @@ class PostgresReader:
     Parameters
     ----------
     url, schema : str
-        As in :func:`evidence_at`.
+        As in :func:`backend_at`.
 
     Raises
     ------
@@ -196,15 +196,15 @@ class PostgresReader:
         return bytes(row[0])
 
 
-class PostgresEvidence(PostgresReader):
-    """Records, tree nodes, checkpoints and begins on a server, as :class:`~carag.audit.evidence.Evidence`.
+class PostgresBackend(PostgresReader):
+    """Records, tree nodes, checkpoints and begins on a server, as :class:`~carag.audit.backend.Backend`.
 
     Checkpoints and ends of begins are rows that are added, because nothing may be deleted or updated.
 
     Parameters
     ----------
     url, schema : str
-        As in :func:`evidence_at`.
+        As in :func:`backend_at`.
     create : bool
         Whether an empty store may be founded.
     empty : str

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from carag.audit.canonical import b64, unb64
 from carag.audit.checkpoint import MAX_TREE_SIZE
+from carag.audit.encoding import b64, unb64
 from carag.audit.note import Note
 from carag.errors import CorruptFile
 

@@ -20,12 +20,13 @@ from urllib.parse import quote
 from carag.audit import merkle
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.key_change import ED25519, KeyAction, KeyChange
-from carag.audit.log_keys import LogKeys, signed_by_others
+from carag.audit.keys import VerifierKey
+from carag.audit.log_verifier import LogVerifier, signed_by_others
 from carag.audit.merkle import stored_hash_index
-from carag.audit.note import Note, VerifierKey
+from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.record import Record
-from carag.audit.store import EvidenceStore
+from carag.audit.sqlite import SqliteBackend
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class LogReader:
         self._db.execute("PRAGMA cell_size_check=ON")
         # The very statements: a view or a virtual table of that name would run what its maker wrote.
         found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
-        if not set(EvidenceStore.SCHEMA) <= found:
+        if not set(SqliteBackend.SCHEMA) <= found:
             raise AuditUnavailable(f"{self.path} does not have the tables of an audit log")
 
     def _newest_checkpoint(self) -> Note:
@@ -295,7 +296,7 @@ def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
     return note
 
 
-def key_of(directory: Path, vkey: str | None) -> LogKeys:
+def key_of(directory: Path, vkey: str | None) -> LogVerifier:
     """Read the vkeys given, one a line, or else those lying beside the log.
 
     Raises
@@ -306,10 +307,10 @@ def key_of(directory: Path, vkey: str | None) -> LogKeys:
         If none is given and none lies there.
     """
     if vkey is not None:
-        return LogKeys.parse(vkey)
+        return LogVerifier.parse(vkey)
     path = directory / "vkey"
     try:
-        return LogKeys.parse(path.read_text("utf-8"))
+        return LogVerifier.parse(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise AuditUnavailable(f"{path} cannot be read: {error}; give the log's vkey") from error
     except InvalidArgument as error:

@@ -24,9 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from carag.audit import canonical
+from carag.audit import encoding
 from carag.audit._files import write_atomically
-from carag.audit.canonical import b64url
+from carag.audit.encoding import b64url
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from carag.audit.commitment import Opening
-    from carag.audit.state import StateProof
+    from carag.audit.state_proof import StateProof
 
 __all__ = [
     "MAX_RECEIPT_BYTES",
@@ -93,7 +93,7 @@ class Receipt:
             name: {"salt": b64url(opening.salt), "value": opening.value}
             for name, opening in self.openings.items()
         }
-        receipt: dict[str, canonical.Json] = {
+        receipt: dict[str, encoding.Json] = {
             "format": RECEIPT_FORMAT,
             "hits": [
                 {"chunk": chunk, "proof": proof, "text": text}
@@ -103,7 +103,7 @@ class Receipt:
             "proof": self.proof,
             "record": self.record.decode("utf-8"),
         }
-        return canonical.encode(receipt) + b"\n"
+        return encoding.encode(receipt) + b"\n"
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the file, whole or not at all, readable by its owner only.
@@ -146,7 +146,7 @@ def open_envelope(data: bytes) -> Envelope:
         raise CorruptFile(f"a receipt has at most {MAX_RECEIPT_BYTES} bytes, got {len(data)}")
     if not data.endswith(b"\n"):
         raise CorruptFile("a receipt ends in a newline")
-    fields = canonical.decode(data[:-1])
+    fields = encoding.decode(data[:-1])
     if not isinstance(fields, dict) or fields.get("format") != RECEIPT_FORMAT:
         raise CorruptFile(f"not a receipt of format {RECEIPT_FORMAT}")
     match fields:

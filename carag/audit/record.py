@@ -20,15 +20,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from carag.audit import _fields, canonical
+from carag.audit import _fields, encoding
 from carag.audit.access import Access
-from carag.audit.anchored import Anchored
+from carag.audit.anchor_event import Anchored
 from carag.audit.begin import Begin
-from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.changes import IndexChange, ModelChange, PolicyChange
 from carag.audit.commitment import COMMITMENT_SIZE
 from carag.audit.denial import Denial
 from carag.audit.disclosure import Disclosure
+from carag.audit.encoding import Json, b64url, unb64url
 from carag.audit.erasure import Erasure
 from carag.audit.evaluation import Evaluation
 from carag.audit.hits import Hit, Passage, text_hash
@@ -36,7 +36,7 @@ from carag.audit.hold import Hold
 from carag.audit.ingest import Ingest
 from carag.audit.key_change import KeyChange
 from carag.audit.kinds import Outcome, RecordKind
-from carag.audit.recovered import Recovery
+from carag.audit.recovery import Recovery
 from carag.audit.retention import DEFAULT_CLASS, retention_class
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import quoted
@@ -148,7 +148,7 @@ class Record:
             fields["hits"] = [hit.to_json() for hit in self.hits]
         if self.retain != DEFAULT_CLASS:
             fields["retain"] = self.retain
-        body = canonical.encode(fields)
+        body = encoding.encode(fields)
         if len(body) > MAX_RECORD_BYTES:
             raise InvalidArgument(
                 f"the record has {len(body)} bytes, the limit is {MAX_RECORD_BYTES}; ask for fewer passages"
@@ -164,7 +164,7 @@ class Record:
         CorruptFile
             If the bytes are not exactly one record of a known version and kind.
         """
-        fields = canonical.load(body)
+        fields = encoding.load(body)
         try:
             version = fields["v"]
             if version != RECORD_VERSION:
@@ -195,7 +195,7 @@ class Record:
 
         Enough for bytes whose hash is in the tree already; a twentieth of the work of :meth:`parse`.
         """
-        fields = canonical.load(body)
+        fields = encoding.load(body)
         try:
             log, seq, committed = fields["log"], fields["seq"], fields["tc"]
         except (KeyError, TypeError) as error:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from carag.audit import canonical
+from carag.audit import encoding
 from carag.audit.receipt import open_envelope
-from carag.audit.state import StateProof
+from carag.audit.state_proof import StateProof
 from carag.audit.verify import Verdict, verify_unsigned
 from carag.errors import CorruptFile, InvalidArgument
 
@@ -79,13 +79,13 @@ def redact(
     count = len(checked.record.hits)
     if missing := (set(passages) | set(proofs)) - set(range(1, count + 1)):
         raise InvalidArgument(f"there is no passage {min(missing)}; the record names {count}, the first is 1")
-    fields: dict[str, Any] = canonical.decode(receipt[:-1])
+    fields: dict[str, Any] = encoding.decode(receipt[:-1])
     fields["openings"] = {name: one for name, one in fields["openings"].items() if name not in drop}
     fields["hits"] = [
         None if number in passages else _thinned(hit, proved=number not in proofs, sealed=until)
         for number, hit in enumerate(open_envelope(receipt).hits, start=1)
     ]
-    return canonical.encode(fields) + b"\n"
+    return encoding.encode(fields) + b"\n"
 
 
 def _thinned(hit: Any, *, proved: bool, sealed: bool) -> Any:

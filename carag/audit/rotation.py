@@ -18,8 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from carag.audit.key_change import ED25519, ML_DSA_44, KeyAction, KeyChange
-from carag.audit.mldsa import MlDsaKey, MlDsaSigningKey
-from carag.audit.note import VerifierKey
+from carag.audit.keys import MlDsaKey, MlDsaSigningKey, VerifierKey
 from carag.audit.verify import Verdict, verify_receipt
 from carag.errors import InvalidArgument
 

@@ -183,7 +183,7 @@ class StateTree:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from carag.audit.state import Label, StateProof, place
+    >>> from carag.audit.state_proof import Label, StateProof, place
     >>> label, key = Label("0000000000-26-000001:00000", bytes(32), 0x0800_0001), bytes(32)
     >>> with tempfile.TemporaryDirectory() as home:
     ...     tree = StateTree(pathlib.Path(home) / "index.state")

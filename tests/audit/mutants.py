@@ -14,8 +14,8 @@ import copy
 import json
 
 from carag.audit import Checkpoint, InclusionProof, StateProof, text_hash
-from carag.audit.canonical import b64url
 from carag.audit.commitment import commit
+from carag.audit.encoding import b64url
 from carag.audit.hits import hit_digest
 from carag.audit.merkle import leaf_hash, node_hash
 from carag.errors import CaragError

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.audit import Opening
-from carag.audit.private import PrivateStore, Target
+from carag.audit.private_store import PrivateStore, Target
 from carag.errors import AuditUnavailable, CaragError, CorruptFile
 
 SALT = bytes(range(32))
@@ -245,7 +245,7 @@ def opened_with(path, keys):
     """Return what a copy of the file gives away to whoever has these keys, unwrapping as far as they lead."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    from carag.audit._private_keys import unseal, unwrap
+    from carag.audit.private_keys import unseal, unwrap
 
     with contextlib.closing(sqlite3.connect(path)) as db:
         for table in ("shelf", "holder"):

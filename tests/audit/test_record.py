@@ -33,7 +33,7 @@ from carag.audit import (
     RecordKind,
     Recovery,
     SessionSource,
-    canonical,
+    encoding,
     text_hash,
 )
 from carag.audit.commitment import commit, hmac_sha256
@@ -224,7 +224,7 @@ def test_every_kind_of_record_is_tried():
 @given(RECORDS, st.data())
 def test_no_other_value_is_read_as_a_record(record, data):
     """A key left out, renamed or added, or a value of another type, at any depth of any kind: refused."""
-    fields = canonical.decode(record.to_bytes())
+    fields = encoding.decode(record.to_bytes())
     place = data.draw(st.sampled_from(list(_objects(fields))))
     if place is not fields.get("commitments") and place is not fields.get("thresholds"):
         change = data.draw(st.sampled_from(["add", "drop", "retype"]))
@@ -237,7 +237,7 @@ def test_no_other_value_is_read_as_a_record(record, data):
         else:
             place[name] = {"zzz": [1]}
         with pytest.raises(CorruptFile):
-            Record.parse(canonical.encode(fields))
+            Record.parse(encoding.encode(fields))
 
 
 def _objects(value):
@@ -253,14 +253,14 @@ def _objects(value):
 
 def test_the_layout_is_the_documented_one(build):
     """The keys of a record are fixed: they are what an auditor's own tools will look for."""
-    fields = canonical.decode(build.record().to_bytes())
+    fields = encoding.decode(build.record().to_bytes())
     envelope = "commitments hits id kind log seq tc v"
     asked = "as_of index models outcome policy purpose role source t0 t1 why"
     assert sorted(fields) == sorted(f"{envelope} {asked}".split())
     digest = hashlib.sha256(
         b"carag/hit/v1\0" + build.passages()[0].chunk.encode() + b"\0" + text_hash(build.passages()[0].text)
     ).digest()[:20]
-    assert fields["hits"][0] == [canonical.b64url(digest), build.WORD, 750_000, 1]
+    assert fields["hits"][0] == [encoding.b64url(digest), build.WORD, 750_000, 1]
     assert fields["policy"]["masks"] == [[0x20, 0x10000], [0x01, 0x10000]]
 
 
@@ -277,7 +277,7 @@ def test_a_record_of_eight_hits_is_small(build):
             issuer="https://login.bank.example",
             audience="carag",
             index=IndexState(b"S" * 32, 26_595, "certified", 1_763_755_555_123_456),
-            models=Models("minilm", "extractive", canonical.b64url(b"P" * 32)),
+            models=Models("minilm", "extractive", encoding.b64url(b"P" * 32)),
         ),
         hits=tuple(passage.hit for passage in passages),
     )
@@ -292,7 +292,7 @@ def test_a_list_is_recorded_by_kind_and_length_alone(build):
     lists = Opening(b"s" * 32, '[{"deny":[0,320193]}]').commitment("entities")
     commitments = {**build.record().commitments, "entities": lists}
     record = build.record(event=build.access(policy=policy, intents=("LATEST",)), commitments=commitments)
-    fields = canonical.decode(record.to_bytes())
+    fields = encoding.decode(record.to_bytes())
     assert fields["policy"]["entities"] == {"count": 2, "kind": "deny"}
     assert (fields["policy"]["cooling"], fields["intents"]) == (60, ["LATEST"])
     keys = ["cooling", "entities", "masks", "reopened", "reopened_entities", "table"]
@@ -343,10 +343,10 @@ BROKEN = {
 @pytest.mark.parametrize("breaking", BROKEN.values(), ids=BROKEN)
 def test_what_is_not_a_record_is_refused(build, breaking):
     """Canonical JSON that is not exactly a record is not read as one."""
-    fields = canonical.decode(build.record().to_bytes())
+    fields = encoding.decode(build.record().to_bytes())
     breaking(fields)
     with pytest.raises(CorruptFile):
-        Record.parse(canonical.encode(fields))
+        Record.parse(encoding.encode(fields))
 
 
 @pytest.mark.parametrize("body", [b"[]", b"5", b"null", b'"record"', b"{}", b""])

@@ -34,7 +34,7 @@ from carag.audit import (
     verify_receipt,
 )
 from carag.audit.export import export_log, write_proof
-from carag.audit.mldsa import MlDsaKey
+from carag.audit.keys import MlDsaKey
 from carag.audit.reader import LogReader
 from carag.audit.rotation import rotate
 from tests.loaded import loaded

@@ -28,8 +28,8 @@ from carag.audit import (
     text_hash,
     verify_receipt,
 )
-from carag.audit.canonical import unb64url
 from carag.audit.commitment import commit
+from carag.audit.encoding import unb64url
 from tests.loaded import loaded
 
 HERE = Path(__file__).parent

@@ -24,10 +24,10 @@ from carag.audit import (
     SigningKey,
     StateView,
     Verdict,
-    canonical,
+    encoding,
     verify_receipt,
 )
-from carag.audit.canonical import b64, b64url, unb64url
+from carag.audit.encoding import b64, b64url, unb64url
 from carag.errors import CorruptFile, InvalidArgument
 
 
@@ -48,7 +48,7 @@ def altered(data, change):
     """Change the JSON and write it canonically again, so that only the change itself can be noticed."""
     fields = json.loads(data)
     change(fields)
-    return canonical.encode(fields) + b"\n"
+    return encoding.encode(fields) + b"\n"
 
 
 def test_a_receipt_verifies_with_nothing_but_the_key(issued, build):
@@ -90,7 +90,7 @@ def spans(data):
 
 def still_canonical(data):
     try:
-        canonical.decode(data[:-1])
+        encoding.decode(data[:-1])
     except CorruptFile:
         return False
     return data.endswith(b"\n")

@@ -17,16 +17,16 @@ witnesses               rollback, rewrite, fork; time     a majority of witnesse
 
 from __future__ import annotations
 
+from carag.audit.anchors.anchor import Anchor, Submission
 from carag.audit.anchors.anchoring import Anchoring
 from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.exposure import Exposure, Standing, Window
 from carag.audit.anchors.pin import Pinned, check_pin, leads_to
-from carag.audit.anchors.policy import TrustPolicy
-from carag.audit.anchors.port import Anchor, Submission
 from carag.audit.anchors.review import Reviewed, review
 from carag.audit.anchors.s3 import S3Anchor
 from carag.audit.anchors.targets import anchors_named
 from carag.audit.anchors.timestamp import TimestampAnchor
+from carag.audit.anchors.trust_policy import TrustPolicy
 from carag.audit.anchors.witness import WitnessAnchor
 
 __all__ = [

@@ -16,11 +16,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, Self
 
-from carag.audit.anchored import Anchored
+from carag.audit.anchor_event import Anchored
+from carag.audit.anchors.anchor import Submission, check_known
 from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.exposure import Exposure, Standing, Window
-from carag.audit.anchors.port import Submission, check_known
-from carag.audit.event import RecordKind
+from carag.audit.kinds import RecordKind
 from carag.audit.note import Note
 from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument
 from carag.visible import logger
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from carag.audit.anchors.port import Anchor
+    from carag.audit.anchors.anchor import Anchor
     from carag.audit.event import Event
     from carag.audit.log import AuditLog
 

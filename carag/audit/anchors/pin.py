@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from carag.audit.anchors.evidence import Evidence
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_keys import signed_by_known
+from carag.audit.log_verifier import signed_by_known
 from carag.audit.merkle import verify_consistency
 from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof, InclusionProof

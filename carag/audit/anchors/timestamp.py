@@ -18,14 +18,14 @@ from cryptography import x509
 
 from carag.audit.anchors._http import TIMEOUT_SECONDS, check_url, post
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.canonical import b64, unb64
+from carag.audit.encoding import b64, unb64
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from carag.audit.anchors.port import Submission
+    from carag.audit.anchors.anchor import Submission
     from carag.audit.checkpoint import Checkpoint
     from carag.audit.note import NoteKey
 

@@ -22,8 +22,8 @@ from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from carag.audit.anchors._http import Reply
-    from carag.audit.anchors.policy import TrustPolicy, Witness
-    from carag.audit.anchors.port import Submission
+    from carag.audit.anchors.anchor import Submission
+    from carag.audit.anchors.trust_policy import TrustPolicy, Witness
     from carag.audit.checkpoint import Checkpoint
     from carag.audit.note import NoteKey
 

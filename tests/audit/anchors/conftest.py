@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from carag.audit import Recovery
-from carag.audit.anchors.port import Submission
-from carag.audit.note import Note, parse_vkeys
+from carag.audit.anchors.anchor import Submission
+from carag.audit.log_verifier import parse_vkeys
+from carag.audit.note import Note
 from tests.audit.anchors.witness import Witness, serve
 from tests.loaded import loaded
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carag.audit.anchors.cosignature import WitnessKey, WitnessSigningKey
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.anchors.policy import TrustPolicy
+from carag.audit.anchors.trust_policy import TrustPolicy
 from carag.audit.anchors.witness import WitnessAnchor
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.keys import SigningKey, WitnessKey, WitnessSigningKey
 from carag.audit.merkle import EMPTY_ROOT, Frontier, consistency_proof, leaf_hash
-from carag.audit.note import Note, SigningKey
+from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof
 from carag.errors import AnchorUnavailable, CorruptFile
 from tests.audit.anchors.witness import Witness

@@ -10,11 +10,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
-from carag.audit.anchors.cosignature import WitnessSigningKey
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_keys import signed_by_known
+from carag.audit.keys import VerifierKey, WitnessSigningKey
+from carag.audit.log_verifier import signed_by_known
 from carag.audit.merkle import EMPTY_ROOT, verify_consistency
-from carag.audit.note import VerifierKey
 from carag.audit.proof import ConsistencyProof
 from carag.errors import CaragError
 

@@ -7,12 +7,13 @@ them, at once) and the scrub (all of them, at a rate that leaves room for others
 
 from __future__ import annotations
 
+import threading
 import time
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit import canonical
+from carag.audit import encoding
 from carag.audit.merkle import (
     Frontier,
     leaf_hash,
@@ -22,15 +23,16 @@ from carag.audit.merkle import (
     stored_hash_index,
 )
 from carag.audit.record import Record
-from carag.errors import CorruptFile
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from carag.audit.evidence import Evidence
+    from carag.audit.backend import Backend
     from carag.audit.merkle import Node
+    from carag.audit.tip import Tip
 
-__all__ = ["Rehash", "paced"]
+__all__ = ["Rehash", "Scrubber"]
 
 _LEVEL: Final = 10  # of the subtrees hashed at a time: 1,024 records, a megabyte or two
 
@@ -40,22 +42,22 @@ class Rehash:
 
     Parameters
     ----------
-    evidence : Evidence
+    backend : Backend
     origin : str
     start : int
         Where to begin. The tree to the left is taken from the stored nodes: if the root comes out right in the
         end, they were right as well.
     """
 
-    def __init__(self, evidence: Evidence, origin: str, start: int = 0) -> None:
-        self._evidence, self._origin = evidence, origin
-        peaks = [evidence.node(level, n) for level, n in peak_positions(start)]
+    def __init__(self, backend: Backend, origin: str, start: int = 0) -> None:
+        self._backend, self._origin = backend, origin
+        peaks = [backend.node(level, n) for level, n in peak_positions(start)]
         self.frontier = Frontier(start, peaks)
         self.committed = 0
         """Commit time of the last record read."""
         self.unended: set[int] = set()
         """Begin records read that no record read has ended."""
-        self._log = b'"log":' + canonical.encode(origin)
+        self._log = b'"log":' + encoding.encode(origin)
 
     def advance(self, stop: int) -> Iterator[int]:
         """Go on to ``stop`` records, yielding how many a step took.
@@ -76,14 +78,14 @@ class Rehash:
     def expect(self, size: int, root: bytes) -> None:
         """Raise CorruptFile unless the records read are those of a root."""
         if (self.frontier.size, self.frontier.root()) != (size, root):
-            raise CorruptFile(f"{self._evidence.where}: the records are not those of the signed checkpoint")
+            raise CorruptFile(f"{self._backend.where}: the records are not those of the signed checkpoint")
 
     def nothing_beyond(self) -> None:
         """Raise CorruptFile if the store has records or nodes beyond those read."""
-        for seq, _ in self._evidence.bodies(self.frontier.size):
-            raise CorruptFile(f"{self._evidence.where}: record {seq} is beyond the signed checkpoint")
-        for _ in self._evidence.nodes(stored_hash_count(self.frontier.size)):
-            raise CorruptFile(f"{self._evidence.where}: the tree has nodes that no record accounts for")
+        for seq, _ in self._backend.bodies(self.frontier.size):
+            raise CorruptFile(f"{self._backend.where}: record {seq} is beyond the signed checkpoint")
+        for _ in self._backend.nodes(stored_hash_count(self.frontier.size)):
+            raise CorruptFile(f"{self._backend.where}: the tree has nodes that no record accounts for")
 
     def _leaves(self, start: int, stop: int) -> None:
         nodes: list[Node] = []
@@ -106,27 +108,27 @@ class Rehash:
 
     def _compare(self, start: int, hashes: list[bytes]) -> None:
         first = stored_hash_count(start)
-        stored = list(self._evidence.nodes(first, first + len(hashes)))
+        stored = list(self._backend.nodes(first, first + len(hashes)))
         if stored == list(enumerate(hashes, first)):
             return
         kept = dict(stored)
         index = next(index for index, value in enumerate(hashes, first) if kept.get(index) != value)
         level, n = _subtree_at(index)
         what = f"tree node ({level}, {n})" if level else f"record {n}"
-        raise CorruptFile(f"{self._evidence.where}: {what} was altered, or is missing from the tree")
+        raise CorruptFile(f"{self._backend.where}: {what} was altered, or is missing from the tree")
 
     def _hashes(self, start: int, stop: int) -> list[bytes]:
         """Return the leaf hashes; each record must be in its place, and committed no earlier than the last."""
-        rows = list(self._evidence.bodies(start, stop))
+        rows = list(self._backend.bodies(start, stop))
         found = [seq for seq, _ in rows]
         if found != list(range(start, stop)):
             missing = min(set(range(start, stop)) - set(found))
-            raise CorruptFile(f"{self._evidence.where}: record {missing} is missing")
+            raise CorruptFile(f"{self._backend.where}: record {missing} is missing")
         for seq, body in rows:
             committed = self._place(body, seq)
             if committed < self.committed:
                 raise CorruptFile(
-                    f"{self._evidence.where}: record {seq} was committed before the one in front of it"
+                    f"{self._backend.where}: record {seq} was committed before the one in front of it"
                 )
             self.committed = committed
         return [leaf_hash(body) for _, body in rows]
@@ -152,11 +154,11 @@ class Rehash:
             return int(digits)
         of, said, committed = Record.place(body)
         if (of, said) != (self._origin, seq):
-            raise CorruptFile(f"{self._evidence.where}: record {seq} says it is record {said} of {of}")
+            raise CorruptFile(f"{self._backend.where}: record {seq} says it is record {said} of {of}")
         return committed
 
     def _note_begins(self, body: bytes, seq: int) -> None:
-        fields = canonical.load(body)
+        fields = encoding.load(body)
         if isinstance(fields, dict):
             if fields.get("kind") == "begin":
                 self.unended.add(seq)
@@ -164,7 +166,84 @@ class Rehash:
             self.unended.difference_update(end for end in ends if isinstance(end, int))
 
 
-def paced(steps: Iterator[int], rate: float | None, wait: Callable[[float], bool]) -> Iterator[int]:
+class Scrubber:
+    """Re-hashes a log on demand, or again and again in a thread of its own.
+
+    Parameters
+    ----------
+    backend : Backend
+    origin : str
+    tip : callable
+        Returns where the log ends now.
+    """
+
+    def __init__(self, backend: Backend, origin: str, tip: Callable[[], Tip]) -> None:
+        self._backend, self._origin, self._tip = backend, origin, tip
+        self._starting, self._stopping = threading.Lock(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self.damage: str | None = None
+        """What does not hold together, once that was found: nothing may be written any more."""
+
+    def scrub(self, rate: float | None = None) -> int:
+        """Re-hash what the log holds now; return how many records were read, fewer if it was stopped.
+
+        Raises
+        ------
+        CorruptFile
+            Naming the first thing that does not hold together.
+        """
+        tip = self._tip()
+        rehash = Rehash(self._backend, self._origin)
+        try:
+            for _ in _paced(rehash.advance(tip.frontier.size), rate, self._stopping.wait):
+                if self._stopping.is_set():
+                    return rehash.frontier.size
+            rehash.expect(tip.frontier.size, tip.frontier.root())
+        except CorruptFile as damage:
+            self.damage = str(damage)
+            raise
+        return rehash.frontier.size
+
+    def start(self, rate: float, every: float) -> None:
+        """Scrub in a thread until stopped; harmless when repeated.
+
+        Raises
+        ------
+        InvalidArgument
+            Unless both are above zero.
+        """
+        if not (rate > 0 and every > 0):
+            raise InvalidArgument(
+                f"the scrub reads {rate} records a second, every {every} seconds; want both above 0"
+            )
+        with self._starting:
+            if self._thread is None and not self._stopping.is_set():
+                self._thread = threading.Thread(
+                    target=self._go_on, args=(rate, every), name="carag-audit-scrub", daemon=True
+                )
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, also in the middle of a pass, and wait for the thread."""
+        self._stopping.set()
+        with self._starting:
+            if self._thread is not None:
+                self._thread.join()
+
+    def _go_on(self, rate: float, every: float) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.scrub(rate)
+            except CorruptFile:
+                return  # kept as the damage, which the next append reports
+            except AuditUnavailable as error:
+                if not self._stopping.is_set():
+                    self.damage = f"it cannot be read for the scrub ({error})"
+                return
+            self._stopping.wait(every)
+
+
+def _paced(steps: Iterator[int], rate: float | None, wait: Callable[[float], bool]) -> Iterator[int]:
     """Pass steps on at no more than ``rate`` records a second, until ``wait`` says to stop."""
     begun, done = time.monotonic(), 0
     for step in steps:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_keys import signed_by_others
+from carag.audit.log_verifier import signed_by_others
 from carag.audit.merkle import leaf_hash, verify_consistency, verify_inclusion
 from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof, InclusionProof

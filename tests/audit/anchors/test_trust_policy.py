@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit.anchors.cosignature import WitnessSigningKey
-from carag.audit.anchors.policy import TrustPolicy
+from carag.audit.anchors.trust_policy import TrustPolicy
 from carag.audit.anchors.witness import WitnessAnchor
-from carag.audit.note import SigningKey
+from carag.audit.keys import SigningKey, WitnessSigningKey
 from carag.errors import InvalidArgument
 
 NAMES = ("X1", "X2", "X3", "Y1", "Y2", "Y3")

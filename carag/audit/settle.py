@@ -12,7 +12,8 @@ from carag.errors import CorruptFile
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from carag.audit.private import PrivateStore, Target
+    from carag.audit.erasure import Target
+    from carag.audit.private_store import PrivateStore
 
 __all__ = ["settle"]
 

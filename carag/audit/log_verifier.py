@@ -1,20 +1,23 @@
-"""The keys of one log as one key: what a verifier holds when the log's key was rotated."""
+"""Verify checkpoints with all keys of one log: what a verifier holds when the log's key was rotated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from carag.audit.note import Note, NoteKey, NoteSignature, parse_vkeys
+from carag.audit.keys import MlDsaKey, VerifierKey, signature_type
+from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LogKeys", "signed_by_known", "signed_by_others"]
+    from carag.audit.note import Note, NoteKey, NoteSignature
+
+__all__ = ["LogVerifier", "parse_vkeys", "signed_by_known", "signed_by_others"]
 
 
 @dataclass(frozen=True, slots=True)
-class LogKeys:
+class LogVerifier:
     r"""Several keys of one log, usable wherever one key is: a note is signed if any known key did.
 
     Parameters
@@ -24,9 +27,9 @@ class LogKeys:
 
     Examples
     --------
-    >>> from carag.audit.note import SigningKey
+    >>> from carag.audit.keys import SigningKey
     >>> old, new = (SigningKey("log.example/1", bytes([n]) * 32) for n in range(2))
-    >>> keys = LogKeys.parse(f"{new.verifier}\n{old.verifier}\n")
+    >>> keys = LogVerifier.parse(f"{new.verifier}\n{old.verifier}\n")
     >>> keys.verifies(old.sign("a text\n")), keys.name
     (True, 'log.example/1')
     """
@@ -34,7 +37,7 @@ class LogKeys:
     keys: tuple[NoteKey, ...]
 
     @classmethod
-    def parse(cls, text: str) -> LogKeys:
+    def parse(cls, text: str) -> LogVerifier:
         """Read a ``vkey`` file: one vkey a line. See :func:`parse_vkeys`."""
         return cls(parse_vkeys(text))
 
@@ -61,6 +64,38 @@ class LogKeys:
         return signed_by_known(note, self.keys)
 
 
+def parse_vkeys(text: str) -> tuple[NoteKey, ...]:
+    r"""Read the keys of one log, one vkey a line; blank lines are allowed.
+
+    A log whose key was rotated has several, the newest first; the ``vkey`` file in its directory lists them.
+
+    Raises
+    ------
+    InvalidArgument
+        If a line is no Ed25519 or ML-DSA-44 vkey, a key is listed twice, the names differ, or no key is Ed25519.
+
+    Examples
+    --------
+    >>> from carag.audit.keys import SigningKey
+    >>> keys = [SigningKey("log.example/1", bytes([n]) * 32).verifier for n in range(2)]
+    >>> parse_vkeys(f"{keys[0]}\n{keys[1]}\n") == tuple(keys)
+    True
+    """
+    lines = [line for line in text.split("\n") if line.strip()] or [""]
+    keys: list[NoteKey] = [
+        MlDsaKey.parse(line) if signature_type(line) == MlDsaKey.TYPE else VerifierKey.parse(line)
+        for line in lines
+    ]
+    if len({key.name for key in keys}) > 1:
+        names = ", ".join(sorted({key.name for key in keys}))
+        raise InvalidArgument(f"these keys belong to different logs: {names}; give those of one")
+    if len({key.key_id for key in keys}) < len(keys):
+        raise InvalidArgument(f"a key of {keys[0].name} is listed twice; list each once")
+    if not any(isinstance(key, VerifierKey) for key in keys):
+        raise InvalidArgument(f"no Ed25519 vkey of {keys[0].name} among the keys; a log always has one")
+    return tuple(keys)
+
+
 def signed_by_known(note: Note, keys: Sequence[NoteKey]) -> bool:
     """Say whether a given key signed a note, and none of its lines by given keys is false.
 
@@ -73,7 +108,7 @@ def signed_by_known(note: Note, keys: Sequence[NoteKey]) -> bool:
 
 def signed_by_others(note: Note, key: NoteKey) -> str:
     """Say who signed a note that a given key, or none of several, signed, and what to do: nothing can be told of it."""
-    keys = key.keys if isinstance(key, LogKeys) else (key,)
+    keys = key.keys if isinstance(key, LogVerifier) else (key,)
     signers = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in note.signatures)
     given = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in keys)
     said = f"the checkpoint is signed by {signers}, not by {given}"

@@ -49,8 +49,8 @@ import hmac
 from dataclasses import dataclass
 from typing import Any, Final
 
-from carag.audit.canonical import Json, b64url, encode, unb64url
 from carag.audit.commitment import COMMITMENT_SIZE, SALT_SIZE, Opening
+from carag.audit.encoding import Json, b64url, encode, unb64url
 from carag.audit.merkle import HASH_SIZE, leaf_hash, node_hash
 from carag.errors import CorruptFile
 from carag.limits import MAX_MINUTE

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit.canonical import MAX_INTEGER, b64, b64url, decode, encode, unb64, unb64url
+from carag.audit.encoding import MAX_INTEGER, b64, b64url, decode, encode, unb64, unb64url
 from carag.errors import CorruptFile, InvalidArgument
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)

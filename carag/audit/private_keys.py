@@ -26,8 +26,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carag.audit._files import write_atomically
-from carag.audit.canonical import b64, unb64
 from carag.audit.commitment import SALT_SIZE, Opening
+from carag.audit.encoding import b64, unb64
 from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from carag.audit import Batch, Checkpoint, Note, SigningKey
 from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash, stored_hash_index
-from carag.audit.store import EvidenceStore
+from carag.audit.sqlite import SqliteBackend
 from carag.errors import AuditUnavailable, CorruptFile
 
 KEY = SigningKey("audit.example/evidence", b"k" * 32)
@@ -18,17 +18,17 @@ EMPTY = KEY.sign(Checkpoint(KEY.name, 0, EMPTY_ROOT).to_text()).to_text()
 
 def sqlite(path):
     """Return what opens the directory's own store."""
-    return lambda create, empty: EvidenceStore(path / "audit.db", create=create, empty=empty)
+    return lambda create, empty: SqliteBackend(path / "audit.db", create=create, empty=empty)
 
 
 def on_server(url):
     """Return what opens a schema of its own on a server."""
-    from carag.audit.postgres import evidence_at
+    from carag.audit.postgres import backend_at
     from carag.audit.postgres_setup import set_up
 
     schema = f"store_{token_hex(8)}"
     set_up(url, role="carag_app", schema=schema)
-    return evidence_at(url.replace("//postgres:@", "//carag_app@"), schema=schema)
+    return backend_at(url.replace("//postgres:@", "//carag_app@"), schema=schema)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from carag.audit import _fields
-from carag.audit.canonical import Json, b64url, unb64url
-from carag.audit.event import RecordKind
+from carag.audit.encoding import Json, b64url, unb64url
+from carag.audit.kinds import RecordKind
 
 __all__ = ["Anchored"]
 

@@ -3,7 +3,7 @@
 A backend stores bytes and answers look-ups. It neither hashes, signs nor judges: what it returns is checked
 against the signed checkpoint, so a backend that lies is noticed like any other tampering. What is asked of it:
 
-- :meth:`Evidence.append` is all or nothing, and returns only when a power cut can no longer take it back;
+- :meth:`Backend.append` is all or nothing, and returns only when a power cut can no longer take it back;
 - a batch is taken only if the store ends exactly where the batch begins, so that two writers cannot fork the log;
 - reads may come from any thread while a batch is being written, and see whole batches only;
 - failures are ``AuditUnavailable``, contents that cannot be right ``CorruptFile``.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from carag.audit.merkle import Node
 
-__all__ = ["Batch", "Evidence", "EvidenceOpener"]
+__all__ = ["Backend", "BackendOpener", "Batch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Batch:
         return self.first + len(self.bodies)
 
 
-class Evidence(Protocol):
+class Backend(Protocol):
     """Records, tree nodes, the newest checkpoint, and which begin records have not ended."""
 
     @property
@@ -111,6 +111,6 @@ class Evidence(Protocol):
         ...
 
 
-EvidenceOpener: TypeAlias = Callable[[bool, str], Evidence]
+BackendOpener: TypeAlias = Callable[[bool, str], Backend]
 """``(create, empty)``: open the evidence. Only if ``create`` may it be founded, with ``empty`` as the checkpoint of
 the empty log; otherwise evidence that is not there is CorruptFile."""

@@ -14,7 +14,7 @@ import pytest
 
 import carag
 from carag.audit import Checkpoint, InclusionProof, Verdict, verify_receipt
-from carag.audit.appender import Aside, GroupCommit
+from carag.audit.group_commit import Aside, GroupCommit
 from carag.errors import AuditUnavailable, InvalidArgument
 
 
@@ -299,14 +299,14 @@ def test_beside_means_both_are_done():
 def test_receipts_of_a_batch_share_its_checkpoint_and_all_verify(tmp_path, build):
     """Sixteen threads wait behind one held write: two batches, one checkpoint for all of the second."""
     with build.open_log(tmp_path) as log:
-        append, reached, go = log._evidence.append, threading.Event(), threading.Event()
+        append, reached, go = log._backend.append, threading.Event(), threading.Event()
 
         def held(batch):
             reached.set()
             assert go.wait(30)
             append(batch)
 
-        log._evidence.append = held
+        log._backend.append = held
         first, one = submitting(SimpleGroup(log, build), [0])
         assert reached.wait(30)
         rest, threads = submitting(SimpleGroup(log, build), range(1, 17))

@@ -22,22 +22,23 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
 from carag.audit.keyring import KeyRing
-from carag.audit.note import Note, SigningKey
-from carag.audit.postgres import evidence_at
+from carag.audit.keys import SigningKey
+from carag.audit.note import Note
+from carag.audit.postgres import backend_at
 from carag.audit.postgres_setup import remembered
-from carag.audit.store import EvidenceStore
+from carag.audit.sqlite import SqliteBackend
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from carag.audit.evidence import Evidence, EvidenceOpener
+    from carag.audit.backend import Backend, BackendOpener
 
 _URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # a Path has made one slash of two
 
 
-class LogHome:
+class LogDirectory:
     """An opened log directory, locked against other writers.
 
     Raises
@@ -54,11 +55,11 @@ class LogHome:
         if (url := _URL.match(str(path))) is not None:
             raise InvalidArgument(  # the rest of it may hold a password
                 f"a log is opened in a directory, which keeps its keys and private values; got a {url[1]} URL. To keep "
-                "its evidence in PostgreSQL write AuditLog.open(directory, evidence=evidence_at(url)) "
+                "its evidence in PostgreSQL write AuditLog.open(directory, backend=backend_at(url)) "
                 "(carag.audit.postgres), or once: carag audit postgres --store DIR --url URL"
             )
         self.path = path
-        self.evidence, self.private = path / "audit.db", path / "private.db"
+        self.records, self.private = path / "audit.db", path / "private.db"
         self.pin = path / "pinned"
         self._key, self._vkey = path / "audit.key", path / "vkey"
         with self._reachable():
@@ -74,19 +75,19 @@ class LogHome:
         with self._reachable():
             if self._key.exists():
                 return self._load(origin, clock)
-            if self.founded or self.evidence.exists():
+            if self.founded or self.records.exists():
                 raise CorruptFile(f"{self._key} is missing though the log exists; restore it from a backup")
             key = SigningKey.generate(origin or f"carag.local/{secrets.token_hex(16)}")
             write_atomically(self._key, key.to_skey().encode() + b"\n")
         return self._ring(key, clock)
 
-    def open_evidence(self, opener: EvidenceOpener | None, empty: str) -> Evidence:
+    def open_backend(self, opener: BackendOpener | None, empty: str) -> Backend:
         """Open what the opener opens; without one, the server that the directory names, or its ``audit.db``."""
         create = not self.founded
         if opener is None and (server := remembered(self.path)) is not None:
-            opener = evidence_at(server[0], schema=server[1])
+            opener = backend_at(server[0], schema=server[1])
         if opener is None:
-            return EvidenceStore(self.evidence, create=create, empty=empty)
+            return SqliteBackend(self.records, create=create, empty=empty)
         return opener(create, empty)
 
     def finish(self, ring: KeyRing) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag.audit.batch_paths import BatchPaths
 from carag.audit.merkle import Frontier, inclusion_proof, leaf_hash, verify_inclusion
-from carag.audit.paths import BatchPaths
 
 
 @given(st.integers(0, 300), st.integers(1, 70))

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from carag.audit._private_keys import KEY_SIZE, NONCE_SIZE, PrivateKeys, seal, unseal, unwrap, wrap
-from carag.audit._random import random_parts
-from carag.audit.commitment import hmac_sha256
-from carag.audit.store import _Store, insert
+from carag.audit._sqlite import SqliteStore, insert
+from carag.audit.commitment import hmac_sha256, random_parts
+from carag.audit.erasure import Target
+from carag.audit.private_keys import KEY_SIZE, NONCE_SIZE, PrivateKeys, seal, unseal, unwrap, wrap
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused
 
 if TYPE_CHECKING:
@@ -34,17 +34,10 @@ if TYPE_CHECKING:
 
     from carag.audit.commitment import Opening
 
-__all__ = ["HoldRow", "PrivateStore", "Target"]
+__all__ = ["HoldRow", "PrivateStore", "is_missing"]
 
-_SHELF: Final = 512
-_MAX_CACHED: Final = 4096
-
-
-class Target(NamedTuple):
-    """One opening: the ``field`` of record ``seq``."""
-
-    seq: int
-    field: str
+_HOLDERS_A_SHELF: Final = 512
+_MAX_CACHED_HOLDERS: Final = 4096
 
 
 class HoldRow(NamedTuple):
@@ -61,7 +54,7 @@ def is_missing(path: Path) -> bool:
     return not path.exists() or path.stat().st_size == 0
 
 
-class PrivateStore(_Store):
+class PrivateStore(SqliteStore):
     """Openings of the commitments, sealed; and which are gone, and which must stay.
 
     Parameters
@@ -331,7 +324,7 @@ class PrivateStore(_Store):
         db.executemany("INSERT OR IGNORE INTO erased VALUES (?, ?, ?)", [(*each, record) for each in targets])
         for holder in touched:
             self._replace_holder(db, holder)
-        for shelf in {holder // _SHELF for holder in touched}:
+        for shelf in {holder // _HOLDERS_A_SHELF for holder in touched}:
             self._replace_shelf(db, shelf)
 
     def _replace_holder(self, db: sqlite3.Connection, holder: int) -> None:
@@ -347,7 +340,7 @@ class PrivateStore(_Store):
         db.execute("DELETE FROM holder WHERE id = ?", (holder,))
         if staying:
             secret = token_bytes(KEY_SIZE)
-            again = wrap(self._shelf(db, holder // _SHELF), secret, f"holder {holder}")
+            again = wrap(self._shelf(db, holder // _HOLDERS_A_SHELF), secret, f"holder {holder}")
             db.execute("INSERT INTO holder VALUES (?, ?, ?)", (holder, tag, again))
             new = AESGCM(secret)
         for seq, field, box in rows:
@@ -362,7 +355,7 @@ class PrivateStore(_Store):
         new = AESGCM(secret)
         rows = db.execute(
             "SELECT id, wrapped FROM holder WHERE id BETWEEN ? AND ?",
-            (shelf * _SHELF, (shelf + 1) * _SHELF - 1),
+            (shelf * _HOLDERS_A_SHELF, (shelf + 1) * _HOLDERS_A_SHELF - 1),
         ).fetchall()
         for holder, wrapped in rows:
             again = wrap(new, unwrap(old, wrapped, f"holder {holder}"), f"holder {holder}")
@@ -386,17 +379,23 @@ class PrivateStore(_Store):
             new = []
             for holder, tag in enumerate((tag for tag in missing if found[tag] is None), last + 1):
                 secret = token_bytes(KEY_SIZE)
-                new.append((holder, tag, wrap(self._shelf(db, holder // _SHELF), secret, f"holder {holder}")))
+                new.append(
+                    (
+                        holder,
+                        tag,
+                        wrap(self._shelf(db, holder // _HOLDERS_A_SHELF), secret, f"holder {holder}"),
+                    )
+                )
                 found[tag] = holder, AESGCM(secret)
             insert(db, "holder", new)
         whole = {tag: known for tag, known in found.items() if known is not None}
-        if len(self._holders) + len(whole) > _MAX_CACHED:
+        if len(self._holders) + len(whole) > _MAX_CACHED_HOLDERS:
             self._holders.clear()
         self._holders.update(whole)
         return whole
 
     def _holder_key(self, db: sqlite3.Connection, holder: int, wrapped: bytes) -> AESGCM:
-        return AESGCM(unwrap(self._shelf(db, holder // _SHELF), wrapped, f"holder {holder}"))
+        return AESGCM(unwrap(self._shelf(db, holder // _HOLDERS_A_SHELF), wrapped, f"holder {holder}"))
 
     def _shelf(self, db: sqlite3.Connection, shelf: int) -> AESGCM:
         if shelf not in self._shelves:

@@ -10,7 +10,7 @@ import pytest
 
 from carag.audit import AuditLog, Checkpoint, Note, SigningKey
 from carag.audit.merkle import Frontier, leaf_hash, stored_hash_index
-from carag.audit.scrub import Rehash, _subtree_at, paced
+from carag.audit.rehash import Rehash, _paced, _subtree_at
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 # -- rollback
@@ -122,8 +122,8 @@ def forty(tmp_path_factory, build):
 @pytest.mark.parametrize("start", [0, 1, 7, 8, 31])
 def test_subtrees_and_single_leaves_come_to_the_same(forty, monkeypatch, level, start):
     """Whatever is hashed at a time, and from wherever: the frontier and the last commit time are the log's."""
-    monkeypatch.setattr("carag.audit.scrub._LEVEL", level)
-    rehash = Rehash(forty._evidence, forty.origin, start)
+    monkeypatch.setattr("carag.audit.rehash._LEVEL", level)
+    rehash = Rehash(forty._backend, forty.origin, start)
     assert sum(rehash.advance(29 if start < 29 else start)) == max(29, start) - start
     list(rehash.advance(40))
     assert rehash.frontier.root() == forty._tip.frontier.root()
@@ -135,7 +135,7 @@ def test_subtrees_and_single_leaves_come_to_the_same(forty, monkeypatch, level, 
 @pytest.mark.parametrize("seq", [0, 5, 16, 39])
 def test_an_edit_anywhere_is_found_and_the_log_writes_no_more(tmp_path, build, monkeypatch, level, seq):
     """The scrub names the record; until the log is opened again, every append is refused."""
-    monkeypatch.setattr("carag.audit.scrub._LEVEL", level)
+    monkeypatch.setattr("carag.audit.rehash._LEVEL", level)
     with build.open_log(tmp_path) as log:
         build.grow(log, 40)
         assert log.scrub() == 40
@@ -152,7 +152,7 @@ def test_an_edit_anywhere_is_found_and_the_log_writes_no_more(tmp_path, build, m
 @pytest.mark.parametrize("index", [2, 6, 40, 62, 77])
 def test_an_altered_node_is_named(tmp_path, build, monkeypatch, index):
     """Inner nodes are compared one by one, in whole subtrees as well."""
-    monkeypatch.setattr("carag.audit.scrub._LEVEL", 4)
+    monkeypatch.setattr("carag.audit.rehash._LEVEL", 4)
     with build.open_log(tmp_path) as log:
         build.grow(log, 40)
         build.edit(tmp_path / "audit.db", f"UPDATE node SET hash = zeroblob(32) WHERE i = {index}")  # noqa: S608
@@ -175,7 +175,7 @@ def test_a_record_says_where_it_stands_once(tmp_path, build, change):
     """The quick look at a record's place gives way to a strict one as soon as anything is odd."""
     with build.open_log(tmp_path) as log:
         build.grow(log, 5)
-        body = log._evidence.body(3).replace(b'"seq":3,', change)
+        body = log._backend.body(3).replace(b'"seq":3,', change)
         build.edit(tmp_path / "audit.db", ("UPDATE rec SET body = ? WHERE seq = 3", (body,)))
         with pytest.raises(CorruptFile, match="record"):
             log.verify()
@@ -201,9 +201,9 @@ def test_the_scrub_keeps_to_its_rate_and_stops_when_told():
         pauses.append(seconds)
         return len(pauses) == 3
 
-    assert list(paced(iter([100] * 10), 1000, wait)) == [100] * 3
+    assert list(_paced(iter([100] * 10), 1000, wait)) == [100] * 3
     assert [round(pause, 1) for pause in pauses] == [0.1, 0.2, 0.3]
-    assert list(paced(iter([100] * 10), None, wait)) == [100] * 10
+    assert list(_paced(iter([100] * 10), None, wait)) == [100] * 10
 
 
 def test_damage_is_found_in_the_background(tmp_path, build):
@@ -226,7 +226,7 @@ def test_damage_is_found_in_the_background(tmp_path, build):
 
 def test_a_scrub_is_cut_short_by_closing(tmp_path, build, monkeypatch):
     """A slow pass over a long log does not hold up the end."""
-    monkeypatch.setattr("carag.audit.scrub._LEVEL", 1)
+    monkeypatch.setattr("carag.audit.rehash._LEVEL", 1)
     log = build.open_log(tmp_path)
     build.grow(log, 20)
     log.scrub_in_background(rate=1)
@@ -238,7 +238,7 @@ def test_a_scrub_is_cut_short_by_closing(tmp_path, build, monkeypatch):
 
 def test_verifying_lets_others_write(tmp_path, build, monkeypatch):
     """Appends during a verification are neither held up nor taken for damage."""
-    monkeypatch.setattr("carag.audit.scrub._LEVEL", 2)
+    monkeypatch.setattr("carag.audit.rehash._LEVEL", 2)
     with build.open_log(tmp_path) as log:
         build.grow(log, 20)
         stop = threading.Event()
@@ -263,21 +263,21 @@ def test_reads_go_on_while_a_batch_is_written(tmp_path, build):
     """A proof does not wait for the disk, and sees whole batches only."""
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
-        append, reached, go = log._evidence.append, threading.Event(), threading.Event()
+        append, reached, go = log._backend.append, threading.Event(), threading.Event()
 
         def held(batch):
-            log._evidence._db.execute("BEGIN IMMEDIATE")
-            log._evidence._db.execute("INSERT INTO rec VALUES (3, x'00')")
+            log._backend._db.execute("BEGIN IMMEDIATE")
+            log._backend._db.execute("INSERT INTO rec VALUES (3, x'00')")
             reached.set()
             assert go.wait(30)
-            log._evidence._db.execute("ROLLBACK")
+            log._backend._db.execute("ROLLBACK")
             append(batch)
 
-        log._evidence.append = held
+        log._backend.append = held
         thread = threading.Thread(target=build.ask, args=(log,))
         thread.start()
         assert reached.wait(30)
-        assert (log.size, log._evidence.size()) == (3, 3)
+        assert (log.size, log._backend.size()) == (3, 3)
         assert log.record(2).seq == 2
         log.prove(1)
         go.set()
@@ -287,17 +287,17 @@ def test_reads_go_on_while_a_batch_is_written(tmp_path, build):
 
 def test_a_log_opens_under_another_store(tmp_path, build):
     """Whatever keeps the evidence, the log founds it once and reads it back."""
-    from carag.audit.store import EvidenceStore
+    from carag.audit.sqlite import SqliteBackend
 
     calls = []
 
     def opener(create, empty):
         calls.append(create)
-        return EvidenceStore(tmp_path / "elsewhere.db", create=create, empty=empty)
+        return SqliteBackend(tmp_path / "elsewhere.db", create=create, empty=empty)
 
-    with AuditLog.open(tmp_path / "log", evidence=opener) as log:
+    with AuditLog.open(tmp_path / "log", backend=opener) as log:
         build.ask(log)
-    with AuditLog.open(tmp_path / "log", evidence=opener) as log:
+    with AuditLog.open(tmp_path / "log", backend=opener) as log:
         assert log.verify().size == 1
     assert calls == [True, False]
     assert not (tmp_path / "log" / "audit.db").exists()
