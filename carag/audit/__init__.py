@@ -1,4 +1,4 @@
-"""Answer to proof: typed records in a signed Merkle log, and receipts that verify offline.
+"""Record every request in a signed Merkle log, and hand out receipts that verify offline.
 
 This room imports no other (only ``carag.errors``): callers hand it plain values. It needs the standard
 library and ``cryptography``, so an auditor can run it alone.
@@ -6,6 +6,7 @@ library and ``cryptography``, so an auditor can run it alone.
 
 from __future__ import annotations
 
+from carag.audit._clock import Clock
 from carag.audit.access import Access, IndexState, Models
 from carag.audit.anchor_event import Anchored
 from carag.audit.backend import Backend, BackendOpener, Batch
@@ -27,7 +28,7 @@ from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.keys import SigningKey, VerifierKey
 from carag.audit.kinds import ListKind, Outcome, RecordKind, SessionSource
 from carag.audit.legal_holds import place_hold, release_hold
-from carag.audit.log import AuditLog, Clock
+from carag.audit.log import AuditLog
 from carag.audit.note import Note
 from carag.audit.policy_applied import EntityRule, PolicyApplied
 from carag.audit.proof import ConsistencyProof, InclusionProof

@@ -1,4 +1,4 @@
-"""What a field of a record may hold. Each function returns nothing and raises InvalidArgument."""
+"""Check what a field of a record may hold. Each function returns nothing and raises InvalidArgument."""
 
 from __future__ import annotations
 

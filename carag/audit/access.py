@@ -1,4 +1,4 @@
-"""Somebody asked: under which session and policy, what was searched, and how it ended.
+"""Define the `query`, `retrieve` and `explain` events: who asked under which policy, what was searched, the outcome.
 
 Nothing may depend on passages the asker may not use, because the asker holds the receipt: no hidden ids, no hidden
 counts.

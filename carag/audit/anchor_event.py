@@ -1,4 +1,4 @@
-"""The event of an anchoring: that a checkpoint of this log was confirmed outside, and where the proof lies.
+"""Define the `anchor` event: a checkpoint of this log was confirmed outside, and where the proof is.
 
 The evidence itself is beside the log, in ``anchors/``; the record pins it by its digest, so that evidence can
 be lost but not exchanged.

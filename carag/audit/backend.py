@@ -1,4 +1,4 @@
-"""What the log asks of whatever keeps its evidence: SQLite by default, a database server for teams.
+"""Define what the log asks of the store of its records: SQLite by default, a database server for teams.
 
 A backend stores bytes and answers look-ups. It neither hashes, signs nor judges: what it returns is checked
 against the signed checkpoint, so a backend that lies is noticed like any other tampering. What is asked of it:

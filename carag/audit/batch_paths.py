@@ -1,4 +1,4 @@
-"""Inclusion paths of the leaves just added, from what the frontier had and has in hand: nothing is looked up.
+"""Compute inclusion paths of the leaves just added, from the tree's edge before and after, without a look-up.
 
 A leaf's siblings are perfect subtrees inside its own peak, then everything to the right of that peak folded into
 one hash, then the peaks to the left. Those inside the peak are nodes that the batch completed or peaks from before.

@@ -1,4 +1,4 @@
-"""Begin records: what was about to be disclosed to a model on another machine.
+"""Define the `begin` event: what was about to be disclosed to a model on another machine.
 
 The record of a request is written when its answer is known. A process that dies between the call of a remote
 model and that moment has sent question and passages out and recorded nothing. So before the call a begin record

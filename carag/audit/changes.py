@@ -1,4 +1,4 @@
-"""What answers depend on has changed: the policy table, the models, or the index without new documents.
+"""Define the `policy`, `model` and `index` events: what answers depend on has changed.
 
 Each of these records names what is in force from here on and what was before, so that a reader who holds the log knows
 for every answer which table, which models and which state stood behind it, and that nothing else did in between.

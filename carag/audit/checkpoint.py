@@ -1,4 +1,4 @@
-"""Checkpoints: one signed line of a log's history (``c2sp.org/tlog-checkpoint``).
+"""Read and write checkpoints, a signed line of a log's history (``c2sp.org/tlog-checkpoint``).
 
 Three lines, origin, size and root hash, and no extension lines: what a checkpoint says is what monitors and
 witnesses can check.

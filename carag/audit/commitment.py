@@ -1,4 +1,4 @@
-"""Salted commitments: what a record says of a subject, a question or an answer without holding it.
+"""Commit to a subject, a question or an answer with a salt, so that a record need not hold it.
 
 A plain hash of a user name falls to a dictionary in seconds, so each value gets a fresh 32-byte salt. Salt
 and value together are the *opening*. Delete the opening and the commitment says nothing any more, while the

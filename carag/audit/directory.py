@@ -1,4 +1,4 @@
-"""The directory of a log: who may write in it, and which key is its own.
+"""Open a log's directory: lock it for one writer, load its keys and find its records.
 
 ====================  ======================================================================================
 ``audit.db``          the evidence: records, tree nodes, newest checkpoint; nothing personal

@@ -1,4 +1,4 @@
-"""A record before its place is known.
+"""Encode a record before its sequence number and commit time are known.
 
 Hashing texts, committing to values and encoding take most of an append's time and need no order, so callers do
 them side by side. Place and time come last, from the one thread that writes: the bytes are encoded with stand-ins

@@ -1,4 +1,4 @@
-"""Canonical JSON and base64: one value, one byte string, so that a hash of bytes is a hash of meaning.
+"""Encode canonical JSON and base64: one value, one byte string, so that a hash of bytes is a hash of meaning.
 
 The JSON is the part of RFC 8785 (JCS) that a record needs: objects with ASCII snake_case keys, arrays,
 strings, integers below 2**53 and null, nested at most 16 deep. There are no floats and no booleans, so

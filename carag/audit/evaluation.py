@@ -1,4 +1,4 @@
-"""The system was measured: which suite over which state, against which thresholds, with which result."""
+"""Define the `evaluation` event: which suite ran over which state, against which thresholds, with which result."""
 
 from __future__ import annotations
 

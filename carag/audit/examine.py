@@ -1,7 +1,7 @@
 """Examine a whole log: re-hash every record and compare with what was signed, here and elsewhere.
 
 A signed tree alone does not show that its end was cut off, that the directory was put back to an earlier state, or
-that whoever stole the key wrote the history again: all of these are histories the key signed. A checkpoint kept
+that a thief of the key wrote the history again: all of these are histories the key signed. A checkpoint kept
 elsewhere shows each of them, because the log must still extend it.
 """
 

@@ -1,4 +1,4 @@
-"""Storage limitation: values whose time has ended are erased in one step (GDPR Art. 5(1)(e)).
+"""Erase values whose retention time has ended, in one step (GDPR Art. 5(1)(e)).
 
 The time of a record is that of its retention class, from its commit time on. What a legal hold covers stays, and
 so does who erased, held or opened what (Art. 5(2)). Records themselves are never removed: proofs stay valid.

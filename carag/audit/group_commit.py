@@ -1,10 +1,10 @@
-"""Group commit: many callers wait, one thread writes for all of them.
+"""Commit the records of many callers together: they wait, one thread writes for all of them.
 
-A wait for the disk costs the same for one record as for five hundred. Whatever arrives while a batch is being
+A wait for the disk costs the same for one record as for five hundred. What arrives while a batch is being
 written becomes the next batch, so nobody waits for company and nobody pays for a wait of their own under load.
 
-Every caller gets a definite answer: its result, its own refusal, or that the batch failed. Who finds the queue
-full or closed is told at once, and nothing is queued for them.
+Every caller gets a definite answer: its result, its own refusal, or that the batch failed. A caller that finds the
+queue full or closed is told at once, and nothing is queued for it.
 
 Those of a batch are let go one by one, each by the one before: threads that wake together only wait for the
 interpreter's lock, and wake again every few milliseconds to do so.
@@ -29,7 +29,7 @@ MAX_BATCH: Final = 512
 """Records a batch takes at most."""
 MAX_WAITING: Final = 4096
 """Records that may wait; at 64 at a time and 2 ms a wait for the disk, an eighth of a second's work."""
-_PATIENCE: Final = 0.05  # seconds until the thread that writes lets the next go itself
+_WAKE_SECONDS: Final = 0.05  # after which the writing thread itself wakes the next caller of a settled batch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -129,7 +129,7 @@ class GroupCommit(Generic[Item, Result]):
         while True:
             with self._news:
                 while not self._waiting and not self._closed:
-                    self._news.wait(_PATIENCE if self._settled else None)
+                    self._news.wait(_WAKE_SECONDS if self._settled else None)
                     self._let_go()
                 if not self._waiting:
                     break

@@ -1,4 +1,4 @@
-"""Passages as the asker got them, and the hits a record keeps of them.
+"""Define passages as the asker got them, and the hits a record keeps of them.
 
 A record keeps of a hit, in this order, ``[digest, word, similarity in millionths, cited]``. The digest is the first 20
 bytes of ``SHA-256("carag/hit/v1" NUL chunk id NUL SHA-256 of the text)``: it binds which chunk and which text without

@@ -1,4 +1,4 @@
-"""What can be found changed: documents or labels came in."""
+"""Define the `ingest` event: documents or labels came in, so that other passages can be found."""
 
 from __future__ import annotations
 

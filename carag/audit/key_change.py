@@ -1,6 +1,6 @@
-"""The event of a change of keys, signed under the key that was trusted until then.
+"""Define the `key` event: a key of the log begins or ceases to count, signed under the key trusted until then.
 
-Whoever trusts the old key finds the new one here and need not be told again.
+A verifier that trusts the old key finds the new one here and need not be told again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class KeyAction(StrEnum):
     ROTATE = "rotate"
     """It takes over; the key before it signs too, until ``until``."""
     ADD = "add"
-    """It signs besides."""
+    """It signs too."""
     REVOKE = "revoke"
     """Its holder is no longer trusted; the log is closed and only ``good`` records of it count."""
 

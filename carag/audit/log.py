@@ -1,8 +1,8 @@
-"""The audit log: append durably, prove, check itself.
+"""Append records durably, prove them, and check the log itself.
 
 What it promises. (a) :meth:`AuditLog.append` returns only after the record is on the disk and under a signed
-checkpoint; until then the caller must hand nothing out. (b) Whoever holds the vkey and one receipt or
-checkpoint from outside notices any edit, deletion, reordering, insertion, truncation or fork of what that
+checkpoint; until then the caller must hand nothing out. (b) A holder of the vkey and of one receipt
+or checkpoint from outside notices any edit, deletion, reordering, insertion, truncation or fork of what that
 checkpoint covers. What it cannot: prove that the caller told the truth when the record was written, or notice
 by itself that the whole directory was put back to an earlier state. That takes a checkpoint kept elsewhere,
 given to :meth:`AuditLog.open` as ``not_before``.
@@ -18,14 +18,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit import merkle
+from carag.audit._clock import Clock, system_clock
 from carag.audit.access import Access
 from carag.audit.backend import Batch
 from carag.audit.batch_paths import BatchPaths
@@ -48,23 +47,16 @@ from carag.audit.tip import Tip
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Callable, Mapping, Sequence
 
     from carag.audit.backend import Backend, BackendOpener
     from carag.audit.event import Event
     from carag.audit.keyring import KeyRing
     from carag.audit.note import Note
 
-__all__ = ["AuditLog", "Clock"]
+__all__ = ["AuditLog"]
 
-Clock: TypeAlias = Callable[[], int]
-"""Microseconds since 1970 UTC."""
-
-_BEGINS_A_RECORD: Final = 4000  # of at most 8 digits and a comma: within MAX_RECORD_BYTES
-
-
-def _system_clock() -> int:
-    return time.time_ns() // 1000
+_MAX_BEGINS_A_RECORD: Final = 4000  # at most 8 digits and a comma each, which MAX_RECORD_BYTES has room for
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +112,7 @@ class AuditLog:
         directory: str | os.PathLike[str],
         *,
         origin: str | None = None,
-        clock: Clock = _system_clock,
+        clock: Clock = system_clock,
         not_before: str | None = None,
         backend: BackendOpener | None = None,
         retain: str = DEFAULT_CLASS,
@@ -425,9 +417,7 @@ class AuditLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _commit(self, drafts: Sequence[Draft]) -> list[_Placed | CaragError]:
@@ -476,7 +466,7 @@ class AuditLog:
         """Put on record what an earlier process left unfinished."""
         if self._private.holds_from(self.size):
             self.append(Recovery("UNFINISHED_APPEND"))
-        while begins := sorted(self._tip.unended)[:_BEGINS_A_RECORD]:
+        while begins := sorted(self._tip.unended)[:_MAX_BEGINS_A_RECORD]:
             self.append(Recovery("UNENDED_BEGINS", tuple(begins)))
 
     def _stop(self) -> None:

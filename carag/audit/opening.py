@@ -1,9 +1,9 @@
-"""What a log must prove to itself before it is opened for writing.
+"""Check a log before it is opened for writing.
 
 Its newest checkpoint is signed by its own key; the store ends where the checkpoint does; the stored peaks lead to
 the signed root; so do the newest records, hashed again; and every checkpoint kept from before, in the directory
-or brought along by the caller, is a prefix of it. The last is what notices a rollback, and it notices as much as
-the place where the kept checkpoint lies is out of reach.
+or given by the caller, is a prefix of it. The last is what notices a rollback, as far as the kept checkpoint is out
+of the reach of those who roll back.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from carag.audit.backend import Backend
     from carag.audit.note import NoteKey
 
-__all__ = ["REHASHED", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
+__all__ = ["REHASHED_AT_OPENING", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
 
-REHASHED: Final = 256
-"""The newest so many records are hashed again: the whole log is for verify(), a cold start is for milliseconds."""
+REHASHED_AT_OPENING: Final = 256
+"""Newest records that are hashed again at opening, which must take milliseconds; verify() hashes the whole log."""
 
 
 def read_checkpoint(backend: Backend, key: NoteKey) -> Note:
@@ -62,7 +62,7 @@ def read_tip(backend: Backend, key: NoteKey) -> Tip:
     frontier = Frontier(size, [backend.node(level, n) for level, n in peak_positions(size)])
     if frontier.root() != checkpoint.root:
         raise CorruptFile(f"{backend.where}: the tree's root is not that of the signed checkpoint")
-    newest = Rehash(backend, key.name, max(0, size - REHASHED))
+    newest = Rehash(backend, key.name, max(0, size - REHASHED_AT_OPENING))
     for _ in newest.advance(size):
         pass
     newest.expect(size, checkpoint.root)

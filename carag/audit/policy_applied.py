@@ -1,4 +1,4 @@
-"""The policy a request ran under, as a record holds it: masks in plain integers, lists by kind and length alone."""
+"""Define the policy of a request as a record holds it: masks in plain integers, lists by kind and length alone."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class PolicyApplied:
     entities : EntityRule, optional
         The list beside them.
     reopened : tuple of (required, forbidden)
-        Pairs that admitted besides, under a list of their own.
+        Further pairs that admitted, under a list of their own.
     reopened_entities : EntityRule, optional
     cooling : int
         Minutes that a report of a material event must have been public.

@@ -1,7 +1,7 @@
-"""Backend in PostgreSQL, for teams: the same bytes and the same proofs as in ``audit.db``.
+"""Store records in PostgreSQL, for teams: the same bytes and the same proofs as in ``audit.db``.
 
 The server is not trusted. Grants keep the application from altering what it wrote, and :func:`set_up` makes a role
-that can insert and read and nothing else; but whoever administers the server can lift any grant or trigger without a
+that can insert and read and nothing else; but an administrator of the server can lift any grant or trigger without a
 trace, so what makes an alteration visible is the signed checkpoint, as everywhere else.
 
 Keys and private values stay in the log's local directory: the database holds nothing personal. One connection
@@ -46,10 +46,10 @@ COLUMNS: Final = {
     "begun": {"seq": "bigint"},
     "ended": {"seq": "bigint"},
 }
-_NO_END: Final = (1 << 63) - 1
-_PAGE: Final = 1000
+_MAX_BIGINT: Final = (1 << 63) - 1
+_PAGE_ROWS: Final = 1000
 CONNECT_SECONDS: Final = 10
-_KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}
+_KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds, tries
 """Within a minute the server drops a writer whose machine is gone, and with it the lock."""
 _SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
@@ -184,8 +184,8 @@ class PostgresReader:
         return rows
 
     def _pages(self, query: str, start: int, stop: int | None) -> Iterator[tuple[int, bytes]]:
-        end = _NO_END if stop is None else stop
-        while rows := self._all(f"{query} LIMIT {_PAGE}", start, end):
+        end = _MAX_BIGINT if stop is None else stop
+        while rows := self._all(f"{query} LIMIT {_PAGE_ROWS}", start, end):
             for number, value in rows:
                 yield number, bytes(value)
             start = rows[-1][0] + 1
@@ -246,7 +246,7 @@ class PostgresBackend(PostgresReader):
         self._reader.close()
         driver = psycopg_driver()
         if not self._db.closed and self._db.info.transaction_status == driver.pq.TransactionStatus.IDLE:
-            # The server drops a closed connection's lock in its own time; whoever opens next must find it free.
+            # The server drops a closed connection's lock in its own time; the next writer must find it free.
             with contextlib.suppress(driver.Error):
                 self._db.execute("SELECT pg_advisory_unlock_all()")
         self._db.close()

@@ -1,4 +1,4 @@
-"""A log whose evidence is in PostgreSQL: its tables and grants, the note that says where, and a copy in a file."""
+"""Set up a log in PostgreSQL: make tables and grants, note where it is, copy it into a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["copy_to", "remember", "remembered", "role_of", "set_up"]
 
 _REMEMBERED: Final = "evidence.url"
-_PAGE: Final = 1000
+_PAGE_ROWS: Final = 1000
 
 
 def set_up(url: str, *, role: str, schema: str = DEFAULT_SCHEMA) -> None:
@@ -158,8 +158,8 @@ def copy_to(source: PostgresReader, path: str | os.PathLike[str]) -> int:
     size = Checkpoint.parse(Note.parse(note).text).size
     open_begins = set(source.unended())
     with contextlib.closing(SqliteBackend(target, create=True, empty=note)) as file:
-        for first in range(0, size, _PAGE):
-            stop = min(first + _PAGE, size)
+        for first in range(0, size, _PAGE_ROWS):
+            stop = min(first + _PAGE_ROWS, size)
             bodies = [body for _, body in source.bodies(first, stop)]
             start, end = stored_hash_count(first), stored_hash_count(stop)
             nodes = [Node(0, i, value) for i, value in source.nodes(start, end)]

@@ -1,4 +1,4 @@
-"""The key file beside ``private.db``, and how values are sealed under the keys it wraps.
+"""Keep the keys of ``private.db`` in a file beside it, and seal and open values under them.
 
 ::
 
@@ -9,7 +9,7 @@
 Sealing is AES-256-GCM with a random 96-bit nonce in front (NIST SP 800-38D section 8.2.2). What is sealed is
 bound to its place by the associated data, so a value cannot be moved to another record or field.
 
-Destroying a key destroys what was sealed under it wherever a copy lies, backups included, as long as the key
+Destroying a key destroys what was sealed under it in every copy, backups included, as long as the key
 file itself is not in the backup. That is why an erasure replaces the wrapping key: copies of ``private.db``
 made before it hold the erased keys only under a wrapping key that is nowhere any more.
 """

@@ -1,4 +1,4 @@
-"""The private half of the log: what the commitments in the records hide, sealed, for whoever may see it.
+"""Store the private half of the log: what the commitments in the records hide, sealed, to be erased by key.
 
 Values are sealed under a key of their person (of their record where a record names nobody), so that destroying
 one small key destroys everything sealed under it, in copies of the file as well (crypto-shredding). The chain::
@@ -62,7 +62,7 @@ class PrivateStore(SqliteStore):
     path : Path
         The database. Its keys are in ``private.key`` in the same directory.
     create : bool
-        Whether a missing file is made: only for a log without records, or by whoever accepts the loss.
+        Whether a missing file is made: only for a log without records, or where the loss is accepted.
 
     Raises
     ------
@@ -118,7 +118,7 @@ class PrivateStore(SqliteStore):
         Parameters
         ----------
         rows : mapping of int to mapping of str to Opening
-            By sequence number, with an entry for each record, also where it is empty: whatever there is from the
+            By sequence number, with an entry for each record, also where it is empty: what there is from the
             lowest number on belongs to an attempt that failed, and goes.
 
         Raises

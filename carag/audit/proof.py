@@ -1,4 +1,4 @@
-"""Proof files: hashes together with the signed checkpoint they lead to.
+"""Read and write proof files: hashes together with the signed checkpoint they lead to.
 
 An inclusion proof is written as ``c2sp.org/tlog-proof@v1`` without its optional ``extra`` line, which nothing
 authenticates. A consistency proof is written as the request body of ``c2sp.org/tlog-witness``, so that the

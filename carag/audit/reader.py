@@ -1,8 +1,7 @@
 """Read a log as its auditor does: from the files alone, without the writer's lock and without its key.
 
 The directory may be a copy; ``audit.db`` is all that is needed beside a vkey from a source one trusts. Nothing is
-written: a file that no writer has open is read as it lies there, and one that a writer is at is read as of one
-commit.
+written: a file that no writer has open is read as it is, and one that a writer has open is read as of one commit.
 
 A reader finds two kinds of trouble and keeps them apart. :class:`CorruptFile` is evidence: something is missing or
 contradicts what was signed. :class:`AuditUnavailable` means that nothing can be said: no such file, not a database,
@@ -32,7 +31,6 @@ from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
-    from types import TracebackType
 
     from carag.audit.note import NoteKey
 
@@ -47,7 +45,7 @@ class LogReader:
     directory : path
         Holds ``audit.db``, and ``vkey`` if none is given.
     vkey : str, optional
-        The log's public key from a source you trust. Whoever can replace the log can replace the key beside it.
+        The log's public key from a source you trust. Who can replace the log can replace the key beside it.
 
     Raises
     ------
@@ -182,13 +180,11 @@ class LogReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _files(self) -> list[tuple[int, int, int] | None]:
-        """Say what lies there: the database, and the write-ahead log if it holds anything."""
+        """Say what is there: the database, and the write-ahead log if it holds anything."""
         found: list[tuple[int, int, int] | None] = []
         for path in (self.path, Path(f"{self.path}-wal")):
             try:
@@ -304,7 +300,7 @@ def key_of(directory: Path, vkey: str | None) -> LogVerifier:
     InvalidArgument
         If the one given is no Ed25519 vkey.
     AuditUnavailable
-        If none is given and none lies there.
+        If none is given and none is there.
     """
     if vkey is not None:
         return LogVerifier.parse(vkey)

@@ -1,4 +1,4 @@
-"""The receipt: everything somebody needs to prove one record later, in one JSON file.
+"""Write and open receipts: everything needed to prove one record later, in one JSON file.
 
 ::
 
@@ -9,9 +9,9 @@
      "proof":    "c2sp.org/tlog-proof@v1...",                 bound by its signature and its root hash
      "record":   "{...}"}                                     bound by the proof
 
-The file is canonical JSON (RFC 8785) and one newline, so no byte of it is free. ``state.py`` says what a hit's proof
-holds: ``{"from", "path", "sides", "until"}``. It is null where the log made the receipt again without the store. A
-receipt holds the question and the answer in clear: it belongs to the person who asked. One made again holds neither:
+The file is canonical JSON (RFC 8785) and one newline, so no byte of it is free. ``state_proof.py`` says what a hit's
+proof holds: ``{"from", "path", "sides", "until"}``. It is null where the log made the receipt again without the store.
+A receipt holds the question and the answer in clear: it belongs to the person who asked. One made again holds neither:
 they are opened by role.
 
 The holder of a receipt may leave parts of it out, and the rest is proved as before (``redact.py``): an opening, a
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 RECEIPT_FORMAT: Final = "carag-receipt/v1"
-MAX_RECEIPT_BYTES: Final = 64 << 20
+MAX_RECEIPT_BYTES: Final = 64 << 20  # 64 MiB
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The audit record: an event as logged, and the exact bytes that are hashed and stored.
+"""Define the audit record: an event as logged, and the exact bytes that are hashed and stored.
 
 To the event the log adds its origin, the sequence number, a random id, the commit time, the salted
 commitments and the hits. The bytes are canonical JSON and are never written twice: proofs cover the bytes as

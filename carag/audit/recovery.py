@@ -1,4 +1,4 @@
-"""The log itself had unfinished business."""
+"""Define the `recovery` event: work that a crash left unfinished, found when the log was opened."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Leaving parts of a receipt out, so that it can be shown to more people; the rest is proved as before.
+"""Leave parts of a receipt out, so that it can be shown to more people; the rest is proved as before.
 
 What can be left out, and nothing else: the opening of a commitment, a whole passage with its proof, the proof alone,
 and the opening of the minutes until which words hold. The record itself stays as it is, for its hash is what the log
 signed: it says how many passages there were and under which words, and it binds each by a digest of chunk id and
-text. Whoever holds the same documents can therefore try which of them a passage left out was.
+text. A holder of the same documents can therefore try which of them a passage left out was.
 
 The laws, over every receipt and every choice: redacting twice is redacting once; the order does not matter; nothing
 that is still shown is changed; and what was redacted verifies exactly if the original does. For the last, a receipt

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Rehash", "Scrubber"]
 
-_LEVEL: Final = 10  # of the subtrees hashed at a time: 1,024 records, a megabyte or two
+_LEVEL: Final = 10  # subtrees of 2**10 = 1,024 records, a megabyte or two, are hashed at a time
 
 
 class Rehash:
@@ -137,7 +137,7 @@ class Rehash:
         """Check whose record this says it is and where it stands; return its commit time.
 
         A key's quotes are not escaped, so its bytes cannot occur inside a text; one that occurs once is the
-        record's own. Whatever is less plain is parsed.
+        record's own. All other records are parsed.
         """
         if b'"beg' in body:
             self._note_begins(body, seq)

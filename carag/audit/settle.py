@@ -1,4 +1,4 @@
-"""At opening: carry out in the private half what the records say was decided."""
+"""Carry out in the private half, at opening, the erasures and holds that records say were decided."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["settle"]
 
-_MARKS: Final = (b'"kind":"erasure"', b'"kind":"hold"')  # canonical JSON: nowhere else unescaped
+_KIND_MARKS: Final = (b'"kind":"erasure"', b'"kind":"hold"')  # canonical JSON: nowhere else unescaped
 
 
 def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int) -> None:
@@ -40,7 +40,7 @@ def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int
         If the file is a copy from before an erasure and no longer says what was to be erased.
     """
     empty, found = private.is_empty(), bool(private.planned())
-    for seq, body in [row for row in bodies if any(mark in row[1] for mark in _MARKS)]:
+    for seq, body in [row for row in bodies if any(mark in row[1] for mark in _KIND_MARKS)]:
         found, event = True, Record.parse(body).event
         if isinstance(event, Erasure) and not empty:
             private.erase(_targets(private, seq, event), seq)

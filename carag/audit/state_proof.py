@@ -1,4 +1,4 @@
-r"""The index state a record names, and the proof that a passage stood in it under its word.
+r"""Prove that a passage was in the index state that a record names, under its word.
 
 A *label* says which word a passage has from which minute until which. The state at an instant of the store's
 knowledge is one root hash over all labels open then; the record names it as ``index.snapshot``. All of this can be
@@ -17,7 +17,7 @@ key never leaves the store.
 
 **Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as
 256 bits, first bit first. It is keyed because a proof shows where other labels stand: accession numbers and minutes of
-publication are public, so under a bare hash whoever holds many proofs could guess a hidden label and look whether its
+publication are public, so under a bare hash the holder of many proofs could guess a hidden label and look whether its
 place is taken. A verifier does not need the place; a proof carries its own way up.
 
 **Root** of a set of labels that share their first ``d`` bits, beginning with all of them and ``d = 0``::
@@ -34,7 +34,7 @@ up; and ``sides``, for each of them L or R, where the sibling stands. It holds i
     L: hash = SHA-256(0x01 || sibling || hash)        R: hash = SHA-256(0x01 || hash || sibling)
 
 Why this tree and not the log's: a new filing or a relabel moves only its own labels' paths, about log2(n) hashes
-each, where a sorted RFC 6962 tree is hashed anew from the first insertion on; so no chain of changes has to follow a
+each, where a sorted RFC 6962 tree is hashed again from the first insertion on; so no chain of changes has to follow a
 root, and a proof is one path. The places are spread by their hash, so the root depends on the labels and the key
 alone, not on the order in which they came, and proofs tell of the other labels no more than roughly how many there are.
 

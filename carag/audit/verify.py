@@ -132,7 +132,7 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
     data : bytes
         The receipt file's content.
     vkey : str
-        The log's public key, from a source you trust: not from whoever gave you the receipt. A log whose key
+        The log's public key, from a source you trust, not from the giver of the receipt. A log whose key
         was rotated has several, one a line; a receipt signed by any of them is its own.
 
     Raises

@@ -69,7 +69,7 @@ def test_unended_begins_are_named_once_at_the_next_opening(tmp_path, build):
 
 def test_many_unended_begins_fit_their_records(tmp_path, build, monkeypatch):
     """However many there are, each is named and no record is too long."""
-    monkeypatch.setattr("carag.audit.log._BEGINS_A_RECORD", 2)
+    monkeypatch.setattr("carag.audit.log._MAX_BEGINS_A_RECORD", 2)
     with build.open_log(tmp_path) as log:
         seqs = tuple(start(log, build).seq for _ in range(5))
     with build.open_log(tmp_path) as log:
@@ -79,9 +79,9 @@ def test_many_unended_begins_fit_their_records(tmp_path, build, monkeypatch):
 
 def test_the_most_begins_a_record_names_fit(build):
     """Four thousand of the largest numbers a log of a hundred million records has."""
-    from carag.audit.log import _BEGINS_A_RECORD
+    from carag.audit.log import _MAX_BEGINS_A_RECORD
 
-    event = Recovery("UNENDED_BEGINS", tuple(range(99_999_999 - _BEGINS_A_RECORD, 99_999_999)))
+    event = Recovery("UNENDED_BEGINS", tuple(range(99_999_999 - _MAX_BEGINS_A_RECORD, 99_999_999)))
     body = build.record(event=event, commitments={}, hits=()).to_bytes()
     assert Record.parse(body).event == event
 

@@ -504,7 +504,7 @@ def test_a_copy_is_an_audit_db_like_any_other(tmp_path, build, unpatched, monkey
     """Opened beside the log's key it verifies, record for record, also in pages, also under SELECT alone."""
     from carag.audit import postgres_setup
 
-    monkeypatch.setattr(postgres_setup, "_PAGE", 2)
+    monkeypatch.setattr(postgres_setup, "_PAGE_ROWS", 2)
     schema = unpatched.schema_of(tmp_path)
     remember(tmp_path / "log", unpatched.application, schema=schema)
     with psycopg.connect(unpatched.admin, autocommit=True) as admin:

@@ -1,4 +1,4 @@
-"""What an anchor is: somewhere outside that is shown a checkpoint and gives evidence that it was.
+"""Define what an anchor is: a place outside that is shown a checkpoint and gives evidence that it was.
 
 An anchor answers in one of three ways. It returns :class:`Evidence`. It raises AnchorUnavailable: unreachable,
 refusing, not to be believed; nothing follows but that the exposure grows. It raises CorruptFile: it holds a
@@ -27,7 +27,7 @@ __all__ = ["Anchor", "Submission", "check_known"]
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A checkpoint on its way out, and what an anchor may need besides.
+    """A checkpoint on its way out, and what else an anchor may need.
 
     Parameters
     ----------

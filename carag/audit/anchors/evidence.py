@@ -1,4 +1,4 @@
-"""Evidence that a checkpoint is known outside: one file for each confirmation, in ``anchors/`` beside the log.
+"""Keep evidence that a checkpoint is known outside: one file for each confirmation, in ``anchors/`` beside the log.
 
 ::
 

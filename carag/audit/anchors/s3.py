@@ -1,4 +1,4 @@
-"""S3 Object Lock as an anchor: checkpoints written once, which nobody can delete before their time.
+"""Anchor checkpoints in S3 Object Lock: written once, and nobody can delete them before their time.
 
 An object a checkpoint, ``<prefix>/<SHA-256 of the origin>/<size, 20 digits>``, holding the signed note. It is
 written under retention mode COMPLIANCE, which not even the account's root user can shorten, and only if there

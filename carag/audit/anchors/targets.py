@@ -1,4 +1,4 @@
-"""Anchors by name, as a command line or a configuration has them.
+"""Make anchors of the names that a command line or a configuration gives.
 
 =====================  =====================================================================================
 ``s3://bucket/prefix``  S3 Object Lock

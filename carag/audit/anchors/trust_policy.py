@@ -1,4 +1,4 @@
-"""Whom to trust: a policy file of ``c2sp.org/tlog-policy``.
+"""Read whom to trust: a policy file of ``c2sp.org/tlog-policy``.
 
 ::
 

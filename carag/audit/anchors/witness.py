@@ -1,4 +1,4 @@
-"""Witnesses as an anchor: the client of ``c2sp.org/tlog-witness``.
+"""Anchor checkpoints with witnesses: the client of ``c2sp.org/tlog-witness``.
 
 Each witness is sent the checkpoint with a proof that it continues what that witness last cosigned, and returns
 a timestamped cosignature. A witness that was shown one history never cosigns another, so a quorum of them rules
