@@ -34,7 +34,7 @@ from carag.audit import (
     SigningKey,
     Verdict,
     VerifierKey,
-    canonical,
+    encoding,
 )
 from carag.audit.examine import Examination, Kept, examine_log, kept_checkpoint
 from carag.audit.merkle import Frontier, leaf_hash, stored_hash_index
@@ -173,7 +173,7 @@ def _ask(log: AuditLog, question: str) -> None:
 
 
 def _changed(body: bytes, **fields: Any) -> bytes:
-    return canonical.encode({**canonical.load(body), **fields})
+    return encoding.encode({**encoding.load(body), **fields})
 
 
 def _renumbered(bodies: list[bytes], start: int) -> list[bytes]:
@@ -260,14 +260,14 @@ def thief_inserts(scene: Scene) -> None:
 def thief_backdates(scene: Scene) -> None:
     """Append a record that claims an earlier time."""
     bodies = scene.bodies()
-    then = canonical.load(bodies[VICTIM])["tc"]
+    then = encoding.load(bodies[VICTIM])["tc"]
     scene.rewrite([*bodies, _changed(bodies[-1], seq=RECORDS, id="A" * 22, tc=then)])
 
 
 def replay_old(scene: Scene) -> None:
     """Enter an old record once more, with a new number and the time of now, under the stolen key."""
     bodies = scene.bodies()
-    now = canonical.load(bodies[-1])["tc"] + 1
+    now = encoding.load(bodies[-1])["tc"] + 1
     scene.rewrite([*bodies, _changed(bodies[VICTIM], seq=RECORDS, tc=now)])
 
 

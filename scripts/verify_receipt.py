@@ -31,8 +31,7 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Iterator, NamedTuple, NoReturn  # noqa: UP035 # Python 3.9 has them here
 
-FORMATS = ["carag-receipt/v1", "carag-receipt/v2", "carag-receipt/v3"]
-"""Of receipts: the first has no state proofs, the third leaves at least one passage out."""
+FORMAT = "carag-receipt/v1"
 PROOF_HEADER = "c2sp.org/tlog-proof@v1\n"
 MAX_BYTES = 64 << 20
 MAX_RECORD_BYTES = 60_000
@@ -393,11 +392,10 @@ TABLE = """
 every        commitments:any id:bytes16 kind:text log:label retain?:ai6m|fin5y|fin6y seq:count tc:count v:any
 begin        as_of:minute commitments:{query,subject} models:models policy:applied purpose:code? role:code?
              source:asserted|verified t0:count
-asked        as_of:minute audience?:label begun?:count commitments:{answer,entities,query,subject} index:state?
-             intents?:[code]+ issuer?:label models:models outcome:answer|decline|refuse|error policy:applied
-             purpose:code? role:code? source:asserted|verified t0:count t1:count why:code
-asked/v1     hits:[hit] withheld:[code]
-asked/v2     hits:[bytes20,word,similarity,flag] withheld?:[code]+
+asked        as_of:minute audience?:label begun?:count commitments:{answer,entities,query,subject}
+             hits:[bytes20,word,similarity,flag] index:state? intents?:[code]+ issuer?:label models:models
+             outcome:answer|decline|refuse|error policy:applied purpose:code? role:code? source:asserted|verified
+             t0:count t1:count why:code
 ingest       chunks:count commitments:{subject} documents:count embed:label? quarantined:count rows:count
              snapshot:bytes32 t0:count t1:count table:bytes32 why:code
 denial       audience:label? commitments:{} count:positive issuer:label? t0:count t1:count why:code
@@ -419,9 +417,7 @@ applied      cooling?:positive entities?:listed masks:[pair] reopened?:[pair]+ r
 listed       count:count denied?:positive kind:allow|deny
 models       embed:label? generate:label? prompt:label?
 state        admissible:count known?:count plan:code snapshot:bytes32
-hit          c:label p:word s:similarity t:bytes32 u:flag
 opening      salt:bytes32 value:text
-passage/v1   chunk:text text:text
 passage      chunk:text proof:any text:text
 proof        from:minute path:text sides:text until:any
 ending       salt:bytes32 value:end
@@ -510,15 +506,13 @@ def record_fields(body: bytes, what: str) -> Fields:
 
 
 def read_record(body: bytes) -> Fields:
-    """Read a record that keeps every rule of its version and kind."""
+    """Read a record that keeps every rule of its kind."""
     fields = record_fields(body, "the record")
     version, kind = fields.get("v"), fields.get("kind")
-    if version not in (1, 2) or kind not in KINDS or len(body) > MAX_RECORD_BYTES:
+    if version != 1 or kind not in KINDS or len(body) > MAX_RECORD_BYTES:
         raise CannotTell(f"a record of version {version!r} and kind {kind!r}, which is unknown here")
     shape = "asked" if kind in ASKED else kind
-    wrong = misfit(
-        fields, " ".join((OBJECTS["every"], OBJECTS[shape], OBJECTS.get(f"{shape}/v{version}", "")))
-    )
+    wrong = misfit(fields, f"{OBJECTS['every']} {OBJECTS[shape]}")
     if wrong or not LAWS.get(shape, VALUES["any"])(fields):
         raise CannotTell(f"the record's {wrong or 'whole'} is not what a record of kind {kind} has")
     return fields
@@ -530,22 +524,20 @@ def read_record(body: bytes) -> Fields:
 class Hit(NamedTuple):
     """What a record says of a passage."""
 
-    binds: tuple[str, ...]
-    """Version 1: chunk id and SHA-256 of the text. Version 2: the first 20 bytes of a SHA-256 over both."""
+    digest: str
+    """The first 20 bytes of a SHA-256 over chunk id and text."""
     word: int
     cited: int
 
     @property
     def name(self) -> str:
         """What it is called in messages."""
-        return f"{'chunk' if len(self.binds) == 2 else 'hit'} {self.binds[0]}"
+        return f"hit {self.digest}"
 
 
 def hits_of(fields: Fields) -> list[Hit]:
     """Return the record's hits."""
-    if fields["v"] == 1:
-        return [Hit((it["c"], it["t"]), it["p"], it["u"]) for it in fields.get("hits", ())]
-    return [Hit((digest,), word, cited) for digest, word, _, cited in fields.get("hits", ())]
+    return [Hit(digest, word, cited) for digest, word, _, cited in fields.get("hits", ())]
 
 
 def check_commitments(fields: Fields, receipt: Fields) -> None:
@@ -571,13 +563,13 @@ def check_passages(fields: Fields, receipt: Fields) -> None:
         raise Failed(f"the record names {len(named)} passages, the receipt shows {len(shown)}")
     for place, hit in enumerate(named, start=1):
         passage = shown[place - 1]
-        if passage is None and receipt["format"] == FORMATS[2]:
+        if passage is None:
             continue
-        if not fits(passage, "passage/v1" if receipt["format"] == FORMATS[0] else "passage"):
+        if not fits(passage, "passage"):
             raise Failed(f"passage {place} is not the one of {hit.name}")
         chunk, text = passage["chunk"], hashlib.sha256(passage["text"].encode()).digest()
-        digest = hashlib.sha256(b"carag/hit/v2\0" + chunk.encode() + b"\0" + text).digest()[:20]
-        if hit.binds not in ((chunk, base64url(text)), (base64url(digest),)):
+        digest = hashlib.sha256(b"carag/hit/v1\0" + chunk.encode() + b"\0" + text).digest()[:20]
+        if base64url(digest) != hit.digest:
             raise Failed(f"passage {place} is not the one of {hit.name}")
 
 
@@ -589,12 +581,12 @@ def check_record(fields: Fields) -> None:
     if not asked and kind != "begin":
         return
     rows, lists = index["admissible"] if index else 0, {"entities", "reopened_entities"} & policy.keys()
-    listed = fields.get("intents", ()), fields.get("withheld", ())
+    intents = fields.get("intents", ())
     contradictions = {
         "a refused request has passages or searched an index": outcome == "refuse" and (hits or index),
         "it cites passages and is no answer": outcome != "answer" and any(one.cited for one in hits),
-        "a chunk is listed twice": len({one.binds[0] for one in hits}) < len(hits),
-        "an intent or rule is listed twice": any(len(set(codes)) < len(codes) for codes in listed),
+        "a chunk is listed twice": len({one.digest for one in hits}) < len(hits),
+        "an intent is listed twice": len(set(intents)) < len(intents),
         "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
         "its begin is no earlier record": fields.get("begun", -1) >= fields["seq"],
         "it has no passage for its answer": answers and kind == "query" and not hits,
@@ -616,7 +608,7 @@ def check_state(fields: Fields, receipt: Fields) -> None:
     """Check that each passage with a proof stood in the index state of the record, with its text and word, then."""
     for place, hit in enumerate(hits_of(fields), start=1):
         passage = receipt["hits"][place - 1]
-        proof = passage and passage.get("proof")
+        proof = passage and passage["proof"]
         if proof is None:
             continue
         index, wrong = fields.get("index"), f"the proof of passage {place}"
@@ -653,13 +645,11 @@ def check_receipt(data: bytes, keys: Keys) -> str:
     if len(data) > MAX_BYTES or not data.endswith(b"\n"):
         raise CannotTell(f"a receipt ends in a newline and has at most {MAX_BYTES} bytes")
     receipt = canonical(data[:-1], "the receipt")
-    if not isinstance(receipt, dict) or receipt.get("format") not in FORMATS:
-        raise CannotTell(f"not a receipt of format {' or '.join(FORMATS)}")
+    if not isinstance(receipt, dict) or receipt.get("format") != FORMAT:
+        raise CannotTell(f"not a receipt of format {FORMAT}")
     kinds = {"format": str, "hits": list, "openings": dict, "proof": str, "record": str}
     if receipt.keys() != kinds.keys() or not all(isinstance(receipt[k], kind) for k, kind in kinds.items()):
         raise CannotTell("a receipt has a record, a proof, openings and hits, and nothing else")
-    if (None in receipt["hits"]) != (receipt["format"] == FORMATS[2]):
-        raise CannotTell("passages are left out of receipts of format carag-receipt/v3, and of no others")
     body = receipt["record"].encode()
     checkpoint, index = check_inclusion(body, receipt["proof"], keys)
     fields = read_record(body)
@@ -675,12 +665,12 @@ def remarks(fields: Fields, receipt: Fields) -> Iterator[str]:
     """Say what is shown of the index state, and what is not shown."""
     closed = sorted(fields["commitments"].keys() - receipt["openings"].keys())
     shown = [passage for passage in receipt["hits"] if passage is not None]
-    unproved = [visible(passage["chunk"]) for passage in shown if passage.get("proof") is None]
+    unproved = [visible(passage["chunk"]) for passage in shown if passage["proof"] is None]
     withheld = [name for name in closed if name not in NEVER_OPENED]
     for place, passage in enumerate(receipt["hits"], start=1):
         if passage is None:
             withheld.append(f"passage {place}")
-        elif passage.get("proof") and isinstance(passage["proof"]["until"], str):
+        elif passage["proof"] and isinstance(passage["proof"]["until"], str):
             withheld.append(f"until of passage {place}")
     if len(unproved) < len(shown):
         yield "passages stood in its index state with these texts and words"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag import Index, Mask, Session
-from carag.audit import Recovery, _fields, canonical
+from carag.audit import Recovery, _fields, encoding
 from carag.errors import InvalidArgument
 from carag.limits import (
     MAX_ID,
@@ -144,7 +144,7 @@ REFUSING = {
     "a bit": lambda: Mask(required=ENDLESS),
     "a moment": lambda: parse_moment(ENDLESS),
     "a code of a record": lambda: Recovery(ENDLESS),
-    "a key of a record": lambda: canonical.encode({ENDLESS: 1}),
+    "a key of a record": lambda: encoding.encode({ENDLESS: 1}),
     "a number of rows": lambda: Index(8).search(np.ones(8, np.float32), 10**5000, Mask()),
 }
 

@@ -43,7 +43,7 @@ def build_carag(directory: Path, records: int) -> dict[str, Any]:
         while log.size < records:
             log._commit(drafts[: records - log.size])  # noqa: SLF001
         took = time.perf_counter() - began
-        body = log._evidence.body(records // 2)  # noqa: SLF001
+        body = log._backend.body(records // 2)  # noqa: SLF001
     size = sum((directory / "log" / name).stat().st_size for name in ("audit.db", "private.db"))
     evidence = (directory / "log" / "audit.db").stat().st_size
     return {

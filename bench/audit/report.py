@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from carag.audit.recovery import REHASHED
+from carag.audit.opening import REHASHED_AT_OPENING
 
 __all__ = ["page"]
 
@@ -74,7 +74,7 @@ def page(figures: dict[str, Any], faults: dict[str, Any]) -> str:
     sizes = (
         f"A record with eight hits has {log['record_bytes']:,} bytes, {log['evidence_bytes_a_record']:,.0f} in the "
         f"evidence with its nodes; an inclusion proof with its checkpoint {log['proof_bytes']:,}. Opening re-hashes "
-        f"the newest {REHASHED} records; pymerkle's opening computes its root."
+        f"the newest {REHASHED_AT_OPENING} records; pymerkle's opening computes its root."
     )
     return _PAGE.format(
         when=figures["when"],

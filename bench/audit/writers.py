@@ -43,7 +43,6 @@ EVENT: Final = Access(
     policy=PolicyApplied(table=b"T" * 32, masks=((0x20, 0x10000),)),
     index=IndexState(snapshot=b"S" * 32, admissible=417, plan="exact", known_at=1_763_755_555_000_000),
     models=Models("minilm", "extractive", "bucket-prompt-1"),
-    withheld=("CONF_TREAT",),
     outcome=Outcome.ANSWER,
     why="ANSWERED",
 )
@@ -74,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     acks = os.open(options.acks, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with AuditLog.open(options.directory) as log:
-        evidence, private = log._evidence._db, log._private._db  # type: ignore[attr-defined]  # noqa: SLF001
+        evidence, private = log._backend._db, log._private._db  # type: ignore[attr-defined]  # noqa: SLF001
         for db in (evidence, private):
             db.execute(f"PRAGMA wal_autocheckpoint={options.pages}")
         if options.broken == "evidence":

@@ -1,4 +1,4 @@
-"""Answer to proof: typed records in a signed Merkle log, and receipts that verify offline.
+"""Record every request in a signed Merkle log, and hand out receipts that verify offline.
 
 This room imports no other (only ``carag.errors``): callers hand it plain values. It needs the standard
 library and ``cryptography``, so an auditor can run it alone.
@@ -6,41 +6,38 @@ library and ``cryptography``, so an auditor can run it alone.
 
 from __future__ import annotations
 
-from carag.audit.anchored import Anchored
+from carag.audit._clock import Clock
+from carag.audit.access import Access, IndexState, Models
+from carag.audit.anchor_event import Anchored
+from carag.audit.backend import Backend, BackendOpener, Batch
 from carag.audit.begin import Begin
 from carag.audit.changes import IndexChange, ModelChange, PolicyChange
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import Opening
 from carag.audit.denial import Denial
-from carag.audit.disclosure import Disclosure, disclose
-from carag.audit.erasure import Basis, Erasure, erase
+from carag.audit.disclose_values import disclose
+from carag.audit.disclosure import Disclosure
+from carag.audit.erase_values import erase
+from carag.audit.erasure import Basis, Erasure
 from carag.audit.evaluation import Evaluation
-from carag.audit.event import (
-    Access,
-    EntityRule,
-    Event,
-    IndexState,
-    Ingest,
-    ListKind,
-    Models,
-    Outcome,
-    PolicyApplied,
-    RecordKind,
-    Recovery,
-    SessionSource,
-)
-from carag.audit.evidence import Batch, Evidence, EvidenceOpener
+from carag.audit.event import Event
 from carag.audit.expiry import erase_expired, expired
-from carag.audit.hold import Hold, HoldAction, HoldScope, place_hold, release_hold
+from carag.audit.hold import Hold, HoldAction, HoldScope
+from carag.audit.ingest import Ingest
 from carag.audit.key_change import KeyAction, KeyChange
-from carag.audit.log import AuditLog, Clock
-from carag.audit.note import Note, SigningKey, VerifierKey
+from carag.audit.keys import SigningKey, VerifierKey
+from carag.audit.kinds import ListKind, Outcome, RecordKind, SessionSource
+from carag.audit.legal_holds import place_hold, release_hold
+from carag.audit.log import AuditLog
+from carag.audit.note import Note
+from carag.audit.policy_applied import EntityRule, PolicyApplied
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
-from carag.audit.record import MAX_RECORD_BYTES, Hit, HitV1, Passage, Record, text_hash
+from carag.audit.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
+from carag.audit.recovery import Recovery
 from carag.audit.redact import redact
 from carag.audit.retention import DEFAULT_CLASS, RETENTION, RetentionClass, retain_until
-from carag.audit.state import Label, StateProof, place, state_entry
+from carag.audit.state_proof import Label, StateProof, place, state_entry
 from carag.audit.state_tree import StateTree, StateView
 from carag.audit.verify import Check, Verdict, Verification, verify_receipt
 
@@ -51,6 +48,8 @@ __all__ = [
     "Access",
     "Anchored",
     "AuditLog",
+    "Backend",
+    "BackendOpener",
     "Basis",
     "Batch",
     "Begin",
@@ -64,10 +63,7 @@ __all__ = [
     "Erasure",
     "Evaluation",
     "Event",
-    "Evidence",
-    "EvidenceOpener",
     "Hit",
-    "HitV1",
     "Hold",
     "HoldAction",
     "HoldScope",

@@ -1,11 +1,11 @@
-"""What a field of a record may hold. Each function returns nothing and raises InvalidArgument."""
+"""Check what a field of a record may hold. Each function returns nothing and raises InvalidArgument."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
-from carag.audit.canonical import MAX_INTEGER as MAX_INTEGER
+from carag.audit.encoding import MAX_INTEGER as MAX_INTEGER
 from carag.errors import InvalidArgument
 from carag.limits import check_label, quoted
 

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and a directory that has one writer."""
+"""Write files whole or not at all, and give a directory one writer."""
 
 from __future__ import annotations
 

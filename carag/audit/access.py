@@ -1,4 +1,4 @@
-"""Somebody asked: under which session and policy, what was searched, and how it ended.
+"""Define the `query`, `retrieve` and `explain` events: who asked under which policy, what was searched, the outcome.
 
 Nothing may depend on passages the asker may not use, because the asker holds the receipt: no hidden ids, no hidden
 counts.
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from carag.audit import _fields
-from carag.audit.applied import PolicyApplied
-from carag.audit.canonical import Json, b64url, unb64url
+from carag.audit.encoding import Json, b64url, unb64url
 from carag.audit.kinds import Outcome, RecordKind, SessionSource
+from carag.audit.policy_applied import PolicyApplied
 from carag.errors import InvalidArgument
 from carag.limits import MAX_MINUTE
 
@@ -33,7 +33,7 @@ class IndexState:
         The plan that ran.
     known_at : int or None
         Up to which instant the index knew, in microseconds since 1970 UTC: asked again ``known_at`` it, the same
-        session gets the same passages. ``None`` in records that did not say.
+        session gets the same passages. ``None`` where nothing had been ingested.
     """
 
     snapshot: bytes
@@ -109,9 +109,6 @@ class Access:
     index : IndexState or None
         ``None`` if nothing was searched.
     models : Models
-    withheld : tuple of str
-        Codes of the rules that withhold anything, in records of version 1. They follow from the policy alone, so
-        records need not repeat them; ``carag.engine.policy_replay`` derives them.
     intents : tuple of str
         Codes of what the question or the session asked to tighten; not encoded where there are none.
     outcome : Outcome
@@ -133,7 +130,6 @@ class Access:
     outcome: Outcome
     why: str
     models: Models = Models()
-    withheld: tuple[str, ...] = ()
     intents: tuple[str, ...] = ()
     issuer: str | None = None
     audience: str | None = None
@@ -153,8 +149,6 @@ class Access:
         for name in ("role", "purpose"):
             if getattr(self, name) is not None:
                 _fields.code(name, getattr(self, name))
-        for code in self.withheld:
-            _fields.code("withheld code", code)
         for code in self.intents:
             _fields.code("intent", code)
         _fields.code("why", self.why)
@@ -182,7 +176,6 @@ class Access:
             "t0": int(self.started),
             "t1": int(self.ended),
             "why": self.why,
-            **({"withheld": list(self.withheld)} if self.withheld else {}),
             **({"intents": list(self.intents)} if self.intents else {}),
             **({} if self.issuer is None else {"issuer": self.issuer}),
             **({} if self.audience is None else {"audience": self.audience}),
@@ -204,7 +197,6 @@ class Access:
             policy=PolicyApplied.from_json(fields["policy"]),
             index=None if index is None else IndexState.from_json(index),
             models=Models.from_json(fields["models"]),
-            withheld=tuple(fields.get("withheld", ())),
             intents=tuple(fields.get("intents", ())),
             outcome=fields["outcome"],
             why=fields["why"],

@@ -1,4 +1,4 @@
-"""Begin records: what was about to be disclosed to a model on another machine.
+"""Define the `begin` event: what was about to be disclosed to a model on another machine.
 
 The record of a request is written when its answer is known. A process that dies between the call of a remote
 model and that moment has sent question and passages out and recorded nothing. So before the call a begin record
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from carag.audit import _fields
 from carag.audit.access import Models
-from carag.audit.applied import PolicyApplied
 from carag.audit.kinds import RecordKind, SessionSource
+from carag.audit.policy_applied import PolicyApplied
 from carag.limits import MAX_MINUTE
 
 if TYPE_CHECKING:
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
 
 __all__ = ["Begin"]
 

@@ -1,4 +1,4 @@
-"""What answers depend on has changed: the policy table, the models, or the index without new documents.
+"""Define the `policy`, `model` and `index` events: what answers depend on has changed.
 
 Each of these records names what is in force from here on and what was before, so that a reader who holds the log knows
 for every answer which table, which models and which state stood behind it, and that nothing else did in between.
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from carag.audit import _fields
 from carag.audit.access import Models
-from carag.audit.canonical import b64url, unb64url
+from carag.audit.encoding import b64url, unb64url
 from carag.audit.kinds import RecordKind
 
 if TYPE_CHECKING:
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
 
 __all__ = ["IndexChange", "ModelChange", "PolicyChange"]
 

@@ -1,4 +1,4 @@
-"""Checkpoints: one signed line of a log's history (``c2sp.org/tlog-checkpoint``).
+"""Read and write checkpoints, a signed line of a log's history (``c2sp.org/tlog-checkpoint``).
 
 Three lines, origin, size and root hash, and no extension lines: what a checkpoint says is what monitors and
 witnesses can check.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from carag.audit.canonical import b64, unb64
+from carag.audit.encoding import b64, unb64
 from carag.audit.merkle import HASH_SIZE
 from carag.audit.note import check_key_name
 from carag.errors import CorruptFile, InvalidArgument

@@ -1,4 +1,4 @@
-"""Salted commitments: what a record says of a subject, a question or an answer without holding it.
+"""Commit to a subject, a question or an answer with a salt, so that a record need not hold it.
 
 A plain hash of a user name falls to a dictionary in seconds, so each value gets a fresh 32-byte salt. Salt
 and value together are the *opening*. Delete the opening and the commitment says nothing any more, while the
@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from secrets import token_bytes
 from typing import Final
 
 from carag.errors import InvalidArgument
 
-__all__ = ["COMMITMENT_SIZE", "SALT_SIZE", "Opening", "commit", "hmac_sha256"]
+__all__ = ["COMMITMENT_SIZE", "SALT_SIZE", "Opening", "commit", "hmac_sha256", "random_parts"]
 
 SALT_SIZE: Final = 32
 COMMITMENT_SIZE: Final = 32
@@ -57,6 +59,20 @@ def hmac_sha256(key: bytes, message: bytes) -> bytes:
     """
     inner = hashlib.sha256(key.translate(_INNER) + _INNER_REST + message).digest()
     return hashlib.sha256(key.translate(_OUTER) + _OUTER_REST + inner).digest()
+
+
+def random_parts(*sizes: int) -> list[bytes]:
+    """Return random bytes, one string for each size, from one request to the kernel.
+
+    Each request lets the interpreter's lock go, and beside busy threads getting it back costs more than the request.
+
+    Examples
+    --------
+    >>> [len(part) for part in random_parts(16, 32, 32)]
+    [16, 32, 32]
+    """
+    whole = token_bytes(sum(sizes))
+    return [whole[start:end] for start, end in pairwise(accumulate(sizes, initial=0))]
 
 
 @dataclass(frozen=True, slots=True)

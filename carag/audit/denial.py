@@ -1,4 +1,4 @@
-"""Somebody was not let in: a token that was forged, had run out or was for others.
+"""Define the `denial` event: tokens were refused because they were forged, had expired or were for others.
 
 Who it was is not known, for nothing a refused token says can be believed; so nothing of it is recorded, neither as it
 stands nor as a hash. Many of one kind are one record with their number, because strangers must not be able to fill
@@ -15,7 +15,7 @@ from carag.audit.kinds import RecordKind
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
 
 __all__ = ["Denial"]
 

@@ -1,4 +1,4 @@
-"""A record before its place is known.
+"""Encode a record before its sequence number and commit time are known.
 
 Hashing texts, committing to values and encoding take most of an append's time and need no order, so callers do
 them side by side. Place and time come last, from the one thread that writes: the bytes are encoded with stand-ins
@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from carag.audit._random import random_parts
-from carag.audit.canonical import MAX_INTEGER
-from carag.audit.commitment import SALT_SIZE, Opening
+from carag.audit.commitment import SALT_SIZE, Opening, random_parts
+from carag.audit.encoding import MAX_INTEGER
 from carag.audit.event import UNDISCLOSED
 from carag.audit.record import Passage, Record
 from carag.audit.retention import DEFAULT_CLASS

@@ -1,4 +1,4 @@
-"""The system was measured: which suite over which state, against which thresholds, with which result."""
+"""Define the `evaluation` event: which suite ran over which state, against which thresholds, with which result."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from carag.audit import _fields
-from carag.audit.canonical import b64url, unb64url
+from carag.audit.encoding import b64url, unb64url
 from carag.audit.kinds import RecordKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
 
 __all__ = ["Evaluation"]
 

@@ -1,6 +1,7 @@
-"""Events: what the caller of the log knows about one request or one change, one class a file.
+"""Define what the log needs of an event: its kind, what it commits to, its JSON. One class of event a file.
 
-The log wraps an event into a record (``record.py``, which lists the classes), which adds what only the log knows.
+An event is what the caller of the log knows about one request or one change. The log wraps it into a record
+(``record.py``, which lists the classes), which adds what only the log knows.
 
 Nothing personal and no prose may stand in an event, because a record is kept for years and never altered: values
 that name people are committed to beside the event, reasons are codes, and a role or purpose that the policy
@@ -11,35 +12,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
-from carag.audit.access import Access, IndexState, Models
-from carag.audit.applied import EntityRule, PolicyApplied
-from carag.audit.ingest import Ingest
-from carag.audit.kinds import ListKind, Outcome, RecordKind, SessionSource
-from carag.audit.recovered import Recovery
-
 if TYPE_CHECKING:
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
+    from carag.audit.kinds import RecordKind
 
-__all__ = [
-    "UNDISCLOSED",
-    "Access",
-    "EntityRule",
-    "Event",
-    "IndexState",
-    "Ingest",
-    "ListKind",
-    "Models",
-    "Outcome",
-    "PolicyApplied",
-    "RecordKind",
-    "Recovery",
-    "SessionSource",
-]
+__all__ = ["UNDISCLOSED", "Event"]
 
 UNDISCLOSED: Final = frozenset({"entities", "targets"})
 """Commitments whose values no receipt opens: lists of companies are inside information, and the asker holds the
-receipt; lists of erased records tie a person's records together. They stay in the log's private half, for whoever
-may audit them."""
+receipt; lists of erased records tie a person's records together. They stay in the log's private half, for
+auditors."""
 
 
 class Event(Protocol):

@@ -1,7 +1,7 @@
 """Examine a whole log: re-hash every record and compare with what was signed, here and elsewhere.
 
 A signed tree alone does not show that its end was cut off, that the directory was put back to an earlier state, or
-that whoever stole the key wrote the history again: all of these are histories the key signed. A checkpoint kept
+that a thief of the key wrote the history again: all of these are histories the key signed. A checkpoint kept
 elsewhere shows each of them, because the log must still extend it.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from carag.audit import canonical
+from carag.audit import encoding
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.merkle import EMPTY_ROOT, Frontier, leaf_hash
 from carag.audit.proof import InclusionProof
@@ -230,7 +230,7 @@ class _Place:
 
     def check(self, seq: int, body: bytes) -> str | None:
         """Return what is wrong with the next record; None if nothing is."""
-        fields: Any = canonical.load(body)
+        fields: Any = encoding.load(body)
         try:
             log, said, time, identity = fields["log"], fields["seq"], fields["tc"], fields["id"]
         except (KeyError, TypeError) as error:

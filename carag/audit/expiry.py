@@ -1,4 +1,4 @@
-"""Storage limitation: values whose time has ended are erased in one step (GDPR Art. 5(1)(e)).
+"""Erase values whose retention time has ended, in one step (GDPR Art. 5(1)(e)).
 
 The time of a record is that of its retention class, from its commit time on. What a legal hold covers stays, and
 so does who erased, held or opened what (Art. 5(2)). Records themselves are never removed: proofs stay valid.
@@ -11,14 +11,15 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from carag.audit.erasure import KEPT_KINDS, MAX_NAMED, Basis, destroy
+from carag.audit.erase_values import KINDS_NEVER_ERASED, MAX_NAMED_RECORDS, destroy
+from carag.audit.erasure import Basis
 from carag.audit.persons import two_persons
 from carag.audit.retention import RETENTION, retain_until
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from carag.audit.erasure import Target
     from carag.audit.log import AuditLog
-    from carag.audit.private import Target
     from carag.audit.receipt import Receipt
 
 __all__ = ["erase_expired", "expired"]
@@ -35,7 +36,7 @@ def expired(log: AuditLog) -> list[Target]:
         record = log.record(seq)
         if retain_until(record.committed, _SHORTEST) > now:  # records are in the order of their commit times
             break
-        if record.kind not in KEPT_KINDS and retain_until(record.committed, record.retain) <= now:
+        if record.kind not in KINDS_NEVER_ERASED and retain_until(record.committed, record.retain) <= now:
             found += targets
     return found
 
@@ -89,5 +90,5 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
             raise InvalidArgument(
                 "there is nothing to erase: of no value has the retention class ended, or a legal hold covers it"
             )
-        named = len({target.seq for target in targets}) <= MAX_NAMED
+        named = len({target.seq for target in targets}) <= MAX_NAMED_RECORDS
         return destroy(log, targets, Basis.STORAGE_LIMIT, actor=actor, approver=approver, named=named)

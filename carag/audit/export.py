@@ -1,4 +1,4 @@
-"""Write a log out for others: every record, and what proves them, and nothing personal.
+"""Export a log for others: every record and what proves them, and nothing personal.
 
 ==================  ========================================================================================
 ``records.jsonl``   each record's bytes, verbatim, one a line in order (canonical JSON has no newline inside)

@@ -1,28 +1,27 @@
-"""Passages as the asker got them, and the hits a record keeps of them.
+"""Define passages as the asker got them, and the hits a record keeps of them.
 
-A record of version 2 keeps of a hit, in this order, ``[digest, word, similarity in millionths, cited]``. The digest is
-the first 20 bytes of ``SHA-256("carag/hit/v2" NUL chunk id NUL SHA-256 of the text)``: it binds which chunk and which
-text without repeating either, for the receipt carries both in full, and its proofs lead to the index state with all
-32 bytes. Version 1 kept the chunk id and the whole hash of the text in clear.
+A record keeps of a hit, in this order, ``[digest, word, similarity in millionths, cited]``. The digest is the first 20
+bytes of ``SHA-256("carag/hit/v1" NUL chunk id NUL SHA-256 of the text)``: it binds which chunk and which text without
+repeating either, for the receipt carries both in full, and its proofs lead to the index state with all 32 bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from carag.audit import _fields
-from carag.audit.canonical import Json, b64url, unb64url
+from carag.audit.encoding import Json, b64url, unb64url
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
-__all__ = ["AnyHit", "Hit", "HitV1", "Passage", "hit_digest", "text_hash"]
+__all__ = ["Hit", "Passage", "hit_digest", "text_hash"]
 
 _MICRO: Final = 1_000_000
 _MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few units in the last place
 _DIGEST_SIZE: Final = 20
-_DOMAIN: Final = b"carag/hit/v2\0"
+_DOMAIN: Final = b"carag/hit/v1\0"
 
 
 def text_hash(text: str) -> bytes:
@@ -102,7 +101,8 @@ class Hit:
 
     def __post_init__(self) -> None:
         _fields.digest("hit digest", self.digest, _DIGEST_SIZE)
-        _check(self)
+        _fields.integer("similarity in millionths", self.similarity, -_MAX_SIMILARITY, _MAX_SIMILARITY)
+        _fields.integer("policy word", self.word, 0, (1 << 32) - 1)
 
     @property
     def name(self) -> str:
@@ -122,69 +122,3 @@ class Hit:
         """Read what :meth:`to_json` returns."""
         digest, word, similarity, cited = fields
         return cls(unb64url(digest, _DIGEST_SIZE), similarity, word, cited == 1)
-
-
-@dataclass(frozen=True, slots=True)
-class HitV1:
-    """A passage in a record of version 1.
-
-    Parameters
-    ----------
-    chunk : str
-    text_hash : bytes
-        SHA-256 of the text.
-    similarity : int
-        Millionths.
-    word : int
-        The 32-bit policy word.
-    cited : bool
-    """
-
-    chunk: str
-    text_hash: bytes
-    similarity: int
-    word: int
-    cited: bool
-
-    def __post_init__(self) -> None:
-        _fields.label("chunk id", self.chunk)
-        _fields.digest("text hash", self.text_hash)
-        _check(self)
-
-    @property
-    def name(self) -> str:
-        """What it is called in messages."""
-        return f"chunk {self.chunk}"
-
-    @property
-    def digest(self) -> bytes:
-        """What is listed once."""
-        return self.chunk.encode("utf-8")
-
-    def is_of(self, chunk: str, text_sha256: bytes) -> bool:
-        """Say whether this is the hit of a chunk whose text has that hash."""
-        return (chunk, text_sha256) == (self.chunk, self.text_hash)
-
-    def to_json(self) -> Json:
-        """Return the form that is encoded."""
-        return {
-            "c": self.chunk,
-            "p": int(self.word),
-            "s": self.similarity,
-            "t": b64url(self.text_hash),
-            "u": int(self.cited),
-        }
-
-    @classmethod
-    def from_json(cls, fields: Any) -> HitV1:
-        """Read what :meth:`to_json` returns."""
-        text = unb64url(fields["t"], _fields.DIGEST_SIZE)
-        return cls(fields["c"], text, fields["s"], fields["p"], fields["u"] == 1)
-
-
-AnyHit: TypeAlias = Hit | HitV1
-
-
-def _check(hit: AnyHit) -> None:
-    _fields.integer("similarity in millionths", hit.similarity, -_MAX_SIMILARITY, _MAX_SIMILARITY)
-    _fields.integer("policy word", hit.word, 0, (1 << 32) - 1)

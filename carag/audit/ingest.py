@@ -1,4 +1,4 @@
-"""What can be found changed: documents or labels came in."""
+"""Define the `ingest` event: documents or labels came in, so that other passages can be found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from carag.audit import _fields
-from carag.audit.canonical import Json, b64url, unb64url
+from carag.audit.encoding import Json, b64url, unb64url
 from carag.audit.kinds import RecordKind
 
 __all__ = ["Ingest"]

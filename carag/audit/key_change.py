@@ -1,6 +1,6 @@
-"""The event of a change of keys, signed under the key that was trusted until then.
+"""Define the `key` event: a key of the log begins or ceases to count, signed under the key trusted until then.
 
-Whoever trusts the old key finds the new one here and need not be told again.
+A verifier that trusts the old key finds the new one here and need not be told again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Any, ClassVar, Final
 
 from carag.audit import _fields
-from carag.audit.canonical import Json, b64url, unb64url
-from carag.audit.event import RecordKind
+from carag.audit.encoding import Json, b64url, unb64url
+from carag.audit.kinds import RecordKind
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
@@ -28,7 +28,7 @@ class KeyAction(StrEnum):
     ROTATE = "rotate"
     """It takes over; the key before it signs too, until ``until``."""
     ADD = "add"
-    """It signs besides."""
+    """It signs too."""
     REVOKE = "revoke"
     """Its holder is no longer trusted; the log is closed and only ``good`` records of it count."""
 

@@ -1,4 +1,4 @@
-"""The keys of one log: one that counts, those on their way in or out, and the public halves of all.
+"""Keep the keys of one log: the current one, those on their way in or out, and the public halves of all.
 
 ``audit.key`` (0600) holds a line for each private key, ``vkey`` (public) one for each key that ever signed::
 
@@ -15,30 +15,26 @@ a rotation, whenever the process dies: a log is always opened with its current k
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from carag.audit._clock import Clock, system_clock
 from carag.audit._files import write_atomically
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_keys import LogKeys
-from carag.audit.mldsa import MlDsaSigningKey
-from carag.audit.note import Note, NoteKey, SigningKey, VerifierKey, parse_vkeys
+from carag.audit.keys import MlDsaSigningKey, SigningKey, VerifierKey
+from carag.audit.log_verifier import LogVerifier, parse_vkeys
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from carag.audit.note import Note, NoteKey
 
 __all__ = ["KeyRing"]
 
 _NEXT: Final = "next "
 _UNTIL: Final = "until "
 _ALSO: Final = "also "
-
-
-def _system_clock() -> int:
-    return time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,7 @@ class KeyRing:
     """
 
     def __init__(
-        self, private: Path, public: Path, keys: SigningKey | str, clock: Callable[[], int] = _system_clock
+        self, private: Path, public: Path, keys: SigningKey | str, clock: Clock = system_clock
     ) -> None:
         self._private, self._public, self._clock = private, public, clock
         self._mutex = threading.Lock()
@@ -131,9 +127,9 @@ class KeyRing:
         return self._listed
 
     @property
-    def trusted(self) -> LogKeys:
+    def trusted(self) -> LogVerifier:
         """The same, as one key: for checkpoints kept from earlier, which an older key may have signed."""
-        return LogKeys(self._listed)
+        return LogVerifier(self._listed)
 
     def now(self) -> int:
         """Return the ring's time in microseconds since 1970 UTC."""

@@ -1,4 +1,4 @@
-"""The words of a record: what it is about, how it ended, how its session was known."""
+"""Name what a record can be about, how a request ended and how its session was known."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The audit log: append durably, prove, check itself.
+"""Append records durably, prove them, and check the log itself.
 
 What it promises. (a) :meth:`AuditLog.append` returns only after the record is on the disk and under a signed
-checkpoint; until then the caller must hand nothing out. (b) Whoever holds the vkey and one receipt or
-checkpoint from outside notices any edit, deletion, reordering, insertion, truncation or fork of what that
+checkpoint; until then the caller must hand nothing out. (b) A holder of the vkey and of one receipt
+or checkpoint from outside notices any edit, deletion, reordering, insertion, truncation or fork of what that
 checkpoint covers. What it cannot: prove that the caller told the truth when the record was written, or notice
 by itself that the whole directory was put back to an earlier state. That takes a checkpoint kept elsewhere,
 given to :meth:`AuditLog.open` as ``not_before``.
@@ -18,51 +18,45 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit import merkle
-from carag.audit._home import LogHome
-from carag.audit._settle import settle
-from carag.audit.appender import Aside, GroupCommit
+from carag.audit._clock import Clock, system_clock
+from carag.audit.access import Access
+from carag.audit.backend import Batch
+from carag.audit.batch_paths import BatchPaths
 from carag.audit.begin import Begin
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.directory import LogDirectory
 from carag.audit.draft import Draft, disclosed
-from carag.audit.event import Access, Event, Recovery
-from carag.audit.evidence import Batch
+from carag.audit.group_commit import Aside, GroupCommit
 from carag.audit.merkle import EMPTY_ROOT, Node, leaf_hash
-from carag.audit.paths import BatchPaths
-from carag.audit.private import PrivateStore, is_missing
+from carag.audit.opening import check_extends, kept_note, read_checkpoint, read_tip
+from carag.audit.private_store import PrivateStore, is_missing
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.receipt import Receipt
 from carag.audit.record import Passage, Record, text_hash
-from carag.audit.recovery import Tip, check_extends, kept_note, read_checkpoint, read_tip
+from carag.audit.recovery import Recovery
+from carag.audit.rehash import Rehash, Scrubber
 from carag.audit.retention import DEFAULT_CLASS, retention_class
-from carag.audit.scrub import Rehash
-from carag.audit.scrubber import Scrubber
+from carag.audit.settle import settle
+from carag.audit.tip import Tip
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Callable, Mapping, Sequence
 
-    from carag.audit.evidence import Evidence, EvidenceOpener
+    from carag.audit.backend import Backend, BackendOpener
+    from carag.audit.event import Event
     from carag.audit.keyring import KeyRing
     from carag.audit.note import Note
 
-__all__ = ["AuditLog", "Clock"]
+__all__ = ["AuditLog"]
 
-Clock: TypeAlias = Callable[[], int]
-"""Microseconds since 1970 UTC."""
-
-_BEGINS_A_RECORD: Final = 4000  # of at most 8 digits and a comma: within MAX_RECORD_BYTES
-
-
-def _system_clock() -> int:
-    return time.time_ns() // 1000
+_MAX_BEGINS_A_RECORD: Final = 4000  # at most 8 digits and a comma each, which MAX_RECORD_BYTES has room for
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +87,22 @@ class AuditLog:
 
     def __init__(
         self,
-        home: LogHome,
+        home: LogDirectory,
         key: KeyRing,
-        evidence: Evidence,
+        backend: Backend,
         private: PrivateStore,
         tip: Tip,
         clock: Clock,
         retain: str,
     ) -> None:
         self._home, self._key, self._clock, self._retain = home, key, clock, retain
-        self._evidence, self._private = evidence, private
+        self._backend, self._private = backend, private
         self._closed, self._pid = False, os.getpid()
         self._tip = tip
         self._writing = threading.Lock()  # held while the store's end moves
         self._closing = threading.RLock()
         self._guard: Callable[[Event], None] | None = None
-        self._scrubber = Scrubber(evidence, self.origin, lambda: self._tip)
+        self._scrubber = Scrubber(backend, self.origin, lambda: self._tip)
         self._aside = Aside()
         self._appender = GroupCommit(self._commit)
 
@@ -118,9 +112,9 @@ class AuditLog:
         directory: str | os.PathLike[str],
         *,
         origin: str | None = None,
-        clock: Clock = _system_clock,
+        clock: Clock = system_clock,
         not_before: str | None = None,
-        evidence: EvidenceOpener | None = None,
+        backend: BackendOpener | None = None,
         retain: str = DEFAULT_CLASS,
         accept_lost_values: bool = False,
     ) -> Self:
@@ -141,9 +135,9 @@ class AuditLog:
         not_before : str, optional
             A checkpoint, inclusion proof or receipt of this log that was kept elsewhere. A log that does not go on
             from it is not opened.
-        evidence : callable, optional
+        backend : callable, optional
             Opens another store of evidence than the directory's ``audit.db``, or the server that the directory
-            names (``carag.audit.postgres``); see :data:`~carag.audit.evidence.EvidenceOpener`.
+            names (``carag.audit.postgres``); see :data:`~carag.audit.backend.BackendOpener`.
         retain : str
             The retention class of every record that names none (``retention.py``).
         accept_lost_values : bool
@@ -164,11 +158,11 @@ class AuditLog:
         retention_class(retain)
         kept = [] if not_before is None else [("not_before", kept_note(not_before))]
         with contextlib.ExitStack() as undo:
-            home = LogHome(Path(directory))
+            home = LogDirectory(Path(directory))
             undo.callback(home.release)
             key = home.signing_key(origin, clock)
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
-            store = home.open_evidence(evidence, empty)
+            store = home.open_backend(backend, empty)
             undo.callback(store.close)
             tip = read_tip(store, key.verifier)
             is_lost = store.size() > 0 and is_missing(home.private)
@@ -221,7 +215,7 @@ class AuditLog:
         self._check_open()
         if size > self.size:
             raise InvalidArgument(f"there are no {size} records; the log has {self.size}")
-        return tuple(merkle.consistency_proof(self._evidence.node, old_size, size))
+        return tuple(merkle.consistency_proof(self._backend.node, old_size, size))
 
     @property
     def size(self) -> int:
@@ -289,13 +283,13 @@ class AuditLog:
             If its bytes are not a record.
         """
         self._check_seq(seq, self._tip)
-        return Record.parse(self._evidence.body(seq))
+        return Record.parse(self._backend.body(seq))
 
     def prove(self, seq: int) -> str:
         """Prove a record under the newest checkpoint, as a ``c2sp.org/tlog-proof@v1`` text."""
         tip = self._tip
         self._check_seq(seq, tip)
-        hashes = merkle.inclusion_proof(self._evidence.node, seq, tip.frontier.size)
+        hashes = merkle.inclusion_proof(self._backend.node, seq, tip.frontier.size)
         return InclusionProof(seq, tuple(hashes), tip.note).to_text()
 
     def consistency(self, old_size: int) -> str:
@@ -308,7 +302,7 @@ class AuditLog:
         """
         tip = self._tip
         self._check_open()
-        hashes = merkle.consistency_proof(self._evidence.node, old_size, tip.frontier.size)
+        hashes = merkle.consistency_proof(self._backend.node, old_size, tip.frontier.size)
         return ConsistencyProof(old_size, tuple(hashes), tip.note).to_text()
 
     def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
@@ -329,7 +323,7 @@ class AuditLog:
             If there is no such record or the passages are not its own.
         """
         proof = self.prove(seq)
-        body = self._evidence.body(seq)
+        body = self._backend.body(seq)
         hits = Record.parse(body).hits
         named = zip(hits, passages, strict=False)
         if len(hits) != len(passages) or not all(
@@ -349,17 +343,17 @@ class AuditLog:
             Naming the first thing that does not hold together.
         """
         self._check_open()
-        rehash = Rehash(self._evidence, self.origin)
+        rehash = Rehash(self._backend, self.origin)
         for _ in rehash.advance(self.size):
             self._check_open()
         with self._writing:
             self._check_open()
-            checkpoint = Checkpoint.parse(read_checkpoint(self._evidence, self._key.verifier).text)
+            checkpoint = Checkpoint.parse(read_checkpoint(self._backend, self._key.verifier).text)
             for _ in rehash.advance(self.size):
                 pass
             rehash.nothing_beyond()
             rehash.expect(checkpoint.size, checkpoint.root)
-            if rehash.unended != set(self._evidence.unended()):
+            if rehash.unended != set(self._backend.unended()):
                 raise CorruptFile(f"{self._home.path}: the begins on file are not those of the records")
         return checkpoint
 
@@ -417,15 +411,13 @@ class AuditLog:
                 self._home.write_pin(self._tip.note)
             self._closed = True
             self._private.close()
-            self._evidence.close()
+            self._backend.close()
             self._home.release()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _commit(self, drafts: Sequence[Draft]) -> list[_Placed | CaragError]:
@@ -462,7 +454,7 @@ class AuditLog:
             batch = Batch(first, bodies, nodes, note.to_text(), begun, ended)
             self._private.put(rows)
             with self._aside.doing(self._private.sync):
-                self._evidence.append(batch)
+                self._backend.append(batch)
             self._tip = Tip(frontier, note, committed, frozenset(unended))
         paths = BatchPaths(tip.frontier, frontier, nodes)
         return [
@@ -474,7 +466,7 @@ class AuditLog:
         """Put on record what an earlier process left unfinished."""
         if self._private.holds_from(self.size):
             self.append(Recovery("UNFINISHED_APPEND"))
-        while begins := sorted(self._tip.unended)[:_BEGINS_A_RECORD]:
+        while begins := sorted(self._tip.unended)[:_MAX_BEGINS_A_RECORD]:
             self.append(Recovery("UNENDED_BEGINS", tuple(begins)))
 
     def _stop(self) -> None:
@@ -497,7 +489,7 @@ class AuditLog:
     def _check_writable(self) -> None:
         if self._scrubber.damage is not None:
             raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._scrubber.damage}")
-        self._evidence.check_writable()
+        self._backend.check_writable()
 
 
 def _ends(event: Event) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""The Merkle tree of RFC 6962 over SHA-256: hashing, growing, proving, verifying.
+"""Hash, grow, prove and verify the Merkle tree of RFC 6962 over SHA-256.
 
-Pure functions of hashes and sizes; nothing here knows what a record is or where nodes are stored. Whoever
-proves hands in a :data:`NodeReader`, which returns the hash of a *perfect* subtree by ``(level, n)``: the one
+Pure functions of hashes and sizes; nothing here knows what a record is or where nodes are stored. Functions
+that prove take a :data:`NodeReader`, which returns the hash of a *perfect* subtree by ``(level, n)``: the one
 over leaves ``n * 2**level`` to ``(n + 1) * 2**level - 1``. Perfect subtrees never change once complete, so a
 log stores each of them once and every proof is a handful of look-ups. Section numbers are RFC 9162's, whose
 tree is the same.

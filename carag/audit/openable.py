@@ -1,4 +1,4 @@
-"""Which values behind a record's commitments could still be opened, told from ``private.db`` without its keys.
+"""Tell which values behind a record's commitments could still be opened, from ``private.db`` without its keys.
 
 No lock is taken and nothing is written, as by :class:`~carag.audit.reader.LogReader`; no value is read either.
 """

@@ -1,4 +1,4 @@
-"""Two people for what cannot be undone."""
+"""Insist on two people for what cannot be undone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Evidence in PostgreSQL, for teams: the same bytes and the same proofs as in ``audit.db``.
+"""Store records in PostgreSQL, for teams: the same bytes and the same proofs as in ``audit.db``.
 
 The server is not trusted. Grants keep the application from altering what it wrote, and :func:`set_up` makes a role
-that can insert and read and nothing else; but whoever administers the server can lift any grant or trigger without a
+that can insert and read and nothing else; but an administrator of the server can lift any grant or trigger without a
 trace, so what makes an alteration visible is the signed checkpoint, as everywhere else.
 
 Keys and private values stay in the log's local directory: the database holds nothing personal. One connection
@@ -23,16 +23,16 @@ from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgum
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from carag.audit.evidence import Batch, Evidence, EvidenceOpener
+    from carag.audit.backend import Backend, BackendOpener, Batch
 
 __all__ = [
     "COLUMNS",
     "CONNECT_SECONDS",
     "DEFAULT_SCHEMA",
-    "PostgresEvidence",
+    "PostgresBackend",
     "PostgresReader",
+    "backend_at",
     "check_name",
-    "evidence_at",
     "failing",
     "psycopg_driver",
 ]
@@ -46,16 +46,16 @@ COLUMNS: Final = {
     "begun": {"seq": "bigint"},
     "ended": {"seq": "bigint"},
 }
-_NO_END: Final = (1 << 63) - 1
-_PAGE: Final = 1000
+_MAX_BIGINT: Final = (1 << 63) - 1
+_PAGE_ROWS: Final = 1000
 CONNECT_SECONDS: Final = 10
-_KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}
+_KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds, tries
 """Within a minute the server drops a writer whose machine is gone, and with it the lock."""
 _SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
 
-def evidence_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> EvidenceOpener:
-    """Return what :meth:`AuditLog.open <carag.audit.AuditLog.open>` takes as ``evidence``.
+def backend_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> BackendOpener:
+    """Return what :meth:`AuditLog.open <carag.audit.AuditLog.open>` takes as ``backend``.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ def evidence_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> EvidenceOpener:
 
     Examples
     --------
-    >>> opener = evidence_at("postgresql://carag_app@db.example/audit")
-    >>> AuditLog.open("keys-and-private-values", evidence=opener)  # doctest: +SKIP
+    >>> opener = backend_at("postgresql://carag_app@db.example/audit")
+    >>> AuditLog.open("keys-and-private-values", backend=opener)  # doctest: +SKIP
     """
     check_name(schema)
 
-    def opened(create: bool, empty: str) -> Evidence:
-        return PostgresEvidence(url, schema=schema, create=create, empty=empty)
+    def opened(create: bool, empty: str) -> Backend:
+        return PostgresBackend(url, schema=schema, create=create, empty=empty)
 
     return opened
 
@@ -83,7 +83,7 @@ class PostgresReader:
     Parameters
     ----------
     url, schema : str
-        As in :func:`evidence_at`.
+        As in :func:`backend_at`.
 
     Raises
     ------
@@ -184,8 +184,8 @@ class PostgresReader:
         return rows
 
     def _pages(self, query: str, start: int, stop: int | None) -> Iterator[tuple[int, bytes]]:
-        end = _NO_END if stop is None else stop
-        while rows := self._all(f"{query} LIMIT {_PAGE}", start, end):
+        end = _MAX_BIGINT if stop is None else stop
+        while rows := self._all(f"{query} LIMIT {_PAGE_ROWS}", start, end):
             for number, value in rows:
                 yield number, bytes(value)
             start = rows[-1][0] + 1
@@ -196,15 +196,15 @@ class PostgresReader:
         return bytes(row[0])
 
 
-class PostgresEvidence(PostgresReader):
-    """Records, tree nodes, checkpoints and begins on a server, as :class:`~carag.audit.evidence.Evidence`.
+class PostgresBackend(PostgresReader):
+    """Records, tree nodes, checkpoints and begins on a server, as :class:`~carag.audit.backend.Backend`.
 
     Checkpoints and ends of begins are rows that are added, because nothing may be deleted or updated.
 
     Parameters
     ----------
     url, schema : str
-        As in :func:`evidence_at`.
+        As in :func:`backend_at`.
     create : bool
         Whether an empty store may be founded.
     empty : str
@@ -246,7 +246,7 @@ class PostgresEvidence(PostgresReader):
         self._reader.close()
         driver = psycopg_driver()
         if not self._db.closed and self._db.info.transaction_status == driver.pq.TransactionStatus.IDLE:
-            # The server drops a closed connection's lock in its own time; whoever opens next must find it free.
+            # The server drops a closed connection's lock in its own time; the next writer must find it free.
             with contextlib.suppress(driver.Error):
                 self._db.execute("SELECT pg_advisory_unlock_all()")
         self._db.close()

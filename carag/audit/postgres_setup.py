@@ -1,4 +1,4 @@
-"""A log whose evidence is in PostgreSQL: its tables and grants, the note that says where, and a copy in a file."""
+"""Set up a log in PostgreSQL: make tables and grants, note where it is, copy it into a file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import write_atomically
+from carag.audit.backend import Batch
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.evidence import Batch
 from carag.audit.merkle import Node, stored_hash_count
 from carag.audit.note import Note
 from carag.audit.postgres import COLUMNS, CONNECT_SECONDS, DEFAULT_SCHEMA, check_name, failing, psycopg_driver
-from carag.audit.store import EvidenceStore
+from carag.audit.sqlite import SqliteBackend
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["copy_to", "remember", "remembered", "role_of", "set_up"]
 
 _REMEMBERED: Final = "evidence.url"
-_PAGE: Final = 1000
+_PAGE_ROWS: Final = 1000
 
 
 def set_up(url: str, *, role: str, schema: str = DEFAULT_SCHEMA) -> None:
@@ -75,7 +75,7 @@ def remember(directory: str | os.PathLike[str], url: str, *, schema: str = DEFAU
     directory : path
         Of a log that is yet to be founded, or whose evidence is there already.
     url, schema : str
-        As in :func:`evidence_at`; without a password, which belongs into ``~/.pgpass`` or a service file.
+        As in :func:`backend_at`; without a password, which belongs into ``~/.pgpass`` or a service file.
 
     Raises
     ------
@@ -128,14 +128,14 @@ def role_of(url: str) -> str:
     return str(fields["user"])
 
 
-def copy_to(evidence: PostgresReader, path: str | os.PathLike[str]) -> int:
+def copy_to(source: PostgresReader, path: str | os.PathLike[str]) -> int:
     """Copy the evidence into an ``audit.db``, for auditors and for a second place to keep it.
 
     The copy is of the newest checkpoint when it starts; appends go on meanwhile.
 
     Parameters
     ----------
-    evidence : PostgresReader
+    source : PostgresReader
     path : path
         A file that is not there yet.
 
@@ -154,17 +154,17 @@ def copy_to(evidence: PostgresReader, path: str | os.PathLike[str]) -> int:
     target = Path(path)
     if target.exists():
         raise InvalidArgument(f"{target} is there already; name another file")
-    note = evidence.checkpoint()
+    note = source.checkpoint()
     size = Checkpoint.parse(Note.parse(note).text).size
-    open_begins = set(evidence.unended())
-    with contextlib.closing(EvidenceStore(target, create=True, empty=note)) as file:
-        for first in range(0, size, _PAGE):
-            stop = min(first + _PAGE, size)
-            bodies = [body for _, body in evidence.bodies(first, stop)]
+    open_begins = set(source.unended())
+    with contextlib.closing(SqliteBackend(target, create=True, empty=note)) as file:
+        for first in range(0, size, _PAGE_ROWS):
+            stop = min(first + _PAGE_ROWS, size)
+            bodies = [body for _, body in source.bodies(first, stop)]
             start, end = stored_hash_count(first), stored_hash_count(stop)
-            nodes = [Node(0, i, value) for i, value in evidence.nodes(start, end)]
+            nodes = [Node(0, i, value) for i, value in source.nodes(start, end)]
             if (len(bodies), len(nodes)) != (stop - first, end - start):
-                raise CorruptFile(f"{evidence.where} lacks records or nodes below {stop}; restore it")
+                raise CorruptFile(f"{source.where} lacks records or nodes below {stop}; restore it")
             begun = [seq for seq in open_begins if first <= seq < stop]
             file.append(Batch(first, bodies, nodes, note, begun))
     return size

@@ -1,4 +1,4 @@
-"""Proof files: hashes together with the signed checkpoint they lead to.
+"""Read and write proof files: hashes together with the signed checkpoint they lead to.
 
 An inclusion proof is written as ``c2sp.org/tlog-proof@v1`` without its optional ``extra`` line, which nothing
 authenticates. A consistency proof is written as the request body of ``c2sp.org/tlog-witness``, so that the
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from carag.audit.canonical import b64, unb64
 from carag.audit.checkpoint import MAX_TREE_SIZE
+from carag.audit.encoding import b64, unb64
 from carag.audit.note import Note
 from carag.errors import CorruptFile
 

@@ -1,8 +1,7 @@
 """Read a log as its auditor does: from the files alone, without the writer's lock and without its key.
 
 The directory may be a copy; ``audit.db`` is all that is needed beside a vkey from a source one trusts. Nothing is
-written: a file that no writer has open is read as it lies there, and one that a writer is at is read as of one
-commit.
+written: a file that no writer has open is read as it is, and one that a writer has open is read as of one commit.
 
 A reader finds two kinds of trouble and keeps them apart. :class:`CorruptFile` is evidence: something is missing or
 contradicts what was signed. :class:`AuditUnavailable` means that nothing can be said: no such file, not a database,
@@ -20,18 +19,18 @@ from urllib.parse import quote
 from carag.audit import merkle
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.key_change import ED25519, KeyAction, KeyChange
-from carag.audit.log_keys import LogKeys, signed_by_others
+from carag.audit.keys import VerifierKey
+from carag.audit.log_verifier import LogVerifier, signed_by_others
 from carag.audit.merkle import stored_hash_index
-from carag.audit.note import Note, VerifierKey
+from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof, InclusionProof
 from carag.audit.record import Record
-from carag.audit.store import EvidenceStore
+from carag.audit.sqlite import SqliteBackend
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
-    from types import TracebackType
 
     from carag.audit.note import NoteKey
 
@@ -46,7 +45,7 @@ class LogReader:
     directory : path
         Holds ``audit.db``, and ``vkey`` if none is given.
     vkey : str, optional
-        The log's public key from a source you trust. Whoever can replace the log can replace the key beside it.
+        The log's public key from a source you trust. Who can replace the log can replace the key beside it.
 
     Raises
     ------
@@ -181,13 +180,11 @@ class LogReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _files(self) -> list[tuple[int, int, int] | None]:
-        """Say what lies there: the database, and the write-ahead log if it holds anything."""
+        """Say what is there: the database, and the write-ahead log if it holds anything."""
         found: list[tuple[int, int, int] | None] = []
         for path in (self.path, Path(f"{self.path}-wal")):
             try:
@@ -214,7 +211,7 @@ class LogReader:
         self._db.execute("PRAGMA cell_size_check=ON")
         # The very statements: a view or a virtual table of that name would run what its maker wrote.
         found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
-        if not set(EvidenceStore.SCHEMA) <= found:
+        if not set(SqliteBackend.SCHEMA) <= found:
             raise AuditUnavailable(f"{self.path} does not have the tables of an audit log")
 
     def _newest_checkpoint(self) -> Note:
@@ -295,7 +292,7 @@ def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
     return note
 
 
-def key_of(directory: Path, vkey: str | None) -> LogKeys:
+def key_of(directory: Path, vkey: str | None) -> LogVerifier:
     """Read the vkeys given, one a line, or else those lying beside the log.
 
     Raises
@@ -303,13 +300,13 @@ def key_of(directory: Path, vkey: str | None) -> LogKeys:
     InvalidArgument
         If the one given is no Ed25519 vkey.
     AuditUnavailable
-        If none is given and none lies there.
+        If none is given and none is there.
     """
     if vkey is not None:
-        return LogKeys.parse(vkey)
+        return LogVerifier.parse(vkey)
     path = directory / "vkey"
     try:
-        return LogKeys.parse(path.read_text("utf-8"))
+        return LogVerifier.parse(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise AuditUnavailable(f"{path} cannot be read: {error}; give the log's vkey") from error
     except InvalidArgument as error:

@@ -1,23 +1,22 @@
-"""The receipt: everything somebody needs to prove one record later, in one JSON file.
+"""Write and open receipts: everything needed to prove one record later, in one JSON file.
 
 ::
 
-    {"format":   "carag-receipt/v2",
+    {"format":   "carag-receipt/v1",
      "hits":     [{"chunk": id, "text": passage,              bound by the digests in the record
                    "proof": {...} or null}, ...],             leads from both and the word to the record's index state
      "openings": {"query": {"salt": ..., "value": ...}, ...}, bound by the commitments in the record
      "proof":    "c2sp.org/tlog-proof@v1...",                 bound by its signature and its root hash
      "record":   "{...}"}                                     bound by the proof
 
-The file is canonical JSON (RFC 8785) and one newline, so no byte of it is free. ``state.py`` says what a hit's proof
-holds: ``{"from", "path", "sides", "until"}``. It is null where the log made the receipt again without the store, and
-in receipts of format ``carag-receipt/v1``, which have no such key; all else is the same there. A receipt holds the
-question and the answer in clear: it belongs to whoever asked. One made again holds neither: they are opened by role.
+The file is canonical JSON (RFC 8785) and one newline, so no byte of it is free. ``state_proof.py`` says what a hit's
+proof holds: ``{"from", "path", "sides", "until"}``. It is null where the log made the receipt again without the store.
+A receipt holds the question and the answer in clear: it belongs to the person who asked. One made again holds neither:
+they are opened by role.
 
-Whoever holds a receipt may leave parts of it out, and the rest is proved as before (``redact.py``): an opening, a
-hit's proof (null), the opening of an ``until`` (its seal), or a whole hit. A receipt in which a hit is left out has
-null in its place and the format ``carag-receipt/v3``, so that a reader of the earlier ones does not call it altered.
-``docs/reference/receipts.md`` has the rules.
+The holder of a receipt may leave parts of it out, and the rest is proved as before (``redact.py``): an opening, a
+hit's proof (null), the opening of an ``until`` (its seal), or a whole hit (null). ``docs/reference/receipts.md`` has
+the rules.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from carag.audit import canonical
+from carag.audit import encoding
 from carag.audit._files import write_atomically
-from carag.audit.canonical import b64url
+from carag.audit.encoding import b64url
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -35,24 +34,19 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from carag.audit.commitment import Opening
-    from carag.audit.state import StateProof
+    from carag.audit.state_proof import StateProof
 
 __all__ = [
     "MAX_RECEIPT_BYTES",
     "RECEIPT_FORMAT",
-    "REDACTED_FORMAT",
     "Envelope",
     "Receipt",
     "open_envelope",
     "write_receipt",
 ]
 
-RECEIPT_FORMAT: Final = "carag-receipt/v2"
-REDACTED_FORMAT: Final = "carag-receipt/v3"
-"""Of a receipt that leaves at least one hit out."""
-_V1: Final = "carag-receipt/v1"
-_FORMATS: Final = (_V1, RECEIPT_FORMAT, REDACTED_FORMAT)
-MAX_RECEIPT_BYTES: Final = 64 << 20
+RECEIPT_FORMAT: Final = "carag-receipt/v1"
+MAX_RECEIPT_BYTES: Final = 64 << 20  # 64 MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +93,7 @@ class Receipt:
             name: {"salt": b64url(opening.salt), "value": opening.value}
             for name, opening in self.openings.items()
         }
-        receipt: dict[str, canonical.Json] = {
+        receipt: dict[str, encoding.Json] = {
             "format": RECEIPT_FORMAT,
             "hits": [
                 {"chunk": chunk, "proof": proof, "text": text}
@@ -109,7 +103,7 @@ class Receipt:
             "proof": self.proof,
             "record": self.record.decode("utf-8"),
         }
-        return canonical.encode(receipt) + b"\n"
+        return encoding.encode(receipt) + b"\n"
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the file, whole or not at all, readable by its owner only.
@@ -137,7 +131,7 @@ class Envelope(NamedTuple):
     proof: str
     openings: dict[str, Any]
     hits: list[Any]
-    """Each with a proof or None for it, or None where it is left out; in a receipt of version 1 there are no proofs."""
+    """None for each that is left out."""
 
 
 def open_envelope(data: bytes) -> Envelope:
@@ -152,26 +146,17 @@ def open_envelope(data: bytes) -> Envelope:
         raise CorruptFile(f"a receipt has at most {MAX_RECEIPT_BYTES} bytes, got {len(data)}")
     if not data.endswith(b"\n"):
         raise CorruptFile("a receipt ends in a newline")
-    fields = canonical.decode(data[:-1])
-    if not isinstance(fields, dict) or fields.get("format") not in _FORMATS:
-        raise CorruptFile(f"not a receipt of format {' or '.join(_FORMATS)}")
+    fields = encoding.decode(data[:-1])
+    if not isinstance(fields, dict) or fields.get("format") != RECEIPT_FORMAT:
+        raise CorruptFile(f"not a receipt of format {RECEIPT_FORMAT}")
     match fields:
         case {
-            "format": str(name),
+            "format": str(),
             "record": str(record),
             "proof": str(proof),
             "openings": dict(openings),
             "hits": list(hits),
             **rest,
         } if not rest:
-            if (name == REDACTED_FORMAT) != (None in hits):
-                raise CorruptFile(
-                    f"hits are left out of receipts of format {REDACTED_FORMAT}, and of no others"
-                )
-            return Envelope(record, proof, openings, _without_proofs(hits) if name == _V1 else hits)
+            return Envelope(record, proof, openings, hits)
     raise CorruptFile("a receipt has a record, a proof, openings and hits, and nothing else")
-
-
-def _without_proofs(hits: list[Any]) -> list[Any]:
-    """Give the hits of version 1 the key they have not; one that has it is no hit of version 1."""
-    return [{**hit, "proof": None} if isinstance(hit, dict) and "proof" not in hit else {} for hit in hits]

@@ -1,4 +1,4 @@
-"""The audit record: an event as logged, and the exact bytes that are hashed and stored.
+"""Define the audit record: an event as logged, and the exact bytes that are hashed and stored.
 
 To the event the log adds its origin, the sequence number, a random id, the commit time, the salted
 commitments and the hits. The bytes are canonical JSON and are never written twice: proofs cover the bytes as
@@ -6,7 +6,7 @@ stored, and :meth:`Record.parse` refuses any others.
 
 The keys every record has::
 
-    v            version: 2, or 1 in older records       log   origin of the log        seq   index of the leaf
+    v            version: 1                              log   origin of the log        seq   index of the leaf
     kind         what the event is, see ``kinds.py``     id    16 random bytes          tc    commit time
     commitments  by name, see ``commitment.py``          hits  where somebody asked, see ``hits.py``
 
@@ -20,23 +20,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from carag.audit import _fields, canonical
+from carag.audit import _fields, encoding
 from carag.audit.access import Access
-from carag.audit.anchored import Anchored
+from carag.audit.anchor_event import Anchored
 from carag.audit.begin import Begin
-from carag.audit.canonical import Json, b64url, unb64url
 from carag.audit.changes import IndexChange, ModelChange, PolicyChange
 from carag.audit.commitment import COMMITMENT_SIZE
 from carag.audit.denial import Denial
 from carag.audit.disclosure import Disclosure
+from carag.audit.encoding import Json, b64url, unb64url
 from carag.audit.erasure import Erasure
 from carag.audit.evaluation import Evaluation
-from carag.audit.hits import AnyHit, Hit, HitV1, Passage, text_hash
+from carag.audit.hits import Hit, Passage, text_hash
 from carag.audit.hold import Hold
 from carag.audit.ingest import Ingest
 from carag.audit.key_change import KeyChange
 from carag.audit.kinds import Outcome, RecordKind
-from carag.audit.recovered import Recovery
+from carag.audit.recovery import Recovery
 from carag.audit.retention import DEFAULT_CLASS, retention_class
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import quoted
@@ -46,10 +46,9 @@ if TYPE_CHECKING:
 
     from carag.audit.event import Event
 
-__all__ = ["MAX_RECORD_BYTES", "RECORD_VERSION", "Hit", "HitV1", "Passage", "Record", "text_hash"]
+__all__ = ["MAX_RECORD_BYTES", "RECORD_VERSION", "Hit", "Passage", "Record", "text_hash"]
 
-RECORD_VERSION: Final = 2
-"""What is written. Version 1, whose hits repeat chunk ids and whole hashes of texts, is still read."""
+RECORD_VERSION: Final = 1
 
 MAX_RECORD_BYTES: Final = 60_000
 """Below the 65,535 bytes an entry of a C2SP tlog-tiles bundle may have."""
@@ -72,7 +71,6 @@ _EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
     PolicyChange,
     Recovery,
 )
-_HITS: Final[dict[int, type[AnyHit]]] = {1: HitV1, 2: Hit}
 _EVENTS: Final = {kind: event for event in _EVENT_CLASSES for kind in event.KINDS}
 
 
@@ -93,9 +91,8 @@ class Record:
     event : Event
     commitments : mapping of str to bytes
         Salted commitments to "subject", "query", "answer" and "entities", as far as there are any.
-    hits : tuple of Hit, or in version 1 of HitV1
+    hits : tuple of Hit
         Best first, as handed out.
-    version : int
     retain : str
         Its retention class; the default one is not encoded.
     """
@@ -106,19 +103,10 @@ class Record:
     committed: int
     event: Event
     commitments: Mapping[str, bytes] = field(default_factory=dict)
-    hits: tuple[AnyHit, ...] = ()
-    version: int = RECORD_VERSION
+    hits: tuple[Hit, ...] = ()
     retain: str = DEFAULT_CLASS
 
     def __post_init__(self) -> None:
-        if self.version not in _HITS:
-            raise InvalidArgument(
-                f"record version {quoted(self.version)}; want one of {', '.join(map(str, _HITS))}"
-            )
-        if not all(isinstance(hit, _HITS[self.version]) for hit in self.hits):
-            raise InvalidArgument(
-                f"a record of version {self.version} has {_HITS[self.version].__name__} hits"
-            )
         _fields.label("log", self.log)
         _fields.integer("seq", self.seq, 0)
         _fields.integer("committed", self.committed, 0)
@@ -147,7 +135,7 @@ class Record:
             If it is longer than :data:`MAX_RECORD_BYTES`.
         """
         fields: dict[str, Json] = {
-            "v": self.version,
+            "v": RECORD_VERSION,
             "commitments": {name: b64url(value) for name, value in self.commitments.items()},
             "id": b64url(self.id),
             "kind": self.kind.value,
@@ -158,11 +146,9 @@ class Record:
         }
         if isinstance(self.event, Access):
             fields["hits"] = [hit.to_json() for hit in self.hits]
-            if self.version == 1:  # which wrote it even where it was empty
-                fields.setdefault("withheld", [])
         if self.retain != DEFAULT_CLASS:
             fields["retain"] = self.retain
-        body = canonical.encode(fields)
+        body = encoding.encode(fields)
         if len(body) > MAX_RECORD_BYTES:
             raise InvalidArgument(
                 f"the record has {len(body)} bytes, the limit is {MAX_RECORD_BYTES}; ask for fewer passages"
@@ -178,12 +164,11 @@ class Record:
         CorruptFile
             If the bytes are not exactly one record of a known version and kind.
         """
-        fields = canonical.load(body)
+        fields = encoding.load(body)
         try:
             version = fields["v"]
-            if not isinstance(version, int) or version not in _HITS:
-                known = " and ".join(map(str, _HITS))
-                raise CorruptFile(f"record version {quoted(version)}; this reader knows {known}")
+            if version != RECORD_VERSION:
+                raise CorruptFile(f"record version {quoted(version)}; this reader knows {RECORD_VERSION}")
             event = _EVENTS[_fields.member(RecordKind, fields["kind"])]
             record = cls(
                 log=fields["log"],
@@ -194,8 +179,7 @@ class Record:
                 commitments={
                     name: unb64url(value, COMMITMENT_SIZE) for name, value in fields["commitments"].items()
                 },
-                hits=tuple(_HITS[version].from_json(hit) for hit in fields.get("hits", ())),
-                version=version,
+                hits=tuple(Hit.from_json(hit) for hit in fields.get("hits", ())),
                 retain=fields.get("retain", DEFAULT_CLASS),
             )
             again = record.to_bytes()
@@ -211,7 +195,7 @@ class Record:
 
         Enough for bytes whose hash is in the tree already; a twentieth of the work of :meth:`parse`.
         """
-        fields = canonical.load(body)
+        fields = encoding.load(body)
         try:
             log, seq, committed = fields["log"], fields["seq"], fields["tc"]
         except (KeyError, TypeError) as error:
@@ -237,8 +221,6 @@ class Record:
                 yield f"{hit.name} carries word {hit.word:#010x}, which no mask of the record admits"
         if len({hit.digest for hit in self.hits}) < len(self.hits):
             yield "a chunk is listed twice"
-        if len(set(event.withheld)) < len(event.withheld):
-            yield "a rule is listed twice as withholding"
         if "query" not in self.commitments:
             yield "it commits to no question"
         if event.policy.lists_entities != ("entities" in self.commitments):

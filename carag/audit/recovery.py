@@ -1,129 +1,49 @@
-"""What a log must prove to itself before it is opened for writing.
-
-Its newest checkpoint is signed by its own key; the store ends where the checkpoint does; the stored peaks lead to
-the signed root; so do the newest records, hashed again; and every checkpoint kept from before, in the directory
-or brought along by the caller, is a prefix of it. The last is what notices a rollback, and it notices as much as
-the place where the kept checkpoint lies is out of reach.
-"""
+"""Define the `recovery` event: work that a crash left unfinished, found when the log was opened."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.merkle import (
-    EMPTY_ROOT,
-    Frontier,
-    consistency_proof,
-    peak_positions,
-    verify_consistency,
-)
-from carag.audit.note import Note
-from carag.audit.proof import InclusionProof
-from carag.audit.receipt import open_envelope
-from carag.audit.scrub import Rehash
-from carag.errors import CaragError, CorruptFile, InvalidArgument
+from carag.audit import _fields
+from carag.audit.kinds import RecordKind
 
 if TYPE_CHECKING:
-    from carag.audit.evidence import Evidence
-    from carag.audit.note import NoteKey
+    from carag.audit.encoding import Json
 
-__all__ = ["REHASHED", "Tip", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
-
-REHASHED: Final = 256
-"""The newest so many records are hashed again: the whole log is for verify(), a cold start is for milliseconds."""
+__all__ = ["Recovery"]
 
 
-class Tip(NamedTuple):
-    """Where a log ends. Replaced as a whole, after the commit."""
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The log found unfinished business when it was opened.
 
-    frontier: Frontier
-    note: Note
-    """The newest checkpoint."""
-    committed: int
-    """When the last record was."""
-    unended: frozenset[int]
-    """Begin records without an end."""
-
-
-def read_checkpoint(evidence: Evidence, key: NoteKey) -> Note:
-    """Read the newest checkpoint and check whose it is."""
-    note = Note.parse(evidence.checkpoint())
-    if not key.verifies(note):
-        raise CorruptFile(f"{evidence.where}: the newest checkpoint is not signed by the log's own key")
-    if Checkpoint.parse(note.text).origin != key.name:
-        raise CorruptFile(f"{evidence.where}: the newest checkpoint belongs to another log")
-    return note
-
-
-def read_tip(evidence: Evidence, key: NoteKey) -> Tip:
-    """Find where a log ends, and lead its newest records to the signed root.
-
-    Raises
-    ------
-    CorruptFile
-        If the log does not hold together; the message names what is wrong.
+    Parameters
+    ----------
+    why : str
+        A stable code: which.
+    begins : tuple of int
+        Sequence numbers of the begin records that nothing ended: a remote model may have been called.
     """
-    note = read_checkpoint(evidence, key)
-    checkpoint, size = Checkpoint.parse(note.text), evidence.size()
-    if size != checkpoint.size:
-        raise CorruptFile(
-            f"{evidence.where}: there are {size} records, the signed checkpoint covers {checkpoint.size}"
-        )
-    frontier = Frontier(size, [evidence.node(level, n) for level, n in peak_positions(size)])
-    if frontier.root() != checkpoint.root:
-        raise CorruptFile(f"{evidence.where}: the tree's root is not that of the signed checkpoint")
-    newest = Rehash(evidence, key.name, max(0, size - REHASHED))
-    for _ in newest.advance(size):
-        pass
-    newest.expect(size, checkpoint.root)
-    return Tip(frontier, note, newest.committed, frozenset(evidence.unended()))
 
+    why: str
+    begins: tuple[int, ...] = ()
 
-def kept_note(text: str) -> Note:
-    """Read the checkpoint of a checkpoint, proof or receipt that was kept.
+    kind: ClassVar = RecordKind.RECOVERY
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.RECOVERY,)
+    COMMITS: ClassVar[tuple[str, ...]] = ()
 
-    Raises
-    ------
-    InvalidArgument
-        If the text is none of them.
-    """
-    try:
-        if text.startswith("{"):
-            text = open_envelope(text.encode()).proof
-        if text.startswith("c2sp.org/tlog-proof@v1\n"):
-            return InclusionProof.parse(text).checkpoint
-        return Note.parse(text)
-    except CaragError as error:
-        raise InvalidArgument(f"want a checkpoint, an inclusion proof or a receipt: {error}") from error
+    def __post_init__(self) -> None:
+        _fields.code("why", self.why)
+        for seq in self.begins:
+            _fields.integer("begin record", seq, 0)
 
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+        begins: dict[str, Json] = {"begins": [int(seq) for seq in self.begins]} if self.begins else {}
+        return {"why": self.why, **begins}
 
-def check_extends(evidence: Evidence, tip: Tip, key: NoteKey, kept: Note, where: str) -> None:
-    """Check that a log goes on from a checkpoint that was kept.
-
-    Raises
-    ------
-    InvalidArgument
-        If the checkpoint was never this log's.
-    CorruptFile
-        If the log is shorter than it was, or its beginning is another: it was rolled back or rewritten.
-    """
-    earlier = Checkpoint.parse(kept.text)
-    if earlier.origin != key.name or not key.verifies(kept):
-        raise InvalidArgument(f"the checkpoint of {where} is not signed by {key.name}; give one of this log")
-    now = Checkpoint.parse(tip.note.text)
-    if earlier.size > now.size:
-        raise CorruptFile(
-            f"{evidence.where}: rollback: there are {now.size} records, and the checkpoint of {where} covers "
-            f"{earlier.size}; restore the newest backup"
-        )
-    if earlier.size == 0:
-        consistent = earlier.root == EMPTY_ROOT
-    else:
-        proof = consistency_proof(evidence.node, earlier.size, now.size)
-        consistent = verify_consistency(earlier.size, now.size, proof, earlier.root, now.root)
-    if not consistent:
-        raise CorruptFile(
-            f"{evidence.where}: rollback: the first {earlier.size} records are not those that the checkpoint of "
-            f"{where} covers; restore the newest backup"
-        )
+    @classmethod
+    def from_json(cls, fields: Any) -> Recovery:
+        """Read what :meth:`to_json` returns."""
+        return cls(fields["why"], tuple(fields.get("begins", ())))

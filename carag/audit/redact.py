@@ -1,9 +1,9 @@
-"""Leaving parts of a receipt out, so that it can be shown to more people; the rest is proved as before.
+"""Leave parts of a receipt out, so that it can be shown to more people; the rest is proved as before.
 
 What can be left out, and nothing else: the opening of a commitment, a whole passage with its proof, the proof alone,
 and the opening of the minutes until which words hold. The record itself stays as it is, for its hash is what the log
 signed: it says how many passages there were and under which words, and it binds each by a digest of chunk id and
-text. Whoever holds the same documents can therefore try which of them a passage left out was.
+text. A holder of the same documents can therefore try which of them a passage left out was.
 
 The laws, over every receipt and every choice: redacting twice is redacting once; the order does not matter; nothing
 that is still shown is changed; and what was redacted verifies exactly if the original does. For the last, a receipt
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from carag.audit import canonical
-from carag.audit.receipt import RECEIPT_FORMAT, REDACTED_FORMAT, open_envelope
-from carag.audit.state import StateProof
+from carag.audit import encoding
+from carag.audit.receipt import open_envelope
+from carag.audit.state_proof import StateProof
 from carag.audit.verify import Verdict, verify_unsigned
 from carag.errors import CorruptFile, InvalidArgument
 
@@ -79,17 +79,13 @@ def redact(
     count = len(checked.record.hits)
     if missing := (set(passages) | set(proofs)) - set(range(1, count + 1)):
         raise InvalidArgument(f"there is no passage {min(missing)}; the record names {count}, the first is 1")
-    fields: dict[str, Any] = canonical.decode(receipt[:-1])
+    fields: dict[str, Any] = encoding.decode(receipt[:-1])
     fields["openings"] = {name: one for name, one in fields["openings"].items() if name not in drop}
-    hits = [
+    fields["hits"] = [
         None if number in passages else _thinned(hit, proved=number not in proofs, sealed=until)
         for number, hit in enumerate(open_envelope(receipt).hits, start=1)
     ]
-    if None in hits:
-        fields.update(format=REDACTED_FORMAT, hits=hits)
-    elif fields["format"] == RECEIPT_FORMAT:  # in the first format there is nothing else to leave out
-        fields["hits"] = hits
-    return canonical.encode(fields) + b"\n"
+    return encoding.encode(fields) + b"\n"
 
 
 def _thinned(hit: Any, *, proved: bool, sealed: bool) -> Any:

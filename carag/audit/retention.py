@@ -1,4 +1,4 @@
-"""How long a record is kept, and the law that says so.
+"""Say how long a record is kept, and which law says so.
 
 Records are never altered, so this is about two things: until when a record may not be pruned, and whether the
 values behind its commitments must be kept as long. Where the duty is one to keep the *content* (what was said to

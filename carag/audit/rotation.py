@@ -1,10 +1,10 @@
-"""Changes of keys: rotation, a second algorithm, revocation.
+"""Change the keys of a log: rotate, add a second algorithm, revoke.
 
 **Rotation.** The new key signs along first; then a ``key`` record says which key it is, under the old key's
 signature; then it takes over. The old key signs along for a stated time (seven days), so that nobody's
 verification stops on the day. A verifier holds the old vkey, the new one, or both (one a line): a receipt is
 the log's if a key it was given signed it. Old receipts verify with the old vkey for ever; :func:`successor`
-leads whoever trusts the old key to the new one. A rotation that died half way is finished by asking again.
+leads a verifier that trusts the old key to the new one. A rotation that died half way is finished by asking again.
 
 **Revocation.** A stolen key can sign anything, dated back, so a signature alone proves nothing any more. What
 was confirmed outside in time does: a revocation names the last size that an anchor confirmed before the theft.
@@ -18,8 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from carag.audit.key_change import ED25519, ML_DSA_44, KeyAction, KeyChange
-from carag.audit.mldsa import MlDsaKey, MlDsaSigningKey
-from carag.audit.note import VerifierKey
+from carag.audit.keys import MlDsaKey, MlDsaSigningKey, VerifierKey
 from carag.audit.verify import Verdict, verify_receipt
 from carag.errors import InvalidArgument
 

@@ -1,4 +1,4 @@
-"""A second opinion by pymerkle, another implementation of the same tree. Never the only one.
+"""Ask pymerkle, another implementation of the same tree, for a second opinion. Never the only one.
 
 pymerkle (extra ``second-opinion``) computes roots and inclusion paths as RFC 6962 does, so it can be asked about
 both. Its consistency proofs follow no standard, and before version 7 one could be forged for any two trees, so it is
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["check_asked", "disagreements", "node_tree", "second_opinion_on"]
 
-_WANTED: Final = "7"
+_WANTED_MAJOR: Final = "7"
 
 
 def check_asked(name: str) -> None:
-    """Check that whoever is asked is pymerkle; InvalidArgument names it."""
+    """Check that the one asked is pymerkle; InvalidArgument names it."""
     if name != "pymerkle":
         raise InvalidArgument(f"no second opinion by {quoted(name)}; want pymerkle")
 
@@ -124,8 +124,8 @@ def _pymerkle() -> Any:
         pymerkle = import_module("pymerkle")
     except ImportError as error:  # PackageNotFoundError is one
         raise MissingExtra("a second opinion needs pymerkle; install carag-engine[second-opinion]") from error
-    if found.split(".")[0] != _WANTED:
+    if found.split(".")[0] != _WANTED_MAJOR:
         raise MissingExtra(
-            f"pymerkle {found} must not be asked; want {_WANTED}: in earlier versions a proof can be forged"
+            f"pymerkle {found} must not be asked; want {_WANTED_MAJOR}: in earlier versions a proof can be forged"
         )
     return pymerkle

@@ -1,13 +1,13 @@
-"""The tree behind the index state, kept in a file: a change costs the paths of its own labels.
+"""Keep the hash tree behind the index state in a file: a change costs the paths of its own labels.
 
-``state.py`` says what the root is; nothing here is part of a format. The labels lie in 8,192 buckets by the first
+``state_proof.py`` says what the root is; nothing here is part of a format. The labels lie in 8,192 buckets by the first
 thirteen bits of their place, one row a bucket, so that a changed label rewrites its bucket and thirteen hashes above
 it. The hashes above the buckets are kept in memory, made from the buckets' roots at opening. The file is derived:
-whoever deletes it has it built anew.
+if it is deleted, it is built again.
 
 CPU time on the reference machine (``bench/micro/test_state.py``) at 20,000 / 200,000 / 1,000,000 labels: a filing of
 forty passages 4 / 8 / 15 ms, one relabel 0.2 / 0.3 / 0.6 ms, eight proofs 0.6 / 0.9 / 2.6 ms, opening 8 / 9 / 9 ms,
-everything anew 0.6 / 6 / 38 s.
+everything again 0.6 / 6 / 38 s.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Bucket", "StateTree", "StateView"]
 
-_DEPTH: Final = 13
+_DEPTH: Final = 13  # levels above the buckets
 _BUCKETS: Final = 1 << _DEPTH
-_PAIR: Final = 2 * HASH_SIZE
+_PAIR: Final = 2 * HASH_SIZE  # bytes of a place and a leaf hash
 _SCHEMA: Final = (
     # Roots lie apart, so that reading all of them at opening reads nothing else.
     "CREATE TABLE IF NOT EXISTS root (prefix INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT",
@@ -183,7 +183,7 @@ class StateTree:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from carag.audit.state import Label, StateProof, place
+    >>> from carag.audit.state_proof import Label, StateProof, place
     >>> label, key = Label("0000000000-26-000001:00000", bytes(32), 0x0800_0001), bytes(32)
     >>> with tempfile.TemporaryDirectory() as home:
     ...     tree = StateTree(pathlib.Path(home) / "index.state")

@@ -19,23 +19,24 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from carag.audit.access import Access
-from carag.audit.canonical import unb64url
 from carag.audit.checkpoint import Checkpoint
 from carag.audit.commitment import SALT_SIZE, Opening
+from carag.audit.encoding import unb64url
 from carag.audit.event import UNDISCLOSED
 from carag.audit.hits import text_hash
-from carag.audit.log_keys import LogKeys, signed_by_others
+from carag.audit.log_verifier import LogVerifier, parse_vkeys, signed_by_others
 from carag.audit.merkle import leaf_hash, verify_inclusion
-from carag.audit.note import NoteKey, parse_vkeys
 from carag.audit.proof import InclusionProof
 from carag.audit.receipt import Envelope, open_envelope
 from carag.audit.record import Record
-from carag.audit.state import StateProof
+from carag.audit.state_proof import StateProof
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
+
+    from carag.audit.note import NoteKey
 
 __all__ = ["Check", "Verdict", "Verification", "verify_receipt", "verify_unsigned"]
 
@@ -131,7 +132,7 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
     data : bytes
         The receipt file's content.
     vkey : str
-        The log's public key, from a source you trust: not from whoever gave you the receipt. A log whose key
+        The log's public key, from a source you trust, not from the giver of the receipt. A log whose key
         was rotated has several, one a line; a receipt signed by any of them is its own.
 
     Raises
@@ -199,7 +200,7 @@ def _check_checkpoint(proof: InclusionProof, keys: tuple[NoteKey, ...]) -> None:
     note = proof.checkpoint
     known = [key for key in keys if key.signature_on(note) is not None]
     if not known:
-        raise _Stop(Verdict.UNDECIDED, Check.KEY, signed_by_others(note, LogKeys(keys)))
+        raise _Stop(Verdict.UNDECIDED, Check.KEY, signed_by_others(note, LogVerifier(keys)))
     if not all(key.verifies(note) for key in known):
         raise _Stop(Verdict.FAILED, Check.SIGNATURE, "the checkpoint's signature is not valid")
 

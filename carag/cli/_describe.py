@@ -10,14 +10,13 @@ import base64
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit import Access, Begin, HitV1, Verdict, retain_until
+from carag.audit import Access, Begin, Verdict, retain_until
 from carag.policy import PolicyBit, bit_names, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from carag.audit import Record, Verification
-    from carag.audit.hits import AnyHit
+    from carag.audit import Hit, Record, Verification
 
 __all__ = ["WITHHELD", "describe_receipt", "describe_record"]
 
@@ -127,8 +126,7 @@ def describe_receipt(checked: Verification) -> dict[str, Any]:
         said |= {"code_in_words": _CODES.get(event.why), "answer": _value(checked, "answer")}
         pairs = zip(record.hits, checked.passages, strict=True)
         said["passages"] = [
-            _passage(number, hit) | _text(checked, hit, pair)
-            for number, (hit, pair) in enumerate(pairs, start=1)
+            _passage(number, hit) | _text(checked, pair) for number, (hit, pair) in enumerate(pairs, start=1)
         ]
     return said | {"not_shown": _NOT_SHOWN}
 
@@ -140,7 +138,7 @@ def _value(checked: Verification, name: str) -> dict[str, str | None]:
     return {"value": None, "because": WITHHELD if name in checked.withheld else "none is on record"}
 
 
-def _passage(number: int, hit: AnyHit) -> dict[str, Any]:
+def _passage(number: int, hit: Hit) -> dict[str, Any]:
     return {
         "passage": number,
         "name": hit.name,
@@ -150,8 +148,8 @@ def _passage(number: int, hit: AnyHit) -> dict[str, Any]:
     }
 
 
-def _text(checked: Verification, hit: AnyHit, pair: tuple[str, str] | None) -> dict[str, Any]:
-    chunk, text = pair or (hit.chunk if isinstance(hit, HitV1) else None, None)
+def _text(checked: Verification, pair: tuple[str, str] | None) -> dict[str, Any]:
+    chunk, text = pair or (None, None)
     return {
         "chunk": chunk,
         "text": text,
@@ -235,7 +233,6 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "seen": ("seen", _instant),
     "until": ("until", _instant),
     "record": ("of_record", _itself),
-    "withheld": ("withheld_by", _itself),
 }
 """The name and the conversion of a member of an event, in the order of printing; members not listed follow as they are.
 No name repeats one that every record or receipt has."""

@@ -23,9 +23,9 @@ from carag.errors import CaragError, CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from carag.audit.anchors.port import Anchor
+    from carag.audit.anchors.anchor import Anchor
     from carag.audit.examine import Examination, Kept
-    from carag.audit.log_keys import LogKeys
+    from carag.audit.log_verifier import LogVerifier
     from carag.audit.reader import LogReader
     from carag.policy import PolicyTable
 
@@ -278,12 +278,12 @@ def _reviewed(
 
 
 def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
-    from carag.audit.check import check_consistency
-    from carag.audit.log_keys import LogKeys
+    from carag.audit.check_proof import check_consistency
+    from carag.audit.log_verifier import LogVerifier
 
     if vkey is None:
         raise InvalidArgument("give --key, the log's public key, to check a proof")
-    key = LogKeys.parse(given_key(vkey) or "")
+    key = LogVerifier.parse(given_key(vkey) or "")
     names = str(old), str(proof)
     verdict, reason = check_consistency(_checkpoint_text(old), read_text(proof), key, names)
     say(f"{verdict.value}: {reason}")
@@ -355,7 +355,7 @@ def _kept(
     return [_kept_file(path, _trusted(vkey, store)) for path in named]
 
 
-def _kept_file(path: Path, key: LogKeys) -> Kept:
+def _kept_file(path: Path, key: LogVerifier) -> Kept:
     """Read a checkpoint or receipt; one that does not verify is bad input, and no sign of a tampered log."""
     from carag.audit.examine import kept_checkpoint, kept_receipt
 
@@ -368,7 +368,7 @@ def _kept_file(path: Path, key: LogKeys) -> Kept:
         raise InvalidArgument(f"{error}; want a checkpoint or receipt of this log") from error
 
 
-def _trusted(vkey: str | None, store: Path) -> LogKeys:
+def _trusted(vkey: str | None, store: Path) -> LogVerifier:
     from carag.audit.reader import key_of
 
     return key_of(store, vkey)

@@ -152,10 +152,10 @@ def _matching(
 
 def _members(reader: LogReader, seq: int) -> dict[str, Any]:
     """Read a record without proof, only to choose; one that cannot be read is altered if its proof fails."""
-    from carag.audit import canonical
+    from carag.audit import encoding
 
     try:
-        return {"tc": 0, **canonical.load(reader.body(seq))}
+        return {"tc": 0, **encoding.load(reader.body(seq))}
     except (CorruptFile, TypeError) as error:
         reader.prove(seq)
         raise InvalidArgument(f"record {seq} of the log is no record: {error}") from error

@@ -1,7 +1,7 @@
 """Keep the index state of a store up to date, and prove passages in it.
 
-The audit room defines a state (:mod:`carag.audit.state`), the store holds the labels; this brings the one up to the
-other, at the cost of what changed. The file is derived from the store and may be deleted.
+The audit room defines a state (:mod:`carag.audit.state_proof`), and the store holds the labels. This updates the
+state at the cost of what changed. The file is derived from the store and may be deleted.
 """
 
 from __future__ import annotations

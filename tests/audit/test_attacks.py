@@ -24,7 +24,7 @@ from carag.audit import (
     SigningKey,
     Verdict,
     VerifierKey,
-    canonical,
+    encoding,
 )
 from carag.audit.examine import examine_log, kept_checkpoint, kept_receipt
 
@@ -84,7 +84,7 @@ def test_a_thief_is_not_noticed_after_the_last_anchor(attacks, scene, tmp_path):
     """What nobody outside has seen yet, whoever holds the key can still write as he likes."""
     attacked = attacks.again(scene, tmp_path)
     bodies = attacked.bodies()
-    attacked.rewrite([*bodies, canonical.encode({**canonical.load(bodies[-1]), "seq": 60, "id": "A" * 22})])
+    attacked.rewrite([*bodies, encoding.encode({**encoding.load(bodies[-1]), "seq": 60, "id": "A" * 22})])
     assert attacks.pattern(attacked) == "..."
 
 
@@ -105,7 +105,7 @@ def test_a_record_of_another_log_is_none_of_this_one(attacks, scene, tmp_path):
     """Even signed by this log's key, at the right place: it says whose it is."""
     attacked = attacks.again(scene, tmp_path)
     bodies = attacked.bodies()
-    bodies[-1] = canonical.encode({**canonical.load(bodies[-1]), "log": "audit.example/other"})
+    bodies[-1] = encoding.encode({**encoding.load(bodies[-1]), "log": "audit.example/other"})
     attacked.rewrite(bodies)
     found = examine_log(attacked.home, vkey=scene.vkey)
     assert found.verdict is Verdict.FAILED
@@ -177,7 +177,7 @@ def test_a_call_that_was_begun_and_never_ended_cannot_be_dropped(
     if "nodes" in how:
         attacked.rewrite(bodies[:size], scene.notes[size])
     elif how.endswith("record"):
-        harmless = canonical.encode({**canonical.load(bodies[0]), "seq": size, "id": "A" * 22, "tc": LATER})
+        harmless = encoding.encode({**encoding.load(bodies[0]), "seq": size, "id": "A" * 22, "tc": LATER})
         attacked.rewrite([*bodies[:size], harmless])
     elif "key" in how:
         attacked.rewrite(bodies[:size])

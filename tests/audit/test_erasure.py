@@ -363,29 +363,8 @@ def restore(source, target):
         path.unlink()
 
 
-def test_a_log_of_before_takes_its_values_along(tmp_path, build):
-    """Records are what they were; a private half in clear is sealed, and can then be erased."""
-    with build.open_log(tmp_path) as log:
-        ask(log, build, ANA)
-        kept = log.private.openings(0)
-    for path in tmp_path.glob("private.*"):
-        path.unlink()
-    with contextlib.closing(sqlite3.connect(tmp_path / "private.db", isolation_level=None)) as db:
-        db.execute(
-            "CREATE TABLE private (seq INTEGER, field TEXT, salt BLOB NOT NULL, value TEXT NOT NULL, "
-            "PRIMARY KEY (seq, field)) WITHOUT ROWID"
-        )
-        for name, opening in kept.items():
-            db.execute("INSERT INTO private VALUES (0, ?, ?, ?)", (name, opening.salt, opening.value))
-    with AuditLog.open(tmp_path) as log:
-        assert log.private.openings(0) == kept
-        erase(log, subject=ANA, **BY_LAW)
-        data = b"".join(bytes_of(tmp_path).values())
-        assert not any(trace in data for trace in traces(kept))
-
-
 def test_records_without_a_class_keep_their_bytes(build):
-    """The default class is not encoded, so records of before read as they did; an unknown one is refused."""
+    """The default class is not encoded, so that most records are shorter; an unknown one is refused."""
     body = build.record().to_bytes()
     assert b"retain" not in body
     assert Record.parse(body).retain == "fin7y"

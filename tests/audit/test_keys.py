@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.audit import AuditLog, Recovery, Verdict, verify_receipt
-from carag.audit.anchored import Anchored
-from carag.audit.check import check_checkpoint
+from carag.audit.anchor_event import Anchored
+from carag.audit.check_proof import check_checkpoint
 from carag.audit.examine import examine_log
 from carag.audit.key_change import KeyAction, KeyChange
 from carag.audit.keyring import KeyRing
-from carag.audit.log_keys import LogKeys
-from carag.audit.mldsa import MlDsaSigningKey
-from carag.audit.note import Note, SigningKey, parse_vkeys
+from carag.audit.keys import MlDsaSigningKey, SigningKey
+from carag.audit.log_verifier import LogVerifier, parse_vkeys
+from carag.audit.note import Note
 from carag.audit.record import Record
 from carag.audit.rotation import add_mldsa, revoke, rotate, successor
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra
@@ -343,7 +343,7 @@ def test_several_keys_are_one(log):
     old = log.keys.verifier
     rotate(log, overlap=0)
     log.append(Recovery("DRILL"))
-    keys, after = LogKeys.parse(file_of(log)), Note.parse(log.checkpoint())
+    keys, after = LogVerifier.parse(file_of(log)), Note.parse(log.checkpoint())
     assert keys == log.keys.trusted
     assert (keys.name, keys.key_id) == (log.origin, log.keys.verifier.key_id)
     assert str(keys) == file_of(log).rstrip("\n")
@@ -375,7 +375,7 @@ def test_who_holds_only_the_old_key_cannot_tell_and_is_told_what_to_do(log, cloc
         found = examine_log(home, vkey=vkey)
         assert found.verdict is Verdict.UNDECIDED
         assert re.search("give all vkeys.* Record 1 says it took over.*could forge", found.reason)
-        assert check_checkpoint(kept, LogKeys.parse(vkey)).verdict is Verdict.UNDECIDED
+        assert check_checkpoint(kept, LogVerifier.parse(vkey)).verdict is Verdict.UNDECIDED
     assert "give the key of that log" in verify_receipt(after.to_bytes(), OTHER_LOG).reason
     for vkey in (new, both, f"{old}\n{successor(change.to_bytes(), old)}"):
         assert verify_receipt(after.to_bytes(), vkey).verdict is Verdict.VERIFIED

@@ -342,7 +342,7 @@ def test_a_failed_statement_leaves_the_log_as_it_was(tmp_path, build, statement)
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
         before = log.checkpoint()
-        log._evidence._db = FailingConnection(log._evidence._db, statement)
+        log._backend._db = FailingConnection(log._backend._db, statement)
         with pytest.raises(AuditUnavailable):
             build.ask(log)
         assert (log.size, log.checkpoint()) == (3, before)
@@ -357,12 +357,12 @@ def test_a_failed_private_write_comes_before_the_record(tmp_path, build, stateme
         log._private._db = FailingConnection(log._private._db, statement)
         with pytest.raises(AuditUnavailable):
             build.ask(log)
-        assert log._evidence.size() == log.size == 0
+        assert log._backend.size() == log.size == 0
         assert build.ask(log).seq == 0
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["not committed", "committed after all"])
-@pytest.mark.parametrize("store", ["_evidence", "_private"])
+@pytest.mark.parametrize("store", ["_backend", "_private"])
 def test_a_failed_commit_poisons_the_log(tmp_path, build, store, after):
     """After an I/O error at COMMIT nothing is written until the files have been read again."""
     with build.open_log(tmp_path) as log:
@@ -375,7 +375,7 @@ def test_a_failed_commit_poisons_the_log(tmp_path, build, store, after):
         assert log.size == 3
         openings = log._private.openings(3)
     with build.open_log(tmp_path) as log:
-        committed = after and store == "_evidence"
+        committed = after and store == "_backend"
         assert log.size == 3 + bool(committed or openings)
         assert log.record(2).kind is RecordKind.QUERY
         if committed:  # never acknowledged, yet whole: its values still open its commitments
@@ -393,10 +393,10 @@ def test_a_commit_waits_for_the_disk(tmp_path, build):
         build.grow(log, 2)
         assert synced == [True, True]
         assert log._private._unsynced is False
-        for db, level in ((log._evidence._db, 2), (log._private._db, 1)):
+        for db, level in ((log._backend._db, 2), (log._private._db, 1)):
             wanted = {"synchronous": level, "journal_mode": "wal", "secure_delete": 1, "fullfsync": 1}
             assert {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
-        assert log._evidence._reader.execute("PRAGMA query_only").fetchone() == (1,)
+        assert log._backend._reader.execute("PRAGMA query_only").fetchone() == (1,)
 
 
 def test_a_library_that_threads_cannot_share_is_refused(tmp_path, build, monkeypatch):
@@ -410,14 +410,14 @@ def test_a_full_disk_is_refused_and_nothing_is_lost(tmp_path, build):
     """When the database can grow no more, appends fail one by one and all that was acknowledged stays."""
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
-        pages = log._evidence._db.execute("PRAGMA page_count").fetchone()[0]
-        log._evidence._db.execute(f"PRAGMA max_page_count={pages + 4}")
+        pages = log._backend._db.execute("PRAGMA page_count").fetchone()[0]
+        log._backend._db.execute(f"PRAGMA max_page_count={pages + 4}")
         with pytest.raises(AuditUnavailable, match="full"):
             build.grow(log, 50)
         size = log.size
         assert 3 < size < 50
         assert log.verify().size == size
-        log._evidence._db.execute("PRAGMA max_page_count=100000")
+        log._backend._db.execute("PRAGMA max_page_count=100000")
         build.ask(log)
     with build.open_log(tmp_path) as log:
         assert log.verify().size == size + 1
@@ -427,7 +427,7 @@ def test_unfinished_values_are_removed_and_recorded(tmp_path, build):
     """Values whose record never came are forgotten at the next opening, which says that it happened."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
-        log._evidence._db = FailingConnection(log._evidence._db, "INSERT")
+        log._backend._db = FailingConnection(log._backend._db, "INSERT")
         with pytest.raises(AuditUnavailable):
             build.ask(log)
     with build.open_log(tmp_path) as log:
@@ -440,7 +440,7 @@ def test_unfinished_values_are_removed_and_recorded(tmp_path, build):
 def test_a_closed_connection_is_refused(tmp_path, build):
     """A connection lost under the log is an unavailable log."""
     with build.open_log(tmp_path) as log:
-        log._evidence._db.close()
+        log._backend._db.close()
         with pytest.raises(AuditUnavailable):
             build.ask(log)
 
@@ -494,7 +494,7 @@ def test_a_url_is_no_directory_and_says_what_to_write(tmp_path, monkeypatch, url
     """No directory of that name is made, and a password in it is not shown."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        InvalidArgument, match=r"AuditLog\.open\(directory, evidence=evidence_at\(url\)\)"
+        InvalidArgument, match=r"AuditLog\.open\(directory, backend=backend_at\(url\)\)"
     ) as refused:
         AuditLog.open(kind(url))
     assert "s3cret" not in str(refused.value)

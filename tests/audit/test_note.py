@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit.canonical import b64
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.note import Note, NoteSignature, SigningKey, VerifierKey
+from carag.audit.encoding import b64
+from carag.audit.keys import SigningKey, VerifierKey
+from carag.audit.note import Note, NoteSignature
 from carag.errors import CorruptFile, InvalidArgument
 
 KEY = SigningKey("log.example/7", bytes(range(32)))

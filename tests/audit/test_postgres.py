@@ -14,7 +14,7 @@ import pytest
 
 from carag.audit import AuditLog, Begin, Recovery
 from carag.audit import postgres as backend
-from carag.audit.postgres import PostgresReader, evidence_at
+from carag.audit.postgres import PostgresReader, backend_at
 from carag.audit.postgres_setup import copy_to, remember, role_of, set_up
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra, StoreLocked
 from tests.loaded import loaded
@@ -46,7 +46,7 @@ def database(postgres, monkeypatch, tmp_path):
 
     def open_there(cls, directory, **more):
         return opened(
-            cls, directory, **{"evidence": evidence_at(application, schema=schema_of(directory)), **more}
+            cls, directory, **{"backend": backend_at(application, schema=schema_of(directory)), **more}
         )
 
     monkeypatch.setattr(AuditLog, "open", classmethod(open_there))
@@ -112,9 +112,9 @@ def test_the_bytes_are_those_of_the_file(tmp_path, build, database):
     """Records read back verbatim, through pages of many, and a whole log verifies."""
     with build.open_log(tmp_path) as log:
         receipts = build.grow(log, 12)
-        assert [body for _, body in log._evidence.bodies(3, 9)] == [r.record for r in receipts[3:9]]
-        assert [seq for seq, _ in log._evidence.bodies(10)] == [10, 11]
-        assert len(list(log._evidence.nodes(0))) == 2 * 12 - 2
+        assert [body for _, body in log._backend.bodies(3, 9)] == [r.record for r in receipts[3:9]]
+        assert [seq for seq, _ in log._backend.bodies(10)] == [10, 11]
+        assert len(list(log._backend.nodes(0))) == 2 * 12 - 2
         assert log.verify().size == 12
     assert not list(tmp_path.glob("audit.db*"))
 
@@ -181,9 +181,9 @@ def test_a_role_that_may_alter_is_refused(tmp_path, build, database, who):
         admin.execute("CREATE ROLE carag_mighty LOGIN")
     set_up(database.admin, role="carag_mighty", schema=schema)
     alter(database, tmp_path, "GRANT UPDATE ON cp TO carag_mighty")
-    mighty = evidence_at(as_role(database.admin, who), schema=schema)
+    mighty = backend_at(as_role(database.admin, who), schema=schema)
     with pytest.raises(AuditUnavailable, match="may alter or delete in"):
-        build.open_log(tmp_path, evidence=mighty)
+        build.open_log(tmp_path, backend=mighty)
     alter(database, tmp_path, "REVOKE UPDATE ON cp FROM carag_mighty", f"REVOKE INSERT ON rec FROM {ROLE}")
     with pytest.raises(AuditUnavailable, match="may not read and insert in rec"):
         build.open_log(tmp_path)
@@ -198,10 +198,10 @@ def test_one_writer_also_from_another_machine(tmp_path, build, database):
         (tmp_path / "there").mkdir()
         for name in ("audit.key", "vkey"):
             shutil.copy(tmp_path / "here" / name, tmp_path / "there" / name)
-        same = evidence_at(database.application, schema=database.schema_of(tmp_path / "here"))
+        same = backend_at(database.application, schema=database.schema_of(tmp_path / "here"))
         with pytest.raises(StoreLocked, match="another writer"):
-            build.open_log(tmp_path / "there", evidence=same)
-    build.open_log(tmp_path / "there", evidence=same, accept_lost_values=True).close()
+            build.open_log(tmp_path / "there", backend=same)
+    build.open_log(tmp_path / "there", backend=same, accept_lost_values=True).close()
 
 
 class Lingering:
@@ -221,7 +221,7 @@ def test_whoever_opens_next_finds_the_lock_free_at_once(tmp_path, build, databas
     """The lock goes with the log that is closed, not when the server gets round to the connection's end."""
     with build.open_log(tmp_path):
         schema = database.schema_of(tmp_path)
-    same = evidence_at(database.application, schema=schema)
+    same = backend_at(database.application, schema=schema)
     store = same(False, "")
     with monkeypatch.context() as lingering:
         lingering.setattr(store, "_db", Lingering(store._db))
@@ -327,9 +327,9 @@ def test_another_logs_schema_is_refused(tmp_path, build, database):
     """A new key does not go on with somebody else's history."""
     with build.open_log(tmp_path / "one") as log:
         build.ask(log)
-    same = evidence_at(database.application, schema=database.schema_of(tmp_path / "one"))
+    same = backend_at(database.application, schema=database.schema_of(tmp_path / "one"))
     with pytest.raises(CorruptFile, match="not signed by the log's own key"):
-        build.open_log(tmp_path / "two", evidence=same)
+        build.open_log(tmp_path / "two", backend=same)
 
 
 def test_a_server_that_does_not_wait_for_its_disk_is_refused(tmp_path, build, database, monkeypatch):
@@ -344,7 +344,7 @@ def test_a_session_that_turned_waiting_off_waits(tmp_path, build, database):
     alter(database, tmp_path, f"ALTER ROLE {ROLE} SET synchronous_commit TO off")
     try:
         with build.open_log(tmp_path) as log:
-            assert log._evidence._row("SHOW synchronous_commit") == ("on",)
+            assert log._backend._row("SHOW synchronous_commit") == ("on",)
             build.ask(log)
     finally:
         alter(database, tmp_path, f"ALTER ROLE {ROLE} RESET synchronous_commit")
@@ -353,20 +353,20 @@ def test_a_session_that_turned_waiting_off_waits(tmp_path, build, database):
 def test_no_tables_and_no_server_say_what_to_do(tmp_path, build, database):
     """And no password is in any message."""
     with pytest.raises(AuditUnavailable, match="set_up first"):
-        build.open_log(tmp_path, evidence=evidence_at(database.application, schema="nowhere"))
-    nobody = evidence_at("postgresql://carag_app:hunter2@127.0.0.1:1/nothing")
+        build.open_log(tmp_path, backend=backend_at(database.application, schema="nowhere"))
+    nobody = backend_at("postgresql://carag_app:hunter2@127.0.0.1:1/nothing")
     with pytest.raises(AuditUnavailable) as refused:
-        build.open_log(tmp_path, evidence=nobody)
+        build.open_log(tmp_path, backend=nobody)
     assert "hunter2" not in str(refused.value)
     with build.open_log(tmp_path) as log:
-        assert re.fullmatch(r"PostgreSQL .*/postgres, schema log\d+", log._evidence.where)
+        assert re.fullmatch(r"PostgreSQL .*/postgres, schema log\d+", log._backend.where)
 
 
 @pytest.mark.parametrize("name", ["", "Log", "a;b", "x" * 64, "1a", 'a"b', None])
 def test_names_that_are_no_names_are_refused(database, name):
     """They go into statements, so they are checked before any is made."""
     with pytest.raises(InvalidArgument):
-        evidence_at(database.application, schema=name)
+        backend_at(database.application, schema=name)
     with pytest.raises(InvalidArgument):
         set_up(database.admin, role=name)
 
@@ -384,10 +384,10 @@ def test_begins_end_by_rows_that_are_added(tmp_path, build, database):
         first = log.append(build_begin(build), secrets={"query": "q"}).seq
         log.append(build_begin(build), secrets={"query": "q"})
         build.ask(log, begun=first)
-        assert log._evidence.unended() == (1,)
+        assert log._backend.unended() == (1,)
     with build.open_log(tmp_path) as log:
         assert log.record(3).event == Recovery("UNENDED_BEGINS", (1,))
-        assert log._evidence.unended() == ()
+        assert log._backend.unended() == ()
     with build.open_log(tmp_path) as log:
         assert log.size == 4
 
@@ -451,7 +451,7 @@ def test_a_directory_remembers_its_server(tmp_path, build, unpatched):
     for size in range(3):
         with build.open_log(tmp_path / "log") as log:
             assert log.size == size
-            assert log._evidence.where.endswith(f"schema {schema}")
+            assert log._backend.where.endswith(f"schema {schema}")
             build.ask(log)
     assert (tmp_path / "log" / "evidence.url").read_text() == f"{unpatched.application}\n{schema}\n"
 
@@ -504,7 +504,7 @@ def test_a_copy_is_an_audit_db_like_any_other(tmp_path, build, unpatched, monkey
     """Opened beside the log's key it verifies, record for record, also in pages, also under SELECT alone."""
     from carag.audit import postgres_setup
 
-    monkeypatch.setattr(postgres_setup, "_PAGE", 2)
+    monkeypatch.setattr(postgres_setup, "_PAGE_ROWS", 2)
     schema = unpatched.schema_of(tmp_path)
     remember(tmp_path / "log", unpatched.application, schema=schema)
     with psycopg.connect(unpatched.admin, autocommit=True) as admin:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.audit import Opening
-from carag.audit.private import PrivateStore, Target
+from carag.audit.private_store import PrivateStore, Target
 from carag.errors import AuditUnavailable, CaragError, CorruptFile
 
 SALT = bytes(range(32))
@@ -245,7 +245,7 @@ def opened_with(path, keys):
     """Return what a copy of the file gives away to whoever has these keys, unwrapping as far as they lead."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    from carag.audit._private_keys import unseal, unwrap
+    from carag.audit.private_keys import unseal, unwrap
 
     with contextlib.closing(sqlite3.connect(path)) as db:
         for table in ("shelf", "holder"):
@@ -361,68 +361,7 @@ def test_a_checkpoint_that_was_cut_off_is_mended_from_the_log(tmp_path):
         assert store.openings(0)["query"].value == "zero"
 
 
-# -- files of before
-
-
-V1 = (
-    "CREATE TABLE private (seq INTEGER, field TEXT, salt BLOB NOT NULL, value TEXT NOT NULL, "
-    "PRIMARY KEY (seq, field)) WITHOUT ROWID"
-)
-
-
-def old_file(directory, count=2500):
-    """Write a private.db as version 1 had it, with its write-ahead log still beside it."""
-    db = sqlite3.connect(directory / "private.db", isolation_level=None)
-    db.execute("PRAGMA journal_mode=WAL")
-    db.execute(V1)
-    db.execute("BEGIN")
-    for n in range(count):
-        for field, value in (("query", f"what of {n}?"), ("subject", "ana@bank.example")):
-            db.execute("INSERT INTO private VALUES (?, ?, ?, ?)", (n, field, SALT, value))
-    db.execute("COMMIT")
-    return db
-
-
-def test_a_file_of_version_1_is_sealed_when_it_is_opened(tmp_path):
-    """Everything is kept, nothing of it stays in clear in any file, and the next opening is an ordinary one."""
-    old_file(tmp_path).close()
-    for _ in range(2):
-        with private(tmp_path) as store:
-            assert store.openings(2499) == {
-                "query": opening("what of 2499?"),
-                "subject": opening("ana@bank.example"),
-            }
-            assert len(store.of_subject("ana@bank.example")) == 5000
-            data = bytes_of(tmp_path)
-            assert not any(secret in data for secret in (b"ana@bank.example", b"what of", SALT))
-    assert {path.name for path in tmp_path.iterdir()} == {"private.db", "private.key"}
-
-
-def test_a_file_whose_tables_are_still_in_its_write_ahead_log_is_sealed(tmp_path):
-    """As a crash leaves a young log of version 1."""
-    (tmp_path / "live").mkdir()
-    (tmp_path / "crashed").mkdir()
-    with contextlib.closing(old_file(tmp_path / "live", 5)):
-        for name in ("private.db", "private.db-wal"):
-            shutil.copy(tmp_path / "live" / name, tmp_path / "crashed" / name)
-    assert (tmp_path / "crashed" / "private.db-wal").stat().st_size > 0
-    with private(tmp_path / "crashed") as store:
-        assert store.openings(4)["query"].value == "what of 4?"
-        assert b"what of" not in bytes_of(tmp_path / "crashed")
-
-
-def test_an_interrupted_upgrade_leaves_the_old_file(tmp_path, monkeypatch):
-    """Half a copy is thrown away and made again."""
-    old_file(tmp_path, 5).close()
-    with monkeypatch.context() as patch:
-        patch.setattr(PrivateStore, "put", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            PrivateStore(tmp_path / "private.db")
-    with contextlib.closing(sqlite3.connect(tmp_path / "private.db")) as old:
-        assert old.execute("SELECT COUNT(*) FROM private").fetchone() == (10,)
-    with private(tmp_path) as store:
-        assert store.openings(4)["query"].value == "what of 4?"
-    assert {path.name for path in tmp_path.iterdir()} == {"private.db", "private.key"}
+# -- files of others
 
 
 def test_a_file_that_is_no_private_half_is_refused(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.audit import Checkpoint, ConsistencyProof, InclusionProof, SigningKey
-from carag.audit.canonical import b64
+from carag.audit.encoding import b64
 from carag.errors import CorruptFile
 
 NOTE = SigningKey("log.example/7", b"k" * 32).sign(Checkpoint("log.example/7", 12, b"r" * 32).to_text())

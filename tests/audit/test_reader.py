@@ -13,8 +13,8 @@ import sys
 
 import pytest
 
-from carag.audit import ConsistencyProof, InclusionProof, SigningKey, Verdict, VerifierKey, canonical, merkle
-from carag.audit.check import check_checkpoint, check_consistency, check_inclusion
+from carag.audit import ConsistencyProof, InclusionProof, SigningKey, Verdict, VerifierKey, encoding, merkle
+from carag.audit.check_proof import check_checkpoint, check_consistency, check_inclusion
 from carag.audit.examine import Kept, examine, examine_log, extends, kept_checkpoint, kept_receipt
 from carag.audit.export import export_log, write_proof
 from carag.audit.reader import LogReader
@@ -326,7 +326,7 @@ def test_pymerkle_agrees_on_receipts_and_objects_to_altered_ones(grown):
         assert second_opinion_on(receipt.to_bytes()) is None
     fields = json.loads(receipts[9].to_bytes())
     fields["record"] = fields["record"].replace("buy_side", "sell_side")
-    assert second_opinion_on(canonical.encode(fields) + b"\n") is not None
+    assert second_opinion_on(encoding.encode(fields) + b"\n") is not None
 
 
 def test_pymerkle_is_shown_every_node(copy, grown, build):

@@ -18,7 +18,6 @@ from carag.audit import (
     EntityRule,
     Evaluation,
     Hit,
-    HitV1,
     IndexChange,
     IndexState,
     Ingest,
@@ -34,7 +33,7 @@ from carag.audit import (
     RecordKind,
     Recovery,
     SessionSource,
-    canonical,
+    encoding,
     text_hash,
 )
 from carag.audit.commitment import commit, hmac_sha256
@@ -47,10 +46,7 @@ LABELS = st.text(st.characters(categories=["L", "N", "P"], max_codepoint=0x2FFF)
 COUNTS = st.integers(0, 2**53 - 1)
 MASKS = st.tuples(st.integers(0, 2**27 - 1), st.integers(0, 2**27 - 1)).map(lambda m: (m[0] & ~m[1], m[1]))
 MEASURED = (st.integers(-1_000_000, 1_000_000), st.integers(0, 2**32 - 1), st.booleans())
-HITS = {
-    1: st.builds(HitV1, LABELS, DIGESTS, *MEASURED),
-    2: st.builds(Hit, st.binary(min_size=20, max_size=20), *MEASURED),
-}
+HITS = st.builds(Hit, st.binary(min_size=20, max_size=20), *MEASURED)
 RULES = st.none() | st.builds(EntityRule, st.sampled_from(ListKind), COUNTS)
 PAIRS = st.lists(MASKS, max_size=8).map(tuple)
 POLICIES = st.builds(
@@ -78,7 +74,6 @@ ACCESSES = st.builds(
     policy=POLICIES,
     index=st.none() | st.builds(IndexState, DIGESTS, COUNTS, CODES, st.none() | COUNTS),
     models=MODELS,
-    withheld=st.lists(CODES, max_size=5).map(tuple),
     intents=st.lists(CODES, max_size=3).map(tuple),
     outcome=st.sampled_from(Outcome),
     why=CODES,
@@ -139,26 +134,16 @@ CHANGES = (
     )
 )
 ENVELOPE = {"log": CODES, "seq": COUNTS, "id": st.binary(min_size=16, max_size=16), "committed": COUNTS}
-VERSIONS = st.sampled_from([1, 2])
 RECORDS = (
-    VERSIONS.flatmap(
-        lambda version: st.builds(
-            Record,
-            **ENVELOPE,
-            event=ACCESSES,
-            commitments=st.dictionaries(st.sampled_from(["subject", "query", "answer", "entities"]), DIGESTS),
-            hits=st.lists(HITS[version], max_size=4).map(tuple),
-            version=st.just(version),
-        )
-    )
-    | st.builds(
+    st.builds(
         Record,
         **ENVELOPE,
-        event=CHANGES,
-        commitments=st.dictionaries(st.just("subject"), DIGESTS),
-        version=VERSIONS,
+        event=ACCESSES,
+        commitments=st.dictionaries(st.sampled_from(["subject", "query", "answer", "entities"]), DIGESTS),
+        hits=st.lists(HITS, max_size=4).map(tuple),
     )
-    | st.builds(Record, **ENVELOPE, event=st.builds(Recovery, CODES) | DENIALS, version=VERSIONS)
+    | st.builds(Record, **ENVELOPE, event=CHANGES, commitments=st.dictionaries(st.just("subject"), DIGESTS))
+    | st.builds(Record, **ENVELOPE, event=st.builds(Recovery, CODES) | DENIALS)
 )
 
 
@@ -187,7 +172,6 @@ WHOLE = Record(
         outcome=Outcome.ANSWER,
         why="DRILL",
         models=Models("a", "b", "c"),
-        withheld=("A",),
         intents=("LATEST",),
         issuer="login.example",
         audience="carag",
@@ -240,12 +224,12 @@ def test_every_kind_of_record_is_tried():
 @given(RECORDS, st.data())
 def test_no_other_value_is_read_as_a_record(record, data):
     """A key left out, renamed or added, or a value of another type, at any depth of any kind: refused."""
-    fields = canonical.decode(record.to_bytes())
+    fields = encoding.decode(record.to_bytes())
     place = data.draw(st.sampled_from(list(_objects(fields))))
     if place is not fields.get("commitments") and place is not fields.get("thresholds"):
         change = data.draw(st.sampled_from(["add", "drop", "retype"]))
         name = data.draw(st.sampled_from(sorted(place)))
-        optional = {"known", "withheld", "intents", "issuer", "audience", "cooling", "entities", "reopened"}
+        optional = {"known", "intents", "issuer", "audience", "cooling", "entities", "reopened"}
         if change == "add":
             place["zzz"] = 1
         elif change == "drop" and name not in {*optional, "reopened_entities"}:
@@ -253,7 +237,7 @@ def test_no_other_value_is_read_as_a_record(record, data):
         else:
             place[name] = {"zzz": [1]}
         with pytest.raises(CorruptFile):
-            Record.parse(canonical.encode(fields))
+            Record.parse(encoding.encode(fields))
 
 
 def _objects(value):
@@ -269,14 +253,14 @@ def _objects(value):
 
 def test_the_layout_is_the_documented_one(build):
     """The keys of a record are fixed: they are what an auditor's own tools will look for."""
-    fields = canonical.decode(build.record().to_bytes())
+    fields = encoding.decode(build.record().to_bytes())
     envelope = "commitments hits id kind log seq tc v"
     asked = "as_of index models outcome policy purpose role source t0 t1 why"
     assert sorted(fields) == sorted(f"{envelope} {asked}".split())
     digest = hashlib.sha256(
-        b"carag/hit/v2\0" + build.passages()[0].chunk.encode() + b"\0" + text_hash(build.passages()[0].text)
+        b"carag/hit/v1\0" + build.passages()[0].chunk.encode() + b"\0" + text_hash(build.passages()[0].text)
     ).digest()[:20]
-    assert fields["hits"][0] == [canonical.b64url(digest), build.WORD, 750_000, 1]
+    assert fields["hits"][0] == [encoding.b64url(digest), build.WORD, 750_000, 1]
     assert fields["policy"]["masks"] == [[0x20, 0x10000], [0x01, 0x10000]]
 
 
@@ -293,7 +277,7 @@ def test_a_record_of_eight_hits_is_small(build):
             issuer="https://login.bank.example",
             audience="carag",
             index=IndexState(b"S" * 32, 26_595, "certified", 1_763_755_555_123_456),
-            models=Models("minilm", "extractive", canonical.b64url(b"P" * 32)),
+            models=Models("minilm", "extractive", encoding.b64url(b"P" * 32)),
         ),
         hits=tuple(passage.hit for passage in passages),
     )
@@ -308,7 +292,7 @@ def test_a_list_is_recorded_by_kind_and_length_alone(build):
     lists = Opening(b"s" * 32, '[{"deny":[0,320193]}]').commitment("entities")
     commitments = {**build.record().commitments, "entities": lists}
     record = build.record(event=build.access(policy=policy, intents=("LATEST",)), commitments=commitments)
-    fields = canonical.decode(record.to_bytes())
+    fields = encoding.decode(record.to_bytes())
     assert fields["policy"]["entities"] == {"count": 2, "kind": "deny"}
     assert (fields["policy"]["cooling"], fields["intents"]) == (60, ["LATEST"])
     keys = ["cooling", "entities", "masks", "reopened", "reopened_entities", "table"]
@@ -330,14 +314,14 @@ BROKEN = {
     "an unknown key": lambda f: f.update(extra=1),
     "a hit with more in it": lambda f: f["hits"][0].append(1),
     "a hit with less in it": lambda f: f["hits"][0].pop(),
-    "a hit of version 1": lambda f: f["hits"].__setitem__(0, {"c": "c", "p": 1, "s": 1, "t": "QUJD", "u": 1}),
-    "an empty list of rules": lambda f: f.update(withheld=[]),
+    "a hit that is an object": lambda f: f["hits"].__setitem__(0, {"p": 1, "s": 1}),
+    "an empty list of intents": lambda f: f.update(intents=[]),
     "an issuer of an asserted session": lambda f: f.update(issuer="https://login.example"),
     "a missing key": lambda f: f.pop("why"),
     "a missing list of hits": lambda f: f.pop("hits"),
-    "an unknown version": lambda f: f.update(v=3),
-    "the version before": lambda f: f.update(v=1),
-    "a version in a list": lambda f: f.update(v=[2]),
+    "an unknown version": lambda f: f.update(v=2),
+    "no version": lambda f: f.pop("v"),
+    "a version in a list": lambda f: f.update(v=[1]),
     "an unknown kind": lambda f: f.update(kind="quary"),
     "the kind of another event": lambda f: f.update(kind="ingest"),
     "an unknown outcome": lambda f: f.update(outcome="maybe"),
@@ -359,10 +343,10 @@ BROKEN = {
 @pytest.mark.parametrize("breaking", BROKEN.values(), ids=BROKEN)
 def test_what_is_not_a_record_is_refused(build, breaking):
     """Canonical JSON that is not exactly a record is not read as one."""
-    fields = canonical.decode(build.record().to_bytes())
+    fields = encoding.decode(build.record().to_bytes())
     breaking(fields)
     with pytest.raises(CorruptFile):
-        Record.parse(canonical.encode(fields))
+        Record.parse(encoding.encode(fields))
 
 
 @pytest.mark.parametrize("body", [b"[]", b"5", b"null", b'"record"', b"{}", b""])
@@ -380,7 +364,7 @@ def test_other_values_are_refused(body):
         {"role": "x" * 65},
         {"purpose": "invest\n"},
         {"why": "the margin of ana@bank.example fell"},
-        {"withheld": ("two words",)},
+        {"intents": ("two words",)},
         {"as_of": -1},
         {"as_of": 1.5},
         {"as_of": 1 << 32},
@@ -465,7 +449,6 @@ CONTRADICTIONS = {
     "a deleted word": lambda b, r: _word(r, b.WORD | 1 << 31),
     "hits under no mask": lambda b, r: {"event": b.access(policy=PolicyApplied(b"T" * 32))},
     "a chunk twice": lambda b, r: {"hits": (r.hits[0], r.hits[0])},
-    "a rule twice": lambda b, r: {"event": b.access(withheld=("A", "A"))},
     "more hits than rows": lambda b, r: {"event": b.access(index=IndexState(b"S" * 32, 1, "exact"))},
     "a hit without a search": lambda b, r: {"event": b.access(index=None), "hits": r.hits[:1]},
     "a begin that is itself": lambda b, r: {"event": b.access(begun=r.seq)},
@@ -537,14 +520,6 @@ def test_a_commitment_needs_text_and_a_full_salt(value, salt):
     """A short salt would let a dictionary open the commitment."""
     with pytest.raises(InvalidArgument):
         commit("query", value, salt)
-
-
-def test_hits_are_of_the_record_s_version(build):
-    """A record of one version does not take hits of the other, nor another version."""
-    old = HitV1("c", b"t" * 32, 1, build.WORD, False)
-    for values in ({"hits": (old,)}, {"version": 1}, {"version": 3}):
-        with pytest.raises(InvalidArgument):
-            build.record(**values)
 
 
 def test_an_opening_does_not_show_its_value():

@@ -34,7 +34,7 @@ from carag.audit import (
     verify_receipt,
 )
 from carag.audit.export import export_log, write_proof
-from carag.audit.mldsa import MlDsaKey
+from carag.audit.keys import MlDsaKey
 from carag.audit.reader import LogReader
 from carag.audit.rotation import rotate
 from tests.loaded import loaded
@@ -324,25 +324,23 @@ def test_passages_without_a_proof_are_named(issued, build, judge):
     assert judge(unsearched.to_bytes(), vkey)[0] == 1
 
 
-@pytest.mark.parametrize(("name", "unproved"), [("receipt-v1.json", True), ("receipt-v2.json", False)])
-def test_receipts_of_each_version_verify(judge, name, unproved):
-    """The ones kept here; in a flipped one nothing does, and no proof is smuggled into the first version."""
-    data = (GOLDEN / name).read_bytes()
+def test_the_kept_receipt_verifies(judge):
+    """In a flipped one nothing does, and a passage without the member for its proof is altered."""
+    data = (GOLDEN / "receipt-v1.json").read_bytes()
     code, said = judge(data, tables.VKEY)
-    assert (code, "without a proof" in said) == (0, unproved)
+    assert (code, "without a proof" in said) == (0, False)
     for position in range(0, len(data), 40):
         flipped = bytearray(data)
         flipped[position] ^= 1 << position % 7
         assert judge(bytes(flipped), tables.VKEY)[0] in {1, 2}, position
-    if unproved:
-        more = tables.altered(data, lambda f: f["hits"][0].update(proof=None))
-        assert judge(more, tables.VKEY)[0] == 1
+    bare = tables.altered(data, lambda f: f["hits"][0].pop("proof"))
+    assert judge(bare, tables.VKEY)[0] == 1
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"v":3}', b'{"a": 1}', b'{"hits":[1],"v":2}'])
+@pytest.mark.parametrize("body", [b"{}", b'{"v":2}', b'{"a": 1}', b'{"hits":[1],"v":1}'])
 def test_a_record_of_a_form_unknown_here_cannot_be_told(build, judge, body):
     """Signed, and no record of a version known here: neither verified nor altered."""
-    placed = body.replace(b"{", b'{"log":"audit.example/test","seq":1,', 1) if body.endswith(b"2}") else body
+    placed = body.replace(b"{", b'{"log":"audit.example/test","seq":1,', 1) if b"hits" in body else body
     receipt, vkey = build.forge(body=placed, openings={}, shown=[])
     assert judge(receipt.to_bytes(), vkey)[0] == 2
 

@@ -21,9 +21,9 @@ from types import SimpleNamespace
 import pytest
 
 from carag.audit import Checkpoint, ConsistencyProof, InclusionProof, Note, SigningKey, merkle
-from carag.audit.canonical import b64
-from carag.audit.check import check_checkpoint, check_consistency, check_inclusion
-from carag.audit.log_keys import LogKeys
+from carag.audit.check_proof import check_checkpoint, check_consistency, check_inclusion
+from carag.audit.encoding import b64
+from carag.audit.log_verifier import LogVerifier
 from carag.audit.note import NoteSignature
 from carag.audit.reader import LogReader
 from carag.audit.verify import Verdict
@@ -145,8 +145,8 @@ def go(tmp_path_factory):
 
 
 def ours(questions, vkey):
-    """Ask carag.audit.check."""
-    key = LogKeys.parse(vkey)
+    """Ask carag.audit.check_proof."""
+    key = LogVerifier.parse(vkey)
 
     def one(q):
         try:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.audit import Label, Opening, StateProof, StateTree, StateView, place
-from carag.audit.canonical import b64url
+from carag.audit.encoding import b64url
 from carag.audit.merkle import EMPTY_ROOT, leaf_hash, node_hash
-from carag.audit.state import state_entry
+from carag.audit.state_proof import state_entry
 from carag.errors import CaragError, CorruptFile
 from carag.limits import MAX_MINUTE
 

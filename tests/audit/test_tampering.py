@@ -209,7 +209,7 @@ HIDDEN = {
 @pytest.mark.parametrize(("statements", "message"), HIDDEN.values(), ids=HIDDEN)
 def test_verify_reads_what_opening_does_not(tmp_path, build, monkeypatch, five_records, statements, message):
     """Opening re-reads the newest records only; verify() finds an edit or a gap anywhere."""
-    monkeypatch.setattr("carag.audit.recovery.REHASHED", 1)
+    monkeypatch.setattr("carag.audit.opening.REHASHED_AT_OPENING", 1)
     shutil.copytree(five_records, tmp_path, dirs_exist_ok=True)
     build.edit(tmp_path / "audit.db", *statements)
     with build.open_log(tmp_path) as log, pytest.raises(CorruptFile, match=message):

@@ -28,8 +28,8 @@ from carag.audit import (
     text_hash,
     verify_receipt,
 )
-from carag.audit.canonical import unb64url
 from carag.audit.commitment import commit
+from carag.audit.encoding import unb64url
 from tests.loaded import loaded
 
 HERE = Path(__file__).parent
@@ -48,7 +48,7 @@ events, begins, keys, records = (
 
 @pytest.fixture(scope="module")
 def originals(build):
-    """Sign a receipt of every kind and version of record, whole and with something left out."""
+    """Sign a receipt of every kind of record, whole and with something left out."""
     asked = build.record().commitments
     bodies = [
         *(one for one in events.one_of_each(build) if one.kind != "query" or one.hits),
@@ -142,7 +142,7 @@ def compare(files, vkey):
 
 
 def test_every_original_verifies(originals, key):
-    """What is altered below is in order: of every kind of record, both versions, and with parts left out."""
+    """What is altered below is in order: of every kind of record, and with parts left out."""
     counts, differing, _ = compare(originals, str(key.verifier))
     assert (differing, set(counts)) == ([], {Verdict.VERIFIED})
     kinds = {json.loads(json.loads(data)["record"])["kind"] for data in originals}
@@ -334,7 +334,7 @@ def test_the_page_has_the_table_and_every_kind():
 
 @given(records.RECORDS)
 def test_every_record_that_can_be_written_can_be_read_by_the_script(record):
-    """The rules shut out nothing that a log of ours writes: any event, of any kind and version."""
+    """The rules shut out nothing that a log of ours writes: any event, of any kind."""
     assert script.read_record(record.to_bytes())["kind"] == record.kind.value
 
 
@@ -362,7 +362,7 @@ def test_no_depth_of_nesting_looks_like_tampering(key, tmp_path, depth):
     for text in (
         nest,
         f'{{"format":{nest}}}',
-        f'{{"format":"carag-receipt/v2","hits":{nest},"openings":{{}},"proof":"","record":""}}',
+        f'{{"format":"carag-receipt/v1","hits":{nest},"openings":{{}},"proof":"","record":""}}',
     ):
         (tmp_path / "r.json").write_text(text + "\n")
         assert verify_receipt(text.encode() + b"\n", str(key.verifier)).verdict is Verdict.UNDECIDED

@@ -7,14 +7,14 @@ import json
 
 import pytest
 
-from carag.audit import Check, EntityRule, ListKind, Opening, SigningKey, Verdict, canonical, verify_receipt
+from carag.audit import Check, EntityRule, ListKind, Opening, SigningKey, Verdict, encoding, verify_receipt
 
 
 def altered(data, change):
     """Change the JSON and write it canonically again."""
     fields = json.loads(data)
     change(fields)
-    return canonical.encode(fields) + b"\n"
+    return encoding.encode(fields) + b"\n"
 
 
 def test_what_no_receipt_opens_is_told_apart_from_what_this_one_keeps_back(build):

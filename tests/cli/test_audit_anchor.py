@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 
 import pytest
 
 from carag.audit import AuditLog, Recovery
-from carag.audit.witness import Witness, serve
 from carag.cli import Exit, audit_anchor
 from carag.cli.app import run
 from carag.errors import InvalidArgument
+from tests.audit.anchors.witness import Witness, serve
 
 
 @pytest.fixture
@@ -26,17 +27,17 @@ def store(tmp_path):
 def witness(store, tmp_path):
     """A witness of the store's log, and the policy file that names it."""
     vkey = (store / "vkey").read_text().strip()
-    with Witness.open(tmp_path / "w", name="witness.example/w1", logs=[vkey]) as one:
-        server = serve(one, "127.0.0.1", 0)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        policy = tmp_path / "policy"
-        policy.write_text(f"log {vkey}\nwitness w1 {one.vkey} {url}\nquorum w1\n")
-        yield {"to": [f"witness:{url}"], "policy": policy}
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    one = Witness("witness.example/w1", [vkey], lambda: int(time.time()))
+    server = serve(one)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    policy = tmp_path / "policy"
+    policy.write_text(f"log {vkey}\nwitness w1 {one.vkey} {url}\nquorum w1\n")
+    yield {"to": [f"witness:{url}"], "policy": policy}
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 def test_a_confirmation_is_printed_and_kept(store, witness, capsys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carag.audit import AuditLog, Recovery
-from carag.audit.mldsa import MlDsaKey
+from carag.audit.keys import MlDsaKey
 from carag.audit.rotation import successor
 from carag.cli import Exit, audit_admin
 from carag.cli.app import run

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.audit import SigningKey
-from carag.audit.log_keys import LogKeys
+from carag.audit.log_verifier import LogVerifier
 from carag.cli import Exit
 from carag.cli._files import key_text, read_bytes, read_text, write_text
 from carag.cli.app import run
@@ -29,7 +29,7 @@ def test_a_key_is_the_same_as_text_and_as_a_file(tmp_path: Path, count: int) -> 
         (tmp_path / name).write_text(text + "\n")
         given = key_text(str(tmp_path / name))
         assert given == key_text(text) == key_text(f" {text}\n") == text
-        assert len(LogKeys.parse(given).keys) == count
+        assert len(LogVerifier.parse(given).keys) == count
 
 
 @given(st.text(max_size=40) | st.text(alphabet="a/.0", max_size=9000))

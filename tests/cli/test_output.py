@@ -32,8 +32,8 @@ EVIL = (
 )
 SHOWN = "10-K[/][/red][link=https://evil.example]x[31m]0;title2J verified: everything [b]"
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
-WRITERS = {"_output.py", "__main__.py", "witness.py"}
-"""The second says what is not installed; the third is a server of its own, with the audit room alone."""
+WRITERS = {"_output.py", "__main__.py"}
+"""The second says what is not installed."""
 
 
 def acts(text: str) -> list[str]:

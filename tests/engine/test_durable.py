@@ -67,7 +67,7 @@ class Held:
 
     def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch, *, fail: bool) -> None:
         self.reached, self.go = threading.Event(), threading.Event()
-        evidence = engine._log._evidence
+        evidence = engine._log._backend
         append = evidence.append
 
         def held(batch: Any) -> None:
@@ -261,7 +261,7 @@ def test_a_remote_model_is_called_after_its_begin_record(store: Callable[..., En
     assert isinstance(begin.event, Begin)
     assert access.event.begun == size  # type: ignore[union-attr]
     assert begin.event.policy == access.event.policy  # type: ignore[union-attr]
-    assert engine._log._evidence.unended() == ()
+    assert engine._log._backend.unended() == ()
 
 
 def test_a_model_here_needs_no_begin(store: Callable[..., Engine]) -> None:
@@ -306,7 +306,7 @@ def test_a_question_is_embedded_elsewhere_after_its_begin_record(
     assert seen == [size + 1]
     assert isinstance(engine._log.record(size).event, Begin)
     assert (found.receipt.seq, engine._log.record(size + 1).event.begun) == (size + 1, size)  # type: ignore[union-attr]
-    assert engine._log._evidence.unended() == ()
+    assert engine._log._backend.unended() == ()
 
 
 def test_a_call_cut_short_is_on_record_at_the_next_opening(store: Callable[..., Engine]) -> None:

@@ -219,7 +219,7 @@ def test_each_text_method_fails_closed_on_an_unwritable_log(
     engine: Engine, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No record, no text, whether allowed or refused."""
-    monkeypatch.setattr(engine._log._evidence, "append", _disk_full)
+    monkeypatch.setattr(engine._log._backend, "append", _disk_full)
     with pytest.raises(AuditUnavailable):
         TEXT_METHODS[name](engine)
     with pytest.raises(AuditUnavailable):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag import Engine, Session
-from carag.audit import Check, Verdict, Verification, canonical, verify_receipt
+from carag.audit import Check, Verdict, Verification, encoding, verify_receipt
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.policy import as_of_minutes
 from carag.retrieval import retriever
@@ -132,7 +132,7 @@ def test_a_receipt_proves(
     assert holds(verification)
     fields = json.loads(data)
     lie(fields)
-    altered = canonical.encode(fields) + b"\n"
+    altered = encoding.encode(fields) + b"\n"
     assert altered != data
     assert verify_receipt(altered, vkey).verdict is Verdict.FAILED
 
@@ -149,25 +149,25 @@ def test_every_passage_satisfies_the_masks_of_role_and_purpose(
 
 
 def test_the_state_proof_needs_nothing_but_sha_256(answered: tuple[bytes, str]) -> None:
-    """Checked here in a dozen lines, from the text of ``carag.audit.state`` alone."""
+    """Checked here in a dozen lines, from the text of ``carag.audit.state_proof`` alone."""
     fields = json.loads(answered[0])
     record = json.loads(fields["record"])
     for shown, (_, word, _, _) in zip(fields["hits"], record["hits"], strict=True):
         proof = shown["proof"]
-        salt = canonical.unb64url(proof["until"]["salt"], 32)
+        salt = encoding.unb64url(proof["until"]["salt"], 32)
         until = b"carag/commit/v1\0until\0" + proof["until"]["value"].encode()
         inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in salt.ljust(64, b"\0")) + until).digest()
         seal = hashlib.sha256(bytes(byte ^ 0x5C for byte in salt.ljust(64, b"\0")) + inner).digest()
-        text = canonical.b64url(hashlib.sha256(shown["text"].encode()).digest())
-        chunk, since, sealed = shown["chunk"], proof["from"], canonical.b64url(seal)
+        text = encoding.b64url(hashlib.sha256(shown["text"].encode()).digest())
+        chunk, since, sealed = shown["chunk"], proof["from"], encoding.b64url(seal)
         entry = f'{{"c":"{chunk}","f":{since},"p":{word},"t":"{text}","u":"{sealed}"}}'
         current = hashlib.sha256(b"\0" + entry.encode()).digest()
-        path = canonical.unb64url(proof["path"], 32 * len(proof["sides"]))
+        path = encoding.unb64url(proof["path"], 32 * len(proof["sides"]))
         for at, side in enumerate(proof["sides"]):
             sibling = path[32 * at : 32 * at + 32]
             pair = sibling + current if side == "L" else current + sibling
             current = hashlib.sha256(b"\1" + pair).digest()
-        assert canonical.b64url(current) == record["index"]["snapshot"]
+        assert encoding.b64url(current) == record["index"]["snapshot"]
         assert proof["from"] <= record["as_of"] < int(proof["until"]["value"])
 
 
@@ -221,7 +221,7 @@ def test_a_record_says_what_was_known_and_proves_it(tmp_path: Path, small_corpus
         proofs = {hit["chunk"]: hit["proof"] for hit in json.loads(later.receipt.to_bytes())["hits"]}
         common = next(hit for hit in swapped["hits"] if hit["chunk"] in proofs)
         common["proof"] = proofs[common["chunk"]]
-        verification = verify_receipt(canonical.encode(swapped) + b"\n", engine.vkey)
+        verification = verify_receipt(encoding.encode(swapped) + b"\n", engine.vkey)
         assert (verification.verdict, verification.stopped_at) == (Verdict.FAILED, Check.STATE)
 
 

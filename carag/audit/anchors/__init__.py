@@ -1,6 +1,6 @@
-"""Checkpoints kept where the log's owner cannot reach them.
+"""Keep checkpoints where the log's owner cannot reach them.
 
-A signed log shows edits to whoever holds its key's public half. It cannot show that its newest records were
+A signed log shows edits to the holders of its public key. It cannot show that its newest records were
 cut off, that the directory was put back to an earlier state, that two askers are shown two histories, or that
 a thief of the key wrote another one: for that, somebody outside must remember a checkpoint. The records after
 the newest such checkpoint are *exposed*, and the exposure is measured.
@@ -17,16 +17,16 @@ witnesses               rollback, rewrite, fork; time     a majority of witnesse
 
 from __future__ import annotations
 
+from carag.audit.anchors.anchor import Anchor, Submission
 from carag.audit.anchors.anchoring import Anchoring
 from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.exposure import Exposure, Standing, Window
 from carag.audit.anchors.pin import Pinned, check_pin, leads_to
-from carag.audit.anchors.policy import TrustPolicy
-from carag.audit.anchors.port import Anchor, Submission
 from carag.audit.anchors.review import Reviewed, review
 from carag.audit.anchors.s3 import S3Anchor
 from carag.audit.anchors.targets import anchors_named
 from carag.audit.anchors.timestamp import TimestampAnchor
+from carag.audit.anchors.trust_policy import TrustPolicy
 from carag.audit.anchors.witness import WitnessAnchor
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""One HTTP request to an anchor: bounded in time and size, and never led elsewhere."""
+"""Send one HTTP request to an anchor: bounded in time and size, no redirect followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log together with its anchors: checkpoints go out by themselves, and what has not gone out is measured.
+"""Anchor a log's checkpoints in the background, and measure what no anchor has confirmed yet.
 
 A round takes the newest checkpoint and shows it to every anchor. Each confirmation is written to ``anchors/``
 and then into the log as an ``anchor`` record. Rounds run in a thread: at the start, every minute, every 1,000
@@ -16,11 +16,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, Self
 
-from carag.audit.anchored import Anchored
+from carag.audit._clock import Clock, system_clock
+from carag.audit.anchor_event import Anchored
+from carag.audit.anchors.anchor import Submission, check_known
 from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.exposure import Exposure, Standing, Window
-from carag.audit.anchors.port import Submission, check_known
-from carag.audit.event import RecordKind
+from carag.audit.kinds import RecordKind
 from carag.audit.note import Note
 from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument
 from carag.visible import logger
@@ -28,9 +29,8 @@ from carag.visible import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-    from types import TracebackType
 
-    from carag.audit.anchors.port import Anchor
+    from carag.audit.anchors.anchor import Anchor
     from carag.audit.event import Event
     from carag.audit.log import AuditLog
 
@@ -38,16 +38,12 @@ __all__ = ["EVERY_RECORDS", "EVERY_SECONDS", "Anchoring"]
 
 EVERY_SECONDS: Final = 60.0
 EVERY_RECORDS: Final = 1000
-_ALARM_AFTER: Final = 3  # missed rounds
+_ALARM_AFTER_ROUNDS: Final = 3  # missed in a row
 
 # Not held up by the window: they say what became of the log itself, and anchoring must be able to catch up.
 _EXEMPT: Final = frozenset({RecordKind.ANCHOR, RecordKind.KEY, RecordKind.RECOVERY})
 
 _logger = logger(__name__)
-
-
-def _system_clock() -> int:
-    return time.time_ns() // 1000
 
 
 class Anchoring:
@@ -87,7 +83,7 @@ class Anchoring:
         window: Window | None = None,
         every_seconds: float = EVERY_SECONDS,
         every_records: int = EVERY_RECORDS,
-        clock: Callable[[], int] = _system_clock,
+        clock: Clock = system_clock,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         if not (every_seconds > 0 and every_records > 0):
@@ -145,9 +141,7 @@ class Anchoring:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def anchor(self, *, always: bool = False) -> tuple[Evidence, ...]:
@@ -303,7 +297,7 @@ class Anchoring:
             missed = dict(self._missed)
         self._look_for_exposed(self._log.size)
         for place, reason in failures.items():
-            level = logging.ERROR if missed[place] >= _ALARM_AFTER else logging.WARNING
+            level = logging.ERROR if missed[place] >= _ALARM_AFTER_ROUNDS else logging.WARNING
             _logger.log(level, "no confirmation by %s (%d rounds in a row): %s", place, missed[place], reason)
 
     def _look_for_exposed(self, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Evidence that a checkpoint is known outside: one file for each confirmation, in ``anchors/`` beside the log.
+"""Keep evidence that a checkpoint is known outside: one file for each confirmation, in ``anchors/`` beside the log.
 
 ::
 
@@ -20,10 +20,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit import _fields, canonical
+from carag.audit import _fields, encoding
 from carag.audit._files import sync_directory, write_atomically
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_keys import signed_by_known
+from carag.audit.log_verifier import signed_by_known
 from carag.audit.note import Note
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from carag.audit.canonical import Json
+    from carag.audit.encoding import Json
     from carag.audit.note import NoteKey
 
 __all__ = ["EVIDENCE_FORMAT", "Evidence", "Shelf"]
@@ -92,14 +92,14 @@ class Evidence:
             "proof": self.proof,
             "seen": int(self.seen),
         }
-        return canonical.encode(fields) + b"\n"
+        return encoding.encode(fields) + b"\n"
 
     @classmethod
     def parse(cls, data: bytes) -> Evidence:
         """Read the file; CorruptFile if it is anything but evidence in its one spelling."""
         if len(data) > MAX_EVIDENCE_BYTES or not data.endswith(b"\n"):
             raise CorruptFile(f"evidence has at most {MAX_EVIDENCE_BYTES} bytes and ends in a newline")
-        fields: Any = canonical.decode(data[:-1])
+        fields: Any = encoding.decode(data[:-1])
         match fields:
             case {
                 "checkpoint": str(checkpoint),

@@ -1,6 +1,6 @@
-"""How much of a log nobody outside knows yet, and how much of that is allowed.
+"""Measure how much of a log is known to no anchor yet, and say how much of that is allowed.
 
-Records after the newest confirmed checkpoint are exposed: whoever has the machine and the key could still
+Records after the newest confirmed checkpoint are exposed: an owner of the machine and the key could still
 rewrite them unseen. A :class:`Window` says how many, and for how long, is acceptable; past it the log warns or
 refuses further records. The records of the anchorings themselves do not count: they repeat what the evidence
 says, and counting them would never let a quiet log rest.

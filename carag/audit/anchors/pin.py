@@ -1,4 +1,4 @@
-"""Receipts as anchors: whoever kept one can check that the log still begins with what it was then.
+"""Check a log against a receipt, proof or checkpoint that was kept: it must still begin with what it was then.
 
 A receipt, an inclusion or consistency proof, evidence of an anchor and a bare checkpoint all hold a signed
 checkpoint. The log of today must have at least as many records, and a proof must lead from that root to
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from carag.audit.anchors.evidence import Evidence
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_keys import signed_by_known
+from carag.audit.log_verifier import signed_by_known
 from carag.audit.merkle import verify_consistency
 from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof, InclusionProof

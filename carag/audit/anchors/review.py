@@ -13,9 +13,9 @@ from carag.errors import AnchorUnavailable, CorruptFile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from carag.audit.anchors.anchor import Anchor
     from carag.audit.anchors.evidence import Evidence
     from carag.audit.anchors.pin import History
-    from carag.audit.anchors.port import Anchor
     from carag.audit.note import NoteKey
     from carag.audit.reader import LogReader
 

@@ -1,4 +1,4 @@
-"""S3 Object Lock as an anchor: checkpoints written once, which nobody can delete before their time.
+"""Anchor checkpoints in S3 Object Lock: written once, and nobody can delete them before their time.
 
 An object a checkpoint, ``<prefix>/<SHA-256 of the origin>/<size, 20 digits>``, holding the signed note. It is
 written under retention mode COMPLIANCE, which not even the account's root user can shorten, and only if there
@@ -23,13 +23,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.audit.anchors._http import TIMEOUT_SECONDS
+from carag.audit.anchors.anchor import check_known
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.anchors.port import check_known
 from carag.audit.note import Note
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
-    from carag.audit.anchors.port import Submission
+    from carag.audit.anchors.anchor import Submission
     from carag.audit.checkpoint import Checkpoint
     from carag.audit.note import NoteKey
 

@@ -1,4 +1,4 @@
-"""Anchors by name, as a command line or a configuration has them.
+"""Make anchors of the names that a command line or a configuration gives.
 
 =====================  =====================================================================================
 ``s3://bucket/prefix``  S3 Object Lock
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from carag.audit.anchors._http import check_url
-from carag.audit.anchors.policy import TrustPolicy
 from carag.audit.anchors.s3 import RETAIN_DAYS, S3Anchor
 from carag.audit.anchors.timestamp import TimestampAnchor
+from carag.audit.anchors.trust_policy import TrustPolicy
 from carag.audit.anchors.witness import WitnessAnchor
 from carag.errors import InvalidArgument
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from carag.audit.anchors.port import Anchor
+    from carag.audit.anchors.anchor import Anchor
 
 __all__ = ["anchors_named"]
 

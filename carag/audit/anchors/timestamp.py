@@ -1,8 +1,8 @@
-"""RFC 3161 timestamps as an anchor: an authority signs that a checkpoint existed at a time.
+"""Anchor checkpoints with RFC 3161 timestamps: an authority signs that a checkpoint existed at a time.
 
 What is stamped is the SHA-256 of the checkpoint's file, its signed note, as UTF-8. The evidence keeps the
 authority's whole reply (DER, section 2.4.2), so ``openssl ts -verify`` can check it without this program. A
-timestamp stops backdating: whoever steals the log's key today cannot have a checkpoint stamped last month. It
+timestamp stops backdating: a thief of the log's key cannot have a checkpoint stamped last month. It
 does not see forks, so have a witness or a locked bucket beside it, and two authorities rather than one.
 
 Needs ``rfc3161-client`` (the extra ``anchors``), which makes the request and verifies the reply; it opens no
@@ -18,14 +18,14 @@ from cryptography import x509
 
 from carag.audit.anchors._http import TIMEOUT_SECONDS, check_url, post
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.canonical import b64, unb64
+from carag.audit.encoding import b64, unb64
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from carag.audit.anchors.port import Submission
+    from carag.audit.anchors.anchor import Submission
     from carag.audit.checkpoint import Checkpoint
     from carag.audit.note import NoteKey
 

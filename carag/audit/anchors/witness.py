@@ -1,4 +1,4 @@
-"""Witnesses as an anchor: the client of ``c2sp.org/tlog-witness``.
+"""Anchor checkpoints with witnesses: the client of ``c2sp.org/tlog-witness``.
 
 Each witness is sent the checkpoint with a proof that it continues what that witness last cosigned, and returns
 a timestamped cosignature. A witness that was shown one history never cosigns another, so a quorum of them rules
@@ -22,8 +22,8 @@ from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from carag.audit.anchors._http import Reply
-    from carag.audit.anchors.policy import TrustPolicy, Witness
-    from carag.audit.anchors.port import Submission
+    from carag.audit.anchors.anchor import Submission
+    from carag.audit.anchors.trust_policy import TrustPolicy, Witness
     from carag.audit.checkpoint import Checkpoint
     from carag.audit.note import NoteKey
 

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from carag.audit import Recovery
-from carag.audit.anchors.port import Submission
-from carag.audit.note import Note, parse_vkeys
-from carag.audit.witness import Witness, serve
+from carag.audit.anchors.anchor import Submission
+from carag.audit.log_verifier import parse_vkeys
+from carag.audit.note import Note
+from tests.audit.anchors.witness import Witness, serve
 from tests.loaded import loaded
 
 NOW = 1_763_755_557
@@ -32,11 +33,9 @@ def running(server):
 
 
 @contextlib.contextmanager
-def witnessing(directory, name, *vkeys, clock=lambda: NOW):
-    with (
-        Witness.open(directory, name=name, logs=vkeys, clock=clock) as witness,
-        running(serve(witness, "127.0.0.1", 0)) as url,
-    ):
+def witnessing(name, *vkeys, clock=lambda: NOW):
+    witness = Witness(name, vkeys, clock)
+    with running(serve(witness)) as url:
         yield SimpleNamespace(url=url, vkey=witness.vkey, itself=witness)
 
 

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.audit import AuditLog, Recovery
+from carag.audit.anchors.anchor import check_known
 from carag.audit.anchors.anchoring import Anchoring
 from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.exposure import Standing, Window
-from carag.audit.anchors.port import check_known
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.note import Note, NoteSignature, SigningKey
+from carag.audit.keys import SigningKey
+from carag.audit.note import Note, NoteSignature
 from carag.audit.record import Record
 from carag.audit.rotation import add_mldsa
 from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra
@@ -426,7 +427,7 @@ def test_many_writers_and_rounds_at_once(log, build, make):
             thread.start()
         for thread in threads:
             thread.join(60)
-    kinds = [Record.parse(log._evidence.body(seq)).kind for seq in range(log.size)]
+    kinds = [Record.parse(log._backend.body(seq)).kind for seq in range(log.size)]
     assert kinds.count("query") == 40
     assert isinstance(log, AuditLog)
     assert log.verify().size == log.size

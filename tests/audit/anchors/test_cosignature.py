@@ -8,11 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit.anchors.cosignature import WitnessKey, WitnessSigningKey, parse_witness_key
-from carag.audit.canonical import b64
 from carag.audit.checkpoint import Checkpoint
-from carag.audit.mldsa import MlDsaKey, MlDsaSigningKey, cosigned_message
-from carag.audit.note import Note, NoteSignature, SigningKey, VerifierKey, parse_vkeys
+from carag.audit.cosignature import ml_dsa_message
+from carag.audit.encoding import b64
+from carag.audit.keys import (
+    MlDsaKey,
+    MlDsaSigningKey,
+    SigningKey,
+    VerifierKey,
+    WitnessKey,
+    WitnessSigningKey,
+    parse_witness_key,
+)
+from carag.audit.log_verifier import parse_vkeys
+from carag.audit.note import Note, NoteSignature
 from carag.errors import InvalidArgument, MissingExtra
 
 CHECKPOINT = Checkpoint("log.example/7", 12, b"r" * 32)
@@ -111,7 +120,7 @@ def test_an_mldsa_line_beside_ed25519():
 @needs_mldsa
 def test_an_mldsa_signature_covers_name_time_origin_size_and_root():
     """Each of the five facts is in the signed structure, laid out as specified."""
-    assert cosigned_message("w", 7, CHECKPOINT) == (
+    assert ml_dsa_message("w", 7, CHECKPOINT) == (
         b"subtree/v1\n\0" + b"\1w" + bytes(7) + b"\7" + b"\x0dlog.example/7" + bytes(15) + b"\x0c" + b"r" * 32
     )
     key = MlDsaSigningKey("w.example/1", b"m" * 32)

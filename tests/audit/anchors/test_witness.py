@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
@@ -16,17 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carag.audit.anchors._http import post
-from carag.audit.anchors.cosignature import WitnessKey, WitnessSigningKey
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.anchors.policy import TrustPolicy
+from carag.audit.anchors.trust_policy import TrustPolicy
 from carag.audit.anchors.witness import WitnessAnchor
 from carag.audit.checkpoint import Checkpoint
+from carag.audit.keys import SigningKey, WitnessKey, WitnessSigningKey
 from carag.audit.merkle import EMPTY_ROOT, Frontier, consistency_proof, leaf_hash
-from carag.audit.note import Note, SigningKey
+from carag.audit.note import Note
 from carag.audit.proof import ConsistencyProof
-from carag.audit.witness import Witness
-from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, StoreLocked
+from carag.errors import AnchorUnavailable, CorruptFile
+from tests.audit.anchors.witness import Witness
 
 ORIGIN = "audit.example/test"
 KEY = SigningKey(ORIGIN, b"k" * 32)
@@ -53,11 +48,16 @@ class Tree:
         return ConsistencyProof(old, tuple(hashes), note).to_text().encode()
 
 
+# -- the witness played here
+
+
+def watching(*keys, clock=lambda: 77):
+    return Witness("witness.example/w1", [str(key.verifier) for key in (KEY, *keys)], clock)
+
+
 @pytest.fixture
-def witness(tmp_path):
-    vkeys = [str(KEY.verifier)]
-    with Witness.open(tmp_path / "w", name="witness.example/w1", logs=vkeys, clock=lambda: 77) as one:
-        yield one
+def witness():
+    return watching()
 
 
 def test_it_cosigns_what_continues(witness):
@@ -72,21 +72,19 @@ def test_it_cosigns_what_continues(witness):
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12), st.integers(0, 12)), max_size=12))
 @settings(max_examples=60, deadline=None)
-def test_law_what_was_cosigned_is_one_history(tmp_path_factory, requests):
+def test_law_what_was_cosigned_is_one_history(requests):
     """Whatever is asked in whatever order, from two forks: all that was cosigned is a chain of prefixes."""
     one, other = Tree(12), Tree(12)
     other.roots, other.nodes, other.frontier = [EMPTY_ROOT], {}, Frontier()
     for n in range(12):
         other.append(b"%d" % n if n < 4 else b"fork %d" % n)
-    home = tmp_path_factory.mktemp("law")
-    cosigned = []
-    with Witness.open(home, name="w.example/1", logs=[str(KEY.verifier)], clock=lambda: 1) as witness:
-        for fork, old, size in requests:
-            if old > size:
-                continue
-            tree = other if fork else one
-            if witness.add_checkpoint(tree.request(old, size)).status == 200:
-                cosigned.append((size, tree.roots[size]))
+    cosigned, witness = [], watching()
+    for fork, old, size in requests:
+        if old > size:
+            continue
+        tree = other if fork else one
+        if witness.add_checkpoint(tree.request(old, size)).status == 200:
+            cosigned.append((size, tree.roots[size]))
     assert sorted(cosigned) == cosigned
     assert any(all(tree.roots[size] == root for size, root in cosigned) for tree in (one, other))
 
@@ -152,100 +150,17 @@ def test_of_two_forks_at_once_one_is_cosigned(witness):
     assert sorted(statuses) == [200] + [409] * 7
 
 
-def test_nothing_leaves_before_it_is_on_the_disk(witness, monkeypatch):
-    """If the state cannot be written there is no cosignature, and the state is as before."""
-    from carag.audit import witness as module
-
-    tree = Tree(10)
-    witness.add_checkpoint(tree.request(0, 5))
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "write_atomically", full)
-        with pytest.raises(OSError, match="No space"):
-            witness.add_checkpoint(tree.request(5, 10))
-    assert witness.add_checkpoint(tree.request(5, 6)).status == 200
-
-
-def test_it_remembers(tmp_path):
-    """Opened again, it still refuses a fork of what it cosigned."""
-    vkeys = [str(KEY.verifier)]
-    with Witness.open(tmp_path, name="w.example/1", logs=vkeys) as witness:
-        vkey = witness.vkey
-        witness.add_checkpoint(Tree(5).request(0))
-    with Witness.open(tmp_path) as witness:
-        assert witness.vkey == vkey
-        assert witness.add_checkpoint(Tree(5, salt=b"x").request(0)).status == 409
-        assert witness.add_checkpoint(Tree(9).request(5)).status == 200
-
-
-def test_a_witness_that_forgot_does_not_open(tmp_path):
-    """A missing state file is not a new beginning; nor is a missing key."""
-    with Witness.open(tmp_path, name="w.example/1", logs=[str(KEY.verifier)]):
-        pass
-    with pytest.raises(InvalidArgument, match=r"w\.example/1"):
-        Witness.open(tmp_path, name="w.example/2")
-    shutil.copytree(tmp_path, tmp_path / "copy")
-    next((tmp_path / "state").iterdir()).unlink()
-    with pytest.raises(CorruptFile, match="retire"):
-        Witness.open(tmp_path)
-    (tmp_path / "copy" / "witness.key").unlink()
-    with pytest.raises(CorruptFile, match="missing"):
-        Witness.open(tmp_path / "copy", name="w.example/1")
-    with pytest.raises(InvalidArgument, match="name"):
-        Witness.open(tmp_path / "new")
-
-
-def test_one_process_at_a_time(witness, tmp_path):
-    """Two processes over one state could each cosign one fork."""
-    with pytest.raises(StoreLocked):
-        Witness.open(tmp_path / "w")
-
-
-def test_a_rotated_key_is_accepted(witness, tmp_path):
+def test_a_rotated_key_is_accepted():
     """A log's new key is one more vkey; either signature will do, as long as those of known keys hold."""
     fresh = SigningKey(ORIGIN, b"f" * 32)
-    witness.close()
-    with Witness.open(tmp_path / "w", logs=[str(fresh.verifier)]) as again:
-        assert again.add_checkpoint(Tree(3).request(0, key=fresh)).status == 200
-        assert again.add_checkpoint(Tree(4).request(3)).status == 200
-        tree = Tree(5)
-        both = ConsistencyProof.parse(tree.request(4).decode())
-        broken = fresh.sign("another text\n").signatures
-        note = both.checkpoint.signed_also(broken)
-        assert (
-            again.add_checkpoint(dataclasses.replace(both, checkpoint=note).to_text().encode()).status == 403
-        )
-
-
-# -- as a process
-
-
-def test_a_killed_witness_process_remembers(tmp_path):
-    """kill -9 after a cosignature: started again it holds on to what it cosigned."""
-    command = [sys.executable, "-m", "carag.audit.witness", str(tmp_path / "w"), "--listen", "127.0.0.1:0"]
-    first = ["--name", "w.example/1", "--log", str(KEY.verifier)]
-    for extra, request, status in (
-        (first, Tree(5).request(0), 200),
-        ([], Tree(5, salt=b"x").request(0), 409),
-    ):
-        process = subprocess.Popen([*command, *extra], stdout=subprocess.PIPE, text=True)
-        with process:
-            process.stdout.readline()
-            url = process.stdout.readline().strip()
-            assert post(f"{url}/add-checkpoint", request, {}).status == status
-            assert post(f"{url}/elsewhere", request, {}).status == 404
-            os.kill(process.pid, signal.SIGKILL)
-
-
-def test_the_process_says_what_is_wrong(tmp_path):
-    """No name for a new witness: exit code 65 and the reason."""
-    command = [sys.executable, "-m", "carag.audit.witness", str(tmp_path / "w")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 65
-    assert "give it a name" in done.stderr
+    witness = watching(fresh)
+    assert witness.add_checkpoint(Tree(3).request(0, key=fresh)).status == 200
+    assert witness.add_checkpoint(Tree(4).request(3)).status == 200
+    both = ConsistencyProof.parse(Tree(5).request(4).decode())
+    broken = fresh.sign("another text\n").signatures
+    note = both.checkpoint.signed_also(broken)
+    request = dataclasses.replace(both, checkpoint=note).to_text().encode()
+    assert witness.add_checkpoint(request).status == 403
 
 
 # -- the client
@@ -264,17 +179,17 @@ def log(build, outside, tmp_path):
 
 
 @pytest.fixture
-def serving(outside, tmp_path, log):
-    with outside.witnessing(tmp_path / "w0", "witness.example/w0", log.vkey) as one:
+def serving(outside, log):
+    with outside.witnessing("witness.example/w0", log.vkey) as one:
         yield one
 
 
-def test_a_quorum_cosigns_a_growing_log(log, serving, outside, tmp_path):
+def test_a_quorum_cosigns_a_growing_log(log, serving, outside):
     """Two of three suffice, one being down; the evidence verifies offline and survives its file form."""
     down = SimpleNamespace(
         url="http://127.0.0.1:9", vkey=str(WitnessSigningKey("d.example", b"d" * 32).verifier)
     )
-    with outside.witnessing(tmp_path / "w1", "witness.example/w1", log.vkey) as second:
+    with outside.witnessing("witness.example/w1", log.vkey) as second:
         anchor = WitnessAnchor(policy_of(serving, second, down, quorum="2"))
         for count in (1, 7, 0):
             outside.grow(log, count)

@@ -1,0 +1,218 @@
+"""Commit the records of many callers together: they wait, one thread writes for all of them.
+
+A wait for the disk costs the same for one record as for five hundred. What arrives while a batch is being
+written becomes the next batch, so nobody waits for company and nobody pays for a wait of their own under load.
+
+Every caller gets a definite answer: its result, its own refusal, or that the batch failed. A caller that finds the
+queue full or closed is told at once, and nothing is queued for it.
+
+Those of a batch are let go one by one, each by the one before: threads that wake together only wait for the
+interpreter's lock, and wake again every few milliseconds to do so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from carag.errors import AuditUnavailable, CaragError, without_frames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["MAX_BATCH", "MAX_WAITING", "Aside", "GroupCommit"]
+
+MAX_BATCH: Final = 512
+"""Records a batch takes at most."""
+MAX_WAITING: Final = 4096
+"""Records that may wait; at 64 at a time and 2 ms a wait for the disk, an eighth of a second's work."""
+_WAKE_SECONDS: Final = 0.05  # after which the writing thread itself wakes the next caller of a settled batch
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class _Caller(Generic[Item, Result]):
+    """One item on its way: a lock that opens when its fate is known."""
+
+    __slots__ = ("error", "gone", "item", "known", "result")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.result: Result | None = None
+        self.error: BaseException | None = None
+        self.known = threading.Lock()
+        self.known.acquire()
+        self.gone = False  # by an exception of its own thread, such as KeyboardInterrupt
+
+
+class GroupCommit(Generic[Item, Result]):
+    """A queue in front of one writing thread.
+
+    Parameters
+    ----------
+    commit : callable
+        Takes the waiting items, at most ``most``, and makes them durable together. Returns for each its result,
+        or the error that this item alone deserves. If it raises, all of them failed.
+    most, room : int
+        Items a batch takes, and items that may wait.
+
+    Examples
+    --------
+    >>> group = GroupCommit(lambda items: [item * 2 for item in items])
+    >>> group.submit(21)
+    42
+    >>> group.close()
+    """
+
+    def __init__(
+        self,
+        commit: Callable[[Sequence[Item]], Sequence[Result | CaragError]],
+        *,
+        most: int = MAX_BATCH,
+        room: int = MAX_WAITING,
+    ) -> None:
+        self._commit, self._most, self._room = commit, most, room
+        self._waiting: deque[_Caller[Item, Result]] = deque()
+        self._settled: deque[_Caller[Item, Result]] = deque()
+        self._news = threading.Condition(threading.Lock())
+        self._closed = False
+        # A daemon: a caller who waits keeps the process alive, and without callers there is nothing to lose.
+        self._thread = threading.Thread(target=self._run, name="carag-audit-appender", daemon=True)
+        self._thread.start()
+
+    def submit(self, item: Item) -> Result:
+        """Queue an item and wait until it is durable.
+
+        An interrupted wait (KeyboardInterrupt) leaves the item where it is: it may still be written, and its
+        result is dropped.
+
+        Raises
+        ------
+        AuditUnavailable
+            At once if the queue is full or closed; later if the batch could not be written.
+        CaragError
+            The item's own refusal.
+        """
+        caller = _Caller[Item, Result](item)
+        with self._news:
+            if self._closed:
+                raise AuditUnavailable("the log is closed; open it again")
+            if len(self._waiting) >= self._room:
+                raise AuditUnavailable(
+                    f"{self._room} records wait to be written already; nothing was queued, try again later"
+                )
+            self._waiting.append(caller)
+            self._news.notify()
+        try:
+            caller.known.acquire()
+        except BaseException:
+            caller.gone = True
+            raise
+        finally:
+            self._let_go()
+        if caller.error is None:
+            return caller.result  # type: ignore[return-value]  # set before the lock opened
+        raise _own(caller.error)
+
+    def close(self) -> None:
+        """Write what waits, then stop; harmless when repeated."""
+        with self._news:
+            self._closed = True
+            self._news.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._news:
+                while not self._waiting and not self._closed:
+                    self._news.wait(_WAKE_SECONDS if self._settled else None)
+                    self._let_go()
+                if not self._waiting:
+                    break
+                count = min(self._most, len(self._waiting))
+                batch = [self._waiting.popleft() for _ in range(count)]
+            self._settle(batch)
+        while self._settled:
+            self._let_go()
+
+    def _settle(self, batch: list[_Caller[Item, Result]]) -> None:
+        try:
+            outcomes = self._commit([caller.item for caller in batch])
+            for caller, outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, CaragError):
+                    caller.error = outcome
+                else:
+                    caller.result = outcome
+        except BaseException as error:  # noqa: BLE001 - whatever it was, it is every caller's answer
+            without_frames(error)  # which hold what the other callers of the batch submitted
+            for caller in batch:
+                caller.error = error
+        self._settled += batch
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let go of one caller whose fate is known; it does the same for the next."""
+        with contextlib.suppress(IndexError):
+            while (caller := self._settled.popleft()).gone:
+                pass
+            caller.known.release()
+
+
+def _own(error: BaseException) -> CaragError:
+    """Give each caller an exception of its own: threads must not share a traceback."""
+    if not isinstance(error, CaragError):
+        unavailable = AuditUnavailable(f"the record could not be written: {error!r}; open the log again")
+        unavailable.__cause__ = error
+        return unavailable
+    own = type(error)(*error.args)
+    own.__cause__ = error
+    return own
+
+
+class Aside:
+    """A second thread that does one thing while the caller does another.
+
+    Examples
+    --------
+    >>> aside = Aside()
+    >>> with aside.doing(lambda: print("beside")):
+    ...     pass
+    beside
+    >>> aside.close()
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._errors: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="carag-audit-aside", daemon=True)
+        self._thread.start()
+
+    @contextlib.contextmanager
+    def doing(self, call: Callable[[], None]) -> Iterator[None]:
+        """Run ``call`` beside the block; leave only when both are done, with the error of either."""
+        self._calls.put(call)
+        try:
+            yield
+        except BaseException:
+            self._errors.get()
+            raise
+        if (error := self._errors.get()) is not None:
+            raise error
+
+    def close(self) -> None:
+        """Stop; harmless when repeated."""
+        self._calls.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            try:
+                call()
+            except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+                self._errors.put(error)
+            else:
+                self._errors.put(None)
