@@ -1,10 +1,10 @@
-"""Fifteen attacks on a log, and which of three auditors notices each: ``python -m bench.attacks [--readme FILE]``.
+"""Fifteen attacks on a log, and which of three auditors notices each: ``python -m bench.attacks [--page FILE]``.
 
 Every attacker can write to the log's directory; some have stolen the signing key. The first auditor has the directory
 and nothing else, so takes the vkey that lies in it. The second got the vkey from elsewhere. The third also kept one
 checkpoint outside: the newest receipt somebody holds, an object under a retention lock, a timestamp or a witness's
 cosignature each carry one. What each attack must do to each auditor is written down here and tested
-(``tests/audit/test_attacks.py``); the README's table is made from the same list.
+(``tests/audit/test_attacks.py``); the page's table is made from the same list.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ EARLIER: Final = 50
 """The size at which an attacker took a copy, or from which on an attack changes history."""
 VICTIM: Final = 20
 COLUMNS: Final = ("database only", "public key", "outside anchor")
-BEGIN: Final = "<!-- bench.attacks: this table is written by `python -m bench.attacks --readme README.md` -->"
+BEGIN: Final = (
+    "<!-- bench.attacks: this table is written by "
+    "`python -m bench.attacks --page docs/explanation/what-a-receipt-proves.md` -->"
+)
 END: Final = "<!-- /bench.attacks -->"
 
 
@@ -305,7 +308,7 @@ ATTACKS: Final = (
 
 
 def table() -> str:
-    """Write the README's table from :data:`ATTACKS`."""
+    """Write the page's table from :data:`ATTACKS`."""
     lines = [f"| attack | {' | '.join(COLUMNS)} | noticed by |", "|---|---|---|---|---|"]
     for attack in ATTACKS:
         marks = " | ".join("detected" if mark == "D" else "**no**" for mark in attack.noticed)
@@ -323,7 +326,7 @@ def insert(text: str) -> str:
 def main() -> int:
     """Carry out every attack, and print or insert the table; 1 if an auditor saw something else than written down."""
     parser = argparse.ArgumentParser(description="Fifteen attacks on a log, and who notices each.")
-    parser.add_argument("--readme", type=Path, help="insert the table between its marks in this file")
+    parser.add_argument("--page", type=Path, help="insert the table between its marks in this file")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         scene, wrong = stage(Path(directory)), 0
@@ -333,10 +336,10 @@ def main() -> int:
             seen = pattern(attacked)
             wrong += seen != attack.noticed
             print(f"{seen}  {attack.name}{'' if seen == attack.noticed else f'  (want {attack.noticed})'}")
-    if given.readme is None:
+    if given.page is None:
         print(table())
     elif not wrong:
-        given.readme.write_text(insert(given.readme.read_text("utf-8")), encoding="utf-8")
+        given.page.write_text(insert(given.page.read_text("utf-8")), encoding="utf-8")
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""Sections of a README that a command writes, between two marks."""
+"""Replace the section of a page that a command writes, between its two marks."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ if [ ! -x .venv/bin/python ]; then
 fi
 
 install_carag() {
+    [ ! -e ".venv/.installed[dev]" ] || set -- "[dev]" # which holds all the others
     stamp=".venv/.installed$1"
     inputs="pyproject.toml setup.py csrc carag/index/_build_core.py"
     if [ ! -e "$stamp" ] || [ -n "$(find $inputs -newer "$stamp" -print | head -n 1)" ]; then

@@ -1,4 +1,4 @@
-"""The shape of the house: who may import whom, what is exported, what the README promises."""
+"""The shape of the house: who may import whom, what is exported, what the pages promise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import carag
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-README = (ROOT / "README.md").read_text()
 
 ANYWHERE = {"errors", "extras", "limits", "visible"}
 # A room may import the rooms named here, itself, and those above; nothing else of CARAG.
@@ -140,9 +139,11 @@ def test_files_stay_readable() -> None:
     assert {} == long
 
 
-def test_the_readme_says_where_each_named_package_serves() -> None:
-    """One table row for each of the eight, naming a file that really uses it."""
-    rows = dict(re.findall(r"^\| `([\w-]+)` \| `([^`]+)`", README, flags=re.MULTILINE))
+def test_the_docs_say_where_each_named_package_serves() -> None:
+    """One table row for each of the eight, naming a file that really uses it; the README names them all."""
+    page = (ROOT / "docs/reference/packages.md").read_text()
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| `([^`]+)`", page, flags=re.MULTILINE))
+    assert set() == {one for one in EIGHT if f"`{one}`" not in (ROOT / "README.md").read_text()}
     for package in EIGHT:
         user = ROOT / rows[package]
         assert user.is_file(), f"{package}: {rows[package]} does not exist"
@@ -169,10 +170,10 @@ def test_each_named_package_is_declared() -> None:
     assert set(EIGHT) <= names
 
 
-def test_the_readme_tells_where_we_differ_from_the_paper() -> None:
-    """The section exists, with reasons."""
-    section = README.split("## Where we differ from the paper")[1].split("\n## ")[0]
-    assert section.count("\n| ") >= 6
+def test_the_docs_tell_where_we_differ_from_the_paper() -> None:
+    """The page exists, with reasons."""
+    page = (ROOT / "docs/explanation/differences.md").read_text()
+    assert page.count("\n| ") >= 7
 
 
 def test_every_question_of_a_newcomer_has_its_file() -> None:

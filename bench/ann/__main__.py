@@ -4,7 +4,7 @@
 
     python -m bench.ann --sets mixture-26k-1024,text-26k-384 --out bench/ann/results/NAME.jsonl
     python -m bench.ann build --sets mixture-200k-384 --rounds 3 --out bench/ann/results/NAME.jsonl
-    python -m bench.ann report --out bench/ann/results/REPORT.md --readme README.md
+    python -m bench.ann report --out bench/ann/REPORT.md --page docs/benchmarks.md
     python -m bench.ann --fast --out FILE
 """
 
@@ -70,12 +70,12 @@ def _parser() -> argparse.ArgumentParser:
         one.set_defaults(command=partial(_measure, measure))
         _add_options(one)
     written = commands.add_parser(
-        "report", help="write the report, and the README's section, from result files"
+        "report", help="write the report, and the section of a page, from result files"
     )
     written.set_defaults(command=_report)
     written.add_argument("results", type=Path, nargs="*", help="by default every file in bench/ann/results")
     written.add_argument("--out", type=Path, help="Markdown; by default it is printed")
-    written.add_argument("--readme", type=Path, help="whose section between the two markers is rewritten")
+    written.add_argument("--page", type=Path, help="whose section between the two markers is rewritten")
     written.add_argument("--plots", type=Path, help="directory for pictures; needs matplotlib")
     return parser
 
@@ -128,11 +128,11 @@ def _report(options: argparse.Namespace) -> None:
     text = report(results, plots=[os.path.relpath(plot, home) for plot in plots])
     if options.out:
         options.out.write_text(text, encoding="utf-8")
-    elif not options.readme:
+    elif not options.page:
         print(text)
-    if options.readme:
-        readme = options.readme.read_text(encoding="utf-8")
-        options.readme.write_text(replace_section(readme, summary(results)), encoding="utf-8")
+    if options.page:
+        page = options.page.read_text(encoding="utf-8")
+        options.page.write_text(replace_section(page, summary(results)), encoding="utf-8")
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The report: what was measured, cell by cell, losses beside wins; and the section of the README made from it."""
+"""Write the report, cell by cell, losses beside wins, and the section of docs/benchmarks.md made from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["BEGIN", "END", "replace_section", "report", "summary"]
 
 BEGIN: Final = (
-    "<!-- bench.ann: this section is written by `python -m bench.ann report --readme README.md` -->"
+    "<!-- bench.ann: this section is written by `python -m bench.ann report --page docs/benchmarks.md` -->"
 )
 END: Final = "<!-- /bench.ann -->"
 PLANNER: Final = 1.2
@@ -48,7 +48,7 @@ def report(results: Results, *, plots: Sequence[str] = ()) -> str:
 
 
 def summary(results: Results) -> str:
-    """Write the README's section, without its markers: one table, its columns the sets under each kind of policy."""
+    """Write the page's section, without its markers: one table, its columns the sets under each kind of policy."""
     columns = {
         f"{name}, {variant}": {cell.key.label: cell for cell in cells if cell.key.variant == variant}
         for name, cells in results.cells.items()
@@ -72,20 +72,20 @@ def summary(results: Results) -> str:
                 ([label, *(_short(cells.get(label)) for cells in columns.values())] for label in labels),
             ),
             f"Goals met: {met}. Which are not, and by how much, beside every peer, plan and recall: "
-            "[the report](bench/ann/REPORT.md).",
+            "[the report](../bench/ann/REPORT.md).",
         ]
     )
 
 
-def replace_section(readme: str, section: str) -> str:
-    """Put a section between the two markers of a README.
+def replace_section(page: str, section: str) -> str:
+    """Put a section between the two markers of a page.
 
     Raises
     ------
     InvalidArgument
         If the markers are not both there, once, in order.
     """
-    return replaced(readme, BEGIN, END, section)
+    return replaced(page, BEGIN, END, section)
 
 
 # ---------------------------------------------------------------- parts

@@ -86,7 +86,7 @@ class Hit:
     Parameters
     ----------
     digest : bytes
-        Of chunk id and text; see :func:`hit_digest`.
+        Of chunk id and text; see ``hit_digest``.
     similarity : int
         Millionths.
     word : int

@@ -29,6 +29,7 @@ from carag.audit import (
 from carag.audit.examine import examine_log, kept_checkpoint, kept_receipt
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "explanation" / "what-a-receipt-proves.md"
 LATER = 1_900_000_000_000_000
 
 
@@ -71,13 +72,13 @@ def test_with_an_anchor_outside_every_attack_is_noticed(attacks):
     assert [column.count("D") for column in columns] == [7, 8, 15]
 
 
-def test_the_readme_has_the_table_of_the_list(attacks):
-    """Written by ``python -m bench.attacks --readme README.md``."""
-    text = (ROOT / "README.md").read_text("utf-8")
+def test_the_page_has_the_table_of_the_list(attacks):
+    """Written by ``python -m bench.attacks --page docs/explanation/what-a-receipt-proves.md``."""
+    text = PAGE.read_text("utf-8")
     assert attacks.insert(text) == text
 
 
-# -- the limits that the README states
+# -- the limits that the page states
 
 
 def test_a_thief_is_not_noticed_after_the_last_anchor(attacks, scene, tmp_path):
@@ -214,9 +215,9 @@ def test_the_others_are_carried_out_elsewhere(test):
     assert test in named_tests()
 
 
-def test_the_readme_says_what_a_receipt_proves_and_names_the_test_of_each_claim():
+def test_the_page_says_what_a_receipt_proves_and_names_the_test_of_each_claim():
     """One test a row, in the first column, and it exists."""
-    table = (ROOT / "README.md").read_text("utf-8").split("| proves | does not prove |\n|---|---|\n")[1]
+    table = PAGE.read_text("utf-8").split("| proves | does not prove |\n|---|---|\n")[1]
     rows = [line.split(" | ")[0] for line in table.split("\n\n")[0].splitlines()]
     assert len(rows) >= 5
     for claim in rows:

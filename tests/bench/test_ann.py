@@ -241,14 +241,14 @@ def test_an_unknown_peer_is_refused_by_name(bench):
 
 
 def test_a_smoke_run_writes_rows_and_a_report(bench, tmp_path, capsys):
-    """Two engines, measured, reported, and the README's section replaced; answers of exact plans are exact."""
+    """Two engines, measured, reported, and the page's section replaced; answers of exact plans are exact."""
     main, report = bench("__main__").main, bench("report")
-    rows, text, readme = tmp_path / "rows.jsonl", tmp_path / "REPORT.md", tmp_path / "README.md"
-    readme.write_text(f"before\n{report.BEGIN}\nsuperseded\n{report.END}\nafter\n")
+    rows, text, page = tmp_path / "rows.jsonl", tmp_path / "REPORT.md", tmp_path / "page.md"
+    page.write_text(f"before\n{report.BEGIN}\nsuperseded\n{report.END}\nafter\n")
     variants = "word,session" if "entities" in inspect.signature(Index.add).parameters else "word"
     common = ["--fast", "--variants", variants, "--cache", str(tmp_path / "cache"), "--out", str(rows)]
     assert 0 == main([*common, "--peers", "numpy-grouped"])
-    assert 0 == main(["report", str(rows), "--out", str(text), "--readme", str(readme)])
+    assert 0 == main(["report", str(rows), "--out", str(text), "--page", str(page)])
     capsys.readouterr()
 
     records = [json.loads(line) for line in rows.read_text().splitlines()]
@@ -262,7 +262,7 @@ def test_a_smoke_run_writes_rows_and_a_report(bench, tmp_path, capsys):
             assert 1.0 == cell["recall"]
         assert cell["p50_us"] <= cell["p95_us"] <= cell["p99_us"]
 
-    written = readme.read_text()
+    written = page.read_text()
     assert written.startswith("before\n")
     assert written.endswith("\nafter\n")
     assert "superseded" not in written
@@ -271,7 +271,7 @@ def test_a_smoke_run_writes_rows_and_a_report(bench, tmp_path, capsys):
     assert "numpy-grouped" in text.read_text()
 
 
-def test_a_readme_without_the_markers_is_left_alone(bench):
+def test_a_page_without_the_markers_is_left_alone(bench):
     """No guess where the section might go."""
     with pytest.raises(InvalidArgument, match="put the two lines in"):
         bench("report").replace_section("# CARAG\n", "new")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.edgar.readme import BEGIN, END, section
+from bench.edgar.page import BEGIN, END, section
 from carag.evaluation.report import report_from
 
 HOME = Path(__file__).parents[2] / "bench" / "edgar"
@@ -40,8 +40,8 @@ def test_a_committed_run_says_what_it_is_of(run: Path) -> None:
     assert all(name.startswith("report.") or name.endswith(".svg") for name in others)
 
 
-def test_the_readme_says_what_the_report_says() -> None:
-    """Written by ``python -m bench.edgar.readme``."""
-    readme = (HOME.parents[1] / "README.md").read_text("utf-8")
+def test_the_page_says_what_the_report_says() -> None:
+    """Written by ``python -m bench.edgar.page``."""
+    page = (HOME.parents[1] / "docs" / "benchmarks.md").read_text("utf-8")
     reports = [json.loads((HOME / run / "report.json").read_text("utf-8")) for run in ("paper", "full")]
-    assert f"{BEGIN}\n\n{section(*reports, 'bench/edgar')}\n\n{END}" in readme
+    assert f"{BEGIN}\n\n{section(*reports, '../bench/edgar')}\n\n{END}" in page

@@ -1,4 +1,4 @@
-"""The README's section on the SEC EDGAR benchmark, from a committed report: ``python -m bench.edgar.readme``."""
+"""Write the section on the SEC EDGAR benchmark, from its committed reports: ``python -m bench.edgar.page``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from carag.evaluation.row import SYSTEMS
 __all__ = ["BEGIN", "END", "section"]
 
 HERE: Final = Path(__file__).parent
-BEGIN: Final = "<!-- bench.edgar: this section is written by `python -m bench.edgar.readme` -->"
+BEGIN: Final = "<!-- bench.edgar: this section is written by `python -m bench.edgar.page` -->"
 END: Final = "<!-- /bench.edgar -->"
 
 _COLUMNS: Final = (
@@ -37,7 +37,7 @@ def section(report: dict[str, Any], full: dict[str, Any], where: str) -> str:
     report, full : dict
         At the paper's size and of all filings, as ``report.json`` holds them.
     where : str
-        The directory that holds both, as the README links to it.
+        The directory that holds both, as the page links to it.
     """
     first, *others = report["models"]
     cells = _cells(first)
@@ -123,11 +123,11 @@ def _figure(figure: dict[str, Any]) -> str:
 def main() -> None:
     """Write the section."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--readme", type=Path, default=HERE.parents[1] / "README.md")
+    parser.add_argument("--page", type=Path, default=HERE.parents[1] / "docs" / "benchmarks.md")
     given = parser.parse_args()
     paper, full = [json.loads((HERE / run / "report.json").read_text("utf-8")) for run in ("paper", "full")]
-    made = section(paper, full, "bench/edgar")
-    given.readme.write_text(replaced(given.readme.read_text("utf-8"), BEGIN, END, made), encoding="utf-8")
+    made = section(paper, full, "../bench/edgar")
+    given.page.write_text(replaced(given.page.read_text("utf-8"), BEGIN, END, made), encoding="utf-8")
 
 
 if __name__ == "__main__":

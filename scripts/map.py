@@ -1,0 +1,43 @@
+"""Write docs/reference/map.md: every module of CARAG with the first line of its docstring, grouped by package.
+
+    python scripts/map.py
+
+A test compares the page with the tree, whatever the tree is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import groupby
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reference" / "map.md"
+_TOP = """# Map of all modules
+
+Written by `python scripts/map.py` from the first line of each module; a test compares. Change the modules, not
+this page.
+"""
+_ROLE = re.compile(r":\w+:`~?([^`]+)`")
+
+
+def page(package: Path = ROOT / "carag") -> str:
+    """Return the page of a package and all packages below it."""
+    modules = sorted(package.rglob("*.py"), key=lambda path: (path.parent, path.name != "__init__.py", path))
+    parts = [_TOP]
+    for folder, inside in groupby(modules, key=lambda path: path.parent):
+        name = folder.relative_to(package.parent).as_posix()
+        parts += [f"## {name.replace('/', '.')}", "", "| module | what it does |", "|---|---|"]
+        parts += [f"| `{name}/{path.name}` | {_first_line(path)} |" for path in inside]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _first_line(path: Path) -> str:
+    line = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
+    return _ROLE.sub(r"`\1`", line).replace("``", "`").replace("|", r"\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

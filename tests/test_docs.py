@@ -1,0 +1,162 @@
+"""The documentation: every code block is run or says why not, and every list of it is that of the tree."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import runpy
+import subprocess
+import sys
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import carag
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if path.name != "commands.md")]
+SHOWN = {"text", "{toctree}", "{include}", "{eval-rst}"}
+"""What no machine runs: pictures and formats, and directives, which the site runs."""
+BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<why>.+) -->\n)?```(?P<kind>.*)\n(?P<text>(?:.*\n)*?)```$", re.MULTILINE
+)
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+class Block(NamedTuple):
+    """One code block of a page, and the reason why it is not run."""
+
+    kind: str
+    text: str
+    why: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    return [Block(one["kind"], one["text"], one["why"]) for one in BLOCK.finditer(page.read_text("utf-8"))]
+
+
+def label(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+class Shell:
+    """Runs the blocks of one page, one after the other, in a directory beside the corpus and the scripts."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        for name in ("data", "scripts"):
+            (home / name).symlink_to(ROOT / name)
+
+    def run(self, command: str) -> str:
+        """Return what a command prints; it must end with 0."""
+        python = f'python() {{ "{sys.executable}" "$@"; }}; carag() {{ python -m carag "$@"; }}; '
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1"}
+        done = subprocess.run(
+            ["bash", "-c", python + command], cwd=self.home, env=environment, capture_output=True, text=True
+        )
+        assert 0 == done.returncode, f"{command}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_every_code_block_is_run_or_says_why_not(page: Path) -> None:
+    """Python by doctest, shell by the test below; what looks like code and is of no known kind is an error."""
+    text = page.read_text("utf-8")
+    assert text.count("\n```") + text.startswith("```") == 2 * len(blocks(page)), (
+        "a fence without its other half"
+    )
+    for block in blocks(page):
+        assert block.kind.partition(" ")[0] in SHOWN | {"python", "sh", "console"}, block
+        assert block.kind != "python" or ">>> " in block.text, f"doctest runs nothing of {block.text}"
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=label)
+def test_commands_do_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    """To the letter, from an empty directory; dots stand for anything."""
+    shell, same = Shell(tmp_path), OutputChecker()
+    for block in [one for one in blocks(page) if not one.why]:
+        if block.kind == "sh":
+            shell.run(f"set -e\n{block.text}")
+        elif block.kind == "console":
+            for step in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+                command, _, expected = step.partition("\n")
+                printed = shell.run(command)
+                assert same.check_output(expected, printed, ELLIPSIS | NORMALIZE_WHITESPACE), printed
+
+
+def test_the_readme_fits_on_a_screen() -> None:
+    """At most 110 lines and 1,200 words."""
+    assert len(README.splitlines()) <= 110
+    assert len(README.split()) <= 1200
+
+
+def test_the_figures_of_the_readme_are_those_of_the_benchmarks() -> None:
+    """Every number of its table, and of the reasons above it, stands on the page it links to."""
+    measured = (DOCS / "benchmarks.md").read_text("utf-8")
+    table = re.findall(r"^\| .+? \| (.+?) \| .+? \|$", README.split("## How it stands")[1], re.MULTILINE)[1:]
+    claims = [*table, *re.findall(r"0 \w+ in [\d,]+", " ".join(README.split()))]
+    assert len(claims) == 5 + 2
+    for number in re.findall(r"\d[\d,.]*\d", " ".join(claims)):
+        assert re.search(rf"(?<![\d,.]){re.escape(number)}(?![\d])", measured), number
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=label)
+def test_links_lead_somewhere(page: Path) -> None:
+    """To a file of the repository, for a reader who has not built the site."""
+    for target in re.findall(r"\]\(([^)#:\s]+)[^):]*\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists() or target == "commands.md", target
+
+
+def test_the_map_is_that_of_the_tree() -> None:
+    """Written by ``python scripts/map.py``."""
+    made = runpy.run_path(str(ROOT / "scripts" / "map.py"))
+    assert made["page"]() == made["PAGE"].read_text("utf-8")
+
+
+def test_every_room_that_exports_names_has_a_page_in_the_reference() -> None:
+    """Sphinx writes what a page's ``__all__`` names, and ./scripts/docs fails if one is not there."""
+    top, pages = (DOCS / "reference" / "api.md").read_text("utf-8").split(":toctree:")
+    rooms = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for path in (ROOT / "carag").rglob("__init__.py")
+        if any(
+            isinstance(one, ast.Assign) and "__all__" in ast.unparse(one)
+            for one in ast.parse(path.read_text()).body
+        )
+    }
+    named = set(re.findall(r"^   (carag[\w.]+)$", pages, re.MULTILINE))
+    assert set() == rooms - {"carag"} - named
+    for room in named:
+        assert importlib.import_module(room).__all__
+    shown = [tuple(name.rsplit(".", 1)) for name in re.findall(r"^   (carag[\w.]+)$", top, re.MULTILINE)]
+    assert sorted(carag.__all__) == [name for _, name in shown]
+    for module, name in shown:
+        assert module in named
+        assert getattr(carag, name) is getattr(importlib.import_module(module), name)
+
+
+def test_the_exit_codes_are_those_of_the_program() -> None:
+    """One row each, none besides."""
+    from carag.cli import Exit
+
+    rows = re.findall(
+        r"^\| (\d+) \|", (DOCS / "reference" / "command-line.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert [int(code) for code in Exit] == [int(row) for row in rows]
+
+
+def test_the_roles_are_those_of_the_table() -> None:
+    """Every cell is named, and no other."""
+    from carag.policy import PolicyTable
+
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.+) \|$", (DOCS / "reference" / "roles.md").read_text("utf-8"), re.MULTILINE
+    )
+    named = {(role, purpose) for role, purposes in rows for purpose in re.findall(r"`(\w+)`", purposes)}
+    table = PolicyTable.from_toml((ROOT / "carag" / "policy" / "roles.toml").read_text("utf-8"))
+    assert {(cell.role, cell.purpose) for cell in table.cells} == named
