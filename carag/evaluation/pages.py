@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from carag.evaluation.document import Block
     from carag.evaluation.report import Report, Section
 
-__all__ = ["TITLE", "page"]
+__all__ = ["page"]
 
-TITLE: Final = "The SEC EDGAR benchmark: what leaks, what is answered, what is refused"
+_TITLE: Final = "The SEC EDGAR benchmark: what leaks, what is answered, what is refused"
 
 _CONFIDENTIAL: Final = (
     *("cvr_query", "cvr_chunk", "cvr_touch", "odr_canary", "odr_ngram", "existence"),
@@ -70,7 +70,7 @@ def page(report: Report) -> list[Block]:
     )
     rest = [block for part in parts for block in part]
     contents = Contents([block for block in rest if isinstance(block, Heading) and block.level == 2])
-    return [Heading(1, TITLE), *summary(report), Heading(2, "Contents"), contents, *rest]
+    return [Heading(1, _TITLE), *summary(report), Heading(2, "Contents"), contents, *rest]
 
 
 def _run(report: Report) -> Iterator[Block]:

@@ -9,17 +9,13 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from carag.errors import CorruptFile, InvalidArgument
 from carag.evaluation import cells as cells_
 from carag.evaluation.about import About
-from carag.evaluation.document import Figure, as_html, as_markdown
 from carag.evaluation.latency import Percentile, latencies
-from carag.evaluation.measures import MEASURES, NOT_MEASURED
 from carag.evaluation.noise import NoisePoint, noise_sweep
-from carag.evaluation.pages import TITLE, page
-from carag.evaluation.paper import CLAIMED_QUERIES, SOURCE, TABLE_2, common_count
 from carag.evaluation.row import read_rows
 from carag.evaluation.targets import TARGETS, Facts, Verdict, judge
 from carag.policy import Policy, PolicyTable
@@ -96,21 +92,6 @@ class Report:
     about: About | None
     sections: tuple[Section, ...]
     noise: tuple[NoisePoint, ...]
-
-    def to_json(self) -> str:
-        """Write ``report.json``."""
-        return json.dumps(_plain(self), sort_keys=True, indent=1, allow_nan=False) + "\n"
-
-    def files(self) -> dict[str, bytes]:
-        """Return the files of the report by name: JSON, Markdown, HTML, and the pictures Markdown shows."""
-        blocks = page(self)
-        texts = {
-            "report.json": self.to_json(),
-            "report.md": as_markdown(blocks),
-            "report.html": as_html(blocks, title=TITLE),
-            **{block.file: block.svg for block in blocks if isinstance(block, Figure)},
-        }
-        return {name: text.encode() for name, text in texts.items()}
 
 
 def report(
@@ -222,72 +203,3 @@ def _table() -> PolicyTable:
 def _policy_of(row: Row) -> Policy:
     cell = _table().get(row.role, row.purpose)
     return Policy() if cell is None else cell.policy  # without a cell nothing is admitted
-
-
-# --- report.json -------------------------------------------------------------------------------------------
-
-FORMAT: Final = "carag edgar report 1"
-
-
-def _plain(whole: Report) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "rows": {name: getattr(whole.counts, name) for name in Counts.__slots__},
-        "run": None if whole.about is None else json.loads(whole.about.to_json()),
-        "measures": {
-            measure.name: {
-                "title": measure.title,
-                "numerator": measure.over,
-                "denominator": measure.under,
-                "better": measure.better,
-            }
-            for measure in MEASURES
-        },
-        "not_measured": NOT_MEASURED,
-        "models": [_plain_section(section) for section in whole.sections],
-        "label_noise": [point.to_json() for point in whole.noise],
-        "paper": {
-            "source": SOURCE,
-            "claimed_queries": CLAIMED_QUERIES,
-            "queries_its_rates_fit": common_count(),
-            "table_2": [{name: getattr(row, name) for name in row.__slots__} for row in TABLE_2],
-        },
-    }
-
-
-def _plain_section(section: Section) -> dict[str, Any]:
-    return {
-        "embedder": section.models.embedder,
-        "generator": section.models.generator,
-        "targets": [verdict.to_json() for verdict in section.verdicts],
-        "latency_ms": {
-            system: {stage: {name: p.to_json() for name, p in at.items()} for stage, at in stages.items()}
-            for system, stages in section.latency.items()
-        },
-        "cells": [_plain_cell(cell) for cell in section.cells.values()],
-    }
-
-
-def _plain_cell(cell: Cell) -> dict[str, Any]:
-    return {
-        **cell.name._asdict(),
-        "pairs": cell.pairs,
-        "questions": cell.questions,
-        "filers": cell.filers,
-        "rows": dict(cell.rows),
-        "not_measured": cell.too_small or None,
-        "systems": {
-            system: {name: figure.to_json() for name, figure in figures.items()}
-            for system, figures in cell.systems.items()
-        },
-        "paired": [
-            {
-                "system": pair.system,
-                "other": pair.other,
-                "measure": pair.measure,
-                "differing_pairs": pair.differing,
-                "difference": pair.difference.to_json(),
-            }
-            for pair in cell.paired
-        ],
-    }

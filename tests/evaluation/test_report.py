@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
@@ -14,9 +15,12 @@ import pytest
 from carag.cli import Exit, main
 from carag.errors import CorruptFile, InvalidArgument
 from carag.evaluation.about import About, Trials, Worlds
+from carag.evaluation.document import Heading
 from carag.evaluation.report import report, report_from, rows_sha256
+from carag.evaluation.report_files import check_files, files, report_json, write_files
 from carag.evaluation.row import SYSTEMS, write_rows
 from carag.evaluation.summary import IN_WORDS
+from carag.evaluation.svg import Mark, dots, lines
 from tests.evaluation.rows import benchmark, row
 
 if TYPE_CHECKING:
@@ -44,9 +48,7 @@ def run(tmp_path: Path) -> Path:
 def test_the_order_of_rows_changes_no_byte() -> None:
     shuffled = list(ROWS)
     random.Random(3).shuffle(shuffled)  # noqa: S311 - a test
-    assert (
-        report(shuffled, about=ABOUT, words=WORDS).files() == report(ROWS, about=ABOUT, words=WORDS).files()
-    )
+    assert files(report(shuffled, about=ABOUT, words=WORDS)) == files(report(ROWS, about=ABOUT, words=WORDS))
 
 
 def test_the_command_writes_the_same_bytes_again(run: Path, tmp_path: Path) -> None:
@@ -58,7 +60,7 @@ def test_the_command_writes_the_same_bytes_again(run: Path, tmp_path: Path) -> N
     out, again = tmp_path / "out", tmp_path / "again"
     assert call("--out", str(out)) == call("--out", str(again)) == Exit.OK
     names = sorted(path.name for path in out.iterdir())
-    assert {"report.html", "report.json", "report.md"} < set(names)
+    assert {"report.json", "report.json.sha256", "report.md"} < set(names)
     assert [(out / name).read_bytes() for name in names] == [(again / name).read_bytes() for name in names]
     assert call("--out", str(out), "--check") == Exit.OK
     (out / "report.md").write_text("# Better figures\n")
@@ -66,9 +68,29 @@ def test_the_command_writes_the_same_bytes_again(run: Path, tmp_path: Path) -> N
     assert (out / "report.md").read_text() == "# Better figures\n"
 
 
+def test_the_hash_of_the_json_stands_for_it_and_is_compared(run: Path, tmp_path: Path) -> None:
+    """A directory may leave the JSON out, and then hold its hash; what it does hold must be right."""
+    write_files(run, tmp_path)
+    check_files(run, tmp_path)
+    whole = (tmp_path / "report.json").read_bytes()
+    (tmp_path / "report.json").unlink()
+    check_files(run, tmp_path)
+    kept = (tmp_path / "report.json.sha256").read_text()
+    assert kept == f"{hashlib.sha256(whole).hexdigest()}  report.json\n"
+    for name, content in (("report.json", whole + b" "), ("report.json.sha256", kept.swapcase().encode())):
+        before = (tmp_path / name).read_bytes() if (tmp_path / name).exists() else None
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(CorruptFile, match=rf"{name} not as"):
+            check_files(run, tmp_path)
+        (tmp_path / name).unlink() if before is None else (tmp_path / name).write_bytes(before)
+    (tmp_path / "report.json.sha256").unlink()
+    with pytest.raises(CorruptFile, match="sha256"):
+        check_files(run, tmp_path)
+
+
 def test_one_changed_row_changes_the_report() -> None:
     changed = [replace(ROWS[0], existence_disclosed=True), *ROWS[1:]]
-    before, after = report(ROWS).files(), report(changed).files()
+    before, after = files(report(ROWS)), files(report(changed))
     assert before["report.json"] != after["report.json"]
     assert before["report.md"] != after["report.md"]
 
@@ -148,7 +170,7 @@ def test_a_question_has_one_filer() -> None:
 
 
 def test_what_cannot_be_counted_is_not_measured_and_never_zero() -> None:
-    whole = json.loads(report([row(system="carag-auto", gold_answer_sha256=None, f1=None)]).to_json())
+    whole = json.loads(report_json(report([row(system="carag-auto", gold_answer_sha256=None, f1=None)])))
     (models,) = whole["models"]
     figures = next(cell for cell in models["cells"] if cell["scope"] == "real" and not cell["dimension"])
     of = figures["systems"]["carag-auto"]
@@ -161,11 +183,11 @@ def test_what_cannot_be_counted_is_not_measured_and_never_zero() -> None:
 
 
 def test_small_strata_have_no_figures() -> None:
-    whole = json.loads(report(ROWS).to_json())
+    whole = json.loads(report_json(report(ROWS)))
     strata = [cell for cell in whole["models"][0]["cells"] if cell["dimension"]]
     assert strata
     assert all(cell["systems"] == {} and cell["paired"] == [] and cell["not_measured"] for cell in strata)
-    assert "| not measured |" in report(ROWS).files()["report.md"].decode()
+    assert "| not measured |" in files(report(ROWS))["report.md"].decode()
 
 
 def test_the_development_split_is_counted_and_not_reported() -> None:
@@ -196,7 +218,7 @@ def headings(text: str) -> list[str]:
 
 
 def page_of(rows: list[Row]) -> str:
-    return report(rows, about=ABOUT, words=WORDS).files()["report.md"].decode()
+    return files(report(rows, about=ABOUT, words=WORDS))["report.md"].decode()
 
 
 def test_the_first_page_is_for_who_decides() -> None:
@@ -231,18 +253,15 @@ def test_a_leak_stands_in_the_headline() -> None:
 
 
 def test_the_contents_lead_to_every_part() -> None:
-    made = report(ROWS, about=ABOUT, words=WORDS).files()
-    text, html = made["report.md"].decode(), made["report.html"].decode()
-    _, _, rest = text.partition("## Contents")
-    assert headings(rest) == re.findall(r"^- \[(.*)\]\(#[\w-]+\)$", rest, flags=re.MULTILINE)
-    links = re.findall(r'href="#([\w-]+)"', html)
-    assert links
-    assert set(links) <= set(re.findall(r'<h2 id="([\w-]+)"', html))
+    _, _, rest = page_of(ROWS).partition("## Contents")
+    links = re.findall(r"^- \[(.*)\]\(#([\w-]+)\)$", rest, flags=re.MULTILINE)
+    assert headings(rest) == [title for title, _ in links]
+    assert [Heading(2, title).anchor for title, _ in links] == [anchor for _, anchor in links]
 
 
 def test_a_picture_tells_what_was_measured_from_what_may_be() -> None:
     """A dot and its count; a dashed line, and a legend for both."""
-    made = report(ROWS, about=ABOUT, words=WORDS).files()
+    made = files(report(ROWS, about=ABOUT, words=WORDS))
     (picture,) = (data.decode() for name, data in made.items() if name.startswith("violations-"))
     assert ">measured</text>" in picture
     assert "not seen: how far chance alone may have moved it" in picture
@@ -252,7 +271,7 @@ def test_a_picture_tells_what_was_measured_from_what_may_be() -> None:
 
 
 def test_the_page_tells_what_a_sceptic_asks() -> None:
-    text = report(ROWS, about=ABOUT, words=WORDS).files()["report.md"].decode()
+    text = files(report(ROWS, about=ABOUT, words=WORDS))["report.md"].decode()
     for said in (
         "Table 2",
         "249",
@@ -268,20 +287,22 @@ def test_the_page_tells_what_a_sceptic_asks() -> None:
         assert said in text, said
 
 
-def test_pictures_are_sound_xml_and_the_page_needs_nothing_else() -> None:
-    made = report(ROWS, about=ABOUT, words=WORDS).files()
+def test_pictures_are_sound_xml_and_need_nothing_else() -> None:
+    made = files(report(ROWS, about=ABOUT, words=WORDS))
     pictures = [name for name in made if name.endswith(".svg")]
     assert len(pictures) >= 3
     for name in pictures:
         ET.fromstring(made[name])  # noqa: S314 - our own bytes
         assert f"({name})" in made["report.md"].decode()
-    html = made["report.html"].decode()
-    assert html.count("<svg ") == len(pictures)
-    assert not re.search(r'<script|<link|src=|href="http', html)
+        assert not re.search(r"<script|<link|src=|href=", made[name].decode())
 
 
-def test_names_from_rows_are_escaped() -> None:
-    bad = [replace(one, generator="<b>|x") for one in ROWS]
-    html = report(bad).files()["report.html"].decode()
-    assert "<b>" not in html
-    assert "&lt;b&gt;" in html
+def test_names_from_rows_are_escaped_in_pictures() -> None:
+    bad = "<b>|x"
+    for picture in (
+        dots(bad, [Mark(bad, 1.0, note=bad)], unit=bad),
+        lines(bad, [(bad, [(1.0, 1.0)])], across=bad, up=bad),
+    ):
+        ET.fromstring(picture)  # noqa: S314 - our own bytes
+        assert "<b>" not in picture
+        assert "&lt;b&gt;" in picture
