@@ -90,9 +90,8 @@ def edgar(
 
     [dim]carag bench edgar --quick --out out[/dim]
     """
-    from carag.evaluation import preflight
     from carag.evaluation.report_files import check_files, write_files
-    from carag.evaluation.run import run
+    from carag.evaluation.run import check_requirements, run
 
     if check and rows is None:
         raise InvalidArgument("--check compares a report with rows; name them with --from ROWS")
@@ -100,7 +99,7 @@ def edgar(
         (check_files if check else write_files)(rows, out)
         return 0
     settings = _settings(out, quick, size, data, cache, embedder, pairs, trials, seed, model, gate)
-    preflight.check(settings)  # before a price is said
+    check_requirements(settings)  # before a price is said
     paid_embedder, paid_model = _paid(settings, max_usd)
     run(settings, out, embedder=paid_embedder, model=paid_model, say=_Teller())
     return 0

@@ -13,12 +13,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from carag.evaluation.asking import Models
 from carag.evaluation.corpus import SIZES, build_corpus
 from carag.evaluation.estimate import Estimate, Sums, estimates
 from carag.evaluation.judge import row_of
 from carag.evaluation.measures import MEASURES
-from carag.evaluation.models import Remembered
+from carag.evaluation.models import Models, Remembered
 from carag.evaluation.pairs import cross
 from carag.evaluation.row import ORACLE
 from carag.evaluation.run import NOW

@@ -20,20 +20,8 @@ if TYPE_CHECKING:
     from carag.evaluation.pairs import Pair
     from carag.evaluation.systems import Systems
     from carag.evaluation.world import World
-    from carag.generation import Generator
-    from carag.retrieval import ConfidenceGate
 
-__all__ = ["Asker", "Models", "Rows"]
-
-
-@dataclass(frozen=True, slots=True)
-class Models:
-    """What all systems share; see :class:`~carag.evaluation.models.Recorded` for ``once``."""
-
-    embedder: Remembered
-    generator: Generator
-    gate: ConfidenceGate
-    once: bool = False
+__all__ = ["Asker", "Rows"]
 
 
 class Rows:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.evaluation.adversaries import Attack
-    from carag.evaluation.asking import Asker, Models
+    from carag.evaluation.asking import Asker
+    from carag.evaluation.models import Models
     from carag.evaluation.pairs import Pair
 
 __all__ = ["attack"]

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.evaluation.row import Row
-from carag.evaluation.systems import K
+from carag.evaluation.row import K, Row
 from carag.evaluation.token_f1 import normalised_tokens, token_f1
 
 if TYPE_CHECKING:
     from datetime import date, datetime
 
+    from carag.evaluation.output import Output
     from carag.evaluation.pairs import Pair
-    from carag.evaluation.systems import Said
     from carag.evaluation.world import World
 
 __all__ = ["row_of"]
@@ -29,8 +28,8 @@ def row_of(
     world: World,
     pair: Pair,
     system: str,
-    said: Said,
-    oracle: Said,
+    said: Output,
+    oracle: Output,
     *,
     embedder: str,
     generator: str,
@@ -99,7 +98,7 @@ def _overlap(world: World, pair: Pair, answer: str, parametric: str) -> float:
     return round(world.grams.hidden_share(answer, mask, known=parametric), 4)
 
 
-def _tells(world: World, said: Said, oracle: Said, admissible: int, *, ablated: bool) -> bool:
+def _tells(world: World, said: Output, oracle: Output, admissible: int, *, ablated: bool) -> bool:
     """Whether count, outcome or citations tell that something is hidden.
 
     Where only admissible chunks exist, there are ``min(k, admissible)`` passages; the outcome is the oracle's; and

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.estimate import SCALE, Lies, Sums
+from carag.evaluation.row import K
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from carag.evaluation.row import Row
 
-__all__ = ["MEASURES", "NOT_MEASURED", "SAFETY", "K", "Measure"]
-
-K: Final = 8
-"""Chunks a query retrieves, as in the paper."""
+__all__ = ["MEASURES", "NOT_MEASURED", "SAFETY", "Measure"]
 
 Count = tuple[int, ...]
 """The values of what is counted, in millionths."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from carag.generation import Draft
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.generation import Generator
-    from carag.retrieval import Embedder, Passage, Withheld
+    from carag.retrieval import ConfidenceGate, Embedder, Passage, Withheld
 
-__all__ = ["NeverSilent", "Recorded", "Remembered", "ShowingWithheld"]
+__all__ = ["Models", "NeverSilent", "Recorded", "Remembered", "ShowingWithheld"]
 
 
 class Remembered:
@@ -47,6 +47,16 @@ class Remembered:
             self.vectors[text] = self._embedder.embed_query(text)
             self.milliseconds[text] = (time.perf_counter() - start) * 1000
         return self.vectors[text]
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of one run; see :class:`Recorded` for ``once``."""
+
+    embedder: Remembered
+    generator: Generator
+    gate: ConfidenceGate
+    once: bool = False
 
 
 class Recorded:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from carag.answers import Answer
     from carag.corpus import CorpusStore
-    from carag.evaluation.asking import Models
+    from carag.evaluation.models import Models
     from carag.evaluation.pairs import Pair
     from carag.evaluation.world import World
     from carag.policy import Session

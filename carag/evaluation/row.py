@@ -26,6 +26,7 @@ __all__ = [
     "SPLITS",
     "STAGES",
     "SYSTEMS",
+    "K",
     "PairKey",
     "Row",
     "Stratum",
@@ -33,6 +34,8 @@ __all__ = [
     "write_rows",
 ]
 
+K: Final = 8
+"""Passages that a system retrieves for a question, as in the paper; the cutoff of recall and nDCG."""
 ORACLE: Final = "oracle"
 SYSTEMS: Final = (
     ORACLE,

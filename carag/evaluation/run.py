@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 import carag
 from carag.evaluation.about import About, Trials, Worlds, processor_name
-from carag.evaluation.asking import Asker, Models, Rows
+from carag.evaluation.asking import Asker, Rows
 from carag.evaluation.attacking import attack
 from carag.evaluation.built import built_pairs
-from carag.evaluation.corpus import Built, build_corpus
-from carag.evaluation.models import Remembered
+from carag.evaluation.corpus import Built, build_corpus, source_of
+from carag.evaluation.models import Models, Remembered
 from carag.evaluation.noninterference import Compared, compare_worlds
 from carag.evaluation.pairs import Pair, cross, pairs_for_model
-from carag.evaluation.preflight import check
 from carag.evaluation.report import rows_sha256
 from carag.evaluation.report_files import write_files
 from carag.evaluation.row import ORACLE, SYSTEMS, Row
 from carag.evaluation.systems import Systems
 from carag.evaluation.trials import run_trials
 from carag.evaluation.world import World
+from carag.extras import require
 from carag.generation import generator_by_name
 from carag.index import Index
 from carag.retrieval import ConfidenceGate, embedder_by_name, threshold_for
@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from carag.generation import Generator
     from carag.retrieval import Embedder
 
-__all__ = ["NOW", "Settings", "run"]
+__all__ = ["NOW", "Settings", "check_requirements", "run"]
 
 NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
 """When everything is asked: fixed, so that a session of today sees the same on every day."""
+_EXTRA_OF_MODEL: Final = {"minilm": "models", "wordllama": "models", "local": "local", "bedrock": "bedrock"}
+"""Which extra of the package serves a model, by the part of the model's name before the colon."""
 _MODEL_SYSTEMS: Final = (ORACLE, "vanilla", "carag-certified")
 
 
@@ -100,6 +102,24 @@ class Settings:
         return json.dumps({**named, "version": carag.__version__}, sort_keys=True)
 
 
+def check_requirements(settings: Settings) -> None:
+    """Check that packages and data are there, before a run makes a directory, spends a dollar or builds a store.
+
+    A model's own files are asked for by the model.
+
+    Raises
+    ------
+    MissingExtra
+        If a package is not installed; the message has the one command that installs all.
+    InvalidArgument
+        If the corpus is unknown, or its filings are missing.
+    """
+    models = (str(name).partition(":")[0] for name in (settings.embedder, settings.model))
+    extras = dict.fromkeys(_EXTRA_OF_MODEL[name] for name in models if name in _EXTRA_OF_MODEL)
+    require("the benchmark", "bench", *extras)
+    source_of(settings.size, settings.data)
+
+
 def run(
     settings: Settings,
     out: Path,
@@ -130,7 +150,7 @@ def run(
     MissingExtra
         If hnswlib or a model's package is not installed.
     """
-    check(settings)
+    check_requirements(settings)
     chosen = Remembered(embedder or embedder_by_name(settings.embedder))
     gate = ConfidenceGate(threshold_for(chosen.name) if settings.gate is None else settings.gate)
     models = Models(chosen, generator or generator_by_name("extractive"), gate)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Self
 
@@ -18,7 +17,8 @@ from carag.engine import Engine
 from carag.errors import InvalidArgument, ModelUnavailable, Refused
 from carag.evaluation.models import NeverSilent, Recorded, ShowingWithheld
 from carag.evaluation.neighbours import Hnsw, exact
-from carag.evaluation.row import ORACLE, SYSTEMS
+from carag.evaluation.output import Output
+from carag.evaluation.row import ORACLE, SYSTEMS, K
 from carag.generation import Answered, GuardedGenerator
 from carag.index import Index
 from carag.policy import PolicyTable, infer, intents
@@ -31,16 +31,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.evaluation.asking import Models
+    from carag.evaluation.models import Models
     from carag.evaluation.pairs import Pair
     from carag.evaluation.world import World
     from carag.policy import Decision
     from carag.retrieval import Passage
 
-__all__ = ["K", "Said", "Systems"]
+__all__ = ["Systems"]
 
-K: Final = 8
-"""Passages for a question, as in the paper."""
 _NOTHING: Final = np.empty(0, np.int64), np.empty(0, np.float32)
 _POSTFILTER: Final = {"postfilter-1": 1, "postfilter-4": 4, "postfilter-16": 16}
 _RETRIEVERS: Final = {
@@ -51,30 +49,6 @@ _RETRIEVERS: Final = {
     "carag-no-refusal": None,
 }
 """By system, above how many admissible rows x dimension the plan is ``auto``; None for the engine's own limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a system did with a pair.
-
-    Attributes
-    ----------
-    retrieved : tuple of int
-        Rows of the world, best first.
-    shown : tuple of str
-        Ids of the chunks whose text was in the prompt.
-    text : str
-        An answer's, a decline's or a refusal's; empty if there was none.
-    cited : tuple of str
-        Ids of the chunks that an answer names.
-    """
-
-    retrieved: tuple[int, ...]
-    shown: tuple[str, ...]
-    outcome: str
-    text: str
-    cited: tuple[str, ...]
-    latency_ms: dict[str, float | None]
 
 
 class Systems:
@@ -141,7 +115,7 @@ class Systems:
             )
         )
         self._hnsw = Hnsw(world.vectors, seed=seed) if self._walks() else None
-        self._run: dict[str, Callable[[Pair], Said]] = {
+        self._run: dict[str, Callable[[Pair], Output]] = {
             ORACLE: self._oracle,
             "vanilla": self._vanilla,
             **{name: self._postfilter(times) for name, times in _POSTFILTER.items()},
@@ -165,13 +139,13 @@ class Systems:
     ) -> None:
         self.close()
 
-    def ask(self, name: str, pair: Pair) -> Said:
+    def ask(self, name: str, pair: Pair) -> Output:
         """Ask a system; a model that fails is an outcome too."""
         self._recorded.forget()
         try:
             return self._run[name](pair)
         except ModelUnavailable as failure:
-            return Said((), self._recorded.shown, "error", str(failure), (), self._times(pair, None, None))
+            return Output((), self._recorded.shown, "error", str(failure), (), self._times(pair, None, None))
 
     @property
     def remote(self) -> bool:
@@ -184,17 +158,17 @@ class Systems:
 
     # --- the baselines ---
 
-    def _oracle(self, pair: Pair) -> Said:
+    def _oracle(self, pair: Pair) -> Output:
         # Its index holds what is admissible before the clock starts.
         mask = self.world.admissible(pair.session, pair.question.text)
         rows = _NOTHING[0] if mask is None else np.flatnonzero(mask)
         return self._governed(pair, lambda query: exact(self.world.vectors, rows, query, K))
 
-    def _vanilla(self, pair: Pair) -> Said:
+    def _vanilla(self, pair: Pair) -> Output:
         return self._answer(pair, lambda query: self._walk.nearest(query, K), Withheld(()))
 
-    def _postfilter(self, times: int) -> Callable[[Pair], Said]:
-        def run(pair: Pair) -> Said:
+    def _postfilter(self, times: int) -> Callable[[Pair], Output]:
+        def run(pair: Pair) -> Output:
             mask = self._mask(pair)
 
             def search(query: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -206,7 +180,7 @@ class Systems:
 
         return run
 
-    def _prefilter(self, pair: Pair) -> Said:
+    def _prefilter(self, pair: Pair) -> Output:
         mask = self.world.partition(pair.session.role)
         if mask is None:
             return self._governed(pair, lambda _: _NOTHING)
@@ -214,7 +188,7 @@ class Systems:
         # The partition knows the role and no purpose, so it withholds no kinds that it could name.
         return self._answer(pair, lambda query: exact(self.world.vectors, rows, query, K), Withheld(()))
 
-    def _callback(self, pair: Pair) -> Said:
+    def _callback(self, pair: Pair) -> Output:
         mask = self._mask(pair)
         return self._governed(pair, lambda query: self._walk.nearest_of(query, K, mask))
 
@@ -232,7 +206,7 @@ class Systems:
         self,
         pair: Pair,
         search: Callable[[NDArray[np.float32]], tuple[NDArray[np.int64], NDArray[np.float32]]],
-    ) -> Said:
+    ) -> Output:
         """Refuse where the table refuses; else search and answer."""
         try:
             decision = self._decide(pair)
@@ -245,7 +219,7 @@ class Systems:
         pair: Pair,
         search: Callable[[NDArray[np.float32]], tuple[NDArray[np.int64], NDArray[np.float32]]],
         withheld: Withheld,
-    ) -> Said:
+    ) -> Output:
         query = self.embedder.embed_query(pair.question.text)
         start = time.perf_counter()
         rows, similarities = search(query)
@@ -256,8 +230,8 @@ class Systems:
 
     # --- CARAG ---
 
-    def _carag(self, name: str) -> Callable[[Pair], Said]:
-        def run(pair: Pair) -> Said:
+    def _carag(self, name: str) -> Callable[[Pair], Output]:
+        def run(pair: Pair) -> Output:
             try:
                 decision = self._decide(pair)
             except Refused as refusal:
@@ -274,7 +248,7 @@ class Systems:
 
         return run
 
-    def _asked(self, pair: Pair, retrieval: float | None) -> Said:
+    def _asked(self, pair: Pair, retrieval: float | None) -> Output:
         """Ask the engine itself, record and all."""
         self.embedder.embed_query(pair.question.text)
         start = time.perf_counter()
@@ -282,7 +256,7 @@ class Systems:
         total = (time.perf_counter() - start) * 1000 + self._recorded.saved
         total += self.embedder.milliseconds[pair.question.text]
         times = self._times(pair, retrieval, self._recorded.milliseconds)
-        return Said(
+        return Output(
             self._rows(answer.passages),
             self._recorded.shown,
             answer.outcome.value,
@@ -304,13 +278,15 @@ class Systems:
         found = intents(pair.question.text)
         return infer(pair.session, self._table, now=self.world.now, intents=found)
 
-    def _refused(self, pair: Pair, refusal: Refused) -> Said:
-        return Said((), (), "refuse", str(refusal), (), self._times(pair, None, None))
+    def _refused(self, pair: Pair, refusal: Refused) -> Output:
+        return Output((), (), "refuse", str(refusal), (), self._times(pair, None, None))
 
-    def _generate(self, pair: Pair, guarded: GuardedGenerator, evidence: Evidence, retrieval: float) -> Said:
+    def _generate(
+        self, pair: Pair, guarded: GuardedGenerator, evidence: Evidence, retrieval: float
+    ) -> Output:
         result = guarded.answer(pair.question.text, evidence)
         answered = isinstance(result, Answered)
-        return Said(
+        return Output(
             self._rows(evidence.passages),
             self._recorded.shown,
             "answer" if answered else "decline",

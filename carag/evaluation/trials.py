@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.evaluation.about import Trials
+from carag.evaluation.row import K
 from carag.policy import NEVER, POLICY_BITS, Mask, Policy
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ __all__ = ["run_trials"]
 
 _QUERIES: Final = 1024
 """Asked together under one policy: a policy is drawn for each batch, a query for each pair."""
-_K: Final = 8
 
 
 def run_trials(
@@ -53,8 +53,8 @@ def run_trials(
         policy = _policy(rng, words)
         as_of = int(rng.choice(labels.public_at)) + int(rng.integers(-1, 2)) * 60
         as_of = min(max(as_of, 0), NEVER - 1)  # what is never public has no other instant
-        found = index.search(queries.astype(np.float32), _K, policy, plan=plan, as_of=as_of)
-        returned = np.arange(_K) < found.counts[:, None]
+        found = index.search(queries.astype(np.float32), K, policy, plan=plan, as_of=as_of)
+        returned = np.arange(K) < found.counts[:, None]
         bad = np.zeros_like(returned)
         bad[returned] = ~_admits(labels, found.keys[returned], policy, as_of)
         violating += int(bad.any(axis=1).sum())

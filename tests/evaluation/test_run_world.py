@@ -12,14 +12,14 @@ import pytest
 
 from carag.corpus.stored import Labels
 from carag.errors import InvalidArgument
-from carag.evaluation.asking import Models
 from carag.evaluation.built import built_pairs
 from carag.evaluation.judge import row_of
+from carag.evaluation.models import Models
 from carag.evaluation.neighbours import Hnsw
 from carag.evaluation.noninterference import compare_worlds, told
 from carag.evaluation.pairs import CELLS, cross, pairs_for_model, share_of, split_of
-from carag.evaluation.row import SYSTEMS
-from carag.evaluation.systems import K, Systems
+from carag.evaluation.row import SYSTEMS, K
+from carag.evaluation.systems import Systems
 from carag.evaluation.trials import run_trials
 from carag.generation import Extractive
 from carag.index import Index
