@@ -90,7 +90,7 @@ def edgar(
 
     [dim]carag bench edgar --quick --out out[/dim]
     """
-    from carag.evaluation.report_files import check_files, write_files
+    from carag.evaluation.report.files import check_files, write_files
     from carag.evaluation.run import check_requirements, run
 
     if check and rows is None:
@@ -162,7 +162,7 @@ def _paid(settings: Settings, max_usd: float) -> tuple[Embedder | None, Generato
     model = settings.model if (settings.model or "").startswith("bedrock:") else None
     if embedder is None and model is None:
         return None, None
-    from carag.evaluation.corpus import SIZES
+    from carag.evaluation.cases.corpus import SIZES
     from carag.evaluation.paid import CachedEmbedder, CachedGenerator, estimate
     from carag.generation import generator_by_name
     from carag.retrieval import embedder_by_name

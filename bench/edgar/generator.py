@@ -13,23 +13,23 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from carag.evaluation.corpus import SIZES, build_corpus
-from carag.evaluation.estimate import Estimate, Sums, estimates
-from carag.evaluation.judge import row_of
-from carag.evaluation.measures import MEASURES
+from carag.evaluation.cases.corpus import SIZES, build_corpus
+from carag.evaluation.cases.ground_truth import World
+from carag.evaluation.cases.pairs import cross
 from carag.evaluation.models import Models, Remembered
-from carag.evaluation.pairs import cross
+from carag.evaluation.report.measures import MEASURES
 from carag.evaluation.row import ORACLE
 from carag.evaluation.run import NOW
-from carag.evaluation.systems import Systems
-from carag.evaluation.world import World
+from carag.evaluation.statistics.estimate import Estimate, Sums, estimates
+from carag.evaluation.systems.scoring import row_of
+from carag.evaluation.systems.systems import Systems
 from carag.generation import Extractive, generator_by_name
 from carag.retrieval import ConfidenceGate, embedder_by_name, threshold_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from carag.evaluation.pairs import Pair
+    from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.row import Row
     from carag.generation import Generator
 

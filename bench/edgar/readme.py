@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from bench.sections import replaced
 from carag.errors import InvalidArgument
-from carag.evaluation.estimate import Estimate, NotMeasured
-from carag.evaluation.latency import Percentile
-from carag.evaluation.report import report_from
+from carag.evaluation.report.goals import State
+from carag.evaluation.report.report import report_from
 from carag.evaluation.row import SYSTEMS
-from carag.evaluation.targets import State
+from carag.evaluation.statistics.estimate import Estimate, NotMeasured
+from carag.evaluation.statistics.latency import Percentile
 
 if TYPE_CHECKING:
-    from carag.evaluation.about import About
-    from carag.evaluation.cells import Cell
-    from carag.evaluation.report import Report, Section
+    from carag.evaluation.report.report import Report, Section
+    from carag.evaluation.report.strata import Cell
+    from carag.evaluation.run_metadata import About
 
 __all__ = ["BEGIN", "END", "committed", "section", "section_sha256"]
 

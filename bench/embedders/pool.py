@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus.chunking import chunk
-from carag.evaluation.gold import grams, holders
-from carag.evaluation.questions import json_lines
+from carag.evaluation.cases.gold import grams, holders
+from carag.evaluation.cases.questions import json_lines
 from carag.retrieval.embedders import headed
 
 if TYPE_CHECKING:

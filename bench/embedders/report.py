@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bench.embedders.measure import PASSES, K
-from carag.evaluation.about import processor_name
+from carag.evaluation.run_metadata import processor_name
 from carag.retrieval.embedders import DEFAULT_EMBEDDER
 from carag.retrieval.gate import CALIBRATIONS, Calibration
 

@@ -7,6 +7,7 @@ and every figure of the report made again from it. It is written in one way only
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import math
 import re
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Row",
     "Stratum",
     "read_rows",
+    "rows_sha256",
     "write_rows",
 ]
 
@@ -254,6 +256,14 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
     data = "".join(f"{line}\n" for line in sorted(row.to_json() for row in rows)).encode()
     # A gzip header holds a time; zero keeps the bytes the same.
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def rows_sha256(rows: Sequence[Row]) -> str:
+    """Hash rows in their canonical lines and order: the hash of the file that `write_rows` makes, unpacked."""
+    digest = hashlib.sha256()
+    for line in sorted(row.to_json() for row in rows):
+        digest.update(f"{line}\n".encode())
+    return digest.hexdigest()
 
 
 # --- checks; each raises InvalidArgument -------------------------------------------------------------------

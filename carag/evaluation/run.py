@@ -12,20 +12,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import carag
-from carag.evaluation.about import About, Trials, Worlds, processor_name
-from carag.evaluation.asking import Asker, Rows
-from carag.evaluation.attacking import attack
-from carag.evaluation.built import built_pairs
-from carag.evaluation.corpus import Built, build_corpus, source_of
+from carag.evaluation.cases.corpus import Built, build_corpus, source_of
+from carag.evaluation.cases.ground_truth import World
+from carag.evaluation.cases.pairs import Pair, cross, pairs_for_model
+from carag.evaluation.cases.synthetic import built_pairs
 from carag.evaluation.models import Models, Remembered
-from carag.evaluation.noninterference import Compared, compare_worlds
-from carag.evaluation.pairs import Pair, cross, pairs_for_model
-from carag.evaluation.report import rows_sha256
-from carag.evaluation.report_files import write_files
-from carag.evaluation.row import ORACLE, SYSTEMS, Row
-from carag.evaluation.systems import Systems
-from carag.evaluation.trials import run_trials
-from carag.evaluation.world import World
+from carag.evaluation.report.files import write_files
+from carag.evaluation.row import ORACLE, SYSTEMS, Row, rows_sha256
+from carag.evaluation.run_metadata import About, Trials, Worlds, processor_name
+from carag.evaluation.safety.attacks import attack
+from carag.evaluation.safety.noninterference import Compared, compare_worlds
+from carag.evaluation.safety.trials import run_trials
+from carag.evaluation.systems.runner import Asker, Rows
+from carag.evaluation.systems.systems import Systems
 from carag.extras import require
 from carag.generation import generator_by_name
 from carag.index import Index
@@ -54,7 +53,7 @@ class Settings:
     Attributes
     ----------
     size : str
-        One of :data:`~carag.evaluation.corpus.SIZES`.
+        One of :data:`~carag.evaluation.cases.corpus.SIZES`.
     data : Path or None
         The directory with ``edgar/``; not for ``small``.
     cache : Path

@@ -9,7 +9,7 @@ import pytest
 
 from bench.edgar.readme import BEGIN, END, committed, section, section_sha256
 from carag.errors import CorruptFile
-from carag.evaluation.report_files import check_files
+from carag.evaluation.report.files import check_files
 
 HOME = Path(__file__).parents[2] / "bench" / "edgar"
 RUNS = sorted({path.parent for name in ("rows.jsonl", "rows.jsonl.gz") for path in HOME.rglob(name)})
@@ -35,7 +35,7 @@ def test_a_committed_report_is_made_again_from_its_rows(run: Path, tmp_path: Pat
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run.relative_to(HOME)))
 def test_a_committed_run_says_what_it_is_of(run: Path) -> None:
     """And holds nothing but rows, what they are of, words and the report: no text of a filing."""
-    from carag.evaluation.about import About
+    from carag.evaluation.run_metadata import About
 
     about = About.from_json((run / "run.json").read_bytes())
     assert about.rows_sha256

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.evaluation.corpus import Built, build_corpus
-from carag.evaluation.models import Remembered
+from carag.evaluation.cases.corpus import Built, build_corpus
+from carag.evaluation.cases.ground_truth import World
+from carag.evaluation.cases.pairs import cross
+from carag.evaluation.cases.synthetic import built_pairs
+from carag.evaluation.models import Models, Remembered
 from carag.evaluation.run import NOW
-from carag.evaluation.world import World
-from carag.retrieval import embedder_by_name
+from carag.evaluation.systems.systems import Systems
+from carag.generation import Extractive
+from carag.retrieval import ConfidenceGate, embedder_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.evaluation.cases.pairs import Pair
 
 
 @dataclass(frozen=True)
@@ -30,3 +40,25 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     for question in built.questions:
         embedder.embed_query(question.text)
     return Small(built, World.open(built.store, now=NOW), embedder)
+
+
+@pytest.fixture(scope="session")
+def models(small: Small) -> Models:
+    """The models of every system: none that costs money or time."""
+    return Models(small.embedder, Extractive(), ConfidenceGate(0.3))
+
+
+@pytest.fixture(scope="module")
+def pairs(small: Small) -> list[Pair]:
+    """Real questions and built ones, in sessions."""
+    real = cross(
+        small.world, small.built.questions, small.built.gold, small.embedder.vectors, count=60, seed=0
+    )
+    return real + built_pairs(small.world, small.embedder, count=12, seed=0)
+
+
+@pytest.fixture(scope="module")
+def systems(small: Small, models: Models) -> Iterator[Systems]:
+    """Every system over the small corpus; its engine holds the store."""
+    with Systems(small.built.store, small.world, models, seed=0) as opened:
+        yield opened

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from carag.errors import Refused
-from carag.evaluation.plain_reading import PlainRow, PlainTable
+from carag.evaluation.cases.reference_policy import PlainRow, PlainTable
 from carag.policy import (
     NEVER,
     QUARANTINE,

@@ -1,0 +1,294 @@
+"""The benchmark's corpora, by stated rules: filings to a store, cut, labelled and embedded by the engine itself.
+
+``paper`` has as many chunks as the paper's: all that hold evidence of a question, then a seeded sample of the rest of
+the question sets' filings to 20,000, then filings of the paper's window (filed 2024Q3 to 2026Q1) to 26,595.
+``part`` is the same rule, smaller. ``full`` is every filing there is. ``small`` ships with the project.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import carag
+from carag.corpus import chunk, read_filings
+from carag.engine import Engine
+from carag.errors import InvalidArgument
+from carag.evaluation.cases.gold import grams, holders, likely_holders
+from carag.evaluation.cases.questions import real_questions, shipped_questions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from carag.corpus import Filing
+    from carag.evaluation.cases.questions import Question
+    from carag.retrieval import Embedder
+
+__all__ = ["SIZES", "Built", "Place", "Rule", "build_corpus", "small_data", "source_of"]
+
+_WINDOW: Final = ("2024-07-01", "2026-03-31")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a corpus is chosen.
+
+    Attributes
+    ----------
+    near : int
+        Chunks of the question sets' filings.
+    total : int
+        With those of the window's filings; 0 for every filing there is.
+    """
+
+    near: int
+    total: int
+
+
+SIZES: Final[dict[str, Rule | None]] = {
+    "small": None,
+    "part": Rule(1_600, 2_400),
+    "paper": Rule(20_000, 26_595),
+    "full": Rule(0, 0),
+}
+"""By name; None for the corpus that ships."""
+
+
+class Place(NamedTuple):
+    """Where a chunk stands."""
+
+    accession_number: str
+    document: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A store, and what is asked of it.
+
+    Attributes
+    ----------
+    store : Path
+    gold : dict
+        By question id: for each piece of evidence, where it stands. A question none of whose evidence was found is
+        left out, but one that has none by intention, which nothing here answers.
+    """
+
+    name: str
+    store: Path
+    questions: tuple[Question, ...]
+    gold: dict[str, tuple[tuple[Place, ...], ...]]
+    dropped: int
+
+
+def small_data() -> Path:
+    """Return where the small corpus lies: in the installed package, or at the top of the source tree."""
+    shipped = Path(str(files(carag) / "data"))
+    return shipped if shipped.is_dir() else shipped.parents[1] / "data"
+
+
+def source_of(size: str, data: Path | None) -> Path:
+    """Return the directory with the filings and questions of a corpus.
+
+    Raises
+    ------
+    InvalidArgument
+        If the size is unknown, or needs real filings and they are missing.
+    """
+    if size not in SIZES:
+        raise InvalidArgument(f"there is no corpus {size!r}; want one of {', '.join(SIZES)}")
+    if SIZES[size] is None:
+        return small_data()
+    if data is None or not (data / "edgar" / "qa.jsonl.gz").is_file():
+        raise InvalidArgument(
+            f"the corpus {size!r} needs real filings and questions: name a directory with "
+            "edgar/filings-*.jsonl.gz (scripts/fetch_edgar.py fetches some) and edgar/qa.jsonl.gz, or take --size small"
+        )
+    return data
+
+
+def build_corpus(
+    size: str,
+    *,
+    cache: Path,
+    embedder: Embedder,
+    data: Path | None = None,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> Built:
+    """Build a corpus, or take it from the cache.
+
+    Parameters
+    ----------
+    size : str
+        One of `SIZES`.
+    cache : Path
+        A directory; a corpus that an earlier run began is gone on with.
+    embedder : Embedder
+    data : Path, optional
+        The directory with ``edgar/filings-*.jsonl.gz``; not for ``small``.
+    seed : int
+        Of the sample.
+    say : callable
+        Told what is being done.
+
+    Raises
+    ------
+    InvalidArgument
+        If the size is unknown or the data are missing.
+    """
+    given = source_of(size, data)
+    home = cache / f"{size}-{embedder.name.split(':')[0]}-{embedder.fingerprint[:12]}-{seed}"
+    home.mkdir(parents=True, exist_ok=True)
+    rule = SIZES[size]
+    if rule is None:
+        source, questions, only = given / "corpus", shipped_questions(given), None
+        plan = _Plan({filing.accession_number: filing for filing in _filings(source)}, questions)
+    else:
+        questions = real_questions(given)
+        source = _candidates(given / "edgar", home / "candidates", questions, rule, seed, say)
+        say("finding the evidence")
+        wanted = {
+            doc for question in questions for piece in question.evidence for doc, _ in piece.alternatives
+        }
+        plan = _Plan({one.source_id: one for one in _filings(source) if one.source_id in wanted}, questions)
+        only = _select(source, plan, rule, seed) if rule.total else None
+    say(f"building the store of {size}")
+    with Engine.open(home / "store", embedder=embedder) as engine:
+        report = engine.ingest(
+            source, only=only, progress=lambda stage, _done, _total, note: say(f"{stage}: {note}")
+        )
+    if rule is not None and rule.total and report.total_chunks != rule.total:
+        raise InvalidArgument(
+            f"the store in {home} has {report.total_chunks} chunks; the rule wants {rule.total}: are filings "
+            "missing, or has the cache another run's? Give an empty one"
+        )
+    asked = tuple(one for one in questions if not one.evidence or plan.gold[one.id])
+    return Built(size, home / "store", asked, plan.gold, len(questions) - len(asked))
+
+
+class _Plan:
+    """Where the evidence stands in the filings that hold it."""
+
+    def __init__(self, filings: dict[str, Filing], questions: Iterable[Question]) -> None:
+        self.places: dict[str, list[Place]] = {}
+        texts: dict[str, list[str]] = {}
+        for name, filing in filings.items():
+            pieces = [(document.type, one) for document in filing.documents for one in chunk(document.text)]
+            self.places[name] = [Place(filing.accession_number, kind, one.start) for kind, one in pieces]
+            texts[name] = [one.text for _, one in pieces]
+        held = {name: [grams(text) for text in of_filing] for name, of_filing in texts.items()}
+
+        def find(name: str, evidence: str | None, answer: str | None) -> list[Place]:
+            if name not in texts:
+                return []
+            found = (
+                likely_holders(answer or "", texts[name])
+                if evidence is None
+                else holders(evidence, held[name])
+            )
+            return [self.places[name][at] for at in found]
+
+        self.gold: dict[str, tuple[tuple[Place, ...], ...]] = {}
+        for question in questions:
+            pieces_held = (
+                tuple(
+                    dict.fromkeys(
+                        place for one in piece.alternatives for place in find(*one, question.answer)
+                    )
+                )
+                for piece in question.evidence
+            )
+            self.gold[question.id] = tuple(piece for piece in pieces_held if piece)
+
+
+def _filings(source: Path) -> Iterable[Filing]:
+    return (outcome.filing for outcome in read_filings(source) if outcome.filing is not None)
+
+
+def _candidates(
+    edgar: Path, home: Path, questions: list[Question], rule: Rule, seed: int, say: Callable[[str], None]
+) -> Path:
+    """Set aside the rows that a corpus may need, and those of the same filers, whose news bears on them."""
+    if not rule.total:
+        return edgar
+    if (home / "done").exists():
+        return home
+    say("choosing filings")
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    wanted = {doc for question in questions for piece in question.evidence for doc, _ in piece.alternatives}
+    rows: list[dict[str, Any]] = []
+    for path in sorted(edgar.glob("filings-*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                rows.append(
+                    {name: row[name] for name in ("id", "cik", "filed")} | {"chars": len(row["text"])}
+                )
+    window = [
+        row for row in rows if _WINDOW[0] <= (row["filed"] or "") <= _WINDOW[1] and row["id"] not in wanted
+    ]
+    random.Random(seed).shuffle(window)  # noqa: S311 - sampling, no secret
+    # A chunk has about a thousand characters: twice what is needed, and the rest is cut off when chunks are counted.
+    room = 2 * 1000 * (rule.total - rule.near)
+    kept = dict.fromkeys(wanted)
+    for row in window:
+        if room <= 0:
+            break
+        room -= row["chars"]
+        kept[row["id"]] = None
+    ciks = {row["cik"] for row in rows if row["id"] in kept and row["cik"]}
+    keep = {row["id"] for row in rows if row["id"] in kept or row["cik"] in ciks}
+    with (home / "filings.jsonl").open("w", encoding="utf-8") as out:
+        for path in sorted(edgar.glob("filings-*.jsonl.gz")):
+            with gzip.open(path, "rt", encoding="utf-8") as file:
+                out.writelines(line for line in file if json.loads(line)["id"] in keep)
+    if (edgar / "headers.jsonl.gz").exists():  # read beside the rows, as it is in the whole
+        (home / "headers.jsonl.gz").symlink_to((edgar / "headers.jsonl.gz").resolve())
+    (home / "done").touch()
+    return home
+
+
+def _select(source: Path, plan: _Plan, rule: Rule, seed: int) -> dict[str, set[tuple[str, int]]]:
+    """Choose chunks by the rule; filings of which none is chosen say what they say of others."""
+    gold = {place for pieces in plan.gold.values() for piece in pieces for place in piece}
+    rest = [place for name in sorted(plan.places) for place in plan.places[name] if place not in gold]
+    rng = random.Random(seed + 1)  # noqa: S311
+    chosen = gold | set(rng.sample(rest, min(len(rest), max(0, rule.near - len(gold)))))
+    near = {place.accession_number for places in plan.places.values() for place in places}
+    others: list[list[Place]] = []
+    known: list[str] = []
+    read: Counter[str] = Counter()
+    for filing in _filings(source):
+        read[filing.accession_number] += 1
+        if read[filing.accession_number] > 1:  # the engine keeps the first of two texts under one number
+            continue
+        known.append(filing.accession_number)
+        filed = filing.filed.isoformat() if filing.filed else ""
+        if filing.accession_number not in near and _WINDOW[0] <= filed <= _WINDOW[1]:
+            others.append(
+                [
+                    Place(filing.accession_number, document.type, one.start)
+                    for document in filing.documents
+                    for one in chunk(document.text)
+                ]
+            )
+    rng.shuffle(others)
+    places = [place for of_filing in others for place in of_filing]
+    chosen |= set(places[: rule.total - len(chosen)])
+    if len(chosen) != rule.total:
+        raise InvalidArgument(
+            f"the filings give {len(chosen)} chunks; the rule wants {rule.total}: some are missing"
+        )
+    only: dict[str, set[tuple[str, int]]] = {number: set() for number in known}
+    for place in chosen:
+        only[place.accession_number].add((place.document, place.start))
+    return only

@@ -1,0 +1,242 @@
+"""Questions crossed with sessions, and where each pair lies.
+
+A pair lies in a stratum three times: by the admissible share of its gold (loose, medium, tight, void), by the
+admissible share of the corpus, and by whether what is admissible lies near the question. A question's pairs are all in
+one split, development or reported, by a hash of its id: nothing is tuned on the second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+from carag.evaluation.row import Stratum
+from carag.policy import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import date
+
+    from numpy.typing import NDArray
+
+    from carag.evaluation.cases.corpus import Place
+    from carag.evaluation.cases.ground_truth import World
+    from carag.evaluation.cases.questions import Question
+
+    _Option = tuple[Question, Session, tuple[tuple[int, ...], ...]]
+
+__all__ = ["CELLS", "Pair", "cross", "pair_of", "pairs_for_model", "share_of"]
+
+CELLS: Final = (
+    ("sell_side", "publish"),
+    ("buy_side", "invest"),
+    ("compliance", "surveil"),
+    ("auditor", "assure"),
+    ("retail_adviser", "advise"),
+    ("counsel", "draft"),
+    ("public", "public_qa"),
+    ("dpo", "dsar"),
+)
+"""The sessions' roles and purposes; an access request is about the filer of the gold."""
+_T = TypeVar("_T")
+_NEIGHBOURS: Final = 100
+_BANDS: Final = (
+    (0.0, "0"),
+    (0.01, "0-0.01"),
+    (0.1, "0.01-0.1"),
+    (0.5, "0.1-0.5"),
+    (0.9, "0.5-0.9"),
+    (1.0, "0.9-1"),
+)
+_NEAR: Final = 1.1
+"""How much denser than elsewhere the admissible must lie around a question to be near; as much thinner, to be far."""
+_DEV_SHARE: Final = 5
+"""One question in so many is for development."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question in a session.
+
+    Attributes
+    ----------
+    gold : tuple of tuple of int
+        For each piece of evidence, the chunks that hold it, as rows of the world.
+    canaries : dict
+        Planted texts that some chunks hold, by id.
+    """
+
+    question: Question
+    session: Session
+    gold: tuple[tuple[int, ...], ...]
+    filer: int
+    split: str
+    kind: str
+    stratum: Stratum
+    answerable: bool
+    canaries: Mapping[str, str]
+
+    @property
+    def gold_rows(self) -> tuple[int, ...]:
+        """All chunks that hold evidence, each once."""
+        return tuple(dict.fromkeys(row for piece in self.gold for row in piece))
+
+
+def pair_of(
+    world: World,
+    question: Question,
+    session: Session,
+    gold: tuple[tuple[int, ...], ...],
+    vector: NDArray[np.float32],
+    *,
+    filer: int | None = None,
+    canaries: Mapping[str, str] | None = None,
+) -> Pair:
+    """Find where a pair lies."""
+    mask = world.admissible(session, question.text)
+    rows = tuple(dict.fromkeys(row for piece in gold for row in piece))
+    first = world.filers[rows[0]] if rows else 0
+    answerable = (
+        mask is not None and bool(gold) and all(any(bool(mask[row]) for row in piece) for piece in gold)
+    )
+    return Pair(
+        question,
+        session,
+        gold,
+        first if filer is None else filer,
+        split_of(question.id),
+        question.kind,
+        Stratum(share_of(rows, mask), _band(mask), _correlation(world, mask, vector)),
+        answerable,
+        canaries or {},
+    )
+
+
+def cross(
+    world: World,
+    questions: Sequence[Question],
+    places: Mapping[str, tuple[tuple[Place, ...], ...]],
+    vectors: Mapping[str, NDArray[np.float32]],
+    *,
+    count: int,
+    seed: int,
+) -> list[Pair]:
+    """Cross questions with roles, purposes and days, and choose pairs: a fourth from each share, as far as they go.
+
+    Parameters
+    ----------
+    vectors : mapping
+        By the question's text.
+    """
+    rng = random.Random(seed)  # noqa: S311 - sampling, no secret
+    by_share: dict[str, list[_Option]] = defaultdict(list)
+    for question in questions:
+        pieces = (world.rows_at(piece) for piece in places.get(question.id, ()))
+        gold = tuple(piece for piece in pieces if piece)
+        if question.evidence and not gold:
+            continue
+        rows = tuple(dict.fromkeys(row for piece in gold for row in piece))
+        for session in _sessions(world, rows):
+            share = share_of(rows, world.admissible(session, question.text))
+            by_share[share].append((question, session, gold))
+    chosen = []
+    room = count
+    # Scarce strata first, so that what they leave goes to the others.
+    for left, share in zip(
+        range(len(by_share), 0, -1), sorted(by_share, key=lambda one: len(by_share[one])), strict=True
+    ):
+        taken = _spread(by_share[share], room // left, rng, lambda option: option[0])
+        room -= len(taken)
+        chosen += taken
+    return [
+        pair_of(world, question, session, gold, vectors[question.text]) for question, session, gold in chosen
+    ]
+
+
+def pairs_for_model(pairs: Sequence[Pair], *, count: int, seed: int) -> list[Pair]:
+    """Choose pairs for a generator that is too slow for all.
+
+    Of real questions of the reported split, which is what is reported. Two thirds can be answered and have an answer to
+    compare with, or all of those there are: of the others only refusal can be measured. Every question about as often.
+    """
+    rng = random.Random(seed)  # noqa: S311 - sampling, no secret
+    ways: tuple[list[Pair], list[Pair]] = [], []
+    for pair in pairs:
+        if pair.split == "reported" and pair.kind == "real":
+            ways[pair.answerable and pair.question.answer is not None].append(pair)
+    others, comparable = (_spread(way, len(way), rng, lambda pair: pair.question) for way in ways)
+    chosen = comparable[: max(-(-2 * count // 3), count - len(others))]
+    return chosen + others[: count - len(chosen)]
+
+
+def share_of(rows: Sequence[int], mask: NDArray[np.bool_] | None) -> str:
+    """Name the admissible share of the gold.
+
+    Examples
+    --------
+    >>> [share_of(range(4), np.arange(4) < n) for n in (4, 3, 1, 0)]
+    ['loose', 'medium', 'tight', 'void']
+    """
+    share = float(np.mean(mask[list(rows)])) if rows and mask is not None else 0.0
+    if not share:
+        return "void"
+    return "loose" if share >= 0.8 else "tight" if share < 0.3 else "medium"
+
+
+def split_of(question_id: str) -> str:
+    """Return the split that a question is in, for ever."""
+    return "reported" if hashlib.sha256(question_id.encode()).digest()[0] % _DEV_SHARE else "dev"
+
+
+def _sessions(world: World, rows: Sequence[int]) -> list[Session]:
+    days: list[date | None] = [None]
+    filed = sorted({day for row in rows if (day := world.public_day(row)) is not None})
+    if filed:
+        days += [day + timedelta(days=1) for day in filed]
+        days.append(filed[0] - timedelta(days=1))
+    about = frozenset(world.filers[row] for row in rows) - {0}
+    return [
+        Session(role=role, purpose=purpose, as_of=day, allow_entities=about if purpose == "dsar" else None)
+        for role, purpose in CELLS
+        if purpose != "dsar" or about
+        for day in days
+    ]
+
+
+def _spread(
+    options: Sequence[_T], count: int, rng: random.Random, question_of: Callable[[_T], Question]
+) -> list[_T]:
+    """Choose some, of every question about as many."""
+    mixed = list(options)
+    rng.shuffle(mixed)
+    turn: Counter[str] = Counter()
+    ranked = []
+    for option in mixed:
+        name = question_of(option).id
+        turn[name] += 1
+        ranked.append((turn[name], option))
+    return [option for _, option in sorted(ranked, key=lambda one: one[0])[:count]]
+
+
+def _band(mask: NDArray[np.bool_] | None) -> str:
+    share = 0.0 if mask is None or not mask.size else float(mask.mean())
+    return next(name for most, name in _BANDS if share <= most)
+
+
+def _correlation(world: World, mask: NDArray[np.bool_] | None, vector: NDArray[np.float32]) -> str:
+    if mask is None or not mask.any():
+        return "none"
+    near = _nearest(world, vector)
+    lift = float(mask[near].mean()) / float(mask.mean())
+    return "near" if lift > _NEAR else "far" if lift < 1 / _NEAR else "independent"
+
+
+def _nearest(world: World, vector: NDArray[np.float32]) -> NDArray[np.int64]:
+    count = min(_NEIGHBOURS, len(world))
+    return np.argpartition(-(world.vectors @ vector), count - 1)[:count]

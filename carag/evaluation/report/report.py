@@ -1,0 +1,196 @@
+"""The report: every figure made from the rows, and the same rows always make the same bytes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.evaluation.report import strata as cells_
+from carag.evaluation.report.goals import TARGETS, Facts, Verdict, judge
+from carag.evaluation.report.label_noise import NoisePoint, noise_sweep
+from carag.evaluation.row import read_rows, rows_sha256
+from carag.evaluation.run_metadata import About
+from carag.evaluation.statistics.latency import Percentile, latencies
+from carag.policy import Policy, PolicyTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from carag.evaluation.report.strata import Cell, CellName, Models
+    from carag.evaluation.row import Row
+    from carag.evaluation.statistics.estimate import NotMeasured
+
+__all__ = ["Counts", "Report", "Section", "report", "report_from"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the rows are.
+
+    Attributes
+    ----------
+    rows, pairs, questions, filers : int
+    real_pairs : int
+        Distinct (question, session) pairs of real questions, both splits.
+    splits, kinds : mapping of str to int
+        Rows of each.
+    sha256 : str
+        Of the rows, in canonical lines and order.
+    """
+
+    rows: int
+    pairs: int
+    questions: int
+    filers: int
+    real_pairs: int
+    splits: Mapping[str, int]
+    kinds: Mapping[str, int]
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The figures of one set of models.
+
+    Attributes
+    ----------
+    models : Models
+    cells : mapping of CellName to Cell
+    latency : mapping
+        By system, stage and percentile, over real and built questions of the reported split.
+    verdicts : tuple of Verdict
+    """
+
+    models: Models
+    cells: Mapping[CellName, Cell]
+    latency: Mapping[str, Mapping[str, Mapping[str, Percentile | NotMeasured]]]
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All figures of some rows.
+
+    Attributes
+    ----------
+    counts : Counts
+    about : About or None
+    sections : tuple of Section
+    noise : tuple of NoisePoint
+        Empty if no words were given.
+    """
+
+    counts: Counts
+    about: About | None
+    sections: tuple[Section, ...]
+    noise: tuple[NoisePoint, ...]
+
+
+def report(
+    rows: Sequence[Row], *, about: About | None = None, words: Mapping[str, int] | None = None
+) -> Report:
+    """Measure everything.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        In any order.
+    about : About, optional
+        What the run was of; without it some goals cannot be judged.
+    words : mapping of str to int, optional
+        The true word of each chunk, for the sweep of label noise.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no row, or rows contradict each other.
+    """
+    if not rows:
+        raise InvalidArgument("there is no row; run the benchmark first")
+    parted = cells_.models(rows)
+    counts = _counts(rows)
+    sections = tuple(_section(models, some, about, counts.real_pairs) for models, some in parted.items())
+    noise: tuple[NoisePoint, ...] = ()
+    if words is not None:
+        most = max(parted.values(), key=lambda some: sum(row.system == "vanilla" for row in some))
+        noise = tuple(noise_sweep(filter(_reported, most), words, _policy_of))
+    return Report(counts, about, sections, noise)
+
+
+def report_from(path: Path) -> Report:
+    """Measure a file of rows, with ``run.json`` and ``words.json`` (or ``.gz``) beside it where they are.
+
+    Raises
+    ------
+    CorruptFile
+        If a file is not what its name says, or ``run.json`` is of other rows.
+    """
+    rows = read_rows(path)
+    about = words = None
+    if (beside := path.with_name("run.json")).exists():
+        about = About.from_json(beside.read_bytes())
+        if about.rows_sha256 not in ("", found := rows_sha256(rows)):
+            raise CorruptFile(
+                f"{beside} is of rows {about.rows_sha256}, not of {found}; take both from one run"
+            )
+    for name in ("words.json", "words.json.gz"):
+        if (beside := path.with_name(name)).exists():
+            words = _read_words(beside)
+    return report(rows, about=about, words=words)
+
+
+def _read_words(path: Path) -> dict[str, int]:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            words = json.load(file)
+    except (ValueError, EOFError, gzip.BadGzipFile) as error:
+        raise CorruptFile(f"{path}: {error}; copy the file again") from error
+    if not isinstance(words, dict) or any(type(w) is not int or not 0 <= w < 1 << 32 for w in words.values()):
+        raise CorruptFile(f"{path}: want one object of chunk ids and 32-bit words; copy the file again")
+    return words
+
+
+def _reported(row: Row) -> bool:
+    return row.split == "reported" and row.kind in ("real", "built")
+
+
+def _section(models: Models, rows: Sequence[Row], about: About | None, pairs: int) -> Section:
+    made = {cell.name: cell for cell in cells_.cells(rows)}
+    times = latencies(filter(_reported, rows))
+    facts = Facts(made, times, about, pairs)
+    return Section(models, made, times, tuple(judge(target, facts) for target in TARGETS))
+
+
+def _counts(rows: Sequence[Row]) -> Counts:
+    return Counts(
+        rows=len(rows),
+        pairs=len({_asked(row) for row in rows}),
+        questions=len({row.question_id for row in rows}),
+        filers=len({row.filer for row in rows}),
+        real_pairs=len({_asked(row) for row in rows if row.kind == "real"}),
+        splits=dict(sorted(Counter(row.split for row in rows).items())),
+        kinds=dict(sorted(Counter(row.kind for row in rows).items())),
+        sha256=rows_sha256(rows),
+    )
+
+
+def _asked(row: Row) -> tuple[str, ...]:
+    """Name what was asked, whatever models answered."""
+    return row.pair[:5]
+
+
+@cache
+def _table() -> PolicyTable:
+    return PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
+
+
+def _policy_of(row: Row) -> Policy:
+    cell = _table().get(row.role, row.purpose)
+    return Policy() if cell is None else cell.policy  # without a cell nothing is admitted

@@ -1,0 +1,263 @@
+"""Rows in cells: what is measured over which rows, with systems compared on the same pairs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carag.errors import InvalidArgument
+from carag.evaluation.report.measures import MEASURES, SAFETY, Measure
+from carag.evaluation.row import ORACLE, SHARES, SYSTEMS
+from carag.evaluation.statistics.bootstrap import weights
+from carag.evaluation.statistics.estimate import Lies, NotMeasured, Question, Sums, estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from carag.evaluation.row import PairKey, Row
+    from carag.evaluation.statistics.estimate import Estimate
+
+__all__ = ["DIMENSIONS", "EVERYTHING", "Cell", "CellName", "Models", "Paired", "cells", "models"]
+
+EVERYTHING: Final = "everything"
+DIMENSIONS: Final = ("share", "selectivity", "correlation")
+LEAST_QUESTIONS: Final = 100
+LEAST_FILERS: Final = 20
+"""A stratum with fewer of either is not measured."""
+
+
+class Models(NamedTuple):
+    """Systems are compared only where they used the same models."""
+
+    embedder: str
+    generator: str
+
+
+class CellName(NamedTuple):
+    """Which rows: their scope, and within it a stratum, or all."""
+
+    scope: str
+    """`EVERYTHING`, ``real``, ``built`` or ``adversary:NAME``."""
+    dimension: str = ""
+    stratum: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A measure of one system less that of another, over the pairs that both answered.
+
+    Attributes
+    ----------
+    system, other, measure : str
+    difference : Estimate or NotMeasured
+    differing : int
+        Pairs in which the two are not the same.
+    """
+
+    system: str
+    other: str
+    measure: str
+    difference: Estimate | NotMeasured
+    differing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The figures of one cell.
+
+    Attributes
+    ----------
+    name : CellName
+    pairs, questions, filers : int
+        Distinct (question, session) pairs; questions; filers.
+    rows : mapping of str to int
+        By system; fewer than `pairs` where it was not asked everything.
+    systems : mapping
+        By system and measure.
+    paired : tuple of Paired
+    """
+
+    name: CellName
+    pairs: int
+    questions: int
+    filers: int
+    rows: Mapping[str, int]
+    systems: Mapping[str, Mapping[str, Estimate | NotMeasured]]
+    paired: tuple[Paired, ...]
+
+    @property
+    def too_small(self) -> str:
+        """Say why a stratum is not measured; empty if it is, or if this is no stratum."""
+        if not self.name.dimension or (self.questions >= LEAST_QUESTIONS and self.filers >= LEAST_FILERS):
+            return ""
+        return (
+            f"{self.questions} questions of {self.filers} filers; want {LEAST_QUESTIONS} and {LEAST_FILERS}"
+        )
+
+
+class Tally(NamedTuple):
+    """What a row adds to each measure; counted once, for it lies in several cells."""
+
+    row: Row
+    pair: PairKey
+    question: Question
+    sums: Mapping[str, Sums]
+
+
+OURS: Final = ("carag-auto", "carag-certified")
+AGAINST: Final = (ORACLE, "postfilter-1", "postfilter-4", "postfilter-16")
+
+
+def models(rows: Sequence[Row]) -> dict[Models, list[Row]]:
+    """Part rows by their models, in a fixed order, after checking that they fit together.
+
+    Raises
+    ------
+    InvalidArgument
+        If a system answered a pair twice, or rows of one pair, or of one question, contradict each other.
+    """
+    seen: dict[tuple[str, PairKey], Row] = {}
+    facts: dict[PairKey, Row] = {}
+    filers: dict[str, int] = {}
+    parted: dict[Models, list[Row]] = defaultdict(list)
+    for row in rows:
+        if seen.setdefault((row.system, row.pair), row) is not row:
+            raise InvalidArgument(
+                f"{row.system} has two rows of {row.pair}; keep one run's rows and leave out the other's"
+            )
+        if filers.setdefault(row.question_id, row.filer) != row.filer:
+            raise InvalidArgument(f"question {row.question_id!r} is of two filers; give it one, or two ids")
+        first = facts.setdefault(row.pair, row)
+        for name in _FACTS:
+            if getattr(first, name) != getattr(row, name):
+                raise InvalidArgument(
+                    f"{name} of {row.pair} differs between {first.system} and {row.system}; it belongs to the pair "
+                    "and not to the system: make both from the same corpus"
+                )
+        parted[Models(row.embedder, row.generator)].append(row)
+    return {key: sorted(parted[key], key=_order) for key in sorted(parted)}
+
+
+_FACTS: Final = ("split", "gold", "gold_admissible", "gold_answer_sha256", "answerable", "stratum")
+
+
+def _order(row: Row) -> tuple[PairKey, int]:
+    return row.pair, SYSTEMS.index(row.system)
+
+
+def cells(rows: Sequence[Row]) -> Iterator[Cell]:
+    """Measure all cells of the rows of one set of models.
+
+    Everything first, for the measures of safety; then real questions of the reported split, built ones, and each
+    adversary; then the strata of the first two.
+    """
+    oracles = {row.pair: row for row in rows if row.system == ORACLE}
+    tallies = [_tally(row, oracles.get(row.pair)) for row in rows]
+    yield _measured(CellName(EVERYTHING), tallies, SAFETY)
+    for scope in _scopes(rows):
+        within = [
+            one
+            for one in tallies
+            if one.row.kind == scope and (one.row.split == "reported" or scope.startswith("adversary"))
+        ]
+        if not within:
+            continue
+        yield _measured(CellName(scope), within, MEASURES)
+        if scope.startswith("adversary"):
+            continue
+        for dimension in DIMENSIONS:
+            parted: dict[str, list[Tally]] = defaultdict(list)
+            for one in within:
+                parted[getattr(one.row.stratum, dimension)].append(one)
+            for stratum in sorted(
+                parted, key=lambda name: (SHARES.index(name) if name in SHARES else 0, name)
+            ):
+                yield _measured(CellName(scope, dimension, stratum), parted[stratum], MEASURES)
+
+
+def _tally(row: Row, oracle: Row | None) -> Tally:
+    sums = {measure.name: measure.sums(row, oracle) for measure in MEASURES}
+    return Tally(row, row.pair, (row.filer, row.question_id), sums)
+
+
+def _scopes(rows: Iterable[Row]) -> list[str]:
+    kinds = {row.kind for row in rows}
+    return [*(kind for kind in ("real", "built") if kind in kinds), *sorted(kinds - {"real", "built"})]
+
+
+def _measured(name: CellName, tallies: Sequence[Tally], measures: Sequence[Measure]) -> Cell:
+    """Measure one cell; a stratum too small has no figures."""
+    asked = sorted({one.question for one in tallies})
+    by_system: dict[str, list[Tally]] = defaultdict(list)
+    for one in tallies:
+        by_system[one.row.system].append(one)
+    cell = Cell(
+        name=name,
+        pairs=len({one.pair for one in tallies}),
+        questions=len(asked),
+        filers=len({filer for filer, _ in asked}),
+        rows={system: len(by_system[system]) for system in SYSTEMS if system in by_system},
+        systems={},
+        paired=(),
+    )
+    if cell.too_small:
+        return cell
+    drawn = weights([filer for filer, _ in asked])
+    found: dict[str, dict[str, Estimate | NotMeasured]] = {}
+    for lies in Lies:
+        some = [measure for measure in measures if measure.lies is lies]
+        columns = {
+            f"{system}\t{measure.name}": _filled(asked, measure.name, of)
+            for system, of in by_system.items()
+            for measure in some
+        }
+        for key, estimate in estimates(columns, lies=lies, drawn=drawn).items() if columns else ():
+            system, measure_name = key.split("\t")
+            found.setdefault(system, {})[measure_name] = estimate
+    return replace(
+        cell,
+        systems={
+            system: {measure.name: found[system][measure.name] for measure in measures}
+            for system in cell.rows
+        },
+        paired=tuple(_paired(asked, by_system, [m.name for m in measures if m.paired], drawn)),
+    )
+
+
+def _filled(asked: Sequence[Question], measure: str, tallies: Iterable[Tally]) -> dict[Question, Sums]:
+    """Add up by question; those that add nothing are there as well, for all columns are resampled alike."""
+    sums = dict.fromkeys(asked, Sums())
+    for one in tallies:
+        sums[one.question] += one.sums[measure]
+    return sums
+
+
+def _paired(
+    asked: Sequence[Question],
+    by_system: Mapping[str, Sequence[Tally]],
+    measures: Sequence[str],
+    drawn: NDArray[np.float64],
+) -> Iterator[Paired]:
+    columns: dict[str, dict[Question, Sums]] = {}
+    for system in OURS:
+        mine = {one.pair: one for one in by_system.get(system, ())}
+        for other in AGAINST:
+            theirs = [one for one in by_system.get(other, ()) if one.pair in mine]
+            for measure in measures if mine and other in by_system else ():
+                sums = dict.fromkeys(asked, Sums())
+                for one in theirs:
+                    # What is paired counts a row once or not at all, and depends on the pair whether.
+                    if one.sums[measure].count:
+                        difference = mine[one.pair].sums[measure].values - one.sums[measure].values
+                        sums[one.question] += Sums.of(difference)
+                columns[f"{system}\t{other}\t{measure}"] = sums
+    if not columns:
+        return
+    made = estimates(columns, lies=Lies.DIFFERENCE, drawn=drawn)
+    for key, sums in columns.items():
+        system, other, name = key.split("\t")
+        yield Paired(system, other, name, made[key], sum(one.nonzero for one in sums.values()))
