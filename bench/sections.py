@@ -1,4 +1,4 @@
-"""Sections of a README that a command writes, between two marks."""
+"""Replace a generated section of a Markdown file, between its two marks."""
 
 from __future__ import annotations
 

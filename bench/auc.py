@@ -1,6 +1,6 @@
-"""How well a score tells two classes apart: the area under the ROC curve, with its 95 % interval.
+"""Estimate the area under the ROC curve of a score that tells two classes apart, with its 95 % interval.
 
-0.5 is a coin; what an attacker may reach either way is ``max(area, 1 - area)``.
+0.5 is a coin's. An attacker who may also bet the other way round reaches ``max(area, 1 - area)``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Z = 1.959964  # two-sided 95 %
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """An area under the curve with the ends of its 95 % interval."""
+    """An area under the ROC curve, 0 to 1, with the ends of its 95 % interval."""
 
     value: float
     low: float

@@ -1,4 +1,4 @@
-"""Does the time of an explanation tell a hidden passage from one that is not there? Measured as an attacker would.
+"""Measure whether the CPU time of an explanation tells a hidden passage from an absent one, as an attacker would.
 
 Interleaved pairs: one id of a hidden passage, one that no passage has, in an order drawn anew each time, by a role that
 may not know of either. Compared is the CPU time of the whole process, so that waiting for the disk and other work on
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.distinguish import area_under_curve
+from bench.auc import area_under_curve
 from carag import Engine, Outcome, Session
 from carag.policy import QUARANTINE
 
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SESSION: Final = Session(role="public", purpose="public_qa")
-DELAY: Final = 1_000_000  # nanoseconds
+DELAY: Final = 1_000_000
+"""Nanoseconds planted before explaining a hidden passage, to show that such a difference would be seen."""
 WARM_UP: Final = 200
+"""Pairs at the start whose times are thrown away."""
 
 
 def cpu_times(
@@ -45,7 +47,7 @@ def cpu_times(
 
 
 def spin(nanoseconds: int) -> None:
-    """Use the processor for so long."""
+    """Keep the processor busy for a time."""
     end = time.process_time_ns() + nanoseconds
     while time.process_time_ns() < end:
         pass
@@ -55,7 +57,7 @@ def main() -> None:
     """Print both areas with their intervals; exit 1 where the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--pairs", type=int, default=10_000)
-    parser.add_argument("--corpus", type=Path, default=Path(__file__).parents[1] / "data" / "corpus")
+    parser.add_argument("--corpus", type=Path, default=Path(__file__).parents[2] / "data" / "corpus")
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home, Engine.open(home, embedder="wordllama") as engine:

@@ -1,4 +1,4 @@
-"""Fifteen attacks on a log, and which of three auditors notices each: ``python -m bench.attacks [--readme FILE]``.
+"""Carry out fifteen attacks on an audit log, and tell which of three auditors detects each.
 
 Every attacker can write to the log's directory; some have stolen the signing key. The first auditor has the directory
 and nothing else, so takes the vkey that lies in it. The second got the vkey from elsewhere. The third also kept one
@@ -9,12 +9,10 @@ cosignature each carry one. What each attack must do to each auditor is written 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
 import shutil
 import sqlite3
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -318,27 +316,3 @@ def table() -> str:
 def insert(text: str) -> str:
     """Put the table between its marks in a text."""
     return replaced(text, BEGIN, END, table())
-
-
-def main() -> int:
-    """Carry out every attack, and print or insert the table; 1 if an auditor saw something else than written down."""
-    parser = argparse.ArgumentParser(description="Fifteen attacks on a log, and who notices each.")
-    parser.add_argument("--readme", type=Path, help="insert the table between its marks in this file")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        scene, wrong = stage(Path(directory)), 0
-        for number, attack in enumerate(ATTACKS):
-            attacked = again(scene, Path(directory) / str(number))
-            attack.act(attacked)
-            seen = pattern(attacked)
-            wrong += seen != attack.noticed
-            print(f"{seen}  {attack.name}{'' if seen == attack.noticed else f'  (want {attack.noticed})'}")
-    if given.readme is None:
-        print(table())
-    elif not wrong:
-        given.readme.write_text(insert(given.readme.read_text("utf-8")), encoding="utf-8")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

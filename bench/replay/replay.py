@@ -1,22 +1,17 @@
-"""Ask now what was asked then: ``python -m bench.replay --queries 10000``.
+"""Ask questions about the past before and after later filings come in, and compare the answers.
 
 Real filings are ingested in the order in which they became public, in batches. After each of the early batches
 random questions are asked, from random sessions whose cell has a right to all of the past, as of random days, some of
 them about what was known at a random earlier instant; ids, similarities and words of what they find are saved. Then
 the rest is ingested, and every question is asked again with ``known_at`` set to the instant of its saved answer, and
 once more without. The first must give the same; the second tells how many answers the later filings do affect.
-
-Reads ``edgar/`` in the directory named by ``CARAG_SHARED_DATA``.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -54,7 +49,7 @@ if TYPE_CHECKING:
 
 _K: Final = 10
 _INSTANTS: Final = 4
-"""Random instants a batch, at which questions about the past are asked."""
+"""Random instants drawn within each ingested batch, at which questions about the past are asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +131,12 @@ def replay(
             draw.learnt(before, _now())
             share = queries * number // early - len(saved)
             saved += [(one, _ask(retriever, one, first=True)) for one in draw.questions(share)]
-            _say(f"{store.counts().filings} filings in, {len(saved)} answers saved")
+            say(f"{store.counts().filings} filings in, {len(saved)} answers saved")
         early_filings = store.counts().filings
         for number, batch in enumerate(batches[early:], start=early + 1):
             _ingest(ingestor, batch, home / f"{number}.jsonl")
         counts = store.counts()
-        _say(f"{counts.filings} filings in; asking again")
+        say(f"{counts.filings} filings in; asking again")
         differences = affected = relabelled = 0
         for one, found in sorted(saved, key=lambda pair: _instant(pair[0])):
             differences += _ask(retriever, one) != found
@@ -242,7 +237,8 @@ def _now() -> int:
     return known_at_microseconds(datetime.now(UTC))
 
 
-def _say(what: str) -> None:
+def say(what: str) -> None:
+    """Print progress with the time of day."""
     print(f"{datetime.now(UTC):%H:%M:%S} {what}", file=sys.stderr, flush=True)
 
 
@@ -264,26 +260,3 @@ def read_edgar(
     with gzip.open(directory / "qa.jsonl.gz", "rt", encoding="utf-8") as file:
         questions = [json.loads(line)["question"] for line in file]
     return by_publication(lines), questions
-
-
-def main() -> int:
-    """Run, print, and fail on any difference."""
-    parser = argparse.ArgumentParser(prog="python -m bench.replay", description=__doc__)
-    parser.add_argument("--queries", type=int, default=10_000)
-    parser.add_argument("--filings", type=int, help="of so many filings only; all by default")
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    if not (shared := os.environ.get("CARAG_SHARED_DATA")):
-        print("set CARAG_SHARED_DATA to the directory with edgar/", file=sys.stderr)
-        return 64
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
-    lines, questions = read_edgar(Path(shared, "edgar"), filings=arguments.filings, seed=arguments.seed)
-    _say(f"{len(lines)} filings read")
-    report = replay(lines, questions, queries=arguments.queries, seed=arguments.seed)
-    print(report)
-    print(f"{'commit':16} {commit.stdout.strip()}")
-    return 1 if report.differences else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
