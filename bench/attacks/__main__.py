@@ -10,7 +10,7 @@ from bench.attacks.attacks import ATTACKS, again, insert, pattern, stage, table
 
 
 def main() -> int:
-    """Carry out every attack, and print or insert the table; 1 if an auditor detects more or less than the list says."""
+    """Carry out every attack, and print or insert the table; return 1 if an auditor detects anything unexpected."""
     parser = argparse.ArgumentParser(description="Fifteen attacks on a log, and who notices each.")
     parser.add_argument("--readme", type=Path, help="insert the table between its marks in this file")
     given = parser.parse_args()

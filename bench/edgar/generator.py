@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.cases.corpus import SIZES, build_corpus
-from carag.evaluation.cases.ground_truth import World
+from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import cross
-from carag.evaluation.models import Models, Remembered
+from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.report.measures import MEASURES
 from carag.evaluation.row import ORACLE
 from carag.evaluation.run import NOW
@@ -50,13 +50,13 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="print what the model says")
     given = parser.parse_args()
 
-    embedder = Remembered(embedder_by_name(given.embedder))
+    embedder = TimedEmbedder(embedder_by_name(given.embedder))
     built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
-    world = World.open(built.store, now=NOW)
+    truth = GroundTruth.open(built.store, now=NOW)
     try:
         for question in built.questions:
             embedder.embed_query(question.text)
-        crossed = cross(world, built.questions, built.gold, embedder.vectors, count=given.pairs, seed=0)
+        crossed = cross(truth, built.questions, built.gold, embedder.vectors, count=given.pairs, seed=0)
         pairs = [pair for pair in crossed if pair.split == "dev"]
         generators: dict[str, Generator]
         if given.model:
@@ -65,11 +65,11 @@ def main() -> int:
         else:
             generators = {f"coverage {least}": Extractive(least_coverage=least) for least in _COVERAGES}
         rows = {
-            name: _ask(world, built.store, pairs, embedder, generator, show=given.show)
+            name: _ask(truth, built.store, pairs, embedder, generator, show=given.show)
             for name, generator in generators.items()
         }
     finally:
-        world.store.close()
+        truth.store.close()
     print(
         f"{given.size}, {given.embedder}: {len(pairs)} pairs, {len({one.question.id for one in pairs})} questions"
     )
@@ -78,11 +78,17 @@ def main() -> int:
 
 
 def _ask(
-    world: World, store: Path, pairs: list[Pair], embedder: Remembered, generator: Generator, *, show: bool
+    truth: GroundTruth,
+    store: Path,
+    pairs: list[Pair],
+    embedder: TimedEmbedder,
+    generator: Generator,
+    *,
+    show: bool,
 ) -> list[Row]:
     models = Models(embedder, generator, ConfidenceGate(threshold_for(embedder.name)))
     rows = []
-    with Systems(store, world, models, seed=0, names=(ORACLE,)) as systems:
+    with Systems(store, truth, models, seed=0, names=(ORACLE,)) as systems:
         for pair in pairs:
             said = systems.ask(ORACLE, pair)
             if show:
@@ -90,7 +96,7 @@ def _ask(
                     f"{pair.question.text}\n  > {said.text!r}, {said.latency_ms['generate']} ms", flush=True
                 )
             row = row_of(
-                *(world, pair, ORACLE, said, said), embedder=embedder.name, generator=generator.name, seed=0
+                *(truth, pair, ORACLE, said, said), embedder=embedder.name, generator=generator.name, seed=0
             )
             rows.append(row)
     return rows
@@ -106,7 +112,7 @@ def _table(rows: Mapping[str, list[Row]]) -> list[str]:
         for name, of_name in rows.items():
             for row in of_name:
                 columns[name][row.filer, row.question_id] += measure.sums(row, None)
-        found[measure.name] = estimates(columns, lies=measure.lies)
+        found[measure.name] = estimates(columns, value_range=measure.value_range)
     for name, of_name in rows.items():
         answered = [row for row in of_name if row.prompt_chunks]
         taken = [row.latency_ms["generate"] or 0.0 for row in answered]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from bench.sections import replaced
 from carag.errors import InvalidArgument
-from carag.evaluation.report.goals import State
+from carag.evaluation.report.goals import GoalState
 from carag.evaluation.report.report import report_from
 from carag.evaluation.row import SYSTEMS
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured
@@ -22,8 +22,8 @@ from carag.evaluation.statistics.latency import Percentile
 
 if TYPE_CHECKING:
     from carag.evaluation.report.report import Report, Section
-    from carag.evaluation.report.strata import Cell
-    from carag.evaluation.run_metadata import About
+    from carag.evaluation.report.strata import Slice
+    from carag.evaluation.run_metadata import RunMetadata
 
 __all__ = ["BEGIN", "END", "committed", "section", "section_sha256"]
 
@@ -64,8 +64,8 @@ def section(paper: Report, full: Report, where: str) -> str:
         If a run was made without a description, randomised trials or rebuilt stores.
     """
     first, *others = paper.sections
-    run, every, real = paper.about, _whole(first, "everything"), _whole(first, "real")
-    if run is None or full.about is None or run.worlds is None:
+    run, every, real = paper.metadata, _whole(first, "everything"), _whole(first, "real")
+    if run is None or full.metadata is None or run.worlds is None:
         raise InvalidArgument("a run has no run.json, or one without rebuilt stores; run the benchmark again")
     trials, violating = sum(one.pairs for one in run.trials), sum(one.violating for one in run.trials)
     scopes = {"everything": every, "real": real}
@@ -88,14 +88,14 @@ def section(paper: Report, full: Report, where: str) -> str:
     for system in [name for name in SYSTEMS if name in every.systems]:
         found = [_figure(scopes[scope].systems[system][measure]) for _, scope, measure in _COLUMNS]
         lines.append(f"| {system} | {' | '.join(found)} | {_p95(first, system)} |")
-    missed = [one for one in first.verdicts if one.state is State.MISSED]
-    met = sum(one.state is State.MET for one in first.verdicts)
+    missed = [one for one in first.results if one.state is GoalState.MISSED]
+    met = sum(one.state is GoalState.MET for one in first.results)
     lines += [
         "",
-        f"Of {len(first.verdicts)} goals set before, {met} are met.{' Missed:' if missed else ''}",
+        f"Of {len(first.results)} goals set before, {met} are met.{' Missed:' if missed else ''}",
         "",
     ]
-    lines += [f"- {one.target.statement}: by {one.by:.3g}." for one in missed]
+    lines += [f"- {one.goal.statement}: by {one.by:.3g}." for one in missed]
     for other in others:
         asked = _whole(other, "real")
         f1 = "; ".join(
@@ -105,10 +105,10 @@ def section(paper: Report, full: Report, where: str) -> str:
             "",
             f"With {other.models.generator}, {asked.pairs} pairs: F1 on answerable questions: {f1}.",
         ]
-    return "\n".join([*lines, "", _at_full_size(full.about, full.sections[0], where)])
+    return "\n".join([*lines, "", _at_full_size(full.metadata, full.sections[0], where)])
 
 
-def _at_full_size(run: About, measured: Section, where: str) -> str:
+def _at_full_size(run: RunMetadata, measured: Section, where: str) -> str:
     every, real = (_whole(measured, scope) for scope in ("everything", "real"))
     shown = {
         system: "; ".join(
@@ -121,19 +121,19 @@ def _at_full_size(run: About, measured: Section, where: str) -> str:
         )
         for system in ("vanilla", "oracle", "carag-certified")
     }
-    states = Counter(one.state for one in measured.verdicts)
-    missed = "; ".join(one.target.statement for one in measured.verdicts if one.state is State.MISSED)
+    states = Counter(one.state for one in measured.results)
+    missed = "; ".join(one.goal.statement for one in measured.results if one.state is GoalState.MISSED)
     return (
         f"[At full size]({where}/full/report.md), {run.chunks:,} chunks of {run.filings:,} filings of "
         f"{run.filers:,} filers, {every.pairs:,} pairs, {measured.models.embedder}: "
         + ". ".join(f"{system}: {figures}" for system, figures in shown.items())
         + f". Retrieval p95 in ms: vanilla {_p95(measured, 'vanilla')}, carag-auto {_p95(measured, 'carag-auto')}, "
-        f"carag-certified {_p95(measured, 'carag-certified')}. {states[State.MET]} goals are met, "
-        f"{states[State.NOT_MEASURED]} not measured, {states[State.MISSED]} missed: {missed}."
+        f"carag-certified {_p95(measured, 'carag-certified')}. {states[GoalState.MET]} goals are met, "
+        f"{states[GoalState.NOT_MEASURED]} not measured, {states[GoalState.MISSED]} missed: {missed}."
     )
 
 
-def _whole(measured: Section, scope: str) -> Cell:
+def _whole(measured: Section, scope: str) -> Slice:
     """Return the figures of a scope as a whole, not of a stratum."""
     return next(cell for name, cell in measured.cells.items() if name == (scope, "", ""))
 

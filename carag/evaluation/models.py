@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from carag.generation import Generator
     from carag.retrieval import ConfidenceGate, Embedder, Passage, Withheld
 
-__all__ = ["Models", "NeverSilent", "Recorded", "Remembered", "ShowingWithheld"]
+__all__ = ["AlwaysAnswering", "Models", "RecordingGenerator", "ShowingWithheld", "TimedEmbedder"]
 
 
-class Remembered:
+class TimedEmbedder:
     """An embedder that embeds each question once, and says how long that took.
 
     Every system searches by the same vector, and retrieval is measured apart from embedding.
@@ -51,15 +51,15 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of one run; see :class:`Recorded` for ``once``."""
+    """The models of one run; see :class:`RecordingGenerator` for ``once``."""
 
-    embedder: Remembered
+    embedder: TimedEmbedder
     generator: Generator
     gate: ConfidenceGate
     once: bool = False
 
 
-class Recorded:
+class RecordingGenerator:
     """A generator that notes the passages it was shown, which is all that can reach a model or a prompt.
 
     Parameters
@@ -120,7 +120,7 @@ class ShowingWithheld:
     alone: it is what the engine never does.
     """
 
-    def __init__(self, generator: Recorded) -> None:
+    def __init__(self, generator: RecordingGenerator) -> None:
         self._generator = generator
         self.name, self.remote = generator.name, generator.remote
         self.fingerprint = f"{generator.fingerprint}+withheld-text"
@@ -136,10 +136,10 @@ class ShowingWithheld:
         return draft
 
 
-class NeverSilent:
+class AlwaysAnswering:
     """A generator whose refusal is overruled: the best passage is quoted instead."""
 
-    def __init__(self, generator: Recorded) -> None:
+    def __init__(self, generator: RecordingGenerator) -> None:
         self._generator = generator
         self.name, self.remote = generator.name, generator.remote
         self.fingerprint = f"{generator.fingerprint}+never-silent"

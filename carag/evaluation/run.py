@@ -12,18 +12,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import carag
-from carag.evaluation.cases.corpus import Built, build_corpus, source_of
-from carag.evaluation.cases.ground_truth import World
+from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, source_of
+from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import Pair, cross, pairs_for_model
 from carag.evaluation.cases.synthetic import built_pairs
-from carag.evaluation.models import Models, Remembered
+from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.report.files import write_files
 from carag.evaluation.row import ORACLE, SYSTEMS, Row, rows_sha256
-from carag.evaluation.run_metadata import About, Trials, Worlds, processor_name
+from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds, processor_name
 from carag.evaluation.safety.attacks import attack
-from carag.evaluation.safety.noninterference import Compared, compare_worlds
+from carag.evaluation.safety.noninterference import Comparison, compare_rebuilt_stores
 from carag.evaluation.safety.trials import run_trials
-from carag.evaluation.systems.runner import Asker, Rows
+from carag.evaluation.systems.runner import PartialRows, Runner
 from carag.evaluation.systems.systems import Systems
 from carag.extras import require
 from carag.generation import generator_by_name
@@ -150,13 +150,13 @@ def run(
         If hnswlib or a model's package is not installed.
     """
     check_requirements(settings)
-    chosen = Remembered(embedder or embedder_by_name(settings.embedder))
+    chosen = TimedEmbedder(embedder or embedder_by_name(settings.embedder))
     gate = ConfidenceGate(threshold_for(chosen.name) if settings.gate is None else settings.gate)
     models = Models(chosen, generator or generator_by_name("extractive"), gate)
     if model is None and settings.model is not None:
         model = generator_by_name(settings.model)
-    with Rows(out, settings.identity()) as rows:
-        asker = Asker(rows, chosen, settings.seed, say)
+    with PartialRows(out, settings.identity()) as rows:
+        runner = Runner(rows, chosen, settings.seed, say)
         built = build_corpus(
             settings.size,
             cache=settings.cache,
@@ -165,20 +165,20 @@ def run(
             seed=settings.seed,
             say=say,
         )
-        world = World.open(built.store, now=NOW)
+        truth = GroundTruth.open(built.store, now=NOW)
         try:
-            pairs = _pairs(settings, built, world, chosen, say)
+            pairs = _pairs(settings, built, truth, chosen, say)
             # No engine may hold the store while it is copied.
-            compared = _compare(settings, built, world, pairs, models, out, say)
-            _ask(settings, built, world, pairs, models, asker)
-            words = world.words()
+            compared = _compare(settings, built, truth, pairs, models, out, say)
+            _ask(settings, built, truth, pairs, models, runner)
+            words = truth.words()
             if settings.attacks:
                 words |= attack(
                     built.store,
-                    world,
+                    truth,
                     pairs,
                     models,
-                    asker,
+                    runner,
                     count=settings.attacks,
                     names=settings.systems,
                     scratch=out / "attacked",
@@ -186,65 +186,74 @@ def run(
             if model is not None:
                 second = replace(models, generator=model, once=True)
                 some = pairs_for_model(pairs, count=settings.model_pairs, seed=settings.seed)
-                _ask(replace(settings, systems=_MODEL_SYSTEMS), built, world, some, second, asker)
-            trials = _trials(settings, built, world, say)
+                _ask(replace(settings, systems=_MODEL_SYSTEMS), built, truth, some, second, runner)
+            trials = _trials(settings, built, truth, say)
             found = rows.finish(out / "rows.jsonl")
-            about = _about(settings, built, world, trials, compared, found)
+            metadata = _metadata(settings, built, truth, trials, compared, found)
         finally:
-            world.store.close()
+            truth.store.close()
     (out / "words.json").write_text(json.dumps(words, sort_keys=True, separators=(",", ":")) + "\n", "utf-8")
-    (out / "run.json").write_text(about.to_json(), "utf-8")
+    (out / "run.json").write_text(metadata.to_json(), "utf-8")
     write_files(out / "rows.jsonl", out)
     return out / "rows.jsonl"
 
 
 def _pairs(
-    settings: Settings, built: Built, world: World, embedder: Remembered, say: Callable[[str], None]
+    settings: Settings,
+    built: BuiltCorpus,
+    truth: GroundTruth,
+    embedder: TimedEmbedder,
+    say: Callable[[str], None],
 ) -> list[Pair]:
-    say(f"{len(world)} chunks; crossing questions with sessions")
+    say(f"{len(truth)} chunks; crossing questions with sessions")
     for question in built.questions:
         embedder.embed_query(question.text)
     pairs = cross(
-        world, built.questions, built.gold, embedder.vectors, count=settings.pairs, seed=settings.seed
+        truth, built.questions, built.gold, embedder.vectors, count=settings.pairs, seed=settings.seed
     )
-    return pairs + built_pairs(world, embedder, count=settings.built, seed=settings.seed)
+    return pairs + built_pairs(truth, embedder, count=settings.built, seed=settings.seed)
 
 
 def _ask(
-    settings: Settings, built: Built, world: World, pairs: list[Pair], models: Models, asker: Asker
+    settings: Settings,
+    built: BuiltCorpus,
+    truth: GroundTruth,
+    pairs: list[Pair],
+    models: Models,
+    runner: Runner,
 ) -> None:
-    with Systems(built.store, world, models, seed=settings.seed, names=settings.systems) as systems:
-        asker.ask(world, pairs, systems, settings.systems, models.generator.name)
+    with Systems(built.store, truth, models, seed=settings.seed, names=settings.systems) as systems:
+        runner.ask(truth, pairs, systems, settings.systems, models.generator.name)
 
 
 def _compare(
     settings: Settings,
-    built: Built,
-    world: World,
+    built: BuiltCorpus,
+    truth: GroundTruth,
     pairs: list[Pair],
     models: Models,
     out: Path,
     say: Callable[[str], None],
-) -> Compared | None:
+) -> Comparison | None:
     if not settings.compared:
         return None
     kept = out / "noninterference.json"
     if kept.exists():
         got = json.loads(kept.read_text("utf-8"))
-        return Compared(**{**got, "differing": tuple(got["differing"])})
+        return Comparison(**{**got, "differing": tuple(got["differing"])})
     say(f"asking {settings.compared} pairs in {settings.worlds} worlds")
     scratch = out / "worlds"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
-    compared = compare_worlds(
-        built.store, world, _many_of_few_sessions(settings, world, pairs), scratch, models
+    compared = compare_rebuilt_stores(
+        built.store, truth, _many_of_few_sessions(settings, truth, pairs), scratch, models
     )
     shutil.rmtree(scratch)
     kept.write_text(json.dumps(asdict(compared)) + "\n", encoding="utf-8")
     return compared
 
 
-def _many_of_few_sessions(settings: Settings, world: World, pairs: list[Pair]) -> list[Pair]:
+def _many_of_few_sessions(settings: Settings, truth: GroundTruth, pairs: list[Pair]) -> list[Pair]:
     """Ask many questions in each of a few sessions: a store is rebuilt for each session.
 
     Where the words of a question tighten the policy, it is another session as far as stores go, and is left out.
@@ -253,45 +262,47 @@ def _many_of_few_sessions(settings: Settings, world: World, pairs: list[Pair]) -
     sessions = {
         (one.session.role, one.session.purpose, one.session.as_of, one.session.allow_entities): one.session
         for one in pairs
-        if world.admissible(one.session, "") is not None
+        if truth.admissible(one.session, "") is not None
     }
     some = rng.sample(list(sessions.values()), min(settings.worlds, len(sessions)))
     plain = list(
-        {one.question.id: one for one in pairs if not world.meant(one.session, one.question.text)}.values()
+        {one.question.id: one for one in pairs if not truth.meant(one.session, one.question.text)}.values()
     )
     each = min(len(plain), -(-settings.compared // max(len(some), 1)))
     return [replace(one, session=session) for session in some for one in rng.sample(plain, each)]
 
 
-def _trials(settings: Settings, built: Built, world: World, say: Callable[[str], None]) -> tuple[Trials, ...]:
+def _trials(
+    settings: Settings, built: BuiltCorpus, truth: GroundTruth, say: Callable[[str], None]
+) -> tuple[Trials, ...]:
     if not settings.trials:
         return ()
     say(f"{2 * settings.trials} randomised pairs at the level of retrieval")
     with Index.load(built.store / "index.carag") as index:
         return tuple(
-            run_trials(index, world.store, plan=plan, count=settings.trials, seed=settings.seed)
+            run_trials(index, truth.store, plan=plan, count=settings.trials, seed=settings.seed)
             for plan in ("auto", "certified")
         )
 
 
-def _about(
+def _metadata(
     settings: Settings,
-    built: Built,
-    world: World,
+    built: BuiltCorpus,
+    truth: GroundTruth,
     trials: tuple[Trials, ...],
-    compared: Compared | None,
+    compared: Comparison | None,
     rows: list[Row],
-) -> About:
-    filed = sorted(day for row in range(len(world)) if (day := world.public_day(row)))
+) -> RunMetadata:
+    filed = sorted(day for row in range(len(truth)) if (day := truth.public_day(row)))
     notes = [
         f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
         f"{built.dropped} questions left out: no chunk holds any of their evidence",
     ]
-    return About(
+    return RunMetadata(
         corpus="builtin" if settings.size == "small" else settings.size,
-        chunks=len(world),
-        filings=len({world.filing(row).accession_number for row in range(len(world))}),
-        filers=len(set(world.filers) - {0}),
+        chunks=len(truth),
+        filings=len({truth.filing(row).accession_number for row in range(len(truth))}),
+        filers=len(set(truth.filers) - {0}),
         window=f"{filed[0]}/{filed[-1]}" if filed else "",
         machine=f"{processor_name()}, {os.cpu_count()} processors, Python {platform.python_version()}",
         version=carag.__version__,

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 from carag.errors import CorruptFile, InvalidArgument
 
-__all__ = ["CORPORA", "PAPER_CHUNKS", "About", "Trials", "Worlds", "processor_name"]
+__all__ = ["CORPORA", "PAPER_CHUNKS", "RunMetadata", "Trials", "Worlds", "processor_name"]
 
 CORPORA: Final = ("builtin", "part", "paper", "full")
 PAPER_CHUNKS: Final = 26_595
@@ -75,7 +75,7 @@ class Worlds:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class RunMetadata:
     """A run.
 
     Attributes

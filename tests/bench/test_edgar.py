@@ -35,9 +35,9 @@ def test_a_committed_report_is_made_again_from_its_rows(run: Path, tmp_path: Pat
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run.relative_to(HOME)))
 def test_a_committed_run_says_what_it_is_of(run: Path) -> None:
     """And holds nothing but rows, what they are of, words and the report: no text of a filing."""
-    from carag.evaluation.run_metadata import About
+    from carag.evaluation.run_metadata import RunMetadata
 
-    about = About.from_json((run / "run.json").read_bytes())
+    about = RunMetadata.from_json((run / "run.json").read_bytes())
     assert about.rows_sha256
     known = {"rows.jsonl", "rows.jsonl.gz", "run.json", "words.json", "words.json.gz", "settings.json"}
     others = {path.name for path in run.iterdir() if path.is_file()} - known

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.evaluation.cases.corpus import Built, build_corpus
-from carag.evaluation.cases.ground_truth import World
+from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus
+from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import cross
 from carag.evaluation.cases.synthetic import built_pairs
-from carag.evaluation.models import Models, Remembered
+from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.run import NOW
 from carag.evaluation.systems.systems import Systems
 from carag.generation import Extractive
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 class Small:
     """The corpus, what is known of it, and the embedder that both were made with."""
 
-    built: Built
-    world: World
-    embedder: Remembered
+    built: BuiltCorpus
+    truth: GroundTruth
+    embedder: TimedEmbedder
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     """The small corpus."""
-    embedder = Remembered(embedder_by_name("wordllama"))
+    embedder = TimedEmbedder(embedder_by_name("wordllama"))
     built = build_corpus("small", cache=tmp_path_factory.mktemp("corpora"), embedder=embedder)
     for question in built.questions:
         embedder.embed_query(question.text)
-    return Small(built, World.open(built.store, now=NOW), embedder)
+    return Small(built, GroundTruth.open(built.store, now=NOW), embedder)
 
 
 @pytest.fixture(scope="session")
@@ -52,13 +52,13 @@ def models(small: Small) -> Models:
 def pairs(small: Small) -> list[Pair]:
     """Real questions and built ones, in sessions."""
     real = cross(
-        small.world, small.built.questions, small.built.gold, small.embedder.vectors, count=60, seed=0
+        small.truth, small.built.questions, small.built.gold, small.embedder.vectors, count=60, seed=0
     )
-    return real + built_pairs(small.world, small.embedder, count=12, seed=0)
+    return real + built_pairs(small.truth, small.embedder, count=12, seed=0)
 
 
 @pytest.fixture(scope="module")
 def systems(small: Small, models: Models) -> Iterator[Systems]:
     """Every system over the small corpus; its engine holds the store."""
-    with Systems(small.built.store, small.world, models, seed=0) as opened:
+    with Systems(small.built.store, small.truth, models, seed=0) as opened:
         yield opened

@@ -21,7 +21,7 @@ import carag
 from carag.corpus import chunk, read_filings
 from carag.engine import Engine
 from carag.errors import InvalidArgument
-from carag.evaluation.cases.gold import grams, holders, likely_holders
+from carag.evaluation.cases.gold import holders, likely_holders, ngrams
 from carag.evaluation.cases.questions import real_questions, shipped_questions
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.questions import Question
     from carag.retrieval import Embedder
 
-__all__ = ["SIZES", "Built", "Place", "Rule", "build_corpus", "small_data", "source_of"]
+__all__ = ["SIZES", "BuiltCorpus", "ChunkLocation", "CorpusRule", "build_corpus", "small_data", "source_of"]
 
 _WINDOW: Final = ("2024-07-01", "2026-03-31")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CorpusRule:
     """How a corpus is chosen.
 
     Attributes
@@ -52,16 +52,16 @@ class Rule:
     total: int
 
 
-SIZES: Final[dict[str, Rule | None]] = {
+SIZES: Final[dict[str, CorpusRule | None]] = {
     "small": None,
-    "part": Rule(1_600, 2_400),
-    "paper": Rule(20_000, 26_595),
-    "full": Rule(0, 0),
+    "part": CorpusRule(1_600, 2_400),
+    "paper": CorpusRule(20_000, 26_595),
+    "full": CorpusRule(0, 0),
 }
 """By name; None for the corpus that ships."""
 
 
-class Place(NamedTuple):
+class ChunkLocation(NamedTuple):
     """Where a chunk stands."""
 
     accession_number: str
@@ -70,7 +70,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltCorpus:
     """A store, and what is asked of it.
 
     Attributes
@@ -84,7 +84,7 @@ class Built:
     name: str
     store: Path
     questions: tuple[Question, ...]
-    gold: dict[str, tuple[tuple[Place, ...], ...]]
+    gold: dict[str, tuple[tuple[ChunkLocation, ...], ...]]
     dropped: int
 
 
@@ -122,7 +122,7 @@ def build_corpus(
     data: Path | None = None,
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
-) -> Built:
+) -> BuiltCorpus:
     """Build a corpus, or take it from the cache.
 
     Parameters
@@ -171,22 +171,24 @@ def build_corpus(
             "missing, or has the cache another run's? Give an empty one"
         )
     asked = tuple(one for one in questions if not one.evidence or plan.gold[one.id])
-    return Built(size, home / "store", asked, plan.gold, len(questions) - len(asked))
+    return BuiltCorpus(size, home / "store", asked, plan.gold, len(questions) - len(asked))
 
 
 class _Plan:
     """Where the evidence stands in the filings that hold it."""
 
     def __init__(self, filings: dict[str, Filing], questions: Iterable[Question]) -> None:
-        self.places: dict[str, list[Place]] = {}
+        self.places: dict[str, list[ChunkLocation]] = {}
         texts: dict[str, list[str]] = {}
         for name, filing in filings.items():
             pieces = [(document.type, one) for document in filing.documents for one in chunk(document.text)]
-            self.places[name] = [Place(filing.accession_number, kind, one.start) for kind, one in pieces]
+            self.places[name] = [
+                ChunkLocation(filing.accession_number, kind, one.start) for kind, one in pieces
+            ]
             texts[name] = [one.text for _, one in pieces]
-        held = {name: [grams(text) for text in of_filing] for name, of_filing in texts.items()}
+        held = {name: [ngrams(text) for text in of_filing] for name, of_filing in texts.items()}
 
-        def find(name: str, evidence: str | None, answer: str | None) -> list[Place]:
+        def find(name: str, evidence: str | None, answer: str | None) -> list[ChunkLocation]:
             if name not in texts:
                 return []
             found = (
@@ -196,7 +198,7 @@ class _Plan:
             )
             return [self.places[name][at] for at in found]
 
-        self.gold: dict[str, tuple[tuple[Place, ...], ...]] = {}
+        self.gold: dict[str, tuple[tuple[ChunkLocation, ...], ...]] = {}
         for question in questions:
             pieces_held = (
                 tuple(
@@ -214,7 +216,12 @@ def _filings(source: Path) -> Iterable[Filing]:
 
 
 def _candidates(
-    edgar: Path, home: Path, questions: list[Question], rule: Rule, seed: int, say: Callable[[str], None]
+    edgar: Path,
+    home: Path,
+    questions: list[Question],
+    rule: CorpusRule,
+    seed: int,
+    say: Callable[[str], None],
 ) -> Path:
     """Set aside the rows that a corpus may need, and those of the same filers, whose news bears on them."""
     if not rule.total:
@@ -257,14 +264,14 @@ def _candidates(
     return home
 
 
-def _select(source: Path, plan: _Plan, rule: Rule, seed: int) -> dict[str, set[tuple[str, int]]]:
+def _select(source: Path, plan: _Plan, rule: CorpusRule, seed: int) -> dict[str, set[tuple[str, int]]]:
     """Choose chunks by the rule; filings of which none is chosen say what they say of others."""
     gold = {place for pieces in plan.gold.values() for piece in pieces for place in piece}
     rest = [place for name in sorted(plan.places) for place in plan.places[name] if place not in gold]
     rng = random.Random(seed + 1)  # noqa: S311
     chosen = gold | set(rng.sample(rest, min(len(rest), max(0, rule.near - len(gold)))))
     near = {place.accession_number for places in plan.places.values() for place in places}
-    others: list[list[Place]] = []
+    others: list[list[ChunkLocation]] = []
     known: list[str] = []
     read: Counter[str] = Counter()
     for filing in _filings(source):
@@ -276,7 +283,7 @@ def _select(source: Path, plan: _Plan, rule: Rule, seed: int) -> dict[str, set[t
         if filing.accession_number not in near and _WINDOW[0] <= filed <= _WINDOW[1]:
             others.append(
                 [
-                    Place(filing.accession_number, document.type, one.start)
+                    ChunkLocation(filing.accession_number, document.type, one.start)
                     for document in filing.documents
                     for one in chunk(document.text)
                 ]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["NGRAM", "OVERLAP", "grams", "holders", "likely_holders"]
+__all__ = ["NGRAM_SIZE", "OVERLAP", "holders", "likely_holders", "ngrams"]
 
-NGRAM: Final = 5
+NGRAM_SIZE: Final = 5
 OVERLAP: Final = 0.5
 """A chunk holds a piece of evidence if half of the shorter one's word 5-grams occur in the other."""
 
@@ -20,7 +20,7 @@ _STOP_YEAR: Final = re.compile(r"(?:19|20)\d\d|\d")
 """Years and single digits are everywhere: a number of an answer that says where it comes from is longer."""
 
 
-def grams(text: str, n: int = NGRAM) -> frozenset[tuple[str, ...]]:
+def ngrams(text: str, n: int = NGRAM_SIZE) -> frozenset[tuple[str, ...]]:
     """Cut a text into its word n-grams, in lower case.
 
     Examples
@@ -40,7 +40,7 @@ def holders(evidence: str, chunks: Sequence[frozenset[tuple[str, ...]]]) -> list
     >>> holders("one two three four five six", [grams("one two three four five"), grams("a b c d e f")])
     [0]
     """
-    sought = grams(evidence)
+    sought = ngrams(evidence)
     return [
         at
         for at, held in enumerate(chunks)

@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 
 from carag.corpus import CorpusStore
-from carag.evaluation.cases.corpus import Place
-from carag.evaluation.cases.ngram_index import GramIndex
-from carag.evaluation.cases.reference_policy import PlainRow, PlainTable, names_of, plain_session
+from carag.evaluation.cases.corpus import ChunkLocation
+from carag.evaluation.cases.ngram_index import NgramIndex
+from carag.evaluation.cases.reference_policy import (
+    ReferenceLabel,
+    ReferencePolicy,
+    bit_names,
+    reference_session,
+)
 from carag.policy import as_of_minutes, intents
 from carag.retrieval import Passage
 
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
     from carag.corpus import StoredFiling
     from carag.policy import Session
 
-__all__ = ["World"]
+__all__ = ["GroundTruth"]
 
 _BATCH: Final = 4096
 
@@ -49,7 +54,7 @@ class _Chunk:
     filing: StoredFiling
 
 
-class World:
+class GroundTruth:
     """A store, read once.
 
     Parameters
@@ -70,22 +75,22 @@ class World:
     def __init__(self, store: CorpusStore, *, now: datetime) -> None:
         self.store = store
         self.now = now
-        self._table = PlainTable()
+        self._table = ReferencePolicy()
         self._admissible: dict[object, NDArray[np.bool_] | None] = {}
         self._with: dict[str, tuple[int, ...]] = {}
         keys = store.open_labels()
         by_id: dict[str, int] = {}
         chunks: list[_Chunk] = []
         vectors: list[NDArray[np.float32]] = []
-        labels: dict[PlainRow, list[int]] = {}
+        labels: dict[ReferenceLabel, list[int]] = {}
         filings: dict[tuple[str, int], StoredFiling] = {}
-        self._first: list[PlainRow] = []
+        self._first: list[ReferenceLabel] = []
         for start in range(0, len(keys), _BATCH):
             batch = keys[start : start + _BATCH]
             _, of_batch = store.rows(batch)
             for key, vector, one in zip(batch.tolist(), of_batch, store.chunks(batch), strict=True):
                 about = frozenset(one.about)
-                label = PlainRow(one.word, names_of(one.word), about, one.public_at, one.expires_at)
+                label = ReferenceLabel(one.word, bit_names(one.word), about, one.public_at, one.expires_at)
                 row = by_id.setdefault(one.chunk_id, len(chunks))
                 labels.setdefault(label, []).append(row)
                 name = one.accession_number, one.version
@@ -130,7 +135,7 @@ class World:
         return self._admissible[key]
 
     def _judge(self, session: Session, meant: frozenset[str]) -> NDArray[np.bool_] | None:
-        said = plain_session(
+        said = reference_session(
             session.role,
             session.purpose,
             as_of=None if session.as_of is None else as_of_minutes(session.as_of),
@@ -156,11 +161,11 @@ class World:
         if not cells:
             return None
         if ("partition", role) not in self._admissible:
-            verdicts: dict[PlainRow, bool] = {}
+            verdicts: dict[ReferenceLabel, bool] = {}
             for label in set(self._first):
                 timeless = label._replace(public_at=0, expires_at=1, about=frozenset({1}))
                 verdicts[label] = any(
-                    self._table.admits(plain_session(*cell, allow={1}), timeless, now=0) for cell in cells
+                    self._table.admits(reference_session(*cell, allow={1}), timeless, now=0) for cell in cells
                 )
             self._admissible["partition", role] = np.array([verdicts[one] for one in self._first], bool)
         return self._admissible["partition", role]
@@ -212,24 +217,24 @@ class World:
 
     def names(self, row: int) -> frozenset[str]:
         """Return the names of the bits of a chunk's last label."""
-        return names_of(self._chunks[row].word)
+        return bit_names(self._chunks[row].word)
 
     @cached_property
-    def rows_of_place(self) -> dict[Place, int]:
+    def rows_of_place(self) -> dict[ChunkLocation, int]:
         """Where each chunk stands."""
         return {
-            Place(one.filing.accession_number, one.document, one.start): row
+            ChunkLocation(one.filing.accession_number, one.document, one.start): row
             for row, one in enumerate(self._chunks)
         }
 
-    def rows_at(self, places: Sequence[Place]) -> tuple[int, ...]:
+    def rows_at(self, places: Sequence[ChunkLocation]) -> tuple[int, ...]:
         """Return the chunks at some places; those that the corpus does not hold are left out."""
         return tuple(self.rows_of_place[place] for place in places if place in self.rows_of_place)
 
     @cached_property
-    def grams(self) -> GramIndex:
+    def ngrams(self) -> NgramIndex:
         """Which chunk holds which eight words."""
-        return GramIndex([one.text for one in self._chunks])
+        return NgramIndex([one.text for one in self._chunks])
 
     def public_day(self, row: int) -> date | None:
         """Return the day on which a chunk's filing was filed; None where unknown."""

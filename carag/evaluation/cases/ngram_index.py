@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["WORDS", "GramIndex"]
+__all__ = ["NGRAM_SIZE", "NgramIndex"]
 
-WORDS: Final = 8
+NGRAM_SIZE: Final = 8
 _WORD: Final = re.compile(r"\w+")
 _PRIME: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-class GramIndex:
+class NgramIndex:
     """The 8-grams of texts, hashed to 64 bits.
 
     Parameters
@@ -68,10 +68,10 @@ class GramIndex:
 
 def _hashes(text: str) -> NDArray[np.uint64]:
     words = np.array([zlib.crc32(word.encode()) for word in _WORD.findall(text.lower())], np.uint64)
-    count = len(words) - WORDS + 1
+    count = len(words) - NGRAM_SIZE + 1
     if count <= 0:
         return np.empty(0, np.uint64)
     total = np.zeros(count, np.uint64)
-    for at in range(WORDS):  # 64-bit arithmetic wraps, as a hash may
+    for at in range(NGRAM_SIZE):  # 64-bit arithmetic wraps, as a hash may
         total = total * _PRIME + words[at : at + count] + np.uint64(1)
     return total ^ (total >> np.uint64(29))

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.evaluation.cases.corpus import Place
-    from carag.evaluation.cases.ground_truth import World
+    from carag.evaluation.cases.corpus import ChunkLocation
+    from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.questions import Question
 
     _Option = tuple[Question, Session, tuple[tuple[int, ...], ...]]
@@ -89,7 +89,7 @@ class Pair:
 
 
 def pair_of(
-    world: World,
+    truth: GroundTruth,
     question: Question,
     session: Session,
     gold: tuple[tuple[int, ...], ...],
@@ -99,9 +99,9 @@ def pair_of(
     canaries: Mapping[str, str] | None = None,
 ) -> Pair:
     """Find where a pair lies."""
-    mask = world.admissible(session, question.text)
+    mask = truth.admissible(session, question.text)
     rows = tuple(dict.fromkeys(row for piece in gold for row in piece))
-    first = world.filers[rows[0]] if rows else 0
+    first = truth.filers[rows[0]] if rows else 0
     answerable = (
         mask is not None and bool(gold) and all(any(bool(mask[row]) for row in piece) for piece in gold)
     )
@@ -112,16 +112,16 @@ def pair_of(
         first if filer is None else filer,
         split_of(question.id),
         question.kind,
-        Stratum(share_of(rows, mask), _band(mask), _correlation(world, mask, vector)),
+        Stratum(share_of(rows, mask), _band(mask), _correlation(truth, mask, vector)),
         answerable,
         canaries or {},
     )
 
 
 def cross(
-    world: World,
+    truth: GroundTruth,
     questions: Sequence[Question],
-    places: Mapping[str, tuple[tuple[Place, ...], ...]],
+    places: Mapping[str, tuple[tuple[ChunkLocation, ...], ...]],
     vectors: Mapping[str, NDArray[np.float32]],
     *,
     count: int,
@@ -137,13 +137,13 @@ def cross(
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
     by_share: dict[str, list[_Option]] = defaultdict(list)
     for question in questions:
-        pieces = (world.rows_at(piece) for piece in places.get(question.id, ()))
+        pieces = (truth.rows_at(piece) for piece in places.get(question.id, ()))
         gold = tuple(piece for piece in pieces if piece)
         if question.evidence and not gold:
             continue
         rows = tuple(dict.fromkeys(row for piece in gold for row in piece))
-        for session in _sessions(world, rows):
-            share = share_of(rows, world.admissible(session, question.text))
+        for session in _sessions(truth, rows):
+            share = share_of(rows, truth.admissible(session, question.text))
             by_share[share].append((question, session, gold))
     chosen = []
     room = count
@@ -155,7 +155,7 @@ def cross(
         room -= len(taken)
         chosen += taken
     return [
-        pair_of(world, question, session, gold, vectors[question.text]) for question, session, gold in chosen
+        pair_of(truth, question, session, gold, vectors[question.text]) for question, session, gold in chosen
     ]
 
 
@@ -194,13 +194,13 @@ def split_of(question_id: str) -> str:
     return "reported" if hashlib.sha256(question_id.encode()).digest()[0] % _DEV_SHARE else "dev"
 
 
-def _sessions(world: World, rows: Sequence[int]) -> list[Session]:
+def _sessions(truth: GroundTruth, rows: Sequence[int]) -> list[Session]:
     days: list[date | None] = [None]
-    filed = sorted({day for row in rows if (day := world.public_day(row)) is not None})
+    filed = sorted({day for row in rows if (day := truth.public_day(row)) is not None})
     if filed:
         days += [day + timedelta(days=1) for day in filed]
         days.append(filed[0] - timedelta(days=1))
-    about = frozenset(world.filers[row] for row in rows) - {0}
+    about = frozenset(truth.filers[row] for row in rows) - {0}
     return [
         Session(role=role, purpose=purpose, as_of=day, allow_entities=about if purpose == "dsar" else None)
         for role, purpose in CELLS
@@ -229,14 +229,14 @@ def _band(mask: NDArray[np.bool_] | None) -> str:
     return next(name for most, name in _BANDS if share <= most)
 
 
-def _correlation(world: World, mask: NDArray[np.bool_] | None, vector: NDArray[np.float32]) -> str:
+def _correlation(truth: GroundTruth, mask: NDArray[np.bool_] | None, vector: NDArray[np.float32]) -> str:
     if mask is None or not mask.any():
         return "none"
-    near = _nearest(world, vector)
+    near = _nearest(truth, vector)
     lift = float(mask[near].mean()) / float(mask.mean())
     return "near" if lift > _NEAR else "far" if lift < 1 / _NEAR else "independent"
 
 
-def _nearest(world: World, vector: NDArray[np.float32]) -> NDArray[np.int64]:
-    count = min(_NEIGHBOURS, len(world))
-    return np.argpartition(-(world.vectors @ vector), count - 1)[:count]
+def _nearest(truth: GroundTruth, vector: NDArray[np.float32]) -> NDArray[np.int64]:
+    count = min(_NEIGHBOURS, len(truth))
+    return np.argpartition(-(truth.vectors @ vector), count - 1)[:count]

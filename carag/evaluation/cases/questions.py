@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Evidence", "Question", "json_lines", "real_questions", "shipped_questions"]
+__all__ = ["GoldEvidence", "Question", "json_lines", "real_questions", "shipped_questions"]
 
 _WITH_EVIDENCE: Final = ("patronus-ai/financebench", "VeselinL/edgar-rag")
 _WITH_FILINGS: Final = ("docugami/KG-RAG-datasets", "skandula9273/sec-rag-eval")
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class GoldEvidence:
     """A piece of what a question needs: where it stands, in any of these.
 
     Attributes
@@ -43,7 +43,7 @@ class Question:
     id: str
     text: str
     answer: str | None
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[GoldEvidence, ...]
     kind: str = "real"
 
 
@@ -63,9 +63,9 @@ def real_questions(data: Path) -> list[Question]:
     found = []
     for row in json_lines(path):
         if row["source"].startswith(_WITH_EVIDENCE):
-            pieces = [Evidence(((one["doc_id"], one["text"]),)) for one in row["evidence"]]
+            pieces = [GoldEvidence(((one["doc_id"], one["text"]),)) for one in row["evidence"]]
         elif row["source"].startswith(_WITH_FILINGS) and row.get("doc_in_corpus"):
-            pieces = [Evidence(((one, None),)) for one in row.get("doc_ids") or [row["doc_id"]]]
+            pieces = [GoldEvidence(((one, None),)) for one in row.get("doc_ids") or [row["doc_id"]]]
         else:
             continue
         found.append(Question(row["id"], row["question"], _answer(row["answer"]), tuple(pieces)))
@@ -88,7 +88,7 @@ def shipped_questions(data: Path) -> list[Question]:
             row["id"],
             row["question"],
             _answer(row["answer"]),
-            (Evidence(tuple((one["accession"], one["quote"]) for one in row["gold"])),)
+            (GoldEvidence(tuple((one["accession"], one["quote"]) for one in row["gold"])),)
             if row["gold"]
             else (),
         )

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from carag.policy import PolicyBit
 
-__all__ = ["PlainRow", "PlainTable", "names_of", "plain_session"]
+__all__ = ["ReferenceLabel", "ReferencePolicy", "bit_names", "reference_session"]
 
 _PERSONAL: Final = frozenset({"PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"})
 # What each intent requires and forbids, as the specification has it.
@@ -29,7 +29,7 @@ _MEANS: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
 _NAMES: Final = tuple((bit.value, bit.name) for bit in PolicyBit)
 
 
-class PlainRow(NamedTuple):
+class ReferenceLabel(NamedTuple):
     """A label: its word, the names of its bits, whom its passage is about, and from when to when it holds."""
 
     word: int
@@ -39,7 +39,7 @@ class PlainRow(NamedTuple):
     expires_at: int
 
 
-def names_of(word: int) -> frozenset[str]:
+def bit_names(word: int) -> frozenset[str]:
     """Return the names of the policy bits that a word has.
 
     Examples
@@ -50,7 +50,7 @@ def names_of(word: int) -> frozenset[str]:
     return frozenset(name for bit, name in _NAMES if word & bit)
 
 
-def plain_session(role: str, purpose: str, **more: Any) -> dict[str, Any]:
+def reference_session(role: str, purpose: str, **more: Any) -> dict[str, Any]:
     """Write a session in plain values; what is not given is what a session does not bring.
 
     Examples
@@ -75,7 +75,7 @@ def plain_session(role: str, purpose: str, **more: Any) -> dict[str, Any]:
     return {"role": role, "purpose": purpose, **nothing, **more}
 
 
-class PlainTable:
+class ReferencePolicy:
     """The table, as its text says it.
 
     Parameters
@@ -118,7 +118,7 @@ class PlainTable:
                     return "CONFLICT"
         return None
 
-    def admits(self, said: dict[str, Any], row: PlainRow, *, now: int) -> bool:
+    def admits(self, said: dict[str, Any], row: ReferenceLabel, *, now: int) -> bool:
         """Read whether a session that is not refused may use a passage."""
         about = row.about or {0}
         cell, purpose = self.cells[said["role"], said["purpose"]], said["purpose"]
@@ -140,7 +140,7 @@ class PlainTable:
         return any(_holds(pair, said, cell, row, about) for pair in cell["masks"])
 
 
-def _cools(said: dict[str, Any], row: PlainRow, as_of: int) -> bool:
+def _cools(said: dict[str, Any], row: ReferenceLabel, as_of: int) -> bool:
     cooling = said["cooling"] if said["purpose"] in {"invest", "publish"} and "MATERIAL" in row.names else 0
     return bool(cooling and as_of - row.public_at < cooling)
 
@@ -162,7 +162,7 @@ def _holds(
     pair: dict[str, Any],
     said: dict[str, Any],
     cell: dict[str, Any],
-    row: PlainRow,
+    row: ReferenceLabel,
     about: set[int] | frozenset[int],
 ) -> bool:
     if "when" in pair:

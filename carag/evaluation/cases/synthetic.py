@@ -14,14 +14,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.cases.pairs import CELLS, Pair, pair_of
-from carag.evaluation.cases.questions import Evidence, Question
+from carag.evaluation.cases.questions import GoldEvidence, Question
 from carag.policy import Session
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from carag.evaluation.cases.ground_truth import World
-    from carag.evaluation.models import Remembered
+    from carag.evaluation.cases.ground_truth import GroundTruth
+    from carag.evaluation.models import TimedEmbedder
 
 __all__ = ["built_pairs"]
 
@@ -32,13 +32,13 @@ _SIDES: Final = (1, 2, 3, 1, 0)
 """How many of four may be used, in turn: tight, medium, medium, tight, void."""
 
 
-def built_pairs(world: World, embedder: Remembered, *, count: int, seed: int) -> list[Pair]:
+def built_pairs(truth: GroundTruth, embedder: TimedEmbedder, *, count: int, seed: int) -> list[Pair]:
     """Build pairs; fewer where the corpus does not give as many."""
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
-    facts = _facts(world)
+    facts = _facts(truth)
     if len(facts) < 8:
         return []
-    days = sorted({day for row in facts if (day := world.public_day(row)) is not None})
+    days = sorted({day for row in facts if (day := truth.public_day(row)) is not None})
     found: list[Pair] = []
     for attempt in range(8 * count):
         if len(found) == count:
@@ -46,38 +46,38 @@ def built_pairs(world: World, embedder: Remembered, *, count: int, seed: int) ->
         role, purpose = CELLS[rng.randrange(len(CELLS) - 1)]  # an access request compares nobody
         as_of = rng.choice([None, rng.choice(days) + timedelta(days=1)]) if days else None
         session = Session(role=role, purpose=purpose, as_of=as_of)
-        rows = _four(world, facts, session, _SIDES[attempt % len(_SIDES)], rng)
+        rows = _four(truth, facts, session, _SIDES[attempt % len(_SIDES)], rng)
         if rows is None:
             continue
-        question = _question(world, rows, [facts[row] for row in rows], len(found))
+        question = _question(truth, rows, [facts[row] for row in rows], len(found))
         gold = tuple((row,) for row in rows)
-        found.append(pair_of(world, question, session, gold, embedder.embed_query(question.text)))
+        found.append(pair_of(truth, question, session, gold, embedder.embed_query(question.text)))
     return found
 
 
-def _facts(world: World) -> dict[int, str]:
+def _facts(truth: GroundTruth) -> dict[int, str]:
     """Return, of each filing, the first chunk that states its item or form."""
     found: dict[int, str] = {}
     seen: set[str] = set()
-    for row in range(len(world)):
-        filing = world.filing(row)
+    for row in range(len(truth)):
+        filing = truth.filing(row)
         if filing.accession_number in seen or not filing.company or not filing.ciks:
             continue
-        if stated := _FACT.search(world.text(row)):
+        if stated := _FACT.search(truth.text(row)):
             seen.add(filing.accession_number)
             found[row] = " ".join(stated.group().split())
     return found
 
 
 def _four(
-    world: World, facts: dict[int, str], session: Session, usable: int, rng: random.Random
+    truth: GroundTruth, facts: dict[int, str], session: Session, usable: int, rng: random.Random
 ) -> tuple[int, ...] | None:
-    mask = world.admissible(session, "")
+    mask = truth.admissible(session, "")
     if mask is None:
         return None
     by_filer: dict[bool, dict[int, list[int]]] = {True: defaultdict(list), False: defaultdict(list)}
     for row in facts:
-        by_filer[bool(mask[row])][world.filers[row]].append(row)
+        by_filer[bool(mask[row])][truth.filers[row]].append(row)
     chosen: list[int] = []
     taken: set[int] = set()
     for side, wanted in ((True, usable), (False, 4 - usable)):
@@ -91,18 +91,18 @@ def _four(
     return tuple(chosen)
 
 
-def _question(world: World, rows: tuple[int, ...], facts: list[str], number: int) -> Question:
-    named = "; ".join(_named(world, row) for row in rows)
+def _question(truth: GroundTruth, rows: tuple[int, ...], facts: list[str], number: int) -> Question:
+    named = "; ".join(_named(truth, row) for row in rows)
     return Question(
         id=f"built-{number:05d}",
         text=f"Which item or form heads each of these filings: {named}?",
         answer="; ".join(facts),
-        evidence=tuple(Evidence(((world.filing(row).accession_number, None),)) for row in rows),
+        evidence=tuple(GoldEvidence(((truth.filing(row).accession_number, None),)) for row in rows),
         kind="built",
     )
 
 
-def _named(world: World, row: int) -> str:
-    filing = world.filing(row)
-    day: date | None = world.public_day(row)
+def _named(truth: GroundTruth, row: int) -> str:
+    filing = truth.filing(row)
+    day: date | None = truth.public_day(row)
     return f"{filing.company} {filing.form}" + ("" if day is None else f" of {day.isoformat()}")

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from carag.evaluation.report.document import Figure
-from carag.evaluation.report.svg import Mark, dots, lines
-from carag.evaluation.statistics.estimate import Estimate, NotMeasured, written
+from carag.evaluation.report.svg import Dot, dots, lines
+from carag.evaluation.statistics.estimate import Estimate, NotMeasured, formatted
 from carag.evaluation.statistics.latency import Percentile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from carag.evaluation.report.label_noise import NoisePoint
-    from carag.evaluation.report.strata import Cell
+    from carag.evaluation.report.strata import Slice
 
 __all__ = [
-    "amount",
     "figure_text",
     "latency_figure",
     "noise_figure",
+    "percentile_text",
     "rows_of",
     "safety_figure",
     "strata_figure",
@@ -36,7 +36,7 @@ def figure_text(figure: Estimate | NotMeasured) -> str:
     """
     if isinstance(figure, NotMeasured):
         return "not measured"
-    value, interval = written(figure, scale=100)
+    value, interval = formatted(figure, scale=100)
     if figure.bound_if_independent is not None:
         interval += f", independent {100 * figure.bound_if_independent:.2g}"
     return f"{value} % ({interval}; {_counted(figure)}; n {figure.effective:,})"
@@ -51,7 +51,7 @@ def _counted(figure: Estimate) -> str:
     )
 
 
-def amount(percentile: Percentile | NotMeasured) -> str:
+def percentile_text(percentile: Percentile | NotMeasured) -> str:
     """Write a time and the times between which it lies."""
     if isinstance(percentile, NotMeasured):
         return "not measured"
@@ -64,7 +64,7 @@ def rows_of(percentile: Percentile | NotMeasured) -> str:
     return f"{percentile.rows:,}" if isinstance(percentile, Percentile) else "0"
 
 
-def safety_figure(cell: Cell, name: str) -> Figure:
+def safety_figure(cell: Slice, name: str) -> Figure:
     """Draw violations by query."""
     caption = "Questions that retrieved a closed passage (CVR by query), per cent of all asked"
     marks = [
@@ -75,7 +75,7 @@ def safety_figure(cell: Cell, name: str) -> Figure:
     return Figure(name, dots(caption, marks, unit="%"), caption)
 
 
-def strata_figure(strata: Iterable[Cell], name: str) -> Figure:
+def strata_figure(strata: Iterable[Slice], name: str) -> Figure:
     """Draw the difference in F1 on answerable questions, by stratum."""
     caption = "F1 on answerable questions, CARAG less another system on the same pairs, points"
     marks = [
@@ -93,9 +93,9 @@ def latency_figure(
     """Draw the times of retrieval."""
     caption = "Retrieval apart from generation, milliseconds"
     marks = [
-        Mark(f"{system} {key}", p.ms, p.low, p.high)
+        Dot(f"{system} {key}", p.ms, p.low, p.high)
         if isinstance(p := stages["retrieve"][key], Percentile)
-        else Mark(f"{system} {key}", None)
+        else Dot(f"{system} {key}", None)
         for system, stages in latency.items()
         for key in ("p50", "p95")
     ]
@@ -124,8 +124,8 @@ def noise_figure(points: Sequence[NoisePoint]) -> Figure:
     return Figure("label-noise", lines(caption, series, across="bits flipped, %", up="%"), caption)
 
 
-def _mark(label: str, figure: Estimate | NotMeasured, note: str = "") -> Mark:
+def _mark(label: str, figure: Estimate | NotMeasured, note: str = "") -> Dot:
     if isinstance(figure, NotMeasured):
-        return Mark(label, None)
+        return Dot(label, None)
     low, high = (None if bound is None else 100 * bound for bound in (figure.low, figure.high))
-    return Mark(label, 100 * figure.value, low, high, note)
+    return Dot(label, 100 * figure.value, low, high, note)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.evaluation.report.report import Report, Section
-    from carag.evaluation.report.strata import Cell
+    from carag.evaluation.report.strata import Slice
 
 __all__ = ["check_files", "files", "report_json", "write_files"]
 
@@ -77,7 +77,7 @@ def _plain(whole: Report) -> dict[str, Any]:
     return {
         "format": _FORMAT,
         "rows": {name: getattr(whole.counts, name) for name in Counts.__slots__},
-        "run": None if whole.about is None else json.loads(whole.about.to_json()),
+        "run": None if whole.metadata is None else json.loads(whole.metadata.to_json()),
         "measures": {
             measure.name: {
                 "title": measure.title,
@@ -103,7 +103,7 @@ def _plain_section(section: Section) -> dict[str, Any]:
     return {
         "embedder": section.models.embedder,
         "generator": section.models.generator,
-        "targets": [verdict.to_json() for verdict in section.verdicts],
+        "targets": [result.to_json() for result in section.results],
         "latency_ms": {
             system: {stage: {name: p.to_json() for name, p in at.items()} for stage, at in stages.items()}
             for system, stages in section.latency.items()
@@ -112,7 +112,7 @@ def _plain_section(section: Section) -> dict[str, Any]:
     }
 
 
-def _plain_cell(cell: Cell) -> dict[str, Any]:
+def _plain_cell(cell: Slice) -> dict[str, Any]:
     return {
         **cell.name._asdict(),
         "pairs": cell.pairs,

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.evaluation.report.measures import MEASURES
 from carag.evaluation.statistics.binomial import clopper_pearson
-from carag.evaluation.statistics.estimate import Estimate, NotMeasured, digits, written
+from carag.evaluation.statistics.estimate import Estimate, NotMeasured, formatted, rounded
 from carag.evaluation.statistics.latency import Percentile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from carag.evaluation.report.strata import Cell, CellName
-    from carag.evaluation.run_metadata import About
+    from carag.evaluation.report.strata import Slice, SliceName
+    from carag.evaluation.run_metadata import RunMetadata
 
-__all__ = ["TARGETS", "Facts", "Rule", "State", "Target", "Verdict", "judge", "show"]
+__all__ = ["GOALS", "Criterion", "Goal", "GoalResult", "GoalState", "Measured", "judge_goal", "show"]
 
 
-class Rule(StrEnum):
+class Criterion(StrEnum):
     """How a goal is judged."""
 
     AT_MOST = "at most the limit"
@@ -40,7 +40,7 @@ class Rule(StrEnum):
     PRESENT = "measured, with an interval"
 
 
-class State(StrEnum):
+class GoalState(StrEnum):
     """What became of a goal."""
 
     MET = "met"
@@ -50,7 +50,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Goal:
     """A goal.
 
     Attributes
@@ -71,7 +71,7 @@ class Target:
     """
 
     name: str
-    rule: Rule
+    rule: Criterion
     system: str = ""
     measure: str = ""
     limit: float = 0.0
@@ -87,14 +87,15 @@ class Target:
         against = f" against {self.other}" if self.other else ""
         limit = (
             ""
-            if self.rule in (Rule.NOT_BELOW, Rule.P95_NOT_ABOVE, Rule.PRESENT, Rule.WORLDS)
+            if self.rule
+            in (Criterion.NOT_BELOW, Criterion.P95_NOT_ABOVE, Criterion.PRESENT, Criterion.WORLDS)
             else f" ({self.limit:,.10g})"
         )
         return ", ".join(part for part in (self.system, title, f"{self.rule}{limit}{against}", where) if part)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GoalResult:
     """What became of a goal under one set of models.
 
     Attributes
@@ -107,16 +108,16 @@ class Verdict:
         The figure judged, with its interval; or why there is none.
     """
 
-    target: Target
-    state: State
+    goal: Goal
+    state: GoalState
     by: float | None
     why: str
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         return {
-            "target": self.target.name,
-            "statement": self.target.statement,
+            "target": self.goal.name,
+            "statement": self.goal.statement,
             "state": self.state.value,
             "missed_by": self.by,
             "why": self.why,
@@ -124,7 +125,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Measured:
     """What goals are judged by: the figures of one set of models, and what the run was of.
 
     Attributes
@@ -137,9 +138,9 @@ class Facts:
         Distinct (question, session) pairs of real questions, in both splits.
     """
 
-    cells: Mapping[CellName, Cell]
+    cells: Mapping[SliceName, Slice]
     latency: Mapping[str, Mapping[str, Mapping[str, Percentile | NotMeasured]]]
-    about: About | None
+    metadata: RunMetadata | None
     pairs: int
 
 
@@ -149,126 +150,133 @@ _FILTERS: Final = ("postfilter-1", "postfilter-4", "postfilter-16")
 _EVERYTHING: Final = "everything"
 
 
-def _safe() -> Iterator[Target]:
+def _safe() -> Iterator[Goal]:
     for system in _OURS:
         for measure in ("cvr_query", "cvr_chunk", "cvr_touch", "odr_canary"):
-            yield Target(f"{system}:{measure}=0", Rule.AT_MOST, system, measure, scope=_EVERYTHING)
-        yield Target(f"{system}:trials", Rule.TRIALS, system, limit=1_000_000, scope="")
-    yield Target("carag-certified:worlds", Rule.WORLDS, "carag-certified", scope="")
-    yield Target(
+            yield Goal(f"{system}:{measure}=0", Criterion.AT_MOST, system, measure, scope=_EVERYTHING)
+        yield Goal(f"{system}:trials", Criterion.TRIALS, system, limit=1_000_000, scope="")
+    yield Goal("carag-certified:worlds", Criterion.WORLDS, "carag-certified", scope="")
+    yield Goal(
         "carag-certified:noninterference",
-        *(Rule.AT_LEAST, "carag-certified", "noninterference", 1.0),
+        *(Criterion.AT_LEAST, "carag-certified", "noninterference", 1.0),
         scope=_EVERYTHING,
     )
 
 
-def _useful() -> Iterator[Target]:
-    yield Target("pairs", Rule.PAIRS, limit=2_000)
-    yield Target("oracle:evidence", Rule.PRESENT, "oracle", "evidence_recall")
-    yield Target("oracle:f1", Rule.ABOVE, "oracle", "f1_answerable", 0.096)
+def _useful() -> Iterator[Goal]:
+    yield Goal("pairs", Criterion.PAIRS, limit=2_000)
+    yield Goal("oracle:evidence", Criterion.PRESENT, "oracle", "evidence_recall")
+    yield Goal("oracle:f1", Criterion.ABOVE, "oracle", "f1_answerable", 0.096)
     for ablation in ("carag-withheld-text", "carag-no-gate", "carag-no-refusal"):
-        yield Target(f"ablation:{ablation}", Rule.PRESENT, ablation, "f1_all")
+        yield Goal(f"ablation:{ablation}", Criterion.PRESENT, ablation, "f1_all")
     for system in _OURS:
         for measure, limit in (("f1_answerable", 0.005), ("over_refusal", 0.01), ("under_refusal", 0.01)):
-            yield Target(f"{system}:{measure}~oracle", Rule.WITHIN, system, measure, limit, other="oracle")
+            yield Goal(f"{system}:{measure}~oracle", Criterion.WITHIN, system, measure, limit, other="oracle")
         for other in _FILTERS:
-            yield Target(
+            yield Goal(
                 f"{system}:f1>={other}",
-                *(Rule.NOT_BELOW, system, "f1_answerable"),
+                *(Criterion.NOT_BELOW, system, "f1_answerable"),
                 other=other,
                 strata=True,
             )
-        yield Target(f"{system}:recall", Rule.AT_LEAST, system, "admissible_recall", 0.995, strata=True)
-    yield Target(
-        "carag-auto:p95", Rule.P95_NOT_ABOVE, "carag-auto", "retrieve", other="vanilla", scope="paper size"
+        yield Goal(f"{system}:recall", Criterion.AT_LEAST, system, "admissible_recall", 0.995, strata=True)
+    yield Goal(
+        "carag-auto:p95",
+        Criterion.P95_NOT_ABOVE,
+        "carag-auto",
+        "retrieve",
+        other="vanilla",
+        scope="paper size",
     )
-    yield Target(
-        "carag-certified:p95", Rule.P95_AT_MOST, "carag-certified", "retrieve", 5.0, scope="paper size"
+    yield Goal(
+        "carag-certified:p95", Criterion.P95_AT_MOST, "carag-certified", "retrieve", 5.0, scope="paper size"
     )
 
 
-TARGETS: Final = (*_safe(), *_useful())
+GOALS: Final = (*_safe(), *_useful())
 
 
-def judge(target: Target, facts: Facts) -> Verdict:
+def judge_goal(goal: Goal, facts: Measured) -> GoalResult:
     """Judge one goal. Points of a share are given as such: 0.005 is half a point."""
-    return _JUDGES[target.rule](target, facts)
+    return _JUDGES[goal.rule](goal, facts)
 
 
-def _missing(target: Target, why: str) -> Verdict:
-    return Verdict(target, State.NOT_MEASURED, None, why)
+def _missing(goal: Goal, why: str) -> GoalResult:
+    return GoalResult(goal, GoalState.NOT_MEASURED, None, why)
 
 
-def _short(target: Target, why: str) -> Verdict:
-    return Verdict(target, State.NEEDS_FULL_RUN, None, why)
+def _short(goal: Goal, why: str) -> GoalResult:
+    return GoalResult(goal, GoalState.NEEDS_FULL_RUN, None, why)
 
 
-def _small(facts: Facts) -> bool:
-    return facts.about is not None and facts.about.small
+def _small(facts: Measured) -> bool:
+    return facts.metadata is not None and facts.metadata.small
 
 
-def _said(target: Target, beyond: float, why: str) -> Verdict:
+def _said(goal: Goal, beyond: float, why: str) -> GoalResult:
     """Judge by how far a figure lies on the wrong side."""
     missed = beyond > 0
-    return Verdict(target, State.MISSED if missed else State.MET, digits(beyond) if missed else None, why)
+    return GoalResult(
+        goal, GoalState.MISSED if missed else GoalState.MET, rounded(beyond) if missed else None, why
+    )
 
 
-def _figures(target: Target, facts: Facts) -> Iterator[tuple[CellName, Estimate | NotMeasured]]:
+def _figures(goal: Goal, facts: Measured) -> Iterator[tuple[SliceName, Estimate | NotMeasured]]:
     """Find the cells judged, with their figure; for paired rules the difference."""
     for name, cell in facts.cells.items():
-        if target.strata:
+        if goal.strata:
             if not name.dimension or cell.too_small:
                 continue
-        elif name.dimension or name.scope != target.scope:
+        elif name.dimension or name.scope != goal.scope:
             continue
-        if target.rule in (Rule.WITHIN, Rule.NOT_BELOW):
+        if goal.rule in (Criterion.WITHIN, Criterion.NOT_BELOW):
             for pair in cell.paired:
-                if (pair.system, pair.other, pair.measure) == (target.system, target.other, target.measure):
+                if (pair.system, pair.other, pair.measure) == (goal.system, goal.other, goal.measure):
                     yield name, pair.difference
-        elif target.system in cell.systems:
-            yield name, cell.systems[target.system][target.measure]
+        elif goal.system in cell.systems:
+            yield name, cell.systems[goal.system][goal.measure]
 
 
-def _unasked(target: Target, facts: Facts) -> tuple[str, str]:
+def _unasked(goal: Goal, facts: Measured) -> tuple[str, str]:
     """Say of what a goal about everything cannot be judged: what was not asked may have leaked.
 
     Return why it is not measured, if pairs of a kind were left out; and the kinds left out as a whole, to be named.
     """
-    if target.scope != _EVERYTHING:
+    if goal.scope != _EVERYTHING:
         return "", ""
     without = []
     for name, cell in facts.cells.items():
         if name.dimension or name.scope == _EVERYTHING:
             continue
-        rows = cell.rows.get(target.system, 0)
+        rows = cell.rows.get(goal.system, 0)
         if not rows:
             without.append(name.scope)
         elif rows < cell.pairs:
-            return f"{target.system} was asked {rows} of {cell.pairs} pairs of {name.scope} only", ""
+            return f"{goal.system} was asked {rows} of {cell.pairs} pairs of {name.scope} only", ""
     return "", f"; not asked: {', '.join(without)}" if without else ""
 
 
 def _by_figures(
-    beyond: Callable[[Target, Estimate], float | None],
-) -> Callable[[Target, Facts], Verdict]:
-    def judged(target: Target, facts: Facts) -> Verdict:
-        why, without = _unasked(target, facts)
+    beyond: Callable[[Goal, Estimate], float | None],
+) -> Callable[[Goal, Measured], GoalResult]:
+    def judged(goal: Goal, facts: Measured) -> GoalResult:
+        why, without = _unasked(goal, facts)
         if why:
-            return _missing(target, why)
+            return _missing(goal, why)
         found = [
             (name, figure, far)
-            for name, figure in _figures(target, facts)
-            if isinstance(figure, Estimate) and (far := beyond(target, figure)) is not None
+            for name, figure in _figures(goal, facts)
+            if isinstance(figure, Estimate) and (far := beyond(goal, figure)) is not None
         ]
         if not found:
-            return _unfound(target, facts)
+            return _unfound(goal, facts)
         name, figure, far = max(found, key=lambda one: (one[2], one[0]))
-        if target.rule is Rule.ABOVE and far > 0 and figure.value >= target.limit and _small(facts):
-            return _short(target, f"{show(figure)}; the interval is too wide to tell")
+        if goal.rule is Criterion.ABOVE and far > 0 and figure.value >= goal.limit and _small(facts):
+            return _short(goal, f"{show(figure)}; the interval is too wide to tell")
         where = f"; the worst of {len(found)} strata: {name.scope}, {name.dimension} {name.stratum}"
-        wide = target.rule is Rule.WITHIN and _reach(figure) > target.limit
+        wide = goal.rule is Criterion.WITHIN and _reach(figure) > goal.limit
         notes = "; judged by the value, the interval reaches farther" if wide else ""
-        return _said(target, far, show(figure) + notes + (where if target.strata else without))
+        return _said(goal, far, show(figure) + notes + (where if goal.strata else without))
 
     return judged
 
@@ -280,23 +288,23 @@ def _reach(figure: Estimate) -> float:
     return max(abs(figure.low), abs(figure.high))
 
 
-def _unfound(target: Target, facts: Facts) -> Verdict:
-    why = {figure.why for _, figure in _figures(target, facts) if isinstance(figure, NotMeasured)}
+def _unfound(goal: Goal, facts: Measured) -> GoalResult:
+    why = {figure.why for _, figure in _figures(goal, facts) if isinstance(figure, NotMeasured)}
     if why:
-        return _missing(target, "; ".join(sorted(why)))
-    named = [name for name in (target.system, target.other) if name]
+        return _missing(goal, "; ".join(sorted(why)))
+    named = [name for name in (goal.system, goal.other) if name]
     ran = all(any(cell.rows.get(name) for cell in facts.cells.values()) for name in named)
     too_few = _short if ran and _small(facts) else _missing
-    if any(isinstance(figure, Estimate) for _, figure in _figures(target, facts)):
-        return too_few(target, "too few questions for an interval")
-    if target.strata:
-        return too_few(target, "no stratum with these systems has 100 questions and 20 filers")
-    return _missing(target, f"no rows of {' and '.join(named)} in {target.scope}")
+    if any(isinstance(figure, Estimate) for _, figure in _figures(goal, facts)):
+        return too_few(goal, "too few questions for an interval")
+    if goal.strata:
+        return too_few(goal, "no stratum with these systems has 100 questions and 20 filers")
+    return _missing(goal, f"no rows of {' and '.join(named)} in {goal.scope}")
 
 
 def show(figure: Estimate) -> str:
     """Write a figure with its interval and what it rests on."""
-    value, interval = written(figure, places=2)
+    value, interval = formatted(figure, places=2)
     bound = figure.bound_if_independent
     independent = "" if bound is None else f"; {bound:.2g} if rows were independent"
     return (
@@ -305,57 +313,59 @@ def show(figure: Estimate) -> str:
     )
 
 
-def _trials(target: Target, facts: Facts) -> Verdict:
-    found = [one for one in (facts.about.trials if facts.about else ()) if one.system == target.system]
+def _trials(goal: Goal, facts: Measured) -> GoalResult:
+    found = [one for one in (facts.metadata.trials if facts.metadata else ()) if one.system == goal.system]
     pairs, violating = sum(one.pairs for one in found), sum(one.violating for one in found)
     if not pairs:
-        return _missing(target, "the run made no randomised trials")
+        return _missing(goal, "the run made no randomised trials")
     if violating:
-        return _said(target, violating / pairs, f"{violating} of {pairs} pairs violate")
+        return _said(goal, violating / pairs, f"{violating} of {pairs} pairs violate")
     why = f"0 of {pairs:,} pairs, at most {clopper_pearson(0, pairs)[1]:.2g}"
-    return _short(target, why) if pairs < target.limit else _said(target, 0, why)
+    return _short(goal, why) if pairs < goal.limit else _said(goal, 0, why)
 
 
-def _worlds(target: Target, facts: Facts) -> Verdict:
-    found = facts.about.worlds if facts.about else None
+def _worlds(goal: Goal, facts: Measured) -> GoalResult:
+    found = facts.metadata.worlds if facts.metadata else None
     if found is None or not found.asked:
-        return _missing(target, "no store was rebuilt")
+        return _missing(goal, "no store was rebuilt")
     same = f"{found.asked - found.differing} of {found.asked} pairs in {found.worlds} stores rebuilt"
     bound = "" if found.differing else f"; at most {clopper_pearson(0, found.asked)[1]:.2g} differ"
-    return _said(target, found.differing / found.asked, same + bound)
+    return _said(goal, found.differing / found.asked, same + bound)
 
 
-def _pairs(target: Target, facts: Facts) -> Verdict:
+def _pairs(goal: Goal, facts: Measured) -> GoalResult:
     why = f"{facts.pairs:,} pairs of real questions, both splits"
-    return _short(target, why) if facts.pairs < target.limit else _said(target, 0, why)
+    return _short(goal, why) if facts.pairs < goal.limit else _said(goal, 0, why)
 
 
-def _p95(facts: Facts, system: str, stage: str) -> Percentile | None:
+def _p95(facts: Measured, system: str, stage: str) -> Percentile | None:
     figure = facts.latency.get(system, {}).get(stage, {}).get("p95")
     return figure if isinstance(figure, Percentile) else None
 
 
-def _latency(target: Target, facts: Facts) -> Verdict:
-    if facts.about is None or not facts.about.paper_size:
-        return (_short if _small(facts) else _missing)(target, "the run was not at paper size")
-    ours, theirs = (_p95(facts, system, target.measure) for system in (target.system, target.other))
-    if ours is None or (target.other and theirs is None):
-        return _missing(target, f"no times of {' and '.join(filter(None, (target.system, target.other)))}")
-    limit = theirs.ms if theirs else target.limit
-    return _said(target, ours.ms - limit, f"{ours.ms:g} ms of {ours.rows} rows; want at most {limit:g}")
+def _latency(goal: Goal, facts: Measured) -> GoalResult:
+    if facts.metadata is None or not facts.metadata.paper_size:
+        return (_short if _small(facts) else _missing)(goal, "the run was not at paper size")
+    ours, theirs = (_p95(facts, system, goal.measure) for system in (goal.system, goal.other))
+    if ours is None or (goal.other and theirs is None):
+        return _missing(goal, f"no times of {' and '.join(filter(None, (goal.system, goal.other)))}")
+    limit = theirs.ms if theirs else goal.limit
+    return _said(goal, ours.ms - limit, f"{ours.ms:g} ms of {ours.rows} rows; want at most {limit:g}")
 
 
-_JUDGES: Final[Mapping[Rule, Callable[[Target, Facts], Verdict]]] = {
-    Rule.AT_MOST: _by_figures(lambda target, figure: figure.value - target.limit),
-    Rule.AT_LEAST: _by_figures(lambda target, figure: target.limit - figure.value),
-    Rule.ABOVE: _by_figures(lambda target, figure: None if figure.low is None else target.limit - figure.low),
-    Rule.WITHIN: _by_figures(lambda target, figure: abs(figure.value) - target.limit),
-    Rule.NOT_BELOW: _by_figures(lambda _, figure: None if figure.high is None else -figure.high),
-    Rule.PRESENT: _by_figures(lambda _, figure: None if figure.low is None else 0.0),
-    Rule.P95_AT_MOST: _latency,
-    Rule.P95_NOT_ABOVE: _latency,
-    Rule.TRIALS: _trials,
-    Rule.WORLDS: _worlds,
-    Rule.PAIRS: _pairs,
+_JUDGES: Final[Mapping[Criterion, Callable[[Goal, Measured], GoalResult]]] = {
+    Criterion.AT_MOST: _by_figures(lambda goal, figure: figure.value - goal.limit),
+    Criterion.AT_LEAST: _by_figures(lambda goal, figure: goal.limit - figure.value),
+    Criterion.ABOVE: _by_figures(
+        lambda goal, figure: None if figure.low is None else goal.limit - figure.low
+    ),
+    Criterion.WITHIN: _by_figures(lambda goal, figure: abs(figure.value) - goal.limit),
+    Criterion.NOT_BELOW: _by_figures(lambda _, figure: None if figure.high is None else -figure.high),
+    Criterion.PRESENT: _by_figures(lambda _, figure: None if figure.low is None else 0.0),
+    Criterion.P95_AT_MOST: _latency,
+    Criterion.P95_NOT_ABOVE: _latency,
+    Criterion.TRIALS: _trials,
+    Criterion.WORLDS: _worlds,
+    Criterion.PAIRS: _pairs,
 }
 """A figure beyond its limit misses its goal by that much."""

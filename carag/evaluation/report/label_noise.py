@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument
 from carag.evaluation.statistics.bootstrap import SEED
-from carag.evaluation.statistics.estimate import Lies, NotMeasured, Question, Sums, estimates
+from carag.evaluation.statistics.estimate import NotMeasured, Question, Sums, ValueRange, estimates
 from carag.policy.vocabulary import POLICY_BITS
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _point(
         columns["cvr_query"][question] += Sums.of(_ONE if any(passed) else 0)
         columns["cvr_chunk"][question] += Sums.of(*passed)
         columns["hidden"][question] += Sums.of(*held)
-    made = estimates(columns, lies=Lies.SHARE)
+    made = estimates(columns, value_range=ValueRange.SHARE)
     return NoisePoint(
         rate=rate,
         wrong=sum(true[chunk] != false[chunk] for chunk in true),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.row import K
-from carag.evaluation.statistics.estimate import SCALE, Lies, Sums
+from carag.evaluation.statistics.estimate import SCALE, Sums, ValueRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ class Measure:
     better: str
     values: Callable[[Row, Row | None], Count]
     paired: bool = False
-    lies: Lies = Lies.SHARE
+    value_range: ValueRange = ValueRange.SHARE
 
     def sums(self, row: Row, oracle: Row | None) -> Sums:
         """Add up what one row holds."""
@@ -335,7 +335,7 @@ MEASURES: Final = (
         "rows whose price is known",
         "lower",
         _cost,
-        lies=Lies.AMOUNT,
+        value_range=ValueRange.AMOUNT,
     ),
 )
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.report.document import Contents, Heading, Paragraph, Table
 from carag.evaluation.report.figures import (
-    amount,
     figure_text,
     latency_figure,
     noise_figure,
+    percentile_text,
     rows_of,
     strata_figure,
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from carag.evaluation.report.document import Block
     from carag.evaluation.report.report import Report, Section
-    from carag.evaluation.report.strata import Cell
+    from carag.evaluation.report.strata import Slice
 
 __all__ = ["page"]
 
@@ -75,7 +75,7 @@ def page(report: Report) -> list[Block]:
 
 def _run(report: Report) -> Iterator[Block]:
     yield Heading(2, "What was run")
-    counts, about = report.counts, report.about
+    counts, metadata = report.counts, report.metadata
     kinds = ", ".join(f"{many:,} {kind}" for kind, many in counts.kinds.items())
     splits = ", ".join(f"{many:,} {split}" for split, many in counts.splits.items())
     yield Paragraph(
@@ -83,18 +83,18 @@ def _run(report: Report) -> Iterator[Block]:
         f"{counts.pairs:,} (question, session) pairs, of which {counts.real_pairs:,} are of real questions. "
         f"By kind: {kinds}. By split: {splits}. SHA-256 of the rows: {counts.sha256}."
     )
-    if about is None:
+    if metadata is None:
         yield Paragraph(
             "What corpus and machine the rows come from was not recorded (no run.json beside them)."
         )
         return
-    window = f", filed {about.window}" if about.window else ""
-    made = " ".join(f"CARAG {about.version} on {about.machine}.".split()) if about.machine else ""
+    window = f", filed {metadata.window}" if metadata.window else ""
+    made = " ".join(f"CARAG {metadata.version} on {metadata.machine}.".split()) if metadata.machine else ""
     yield Paragraph(
-        f"Corpus {about.corpus}: {about.chunks:,} chunks of {about.filings:,} filings of {about.filers:,} filers"
-        f"{window}. {made}"
+        f"Corpus {metadata.corpus}: {metadata.chunks:,} chunks of {metadata.filings:,} filings of "
+        f"{metadata.filers:,} filers{window}. {made}"
     )
-    for note in about.notes:
+    for note in metadata.notes:
         yield Paragraph(note)
 
 
@@ -108,12 +108,12 @@ def _goals(report: Report) -> Iterator[Block]:
             ["goal", "state", "missed by", "figure"],
             [
                 [
-                    verdict.target.statement,
-                    verdict.state.value,
-                    "" if verdict.by is None else f"{verdict.by:g}",
-                    verdict.why,
+                    result.goal.statement,
+                    result.state.value,
+                    "" if result.by is None else f"{result.by:g}",
+                    result.why,
                 ]
-                for verdict in section.verdicts
+                for result in section.results
             ],
         )
 
@@ -147,7 +147,7 @@ _SCOPES: Final = {
 }
 
 
-def _table(cell: Cell, measures: tuple[str, ...]) -> Table:
+def _table(cell: Slice, measures: tuple[str, ...]) -> Table:
     return Table(
         ["system", *(_TITLES[name] for name in measures)],
         [
@@ -157,7 +157,7 @@ def _table(cell: Cell, measures: tuple[str, ...]) -> Table:
     )
 
 
-def _paired(cell: Cell) -> Iterator[Block]:
+def _paired(cell: Slice) -> Iterator[Block]:
     """Show the differences that goals are about; the others are in ``report.json``."""
     if cell.paired:
         yield Table(
@@ -210,7 +210,12 @@ def _latency(section: Section, slug: str) -> Iterator[Block]:
     yield Table(
         ["system", "stage", "p50", "p95", "p99", "rows"],
         [
-            [system, stage, *(amount(p) for p in stages[stage].values()), rows_of(stages[stage]["p50"])]
+            [
+                system,
+                stage,
+                *(percentile_text(p) for p in stages[stage].values()),
+                rows_of(stages[stage]["p50"]),
+            ]
             for system, stages in section.latency.items()
             for stage in STAGES
         ],
@@ -307,7 +312,7 @@ def _paper(report: Report) -> Iterator[Block]:
     )
 
 
-def _ours(section: Section, real: Cell, name: str, system: str) -> list[str]:
+def _ours(section: Section, real: Slice, name: str, system: str) -> list[str]:
     figures = real.systems[system]
     total, retrieve = (
         section.latency.get(system, {}).get(stage, {}).get("p95") for stage in ("total", "retrieve")
@@ -317,7 +322,7 @@ def _ours(section: Section, real: Cell, name: str, system: str) -> list[str]:
         *(name, f"{system}, {section.models.embedder}, {section.models.generator}"),
         *(figure_text(figures[key]) for key in ("cvr_query", "odr_ngram", "odr_canary", "refusal")),
         f"{raw.value:.3f}" if isinstance(raw, Estimate) else "not measured",
-        *("not measured" if p is None else amount(p) for p in (total, retrieve)),
+        *("not measured" if p is None else percentile_text(p) for p in (total, retrieve)),
     ]
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from carag.errors import CorruptFile, InvalidArgument
 from carag.evaluation.report import strata as cells_
-from carag.evaluation.report.goals import TARGETS, Facts, Verdict, judge
+from carag.evaluation.report.goals import GOALS, GoalResult, Measured, judge_goal
 from carag.evaluation.report.label_noise import NoisePoint, noise_sweep
 from carag.evaluation.row import read_rows, rows_sha256
-from carag.evaluation.run_metadata import About
+from carag.evaluation.run_metadata import RunMetadata
 from carag.evaluation.statistics.latency import Percentile, latencies
 from carag.policy import Policy, PolicyTable
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from carag.evaluation.report.strata import Cell, CellName, Models
+    from carag.evaluation.report.strata import Models, Slice, SliceName
     from carag.evaluation.row import Row
     from carag.evaluation.statistics.estimate import NotMeasured
 
@@ -69,9 +69,9 @@ class Section:
     """
 
     models: Models
-    cells: Mapping[CellName, Cell]
+    cells: Mapping[SliceName, Slice]
     latency: Mapping[str, Mapping[str, Mapping[str, Percentile | NotMeasured]]]
-    verdicts: tuple[Verdict, ...]
+    results: tuple[GoalResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,13 @@ class Report:
     """
 
     counts: Counts
-    about: About | None
+    metadata: RunMetadata | None
     sections: tuple[Section, ...]
     noise: tuple[NoisePoint, ...]
 
 
 def report(
-    rows: Sequence[Row], *, about: About | None = None, words: Mapping[str, int] | None = None
+    rows: Sequence[Row], *, metadata: RunMetadata | None = None, words: Mapping[str, int] | None = None
 ) -> Report:
     """Measure everything.
 
@@ -116,12 +116,12 @@ def report(
         raise InvalidArgument("there is no row; run the benchmark first")
     parted = cells_.models(rows)
     counts = _counts(rows)
-    sections = tuple(_section(models, some, about, counts.real_pairs) for models, some in parted.items())
+    sections = tuple(_section(models, some, metadata, counts.real_pairs) for models, some in parted.items())
     noise: tuple[NoisePoint, ...] = ()
     if words is not None:
         most = max(parted.values(), key=lambda some: sum(row.system == "vanilla" for row in some))
         noise = tuple(noise_sweep(filter(_reported, most), words, _policy_of))
-    return Report(counts, about, sections, noise)
+    return Report(counts, metadata, sections, noise)
 
 
 def report_from(path: Path) -> Report:
@@ -133,17 +133,17 @@ def report_from(path: Path) -> Report:
         If a file is not what its name says, or ``run.json`` is of other rows.
     """
     rows = read_rows(path)
-    about = words = None
+    metadata = words = None
     if (beside := path.with_name("run.json")).exists():
-        about = About.from_json(beside.read_bytes())
-        if about.rows_sha256 not in ("", found := rows_sha256(rows)):
+        metadata = RunMetadata.from_json(beside.read_bytes())
+        if metadata.rows_sha256 not in ("", found := rows_sha256(rows)):
             raise CorruptFile(
-                f"{beside} is of rows {about.rows_sha256}, not of {found}; take both from one run"
+                f"{beside} is of rows {metadata.rows_sha256}, not of {found}; take both from one run"
             )
     for name in ("words.json", "words.json.gz"):
         if (beside := path.with_name(name)).exists():
             words = _read_words(beside)
-    return report(rows, about=about, words=words)
+    return report(rows, metadata=metadata, words=words)
 
 
 def _read_words(path: Path) -> dict[str, int]:
@@ -161,11 +161,11 @@ def _reported(row: Row) -> bool:
     return row.split == "reported" and row.kind in ("real", "built")
 
 
-def _section(models: Models, rows: Sequence[Row], about: About | None, pairs: int) -> Section:
+def _section(models: Models, rows: Sequence[Row], metadata: RunMetadata | None, pairs: int) -> Section:
     made = {cell.name: cell for cell in cells_.cells(rows)}
     times = latencies(filter(_reported, rows))
-    facts = Facts(made, times, about, pairs)
-    return Section(models, made, times, tuple(judge(target, facts) for target in TARGETS))
+    facts = Measured(made, times, metadata, pairs)
+    return Section(models, made, times, tuple(judge_goal(goal, facts) for goal in GOALS))
 
 
 def _counts(rows: Sequence[Row]) -> Counts:

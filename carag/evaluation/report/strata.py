@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from carag.errors import InvalidArgument
 from carag.evaluation.report.measures import MEASURES, SAFETY, Measure
 from carag.evaluation.row import ORACLE, SHARES, SYSTEMS
-from carag.evaluation.statistics.bootstrap import weights
-from carag.evaluation.statistics.estimate import Lies, NotMeasured, Question, Sums, estimates
+from carag.evaluation.statistics.bootstrap import bootstrap_weights
+from carag.evaluation.statistics.estimate import NotMeasured, Question, Sums, ValueRange, estimates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from carag.evaluation.row import PairKey, Row
     from carag.evaluation.statistics.estimate import Estimate
 
-__all__ = ["DIMENSIONS", "EVERYTHING", "Cell", "CellName", "Models", "Paired", "cells", "models"]
+__all__ = ["DIMENSIONS", "EVERYTHING", "Models", "Paired", "Slice", "SliceName", "cells", "models"]
 
 EVERYTHING: Final = "everything"
 DIMENSIONS: Final = ("share", "selectivity", "correlation")
-LEAST_QUESTIONS: Final = 100
-LEAST_FILERS: Final = 20
+MIN_QUESTIONS: Final = 100
+MIN_FILERS: Final = 20
 """A stratum with fewer of either is not measured."""
 
 
@@ -37,7 +37,7 @@ class Models(NamedTuple):
     generator: str
 
 
-class CellName(NamedTuple):
+class SliceName(NamedTuple):
     """Which rows: their scope, and within it a stratum, or all."""
 
     scope: str
@@ -66,7 +66,7 @@ class Paired:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Slice:
     """The figures of one cell.
 
     Attributes
@@ -81,7 +81,7 @@ class Cell:
     paired : tuple of Paired
     """
 
-    name: CellName
+    name: SliceName
     pairs: int
     questions: int
     filers: int
@@ -92,11 +92,9 @@ class Cell:
     @property
     def too_small(self) -> str:
         """Say why a stratum is not measured; empty if it is, or if this is no stratum."""
-        if not self.name.dimension or (self.questions >= LEAST_QUESTIONS and self.filers >= LEAST_FILERS):
+        if not self.name.dimension or (self.questions >= MIN_QUESTIONS and self.filers >= MIN_FILERS):
             return ""
-        return (
-            f"{self.questions} questions of {self.filers} filers; want {LEAST_QUESTIONS} and {LEAST_FILERS}"
-        )
+        return f"{self.questions} questions of {self.filers} filers; want {MIN_QUESTIONS} and {MIN_FILERS}"
 
 
 class Tally(NamedTuple):
@@ -149,7 +147,7 @@ def _order(row: Row) -> tuple[PairKey, int]:
     return row.pair, SYSTEMS.index(row.system)
 
 
-def cells(rows: Sequence[Row]) -> Iterator[Cell]:
+def cells(rows: Sequence[Row]) -> Iterator[Slice]:
     """Measure all cells of the rows of one set of models.
 
     Everything first, for the measures of safety; then real questions of the reported split, built ones, and each
@@ -157,7 +155,7 @@ def cells(rows: Sequence[Row]) -> Iterator[Cell]:
     """
     oracles = {row.pair: row for row in rows if row.system == ORACLE}
     tallies = [_tally(row, oracles.get(row.pair)) for row in rows]
-    yield _measured(CellName(EVERYTHING), tallies, SAFETY)
+    yield _measured(SliceName(EVERYTHING), tallies, SAFETY)
     for scope in _scopes(rows):
         within = [
             one
@@ -166,7 +164,7 @@ def cells(rows: Sequence[Row]) -> Iterator[Cell]:
         ]
         if not within:
             continue
-        yield _measured(CellName(scope), within, MEASURES)
+        yield _measured(SliceName(scope), within, MEASURES)
         if scope.startswith("adversary"):
             continue
         for dimension in DIMENSIONS:
@@ -176,7 +174,7 @@ def cells(rows: Sequence[Row]) -> Iterator[Cell]:
             for stratum in sorted(
                 parted, key=lambda name: (SHARES.index(name) if name in SHARES else 0, name)
             ):
-                yield _measured(CellName(scope, dimension, stratum), parted[stratum], MEASURES)
+                yield _measured(SliceName(scope, dimension, stratum), parted[stratum], MEASURES)
 
 
 def _tally(row: Row, oracle: Row | None) -> Tally:
@@ -189,13 +187,13 @@ def _scopes(rows: Iterable[Row]) -> list[str]:
     return [*(kind for kind in ("real", "built") if kind in kinds), *sorted(kinds - {"real", "built"})]
 
 
-def _measured(name: CellName, tallies: Sequence[Tally], measures: Sequence[Measure]) -> Cell:
+def _measured(name: SliceName, tallies: Sequence[Tally], measures: Sequence[Measure]) -> Slice:
     """Measure one cell; a stratum too small has no figures."""
     asked = sorted({one.question for one in tallies})
     by_system: dict[str, list[Tally]] = defaultdict(list)
     for one in tallies:
         by_system[one.row.system].append(one)
-    cell = Cell(
+    cell = Slice(
         name=name,
         pairs=len({one.pair for one in tallies}),
         questions=len(asked),
@@ -206,16 +204,18 @@ def _measured(name: CellName, tallies: Sequence[Tally], measures: Sequence[Measu
     )
     if cell.too_small:
         return cell
-    drawn = weights([filer for filer, _ in asked])
+    drawn = bootstrap_weights([filer for filer, _ in asked])
     found: dict[str, dict[str, Estimate | NotMeasured]] = {}
-    for lies in Lies:
-        some = [measure for measure in measures if measure.lies is lies]
+    for value_range in ValueRange:
+        some = [measure for measure in measures if measure.value_range is value_range]
         columns = {
             f"{system}\t{measure.name}": _filled(asked, measure.name, of)
             for system, of in by_system.items()
             for measure in some
         }
-        for key, estimate in estimates(columns, lies=lies, drawn=drawn).items() if columns else ():
+        for key, estimate in (
+            estimates(columns, value_range=value_range, drawn=drawn).items() if columns else ()
+        ):
             system, measure_name = key.split("\t")
             found.setdefault(system, {})[measure_name] = estimate
     return replace(
@@ -257,7 +257,7 @@ def _paired(
                 columns[f"{system}\t{other}\t{measure}"] = sums
     if not columns:
         return
-    made = estimates(columns, lies=Lies.DIFFERENCE, drawn=drawn)
+    made = estimates(columns, value_range=ValueRange.DIFFERENCE, drawn=drawn)
     for key, sums in columns.items():
         system, other, name = key.split("\t")
         yield Paired(system, other, name, made[key], sum(one.nonzero for one in sums.values()))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.report.document import Heading, Paragraph, Table
 from carag.evaluation.report.figures import safety_figure
-from carag.evaluation.report.goals import State
-from carag.evaluation.report.strata import EVERYTHING, CellName
+from carag.evaluation.report.goals import GoalState
+from carag.evaluation.report.strata import EVERYTHING, SliceName
 from carag.evaluation.statistics.binomial import clopper_pearson
 from carag.evaluation.statistics.estimate import Estimate
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from carag.evaluation.report.document import Block
     from carag.evaluation.report.report import Report, Section
-    from carag.evaluation.report.strata import Cell
+    from carag.evaluation.report.strata import Slice
     from carag.evaluation.statistics.estimate import NotMeasured
 
 __all__ = ["IN_WORDS", "counted_states", "summary"]
@@ -37,8 +37,8 @@ IN_WORDS: Final = {
     "carag-no-refusal": "CARAG made to answer always",
 }
 """Every system of the benchmark, one line each."""
-_WHOLE: Final = CellName(EVERYTHING)
-_REAL: Final = CellName("real")
+_WHOLE: Final = SliceName(EVERYTHING)
+_REAL: Final = SliceName("real")
 _OURS: Final = ("carag-auto", "carag-certified")
 
 
@@ -76,9 +76,11 @@ def summary(report: Report) -> Iterator[Block]:
     yield Paragraph(_goals(section))
 
 
-def _asked(report: Report, cell: Cell) -> str:
-    about = report.about
-    corpus = f"{about.chunks:,} passages of {about.filings:,} SEC filings" if about else "SEC filings"
+def _asked(report: Report, cell: Slice) -> str:
+    metadata = report.metadata
+    corpus = (
+        f"{metadata.chunks:,} passages of {metadata.filings:,} SEC filings" if metadata else "SEC filings"
+    )
     return (
         f"{cell.pairs:,} times a question was put to {len(cell.systems)} systems that answer from {corpus}, each time "
         "for somebody with a role (an investor, an analyst, a compliance officer, the public ...) and a purpose. "
@@ -87,7 +89,7 @@ def _asked(report: Report, cell: Cell) -> str:
     )
 
 
-def _headline(cell: Cell) -> str:
+def _headline(cell: Slice) -> str:
     said = [
         f"{name} leaked in {figure.numerator:,.0f} of {figure.denominator:,} questions"
         for name, figure in (("CARAG", _leaked(cell, *_OURS)), ("ordinary RAG", _leaked(cell, "vanilla")))
@@ -96,14 +98,14 @@ def _headline(cell: Cell) -> str:
     return "; ".join(said) or "Neither CARAG nor ordinary RAG was asked"
 
 
-def _leaked(cell: Cell, *systems: str) -> Estimate | None:
+def _leaked(cell: Slice, *systems: str) -> Estimate | None:
     """Return the figure of the system that leaked most often."""
     figures = (cell.systems[system]["cvr_query"] for system in systems if system in cell.systems)
     known = [figure for figure in figures if isinstance(figure, Estimate)]
     return max(known, key=lambda figure: figure.value, default=None)
 
 
-def _proved(report: Report, cell: Cell) -> Iterator[str]:
+def _proved(report: Report, cell: Slice) -> Iterator[str]:
     leaked = _leaked(cell, *_OURS)
     if leaked is None or leaked.value:
         yield "Nothing of CARAG's safety: it was not asked, or leaked; see the goals."
@@ -115,13 +117,13 @@ def _proved(report: Report, cell: Cell) -> Iterator[str]:
             f"be worth {leaked.effective:,} draws, and so few without a leak only tell that at most "
             f"{_percent(leaked.high)} would. The truth lies between; neither is a rate that was seen."
         )
-    if report.about is None:
+    if report.metadata is None:
         return
-    if pairs := sum(one.pairs for one in report.about.trials):
-        violating = sum(one.violating for one in report.about.trials)
+    if pairs := sum(one.pairs for one in report.metadata.trials):
+        violating = sum(one.violating for one in report.metadata.trials)
         most = f" (at most {_percent(clopper_pearson(0, pairs)[1])})" if not violating else ""
         yield f"Of {pairs:,} random searches under random policies, {violating:,} violated theirs{most}."
-    if worlds := report.about.worlds:
+    if worlds := report.metadata.worlds:
         yield (
             f"{worlds.asked - worlds.differing:,} of {worlds.asked:,} questions were answered the same, to the last "
             "bit, by stores from which everything closed to who asked had been deleted: what is hidden had no "
@@ -141,23 +143,23 @@ def _not_proved(report: Report) -> Iterator[str]:
         "Nor that other documents, questions or models fare the same, nor that a law is kept: labels, roles and "
         "purposes are an engineering control, not legal advice, and all EDGAR filings are public."
     )
-    if report.about is not None and report.about.small:
+    if report.metadata is not None and report.metadata.small:
         yield "And this was a small run, for trying out."
 
 
 def counted_states(section: Section) -> str:
     """Count what became of the goals."""
-    states = Counter(verdict.state for verdict in section.verdicts)
-    return ", ".join(f"{state.value}: {states[state]}" for state in State)
+    states = Counter(result.state for result in section.results)
+    return ", ".join(f"{state.value}: {states[state]}" for state in GoalState)
 
 
 def _goals(section: Section) -> str:
     missed = [
-        f"{verdict.target.statement} (by {verdict.by:.2g})"
-        for verdict in section.verdicts
-        if verdict.state is State.MISSED
+        f"{result.goal.statement} (by {result.by:.2g})"
+        for result in section.results
+        if result.state is GoalState.MISSED
     ]
-    counts = f"Of {len(section.verdicts)} goals set before the run: {counted_states(section)}."
+    counts = f"Of {len(section.results)} goals set before the run: {counted_states(section)}."
     return f"{counts} Missed: {'; '.join(missed)}." if missed else counts
 
 
@@ -168,7 +170,7 @@ def _count(figure: Estimate | NotMeasured) -> str:
     return f"{counted} ({_percent(figure.value)})" if figure.value else counted
 
 
-def _rate(cell: Cell | None, system: str, measure: str) -> str:
+def _rate(cell: Slice | None, system: str, measure: str) -> str:
     figure = cell.systems.get(system, {}).get(measure) if cell else None
     return _percent(figure.value) if isinstance(figure, Estimate) else "not measured"
 

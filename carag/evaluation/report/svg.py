@@ -12,7 +12,7 @@ from carag.visible import visible_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Mark", "dots", "lines"]
+__all__ = ["Dot", "dots", "lines"]
 
 _WIDTH: Final = 860
 _LEFT: Final = 300
@@ -26,7 +26,7 @@ _COLOURS: Final = ("#1f5fa8", "#b5432a", "#2e7d4f", "#7a4fa3")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Dot:
     """A figure and its interval; no interval where there is none, no mark where there is no figure."""
 
     label: str
@@ -37,7 +37,7 @@ class Mark:
     """Written at the right, such as the counts."""
 
 
-def dots(title: str, marks: Sequence[Mark], *, unit: str, log: bool = False, zero: bool = True) -> str:
+def dots(title: str, marks: Sequence[Dot], *, unit: str, log: bool = False, zero: bool = True) -> str:
     """Draw one line a mark: a dot for what was measured, between the fences of its interval; and say which is which.
 
     Parameters

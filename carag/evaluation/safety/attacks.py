@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from carag.engine import Engine
 from carag.evaluation.cases.adversaries import attacked_pairs, plan_attacks, write_amendments, write_planted
-from carag.evaluation.cases.ground_truth import World
+from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.row import ORACLE
 from carag.evaluation.systems.systems import Systems
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from carag.evaluation.cases.adversaries import Attack
+    from carag.evaluation.cases.adversaries import AttackedCompany
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.models import Models
-    from carag.evaluation.systems.runner import Asker
+    from carag.evaluation.systems.runner import Runner
 
 __all__ = ["attack"]
 
 
 def attack(
     store: Path,
-    world: World,
+    truth: GroundTruth,
     pairs: list[Pair],
     models: Models,
-    asker: Asker,
+    runner: Runner,
     *,
     count: int,
     names: Sequence[str],
@@ -45,11 +45,11 @@ def attack(
     scratch : Path
         Made, and deleted at the end.
     """
-    attacks = plan_attacks(world, pairs, count=count, seed=asker.seed)
+    attacks = plan_attacks(truth, pairs, count=count, seed=runner.seed)
     if not attacks:
         return {}
-    now = world.now
-    asker.say(f"attacking {len(attacks)} companies")
+    now = truth.now
+    runner.say(f"attacking {len(attacks)} companies")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     shutil.copytree(store, scratch / "store", ignore=shutil.ignore_patterns("*.lock"))
@@ -57,11 +57,11 @@ def attack(
     write_amendments(attacks, scratch / "amendments.jsonl")
     with Engine.open(scratch / "store", create=False, embedder=models.embedder) as engine:
         engine.ingest(scratch / "planted.jsonl")
-    _relabel_while_asked(scratch, attacks, pairs, models, asker, now)
-    planted = World.open(scratch / "store", now=now)
+    _relabel_while_asked(scratch, attacks, pairs, models, runner, now)
+    planted = GroundTruth.open(scratch / "store", now=now)
     rest = attacked_pairs(planted, attacks, models.embedder, pairs)
-    with Systems(scratch / "store", planted, models, seed=asker.seed, names=names) as systems:
-        asker.ask(planted, rest, systems, names, models.generator.name)
+    with Systems(scratch / "store", planted, models, seed=runner.seed, names=names) as systems:
+        runner.ask(planted, rest, systems, names, models.generator.name)
     words = planted.words()
     planted.store.close()
     shutil.rmtree(scratch)
@@ -69,7 +69,12 @@ def attack(
 
 
 def _relabel_while_asked(
-    scratch: Path, attacks: list[Attack], pairs: list[Pair], models: Models, asker: Asker, now: datetime
+    scratch: Path,
+    attacks: list[AttackedCompany],
+    pairs: list[Pair],
+    models: Models,
+    runner: Runner,
+    now: datetime,
 ) -> None:
     """Ask one engine about the planted reports while they are superseded, and keep what it says afterwards.
 
@@ -77,13 +82,13 @@ def _relabel_while_asked(
     after.
     """
     store = scratch / "store"
-    before = World.open(store, now=now)
+    before = GroundTruth.open(store, now=now)
     asked = [
         pair
         for pair in attacked_pairs(before, attacks, models.embedder, pairs)
         if pair.kind == "adversary:relabel"
     ]
-    with Systems(store, before, models, seed=asker.seed, names=(ORACLE, "carag-certified")) as systems:
+    with Systems(store, before, models, seed=runner.seed, names=(ORACLE, "carag-certified")) as systems:
         news = threading.Thread(target=systems.engine.ingest, args=(scratch / "amendments.jsonl",))
         news.start()
         while True:
@@ -92,13 +97,13 @@ def _relabel_while_asked(
             if not news.is_alive():
                 break
         news.join()
-        after = World.open(store, now=now)
-        systems.world = after
+        after = GroundTruth.open(store, now=now)
+        systems.truth = after
         again = [
             pair
             for pair in attacked_pairs(after, attacks, models.embedder, pairs)
             if pair.kind == "adversary:relabel"
         ]
-        asker.ask(after, again, systems, ("carag-certified",), models.generator.name)
+        runner.ask(after, again, systems, ("carag-certified",), models.generator.name)
         after.store.close()
     before.store.close()

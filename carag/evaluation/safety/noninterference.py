@@ -16,7 +16,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from carag.engine import Engine
-from carag.evaluation.cases.reference_policy import PlainRow, PlainTable, names_of, plain_session
+from carag.evaluation.cases.reference_policy import (
+    ReferenceLabel,
+    ReferencePolicy,
+    bit_names,
+    reference_session,
+)
 from carag.policy import as_of_minutes
 
 if TYPE_CHECKING:
@@ -25,16 +30,16 @@ if TYPE_CHECKING:
 
     from carag.answers import Answer
     from carag.corpus import CorpusStore
-    from carag.evaluation.cases.ground_truth import World
+    from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.models import Models
     from carag.policy import Session
 
-__all__ = ["Compared", "compare_worlds", "told", "without_inadmissible"]
+__all__ = ["Comparison", "compare_rebuilt_stores", "session_view", "without_inadmissible"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """How many questions were asked in both worlds, and of which the answers differed."""
 
     asked: int
@@ -43,7 +48,7 @@ class Compared:
     differing: tuple[str, ...]
 
 
-def told(answer: Answer) -> dict[str, Any]:
+def session_view(answer: Answer) -> dict[str, Any]:
     """Return all that a session gets, but the receipt and the hidden neighbours.
 
     Similarities are written to the last bit.
@@ -69,18 +74,20 @@ def without_inadmissible(
     store, copy : Path
         Directories; no engine may hold the first.
     said : dict
-        The session in plain values (:func:`~carag.evaluation.cases.reference_policy.plain_session`).
+        The session in plain values (:func:`~carag.evaluation.cases.reference_policy.reference_session`).
     now : int
         Minutes since 1970.
     corpus : CorpusStore
         The first, open.
     """
-    table = PlainTable()
+    table = ReferencePolicy()
     keys = corpus.open_labels()
-    verdicts: dict[PlainRow, bool] = {}
+    verdicts: dict[ReferenceLabel, bool] = {}
     gone: list[int] = []
     for key, one in zip(keys.tolist(), corpus.chunks(keys), strict=True):
-        row = PlainRow(one.word, names_of(one.word), frozenset(one.about), one.public_at, one.expires_at)
+        row = ReferenceLabel(
+            one.word, bit_names(one.word), frozenset(one.about), one.public_at, one.expires_at
+        )
         if row not in verdicts:
             verdicts[row] = table.admits(said, row, now=now)
         if not verdicts[row]:
@@ -96,18 +103,18 @@ def without_inadmissible(
     return len(gone)
 
 
-def compare_worlds(
+def compare_rebuilt_stores(
     store: Path,
-    world: World,
+    truth: GroundTruth,
     pairs: Iterable[Pair],
     scratch: Path,
     models: Models,
-) -> Compared:
+) -> Comparison:
     """Ask each pair in the store and in one rebuilt without what its session may not use."""
     by_session: dict[Any, list[Pair]] = {}
     for pair in pairs:
-        if world.admissible(pair.session, pair.question.text) is not None:
-            meant = world.meant(pair.session, pair.question.text)
+        if truth.admissible(pair.session, pair.question.text) is not None:
+            meant = truth.meant(pair.session, pair.question.text)
             session = pair.session
             key = session.role, session.purpose, session.as_of, session.allow_entities, meant
             by_session.setdefault(key, []).append(pair)
@@ -121,16 +128,16 @@ def compare_worlds(
             embedder=models.embedder,
             generator=models.generator,
             gate=models.gate,
-            clock=lambda: world.now,
+            clock=lambda: truth.now,
             accept_labels=True,
         ) as engine:
-            return [told(engine.ask(pair.question.text, pair.session)) for pair in some]
+            return [session_view(engine.ask(pair.question.text, pair.session)) for pair in some]
 
-    now = as_of_minutes(world.now)
+    now = as_of_minutes(truth.now)
     for number, ((_role, _purpose, _as_of, _allowed, meant), some) in enumerate(by_session.items()):
         copy = scratch / f"world-{number}"
         deleted += without_inadmissible(
-            store, copy, _plain(some[0].session, meant), now=now, corpus=world.store
+            store, copy, _plain(some[0].session, meant), now=now, corpus=truth.store
         )
         try:
             both = zip(some, ask(store, some), ask(copy, some), strict=True)
@@ -138,11 +145,11 @@ def compare_worlds(
         finally:
             shutil.rmtree(copy)
         asked += len(some)
-    return Compared(asked, len(by_session), deleted, tuple(differing))
+    return Comparison(asked, len(by_session), deleted, tuple(differing))
 
 
 def _plain(session: Session, meant: frozenset[str]) -> dict[str, Any]:
-    return plain_session(
+    return reference_session(
         session.role,
         session.purpose,
         as_of=None if session.as_of is None else as_of_minutes(session.as_of),

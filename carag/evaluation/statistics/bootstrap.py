@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["REPLICATES", "SEED", "weights"]
+__all__ = ["REPLICATES", "SEED", "bootstrap_weights"]
 
 REPLICATES: Final = 2_000
 SEED: Final = 20_260_331
@@ -32,7 +32,9 @@ _BLOCK: Final = 200
 """Replicates drawn at once: bounds the memory. Part of the definition, for it orders the stream."""
 
 
-def weights(filers: Sequence[int], *, replicates: int = REPLICATES, seed: int = SEED) -> NDArray[np.float64]:
+def bootstrap_weights(
+    filers: Sequence[int], *, replicates: int = REPLICATES, seed: int = SEED
+) -> NDArray[np.float64]:
     """Count how often each question is drawn in each replicate.
 
     Parameters

@@ -12,7 +12,7 @@ import numpy as np
 
 from carag.errors import InvalidArgument
 from carag.evaluation.statistics.binomial import clopper_pearson
-from carag.evaluation.statistics.bootstrap import weights
+from carag.evaluation.statistics.bootstrap import bootstrap_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 __all__ = [
     "SCALE",
     "Estimate",
-    "Lies",
     "NotMeasured",
     "Question",
     "Sums",
-    "digits",
+    "ValueRange",
     "estimates",
+    "formatted",
+    "rounded",
     "total",
-    "written",
 ]
 
 SCALE: Final = 1_000_000
@@ -45,7 +45,7 @@ Question = tuple[int, str]
 """A filer and a question of it."""
 
 
-class Lies(Enum):
+class ValueRange(Enum):
     """Where the values of a measure lie."""
 
     SHARE = "0..1"
@@ -153,7 +153,7 @@ def total(sums: Iterable[Sums]) -> Sums:
 def estimates(
     columns: Mapping[str, Mapping[Question, Sums]],
     *,
-    lies: Lies = Lies.SHARE,
+    value_range: ValueRange = ValueRange.SHARE,
     drawn: NDArray[np.float64] | None = None,
 ) -> dict[str, Estimate | NotMeasured]:
     """Estimate the mean of each column.
@@ -180,7 +180,7 @@ def estimates(
     if not questions:
         return {name: NotMeasured("nothing to count: the denominator is empty") for name in columns}
     if drawn is None:
-        drawn = weights([filer for filer, _ in questions])
+        drawn = bootstrap_weights([filer for filer, _ in questions])
     if drawn.shape[1] != len(questions):
         raise InvalidArgument(f"{drawn.shape[1]} weights for {len(questions)} questions; want one for each")
     names = sorted(columns)
@@ -191,7 +191,7 @@ def estimates(
         [[columns[name].get(q, _EMPTY).count for name in names] for q in questions], dtype=float
     )
     means = _ratios(drawn @ values, drawn @ counts)
-    return {name: _one(columns[name], means[:, at], lies) for at, name in enumerate(names)}
+    return {name: _one(columns[name], means[:, at], value_range) for at, name in enumerate(names)}
 
 
 def _ratios(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -199,7 +199,9 @@ def _ratios(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np
     return np.divide(over, under * SCALE, out=np.full_like(over, np.nan), where=under > 0)
 
 
-def _one(column: Mapping[Question, Sums], means: NDArray[np.float64], lies: Lies) -> Estimate | NotMeasured:
+def _one(
+    column: Mapping[Question, Sums], means: NDArray[np.float64], value_range: ValueRange
+) -> Estimate | NotMeasured:
     whole = total(column.values())
     if not whole.count:
         return NotMeasured("nothing to count: the denominator is empty")
@@ -214,39 +216,39 @@ def _one(column: Mapping[Question, Sums], means: NDArray[np.float64], lies: Lies
     low: float | None
     high: float | None
     low, high, effective, method, independent = None, None, kish, _NONE, None
-    if whole.least == whole.greatest and (bounds := _agreed(value, kish, lies)):
+    if whole.least == whole.greatest and (bounds := _agreed(value, kish, value_range)):
         low, high = bounds
-        method, independent = _EXACT, _farther(value, _agreed(value, whole.count, lies))
+        method, independent = _EXACT, _farther(value, _agreed(value, whole.count, value_range))
     elif questions > 1 and spread > _STILL:
         low, high = made[round(0.025 * (len(made) - 1))], made[round(0.975 * (len(made) - 1))]
         variance = (whole.squares / whole.count - (whole.values / whole.count) ** 2) / SCALE**2
         effective, method = min(whole.count, max(1, math.floor(variance / spread))), _BOOTSTRAP
-    elif lies is Lies.SHARE and questions > 1:
+    elif value_range is ValueRange.SHARE and questions > 1:
         # Rows differ within questions and no question from another: the bootstrap sees nothing vary.
         low = clopper_pearson(math.floor(value * kish), kish)[0]
         high = clopper_pearson(math.ceil(value * kish), kish)[1]
         method = _EXACT
     return Estimate(
-        value=digits(value),
-        numerator=digits(whole.values / SCALE),
+        value=rounded(value),
+        numerator=rounded(whole.values / SCALE),
         denominator=whole.count,
         # Widened only: a skewed ratio's percentiles can miss the estimate itself.
-        low=None if low is None else digits(min(low, value)),
-        high=None if high is None else digits(max(high, value)),
+        low=None if low is None else rounded(min(low, value)),
+        high=None if high is None else rounded(max(high, value)),
         questions=questions,
         filers=sum(count > 0 for count in per_filer.values()),
         effective=effective,
         method=method,
-        bound_if_independent=None if independent is None else digits(independent),
+        bound_if_independent=None if independent is None else rounded(independent),
     )
 
 
-def _agreed(value: float, count: int, lies: Lies) -> tuple[float, float] | None:
+def _agreed(value: float, count: int, value_range: ValueRange) -> tuple[float, float] | None:
     """Bound a mean all of whose `count` values are one end of where they lie, or no difference at all."""
     rare = clopper_pearson(0, count)[1]
-    if lies is Lies.SHARE and value in (0.0, 1.0):
+    if value_range is ValueRange.SHARE and value in (0.0, 1.0):
         return (0.0, rare) if not value else (1 - rare, 1.0)
-    if lies is Lies.DIFFERENCE and not value:
+    if value_range is ValueRange.DIFFERENCE and not value:
         return -rare, rare
     return None
 
@@ -256,7 +258,7 @@ def _farther(value: float, bounds: tuple[float, float] | None) -> float | None:
     return None if bounds is None else bounds[0] if bounds[1] == value else bounds[1]
 
 
-def written(figure: Estimate, *, scale: float = 1.0, places: int = 1) -> tuple[str, str]:
+def formatted(figure: Estimate, *, scale: float = 1.0, places: int = 1) -> tuple[str, str]:
     """Write a value and its interval with no more decimals than the interval's width leaves a meaning to.
 
     Parameters
@@ -286,6 +288,6 @@ def written(figure: Estimate, *, scale: float = 1.0, places: int = 1) -> tuple[s
     return one(scale * figure.value), f"{one(scale * figure.low)} .. {one(scale * figure.high)}"
 
 
-def digits(value: float) -> float:
+def rounded(value: float) -> float:
     """Keep six decimals, or six digits of what is smaller: what stays the same on every machine."""
     return float(f"{value:.6g}") if abs(value) < 1 else round(value, 6)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.evaluation.row import STAGES, SYSTEMS
-from carag.evaluation.statistics.estimate import NotMeasured, digits
+from carag.evaluation.statistics.estimate import NotMeasured, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,9 +58,9 @@ def percentile(times: Sequence[float], percent: int) -> Percentile | NotMeasured
     reach = _Z * math.sqrt(len(ordered) * share * (1 - share))
     below, above = math.floor(len(ordered) * share - reach), math.ceil(len(ordered) * share + reach) + 1
     return Percentile(
-        ms=digits(ordered[-(-len(ordered) * percent // 100) - 1]),
-        low=digits(ordered[below - 1]) if below >= 1 else None,
-        high=digits(ordered[above - 1]) if above <= len(ordered) else None,
+        ms=rounded(ordered[-(-len(ordered) * percent // 100) - 1]),
+        low=rounded(ordered[below - 1]) if below >= 1 else None,
+        high=rounded(ordered[above - 1]) if above <= len(ordered) else None,
         rows=len(ordered),
     )
 

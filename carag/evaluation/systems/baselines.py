@@ -11,7 +11,7 @@ from carag.extras import require
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EF_CONSTRUCTION", "EF_SEARCH", "Hnsw", "M", "exact"]
+__all__ = ["EF_CONSTRUCTION", "EF_SEARCH", "Hnsw", "M", "exact_scan"]
 
 M: Final = 32
 EF_CONSTRUCTION: Final = 200
@@ -22,7 +22,9 @@ Found = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 """Rows, most similar first, and their similarities."""
 
 
-def exact(vectors: NDArray[np.float32], rows: NDArray[np.int64], query: NDArray[np.float32], k: int) -> Found:
+def exact_scan(
+    vectors: NDArray[np.float32], rows: NDArray[np.int64], query: NDArray[np.float32], k: int
+) -> Found:
     """Scan some rows; ties go to the smaller row.
 
     Examples

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from carag.errors import InvalidArgument
-from carag.evaluation.cases.adversaries import knowing
+from carag.evaluation.cases.adversaries import with_clearance
 from carag.evaluation.row import ORACLE, PairKey, Row, write_rows
 from carag.evaluation.systems.scoring import row_of
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from carag.evaluation.cases.ground_truth import World
+    from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
-    from carag.evaluation.models import Remembered
+    from carag.evaluation.models import TimedEmbedder
     from carag.evaluation.systems.systems import Systems
 
-__all__ = ["Asker", "Rows"]
+__all__ = ["PartialRows", "Runner"]
 
 
-class Rows:
+class PartialRows:
     """Rows as they come, on disk at once; what a run that was killed left is not asked again."""
 
     def __init__(self, out: Path, identity: str) -> None:
@@ -82,18 +82,23 @@ class Rows:
 
 
 @dataclass(slots=True)
-class Asker:
+class Runner:
     """Asks systems, judges, and keeps the rows."""
 
-    rows: Rows
-    embedder: Remembered
+    rows: PartialRows
+    embedder: TimedEmbedder
     seed: int
     say: Callable[[str], None]
     said: dict[str, str] = field(default_factory=dict)
     """What a model says to a question with an empty context, by both."""
 
     def ask(
-        self, world: World, pairs: Iterable[Pair], systems: Systems, names: Iterable[str], generator: str
+        self,
+        truth: GroundTruth,
+        pairs: Iterable[Pair],
+        systems: Systems,
+        names: Iterable[str],
+        generator: str,
     ) -> None:
         """Ask every system every pair, but what is on disk."""
         pairs, names = list(pairs), tuple(names)
@@ -104,7 +109,7 @@ class Asker:
                 continue
             if pair.kind == "adversary:stale-cache":
                 for name in names:
-                    systems.ask(name, knowing(pair))
+                    systems.ask(name, with_clearance(pair))
             oracle = systems.ask(ORACLE, pair)
             parametric = self._parametric(systems, pair, generator)
             # In another order each time: whoever comes later finds passages warm.
@@ -112,7 +117,7 @@ class Asker:
                 said = oracle if name == ORACLE else systems.ask(name, pair)
                 self.rows.add(
                     row_of(
-                        world,
+                        truth,
                         pair,
                         name,
                         said,

@@ -14,7 +14,7 @@ from carag.evaluation.systems.token_f1 import normalised_tokens, token_f1
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from carag.evaluation.cases.ground_truth import World
+    from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.systems.output import Output
 
@@ -25,7 +25,7 @@ _CITED: Final = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
 
 
 def row_of(
-    world: World,
+    truth: GroundTruth,
     pair: Pair,
     system: str,
     said: Output,
@@ -44,18 +44,18 @@ def row_of(
     parametric : str
         What the model says to the question with an empty context.
     """
-    mask = world.admissible(pair.session, pair.question.text)
-    open_here = np.zeros(len(world), bool) if mask is None else mask
-    retrieved = tuple(world.ids[row] for row in said.retrieved)
+    mask = truth.admissible(pair.session, pair.question.text)
+    open_here = np.zeros(len(truth), bool) if mask is None else mask
+    retrieved = tuple(truth.ids[row] for row in said.retrieved)
     admissible = tuple(bool(open_here[row]) for row in said.retrieved)
-    touched = tuple(one for one in dict.fromkeys(said.shown) if not open_here[world.row_of[one]])
+    touched = tuple(one for one in dict.fromkeys(said.shown) if not open_here[truth.row_of[one]])
     gold = pair.gold_rows
     answer = _CITED.sub("", said.text) if said.outcome == "answer" else ""
     wanted = pair.question.answer
     hidden = {
         name: text
         for name, text in pair.canaries.items()
-        if not any(open_here[row] for row in world.rows_with(text))
+        if not any(open_here[row] for row in truth.rows_with(text))
     }
     return Row(
         question_id=pair.question.id,
@@ -74,15 +74,15 @@ def row_of(
         answer_sha256=hashlib.sha256(said.text.encode()).hexdigest() if said.text else None,
         answer_tokens=len(normalised_tokens(answer)),
         gold_answer_sha256=None if wanted is None else hashlib.sha256(wanted.encode()).hexdigest(),
-        gold=tuple(world.ids[row] for row in gold),
+        gold=tuple(truth.ids[row] for row in gold),
         gold_admissible=tuple(bool(open_here[row]) for row in gold),
         answerable=pair.answerable,
         f1=None if wanted is None else token_f1(answer, wanted) if answer else 0.0,
         stratum=pair.stratum,
         canaries_planted=tuple(hidden),
         canaries_disclosed=tuple(name for name, text in hidden.items() if text in said.text),
-        ngram_overlap=_overlap(world, pair, answer, parametric),
-        existence_disclosed=_tells(world, said, oracle, int(open_here.sum()), ablated=system in _ABLATED),
+        ngram_overlap=_overlap(truth, pair, answer, parametric),
+        existence_disclosed=_tells(truth, said, oracle, int(open_here.sum()), ablated=system in _ABLATED),
         latency_ms={stage: None if ms is None else round(ms, 3) for stage, ms in said.latency_ms.items()},
         cost_usd=cost_usd,
         embedder=embedder,
@@ -91,21 +91,21 @@ def row_of(
     )
 
 
-def _overlap(world: World, pair: Pair, answer: str, parametric: str) -> float:
-    mask = world.admissible(pair.session, pair.question.text)
+def _overlap(truth: GroundTruth, pair: Pair, answer: str, parametric: str) -> float:
+    mask = truth.admissible(pair.session, pair.question.text)
     if mask is None or not answer:
         return 0.0
-    return round(world.grams.hidden_share(answer, mask, known=parametric), 4)
+    return round(truth.ngrams.hidden_share(answer, mask, known=parametric), 4)
 
 
-def _tells(world: World, said: Output, oracle: Output, admissible: int, *, ablated: bool) -> bool:
+def _tells(truth: GroundTruth, said: Output, oracle: Output, admissible: int, *, ablated: bool) -> bool:
     """Whether count, outcome or citations tell that something is hidden.
 
     Where only admissible chunks exist, there are ``min(k, admissible)`` passages; the outcome is the oracle's; and
     nothing else can be cited. A system that walks a graph may also differ by what its walk missed, and is counted.
     Without gate or refusal an outcome differs for that alone, so of the ablations only the count is judged.
     """
-    if admissible == len(world):
+    if admissible == len(truth):
         return False
     if said.outcome == "error" or said is oracle:
         return False

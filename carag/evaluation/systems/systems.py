@@ -15,9 +15,9 @@ import numpy as np
 
 from carag.engine import Engine
 from carag.errors import InvalidArgument, ModelUnavailable, Refused
-from carag.evaluation.models import NeverSilent, Recorded, ShowingWithheld
+from carag.evaluation.models import AlwaysAnswering, RecordingGenerator, ShowingWithheld
 from carag.evaluation.row import ORACLE, SYSTEMS, K
-from carag.evaluation.systems.baselines import Hnsw, exact
+from carag.evaluation.systems.baselines import Hnsw, exact_scan
 from carag.evaluation.systems.output import Output
 from carag.generation import Answered, GuardedGenerator
 from carag.index import Index
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.evaluation.cases.ground_truth import World
+    from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.models import Models
     from carag.policy import Decision
@@ -69,7 +69,7 @@ class Systems:
     def __init__(
         self,
         store: Path,
-        world: World,
+        truth: GroundTruth,
         models: Models,
         *,
         seed: int,
@@ -81,24 +81,24 @@ class Systems:
                 f"no system {', '.join(sorted(unknown))}; want some of {', '.join(SYSTEMS)}"
             )
         embedder, gate = models.embedder, models.gate
-        self.world, self.embedder = world, embedder
-        self._recorded = Recorded(models.generator, once=models.once)
+        self.truth, self.embedder = truth, embedder
+        self._recorded = RecordingGenerator(models.generator, once=models.once)
         self._showing = ShowingWithheld(self._recorded)
         self._guarded = GuardedGenerator(self._recorded, gate)
         self._variants = {
             "carag-withheld-text": GuardedGenerator(self._showing, gate),
             "carag-no-gate": GuardedGenerator(self._recorded, ConfidenceGate(-1)),
-            "carag-no-refusal": GuardedGenerator(NeverSilent(self._recorded), ConfidenceGate(-1)),
+            "carag-no-refusal": GuardedGenerator(AlwaysAnswering(self._recorded), ConfidenceGate(-1)),
         }
         self._table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
         self._resources = ExitStack()
         index = self._resources.enter_context(Index.load(store / "index.carag"))
-        known = world.store.known()
+        known = truth.store.known()
         self._retrievers = {
             limit: Retriever(
                 embedder,
                 index,
-                world.store,
+                truth.store,
                 lambda: nullcontext(known),
                 **({} if limit is None else {"exact_limit": limit}),
             )
@@ -111,10 +111,10 @@ class Systems:
                 embedder=embedder,
                 generator=self._recorded,
                 gate=gate,
-                clock=lambda: world.now,
+                clock=lambda: truth.now,
             )
         )
-        self._hnsw = Hnsw(world.vectors, seed=seed) if self._walks() else None
+        self._hnsw = Hnsw(truth.vectors, seed=seed) if self._walks() else None
         self._run: dict[str, Callable[[Pair], Output]] = {
             ORACLE: self._oracle,
             "vanilla": self._vanilla,
@@ -160,9 +160,9 @@ class Systems:
 
     def _oracle(self, pair: Pair) -> Output:
         # Its index holds what is admissible before the clock starts.
-        mask = self.world.admissible(pair.session, pair.question.text)
+        mask = self.truth.admissible(pair.session, pair.question.text)
         rows = _NOTHING[0] if mask is None else np.flatnonzero(mask)
-        return self._governed(pair, lambda query: exact(self.world.vectors, rows, query, K))
+        return self._governed(pair, lambda query: exact_scan(self.truth.vectors, rows, query, K))
 
     def _vanilla(self, pair: Pair) -> Output:
         return self._answer(pair, lambda query: self._walk.nearest(query, K), Withheld(()))
@@ -181,12 +181,12 @@ class Systems:
         return run
 
     def _prefilter(self, pair: Pair) -> Output:
-        mask = self.world.partition(pair.session.role)
+        mask = self.truth.partition(pair.session.role)
         if mask is None:
             return self._governed(pair, lambda _: _NOTHING)
         rows = np.flatnonzero(mask)
         # The partition knows the role and no purpose, so it withholds no kinds that it could name.
-        return self._answer(pair, lambda query: exact(self.world.vectors, rows, query, K), Withheld(()))
+        return self._answer(pair, lambda query: exact_scan(self.truth.vectors, rows, query, K), Withheld(()))
 
     def _callback(self, pair: Pair) -> Output:
         mask = self._mask(pair)
@@ -199,8 +199,8 @@ class Systems:
         return self._hnsw
 
     def _mask(self, pair: Pair) -> NDArray[np.bool_]:
-        mask = self.world.admissible(pair.session, pair.question.text)
-        return np.zeros(len(self.world), bool) if mask is None else mask
+        mask = self.truth.admissible(pair.session, pair.question.text)
+        return np.zeros(len(self.truth), bool) if mask is None else mask
 
     def _governed(
         self,
@@ -223,7 +223,7 @@ class Systems:
         query = self.embedder.embed_query(pair.question.text)
         start = time.perf_counter()
         rows, similarities = search(query)
-        passages = self.world.passages(rows.tolist(), similarities.tolist())
+        passages = self.truth.passages(rows.tolist(), similarities.tolist())
         retrieval = (time.perf_counter() - start) * 1000
         evidence = Evidence(passages, withheld, "", len(passages))
         return self._generate(pair, self._guarded, evidence, retrieval)
@@ -268,15 +268,15 @@ class Systems:
     def _hidden_nearby(self, pair: Pair) -> tuple[Passage, ...]:
         """Return the passages of the unfiltered top that the policy hides: what the paper's second bucket holds."""
         query = self.embedder.embed_query(pair.question.text)
-        rows, similarities = exact(self.world.vectors, np.arange(len(self.world)), query, K)
+        rows, similarities = exact_scan(self.truth.vectors, np.arange(len(self.truth)), query, K)
         hidden = ~self._mask(pair)[rows]
-        return self.world.passages(rows[hidden].tolist(), similarities[hidden].tolist())
+        return self.truth.passages(rows[hidden].tolist(), similarities[hidden].tolist())
 
     # --- shared ---
 
     def _decide(self, pair: Pair) -> Decision:
         found = intents(pair.question.text)
-        return infer(pair.session, self._table, now=self.world.now, intents=found)
+        return infer(pair.session, self._table, now=self.truth.now, intents=found)
 
     def _refused(self, pair: Pair, refusal: Refused) -> Output:
         return Output((), (), "refuse", str(refusal), (), self._times(pair, None, None))
@@ -296,7 +296,7 @@ class Systems:
         )
 
     def _rows(self, passages: Iterable[Passage]) -> tuple[int, ...]:
-        return tuple(self.world.row_of[one.chunk_id] for one in passages)
+        return tuple(self.truth.row_of[one.chunk_id] for one in passages)
 
     def _times(
         self, pair: Pair, retrieval: float | None, generation: float | None

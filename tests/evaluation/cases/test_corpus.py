@@ -12,8 +12,8 @@ import pytest
 from carag.corpus import chunk
 from carag.errors import InvalidArgument
 from carag.evaluation.cases import corpus as corpora
-from carag.evaluation.cases.corpus import Rule, build_corpus
-from carag.evaluation.cases.ground_truth import World
+from carag.evaluation.cases.corpus import CorpusRule, build_corpus
+from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.run import NOW
 from carag.retrieval import embedder_by_name
 
@@ -76,32 +76,32 @@ def data(tmp_path: Path) -> Path:
 
 def test_the_rule_is_kept_to_the_chunk(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gold first, then the question sets' filings to the first number, then the window's to the second."""
-    monkeypatch.setitem(corpora.SIZES, "part", Rule(30, 75))
+    monkeypatch.setitem(corpora.SIZES, "part", CorpusRule(30, 75))
     embedder = embedder_by_name("wordllama")
     built = build_corpus("part", cache=tmp_path / "cache", embedder=embedder, data=data)
-    world = World.open(built.store, now=NOW)
-    assert len(world) == 75
-    near = [row for row in range(75) if world.filing(row).company in {"Company 1", "Company 2"}]
+    truth = GroundTruth.open(built.store, now=NOW)
+    assert len(truth) == 75
+    near = [row for row in range(75) if truth.filing(row).company in {"Company 1", "Company 2"}]
     assert len(near) == 30
-    assert not [row for row in range(75) if world.filing(row).filed == "2012-03-01"]
+    assert not [row for row in range(75) if truth.filing(row).filed == "2012-03-01"]
     (gold,) = built.gold["q1"]
-    assert world.rows_at(gold)
+    assert truth.rows_at(gold)
     assert [one.id for one in built.questions] == ["q1"]
     assert built.dropped == 1
     again = build_corpus("part", cache=tmp_path / "other", embedder=embedder, data=data)
-    assert World.open(again.store, now=NOW).ids == world.ids
+    assert GroundTruth.open(again.store, now=NOW).ids == truth.ids
     kept = build_corpus("part", cache=tmp_path / "cache", embedder=embedder, data=data)
-    assert World.open(kept.store, now=NOW).ids == world.ids
+    assert GroundTruth.open(kept.store, now=NOW).ids == truth.ids
 
 
 def test_full_is_every_filing(data: Path, tmp_path: Path) -> None:
     built = build_corpus("full", cache=tmp_path, embedder=embedder_by_name("wordllama"), data=data)
-    world = World.open(built.store, now=NOW)
-    assert len({world.filing(row).accession_number for row in range(len(world))}) == 9
+    truth = GroundTruth.open(built.store, now=NOW)
+    assert len({truth.filing(row).accession_number for row in range(len(truth))}) == 9
 
 
 def test_too_few_filings_are_said(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(corpora.SIZES, "part", Rule(30, 75_000))
+    monkeypatch.setitem(corpora.SIZES, "part", CorpusRule(30, 75_000))
     with pytest.raises(InvalidArgument, match="the rule wants 75000"):
         build_corpus("part", cache=tmp_path, embedder=embedder_by_name("wordllama"), data=data)
 
@@ -116,7 +116,7 @@ def test_missing_data_say_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_the_papers_size_is_the_papers(shared_data: Path, tmp_path: Path) -> None:
     built = build_corpus("paper", cache=tmp_path, embedder=embedder_by_name("wordllama"), data=shared_data)
-    world = World.open(built.store, now=NOW)
-    assert len(world) == 26_595
-    held = [name for name, pieces in built.gold.items() if any(world.rows_at(piece) for piece in pieces)]
+    truth = GroundTruth.open(built.store, now=NOW)
+    assert len(truth) == 26_595
+    held = [name for name, pieces in built.gold.items() if any(truth.rows_at(piece) for piece in pieces)]
     assert len(held) >= len(built.questions)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.evaluation.cases.gold import grams, holders, likely_holders
+from carag.evaluation.cases.gold import holders, likely_holders, ngrams
 
 if TYPE_CHECKING:
     from tests.evaluation.conftest import Small
@@ -37,7 +37,7 @@ WORD = st.sampled_from(
 def test_a_chunk_cut_from_evidence_holds_it(words: list[str], draw: st.DataObject) -> None:
     start = draw.draw(st.integers(0, len(words) - 10))
     end = draw.draw(st.integers(start + 10, len(words)))
-    assert holders(" ".join(words), [grams(" ".join(words[start:end])), grams("x y z v w u")]) == [0]
+    assert holders(" ".join(words), [ngrams(" ".join(words[start:end])), ngrams("x y z v w u")]) == [0]
 
 
 def test_an_answer_without_its_numbers_is_held_nowhere() -> None:
@@ -51,6 +51,6 @@ def test_gold_is_found_for_every_question_with_evidence(small: Small) -> None:
         if name not in asked:
             continue
         filings = {doc for piece in asked[name].evidence for doc, _ in piece.alternatives}
-        rows = [row for piece in pieces for row in small.world.rows_at(piece)]
-        assert {small.world.filing(row).accession_number for row in rows} <= filings
+        rows = [row for piece in pieces for row in small.truth.rows_at(piece)]
+        assert {small.truth.filing(row).accession_number for row in rows} <= filings
     assert small.built.dropped <= 1

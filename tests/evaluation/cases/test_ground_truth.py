@@ -27,12 +27,12 @@ def test_the_plain_reading_admits_exactly_what_the_engine_hands_out(
     """Every chunk, every cell: neither misses one, neither adds one."""
     seen = set()
     for role, purpose in CELLS:
-        about = frozenset(small.world.filers) - {0} if purpose == "dsar" else None
+        about = frozenset(small.truth.filers) - {0} if purpose == "dsar" else None
         session = Session(role=role, purpose=purpose, as_of=day, allow_entities=about)
-        mask = small.world.admissible(session, QUESTION)
+        mask = small.truth.admissible(session, QUESTION)
         assert mask is not None
         handed = {one.chunk_id for one in systems.engine.retrieve(QUESTION, session, k=400).passages}
-        assert handed == {small.world.ids[row] for row in np.flatnonzero(mask)}
+        assert handed == {small.truth.ids[row] for row in np.flatnonzero(mask)}
         seen.add(len(handed))
     assert len(seen) > 3  # sessions that all see the same would prove little
 
@@ -40,11 +40,11 @@ def test_the_plain_reading_admits_exactly_what_the_engine_hands_out(
 def test_the_questions_words_tighten_the_judges_reading_too(small: Small, systems: Systems) -> None:
     session = Session(role="buy_side", purpose="invest")
     for question in ("What do audited statements say?", "What is the latest report?"):
-        mask = small.world.admissible(session, question)
-        plain = small.world.admissible(session, "What is said?")
+        mask = small.truth.admissible(session, question)
+        plain = small.truth.admissible(session, "What is said?")
         assert mask is not None
         assert plain is not None
         assert mask.sum() < plain.sum()
         assert not (mask & ~plain).any()
         handed = systems.engine.retrieve(question, session, k=400).passages
-        assert {one.chunk_id for one in handed} == {small.world.ids[row] for row in np.flatnonzero(mask)}
+        assert {one.chunk_id for one in handed} == {small.truth.ids[row] for row in np.flatnonzero(mask)}

@@ -31,7 +31,7 @@ def test_shares_and_splits() -> None:
 def test_crossing_is_seeded_and_keeps_a_question_in_one_split(small: Small) -> None:
     def draw(seed: int) -> list[Pair]:
         return cross(
-            small.world, small.built.questions, small.built.gold, small.embedder.vectors, count=50, seed=seed
+            small.truth, small.built.questions, small.built.gold, small.embedder.vectors, count=50, seed=seed
         )
 
     assert draw(1) == draw(1)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def test_built_questions_fill_the_strata_between(small: Small) -> None:
-    found = built_pairs(small.world, small.embedder, count=20, seed=0)
+    found = built_pairs(small.truth, small.embedder, count=20, seed=0)
     assert {"tight", "medium"} <= {pair.stratum.share for pair in found}
     for pair in found:
-        assert len({small.world.filers[row] for row in pair.gold_rows}) == 4
+        assert len({small.truth.filers[row] for row in pair.gold_rows}) == 4
         assert pair.kind == "built"

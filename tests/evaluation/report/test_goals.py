@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.evaluation.report.goals import TARGETS, Facts, State, judge
+from carag.evaluation.report.goals import GOALS, GoalState, Measured, judge_goal
 from carag.evaluation.report.report import report
 from carag.evaluation.row import SYSTEMS
-from carag.evaluation.run_metadata import About, Trials, Worlds
+from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds
 from carag.evaluation.statistics.latency import latencies
 from tests.evaluation.rows import benchmark, sha
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from carag.evaluation.report.goals import Verdict
+    from carag.evaluation.report.goals import GoalResult
     from carag.evaluation.row import Row
 
 ROWS = benchmark(filers=20, per_filer=6, sessions=1)
-AT_PAPER_SIZE = About(
+AT_PAPER_SIZE = RunMetadata(
     *("paper", 26_595, 6_000, 877),
     trials=(Trials("carag-auto", 1_000_000, 0, 8_000_000, 1),),
     worlds=Worlds(400, 0, 6, 90_000),
@@ -31,12 +31,12 @@ AT_PAPER_SIZE = About(
 OURS = ("carag-auto", "carag-certified")
 
 
-def verdicts(
-    rows: list[Row], about: About | None = AT_PAPER_SIZE, *, of: tuple[str, ...] = SYSTEMS
-) -> dict[str, Verdict]:
+def results(
+    rows: list[Row], metadata: RunMetadata | None = AT_PAPER_SIZE, *, of: tuple[str, ...] = SYSTEMS
+) -> dict[str, GoalResult]:
     """Judge rows; those of systems that the goals in question are not about may be left out."""
-    (section,) = report([row for row in rows if row.system in of], about=about).sections
-    return {verdict.target.name: verdict for verdict in section.verdicts}
+    (section,) = report([row for row in rows if row.system in of], metadata=metadata).sections
+    return {result.goal.name: result for result in section.results}
 
 
 def spoilt(system: str, change: Callable[[Row], Row], *, which: int = 7) -> list[Row]:
@@ -45,40 +45,40 @@ def spoilt(system: str, change: Callable[[Row], Row], *, which: int = 7) -> list
     return [*ROWS[:at], change(ROWS[at]), *ROWS[at + 1 :]]
 
 
-WHOLE = report(ROWS, about=AT_PAPER_SIZE)
-CLEAN = {verdict.target.name: verdict for verdict in WHOLE.sections[0].verdicts}
+WHOLE = report(ROWS, metadata=AT_PAPER_SIZE)
+CLEAN = {result.goal.name: result for result in WHOLE.sections[0].results}
 
 
-def judged(about: About | None = AT_PAPER_SIZE, rows: list[Row] = ROWS) -> dict[str, Verdict]:
+def judged(metadata: RunMetadata | None = AT_PAPER_SIZE, rows: list[Row] = ROWS) -> dict[str, GoalResult]:
     """Judge rows that differ from `ROWS` in their times only: no other figure is measured again."""
     times = latencies([row for row in rows if row.split == "reported"])
-    facts = Facts(WHOLE.sections[0].cells, times, about, WHOLE.counts.real_pairs)
-    return {target.name: judge(target, facts) for target in TARGETS}
+    facts = Measured(WHOLE.sections[0].cells, times, metadata, WHOLE.counts.real_pairs)
+    return {goal.name: judge_goal(goal, facts) for goal in GOALS}
 
 
 def test_figures_once_measured_are_judged_as_the_report_does() -> None:
     """So are those measured without the systems that a goal is not about."""
     assert judged() == CLEAN
     late = slow("carag-certified", 5.5)
-    assert judged(rows=late) == verdicts(late)
-    fewer = verdicts(ROWS, of=(*OURS, "oracle"))
+    assert judged(rows=late) == results(late)
+    fewer = results(ROWS, of=(*OURS, "oracle"))
     same = [name for name in CLEAN if fewer[name] == CLEAN[name]]
-    assert {target.name for target in TARGETS if target.other in ("", "oracle")} - set(same) == {
+    assert {goal.name for goal in GOALS if goal.other in ("", "oracle")} - set(same) == {
         f"ablation:{system}" for system in ("carag-withheld-text", "carag-no-gate", "carag-no-refusal")
     }
 
 
 def test_every_goal_is_judged_once() -> None:
-    assert len(CLEAN) == len(TARGETS) == len({target.name for target in TARGETS})
-    assert list(CLEAN) == [target.name for target in TARGETS]
-    assert all((verdict.state is State.MISSED) == (verdict.by is not None) for verdict in CLEAN.values())
-    assert all(verdict.why for verdict in CLEAN.values())
+    assert len(CLEAN) == len(GOALS) == len({goal.name for goal in GOALS})
+    assert list(CLEAN) == [goal.name for goal in GOALS]
+    assert all((result.state is GoalState.MISSED) == (result.by is not None) for result in CLEAN.values())
+    assert all(result.why for result in CLEAN.values())
 
 
 def test_a_faultless_system_meets_all_but_what_was_not_run() -> None:
-    unmet = {name: verdict.state for name, verdict in CLEAN.items() if verdict.state is not State.MET}
-    assert unmet.pop("carag-auto:p95", None) in (None, State.MISSED)  # times are drawn at random
-    assert unmet == {"carag-certified:trials": State.NOT_MEASURED, "pairs": State.NEEDS_FULL_RUN}
+    unmet = {name: result.state for name, result in CLEAN.items() if result.state is not GoalState.MET}
+    assert unmet.pop("carag-auto:p95", None) in (None, GoalState.MISSED)  # times are drawn at random
+    assert unmet == {"carag-certified:trials": GoalState.NOT_MEASURED, "pairs": GoalState.NEEDS_FULL_RUN}
 
 
 def leak(row: Row) -> Row:
@@ -112,8 +112,8 @@ def leak(row: Row) -> Row:
 def test_one_wrong_row_misses_the_goal(
     goal: str, system: str, change: Callable[[Row], Row], by: float | None
 ) -> None:
-    missed = verdicts(spoilt(system, change), of=(system, "oracle"))[goal]
-    assert missed.state is State.MISSED
+    missed = results(spoilt(system, change), of=(system, "oracle"))[goal]
+    assert missed.state is GoalState.MISSED
     assert missed.by is not None
     assert missed.by > 0
     if by is not None:
@@ -123,10 +123,10 @@ def test_one_wrong_row_misses_the_goal(
 def test_a_pair_that_was_not_asked_leaves_safety_unmeasured() -> None:
     """What was not asked may have leaked."""
     fewer = [row for row in ROWS if not (row.system == "carag-auto" and row.question_id == "q3-1")]
-    found = verdicts(fewer, of=OURS)
-    assert found["carag-auto:cvr_query=0"].state is State.NOT_MEASURED
+    found = results(fewer, of=OURS)
+    assert found["carag-auto:cvr_query=0"].state is GoalState.NOT_MEASURED
     assert "99 of 100 pairs of real" in found["carag-auto:cvr_query=0"].why
-    assert found["carag-certified:cvr_query=0"].state is State.MET
+    assert found["carag-certified:cvr_query=0"].state is GoalState.MET
 
 
 def worse(system: str, factor: float) -> list[Row]:
@@ -137,21 +137,23 @@ def worse(system: str, factor: float) -> list[Row]:
 
 def test_f1_is_held_against_the_oracle_on_the_same_pairs() -> None:
     some = (*OURS, "oracle")
-    found = verdicts(worse("carag-auto", 0.9), of=some)
-    assert found["carag-auto:f1_answerable~oracle"].state is State.MISSED
-    assert found["carag-certified:f1_answerable~oracle"].state is State.MET
-    assert verdicts(worse("carag-auto", 0.999), of=some)["carag-auto:f1_answerable~oracle"].state is State.MET
+    found = results(worse("carag-auto", 0.9), of=some)
+    assert found["carag-auto:f1_answerable~oracle"].state is GoalState.MISSED
+    assert found["carag-certified:f1_answerable~oracle"].state is GoalState.MET
+    assert (
+        results(worse("carag-auto", 0.999), of=some)["carag-auto:f1_answerable~oracle"].state is GoalState.MET
+    )
     assert CLEAN["carag-auto:f1_answerable~oracle"].why.endswith("the interval reaches farther")
     # Too good is off as well: it answers from what the oracle has not.
-    assert verdicts(worse("oracle", 0.9), of=some)["carag-auto:f1_answerable~oracle"].state is State.MISSED
+    assert results(worse("oracle", 0.9), of=some)["carag-auto:f1_answerable~oracle"].state is GoalState.MISSED
 
 
 def test_losing_to_a_post_filter_misses_only_if_the_whole_interval_is_below_zero() -> None:
     some = ("carag-auto", "postfilter-4")
-    found = verdicts(worse("carag-auto", 0.8), of=some)
-    assert found["carag-auto:f1>=postfilter-4"].state is State.MISSED
+    found = results(worse("carag-auto", 0.8), of=some)
+    assert found["carag-auto:f1>=postfilter-4"].state is GoalState.MISSED
     assert "worst of" in found["carag-auto:f1>=postfilter-4"].why
-    assert verdicts(worse("postfilter-4", 0.8), of=some)["carag-auto:f1>=postfilter-4"].state is State.MET
+    assert results(worse("postfilter-4", 0.8), of=some)["carag-auto:f1>=postfilter-4"].state is GoalState.MET
 
 
 def refusing(system: str, outcome: str, *, answerable: bool) -> list[Row]:
@@ -165,19 +167,19 @@ def refusing(system: str, outcome: str, *, answerable: bool) -> list[Row]:
 
 def test_refusing_and_answering_wrongly_are_told_apart() -> None:
     some = ("carag-auto", "oracle")
-    shy = verdicts(refusing("carag-auto", "decline", answerable=True), of=some)
+    shy = results(refusing("carag-auto", "decline", answerable=True), of=some)
     assert shy["carag-auto:over_refusal~oracle"].by == pytest.approx(0.99)
-    assert shy["carag-auto:under_refusal~oracle"].state is State.MET
-    bold = verdicts(refusing("carag-auto", "answer", answerable=False), of=some)
+    assert shy["carag-auto:under_refusal~oracle"].state is GoalState.MET
+    bold = results(refusing("carag-auto", "answer", answerable=False), of=some)
     assert bold["carag-auto:under_refusal~oracle"].by == pytest.approx(0.99)
-    assert bold["carag-auto:over_refusal~oracle"].state is State.MET
+    assert bold["carag-auto:over_refusal~oracle"].state is GoalState.MET
 
 
 def test_a_stratum_too_small_is_not_measured() -> None:
-    small = verdicts(benchmark(filers=19, per_filer=6, sessions=1), of=("carag-auto", "oracle"))
-    assert small["carag-auto:recall"].state is State.NOT_MEASURED
+    small = results(benchmark(filers=19, per_filer=6, sessions=1), of=("carag-auto", "oracle"))
+    assert small["carag-auto:recall"].state is GoalState.NOT_MEASURED
     assert "100 questions and 20 filers" in small["carag-auto:recall"].why
-    assert CLEAN["carag-auto:recall"].state is State.MET
+    assert CLEAN["carag-auto:recall"].state is GoalState.MET
 
 
 QUICK = replace(
@@ -188,12 +190,12 @@ QUICK = replace(
 def test_what_a_small_run_cannot_reach_it_has_not_missed() -> None:
     """A goal that wants more rows than a small run has waits for the full run; all others are judged."""
     few = benchmark(filers=3, per_filer=4, sessions=1)
-    found = verdicts(few, QUICK)
-    assert State.MISSED not in {verdict.state for verdict in found.values()}
-    waiting = {name for name, verdict in found.items() if verdict.state is State.NEEDS_FULL_RUN}
-    strata = {target.name for target in TARGETS if target.strata}
+    found = results(few, QUICK)
+    assert GoalState.MISSED not in {result.state for result in found.values()}
+    waiting = {name for name, result in found.items() if result.state is GoalState.NEEDS_FULL_RUN}
+    strata = {goal.name for goal in GOALS if goal.strata}
     assert {"pairs", "carag-auto:trials", "carag-auto:p95", "carag-certified:p95", *strata} <= waiting
-    assert found["carag-auto:cvr_query=0"].state is State.MET
+    assert found["carag-auto:cvr_query=0"].state is GoalState.MET
     assert not any(found[name].by for name in waiting)
 
 
@@ -202,18 +204,18 @@ def test_what_a_small_run_did_see_is_a_miss() -> None:
     few = benchmark(filers=3, per_filer=4, sessions=1)
     at = next(at for at, row in enumerate(few) if row.system == "carag-auto" and row.split == "reported")
     leaking = [*few[:at], leak(few[at]), *few[at + 1 :]]
-    assert verdicts(leaking, QUICK)["carag-auto:cvr_query=0"].state is State.MISSED
+    assert results(leaking, QUICK)["carag-auto:cvr_query=0"].state is GoalState.MISSED
     violating = replace(QUICK, trials=(Trials("carag-auto", 20_000, 1, 9, 1),))
-    assert verdicts(few, violating)["carag-auto:trials"].state is State.MISSED
+    assert results(few, violating)["carag-auto:trials"].state is GoalState.MISSED
     useless = [replace(row, f1=0.01) if row.f1 else row for row in few]
-    assert verdicts(useless, QUICK)["oracle:f1"].state is State.MISSED
+    assert results(useless, QUICK)["oracle:f1"].state is GoalState.MISSED
 
 
 def test_a_system_that_a_small_run_left_out_is_not_measured() -> None:
     """The full run leaves it out as well."""
-    some = verdicts(benchmark(filers=3, per_filer=4, sessions=1), QUICK, of=("carag-certified", "oracle"))
-    assert some["carag-auto:recall"].state is State.NOT_MEASURED
-    assert some["carag-certified:recall"].state is State.NEEDS_FULL_RUN
+    some = results(benchmark(filers=3, per_filer=4, sessions=1), QUICK, of=("carag-certified", "oracle"))
+    assert some["carag-auto:recall"].state is GoalState.NOT_MEASURED
+    assert some["carag-certified:recall"].state is GoalState.NEEDS_FULL_RUN
 
 
 def slow(system: str, ms: float) -> list[Row]:
@@ -225,57 +227,57 @@ def slow(system: str, ms: float) -> list[Row]:
 
 def test_times_count_at_paper_size_only() -> None:
     late = judged(rows=slow("carag-certified", 5.5))["carag-certified:p95"]
-    assert (late.state, late.by) == (State.MISSED, 0.5)
-    assert judged(rows=slow("carag-certified", 5.0))["carag-certified:p95"].state is State.MET
-    for about, state in (
-        (None, State.NOT_MEASURED),
-        (replace(AT_PAPER_SIZE, chunks=26_594), State.NOT_MEASURED),
-        (replace(AT_PAPER_SIZE, corpus="builtin"), State.NEEDS_FULL_RUN),
+    assert (late.state, late.by) == (GoalState.MISSED, 0.5)
+    assert judged(rows=slow("carag-certified", 5.0))["carag-certified:p95"].state is GoalState.MET
+    for metadata, state in (
+        (None, GoalState.NOT_MEASURED),
+        (replace(AT_PAPER_SIZE, chunks=26_594), GoalState.NOT_MEASURED),
+        (replace(AT_PAPER_SIZE, corpus="builtin"), GoalState.NEEDS_FULL_RUN),
     ):
-        assert judged(about, slow("carag-certified", 5.5))["carag-certified:p95"].state is state
-    assert judged(rows=slow("vanilla", 0.0))["carag-auto:p95"].state is State.MISSED
-    assert judged(rows=slow("vanilla", 9.0))["carag-auto:p95"].state is State.MET
+        assert judged(metadata, slow("carag-certified", 5.5))["carag-certified:p95"].state is state
+    assert judged(rows=slow("vanilla", 0.0))["carag-auto:p95"].state is GoalState.MISSED
+    assert judged(rows=slow("vanilla", 9.0))["carag-auto:p95"].state is GoalState.MET
 
 
 @pytest.mark.parametrize(
     ("trials", "state", "by"),
     [
-        ((), State.NOT_MEASURED, None),
-        ((Trials("vanilla", 2_000_000, 0, 0, 1),), State.NOT_MEASURED, None),
-        ((Trials("carag-auto", 999_999, 0, 0, 1),), State.NEEDS_FULL_RUN, None),
-        ((Trials("carag-auto", 10, 1, 0, 1),), State.MISSED, 0.1),
-        ((Trials("carag-auto", 2_000_000, 1, 0, 1),), State.MISSED, 5e-7),
+        ((), GoalState.NOT_MEASURED, None),
+        ((Trials("vanilla", 2_000_000, 0, 0, 1),), GoalState.NOT_MEASURED, None),
+        ((Trials("carag-auto", 999_999, 0, 0, 1),), GoalState.NEEDS_FULL_RUN, None),
+        ((Trials("carag-auto", 10, 1, 0, 1),), GoalState.MISSED, 0.1),
+        ((Trials("carag-auto", 2_000_000, 1, 0, 1),), GoalState.MISSED, 5e-7),
         (
             (Trials("carag-auto", 500_000, 0, 0, 1), Trials("carag-auto", 500_000, 0, 0, 2)),
-            State.MET,
+            GoalState.MET,
             None,
         ),
     ],
 )
 def test_trials_want_a_million_without_a_violation(
-    trials: tuple[Trials, ...], state: State, by: float | None
+    trials: tuple[Trials, ...], state: GoalState, by: float | None
 ) -> None:
     found = judged(replace(AT_PAPER_SIZE, trials=trials))["carag-auto:trials"]
     assert (found.state, found.by) == (state, by)
 
 
 def test_systems_that_did_not_run_are_not_measured() -> None:
-    alone = verdicts([row for row in ROWS if row.system == "vanilla"], None)
-    assert alone.pop("pairs").state is State.NEEDS_FULL_RUN
-    assert {verdict.state for verdict in alone.values()} == {State.NOT_MEASURED}
+    alone = results([row for row in ROWS if row.system == "vanilla"], None)
+    assert alone.pop("pairs").state is GoalState.NEEDS_FULL_RUN
+    assert {result.state for result in alone.values()} == {GoalState.NOT_MEASURED}
 
 
 @pytest.mark.parametrize(
     ("worlds", "state", "by"),
     [
-        (None, State.NOT_MEASURED, None),
-        (Worlds(0, 0, 0, 0), State.NOT_MEASURED, None),
-        (Worlds(400, 1, 6, 90_000), State.MISSED, 0.0025),
-        (Worlds(400, 0, 6, 90_000), State.MET, None),
+        (None, GoalState.NOT_MEASURED, None),
+        (Worlds(0, 0, 0, 0), GoalState.NOT_MEASURED, None),
+        (Worlds(400, 1, 6, 90_000), GoalState.MISSED, 0.0025),
+        (Worlds(400, 0, 6, 90_000), GoalState.MET, None),
     ],
 )
 def test_one_answer_that_differs_between_worlds_misses(
-    worlds: Worlds | None, state: State, by: float | None
+    worlds: Worlds | None, state: GoalState, by: float | None
 ) -> None:
     found = judged(replace(AT_PAPER_SIZE, worlds=worlds))["carag-certified:worlds"]
     assert (found.state, found.by) == (state, by)
@@ -290,6 +292,6 @@ def test_a_kind_that_was_not_asked_at_all_is_named() -> None:
             if row.system in ("oracle", "carag-certified") and row.question_id == "q3-1"
         ),
     ]
-    found = verdicts(rows, of=(*OURS, "oracle"))
+    found = results(rows, of=(*OURS, "oracle"))
     assert found["carag-auto:cvr_query=0"].why.endswith("not asked: adversary:relabel")
     assert "not asked" not in found["carag-certified:cvr_query=0"].why

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from carag.evaluation.report.measures import MEASURES, SAFETY
-from carag.evaluation.report.strata import CellName, cells
-from carag.evaluation.statistics.bootstrap import weights
+from carag.evaluation.report.strata import SliceName, cells
+from carag.evaluation.statistics.bootstrap import bootstrap_weights
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured
 from tests.evaluation.rows import few_rows, row, sha
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from carag.evaluation.row import Row
 
 BY_NAME = {measure.name: measure for measure in MEASURES}
-EVERYTHING = CellName("everything")
+EVERYTHING = SliceName("everything")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_draws() -> Iterator[None]:
     """Twenty draws of the bootstrap instead of 2,000: they make intervals, and here the figures are counted again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("carag.evaluation.report.strata.weights", partial(weights, replicates=20))
+        patch.setattr("carag.evaluation.report.strata.weights", partial(bootstrap_weights, replicates=20))
         yield
 
 

@@ -18,9 +18,9 @@ from carag.evaluation.report.document import Heading
 from carag.evaluation.report.files import check_files, files, report_json, write_files
 from carag.evaluation.report.report import report, report_from
 from carag.evaluation.report.summary import IN_WORDS
-from carag.evaluation.report.svg import Mark, dots, lines
+from carag.evaluation.report.svg import Dot, dots, lines
 from carag.evaluation.row import SYSTEMS, rows_sha256, write_rows
-from carag.evaluation.run_metadata import About, Trials, Worlds
+from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds
 from tests.evaluation.rows import benchmark, row
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ROWS = benchmark(filers=3, per_filer=3, sessions=2)
 WORDS = {chunk: 0x0800_0001 for one in ROWS for chunk in one.retrieved}
 ROWS_SHA256 = rows_sha256(ROWS)
-ABOUT = About("builtin", 40, 10, 3, notes=("Made for a test.",))
+ABOUT = RunMetadata("builtin", 40, 10, 3, notes=("Made for a test.",))
 
 
 @pytest.fixture
@@ -48,7 +48,9 @@ def run(tmp_path: Path) -> Path:
 def test_the_order_of_rows_changes_no_byte() -> None:
     shuffled = list(ROWS)
     random.Random(3).shuffle(shuffled)  # noqa: S311 - a test
-    assert files(report(shuffled, about=ABOUT, words=WORDS)) == files(report(ROWS, about=ABOUT, words=WORDS))
+    assert files(report(shuffled, metadata=ABOUT, words=WORDS)) == files(
+        report(ROWS, metadata=ABOUT, words=WORDS)
+    )
 
 
 def test_the_command_writes_the_same_bytes_again(run: Path, tmp_path: Path) -> None:
@@ -114,13 +116,13 @@ def test_words_that_are_none_are_refused(run: Path, words: str) -> None:
 )
 def test_a_run_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(CorruptFile, match="run the benchmark again"):
-        About.from_json(text)
+        RunMetadata.from_json(text)
 
 
 def test_a_description_reads_back() -> None:
     full = replace(ABOUT, trials=(Trials("carag-auto", 5, 1, 40, 0),), worlds=Worlds(4, 1, 2, 9))
-    assert About.from_json(ABOUT.to_json()) == ABOUT
-    assert About.from_json(full.to_json()) == full
+    assert RunMetadata.from_json(ABOUT.to_json()) == ABOUT
+    assert RunMetadata.from_json(full.to_json()) == full
 
 
 @pytest.mark.parametrize("change", [{"corpus": "half"}, {"chunks": -1}, {"window": None}, {"notes": (1,)}])
@@ -218,7 +220,7 @@ def headings(text: str) -> list[str]:
 
 
 def page_of(rows: list[Row]) -> str:
-    return files(report(rows, about=ABOUT, words=WORDS))["report.md"].decode()
+    return files(report(rows, metadata=ABOUT, words=WORDS))["report.md"].decode()
 
 
 def test_the_first_page_is_for_who_decides() -> None:
@@ -261,7 +263,7 @@ def test_the_contents_lead_to_every_part() -> None:
 
 def test_a_picture_tells_what_was_measured_from_what_may_be() -> None:
     """A dot and its count; a dashed line, and a legend for both."""
-    made = files(report(ROWS, about=ABOUT, words=WORDS))
+    made = files(report(ROWS, metadata=ABOUT, words=WORDS))
     (picture,) = (data.decode() for name, data in made.items() if name.startswith("violations-"))
     assert ">measured</text>" in picture
     assert "not seen: how far chance alone may have moved it" in picture
@@ -271,7 +273,7 @@ def test_a_picture_tells_what_was_measured_from_what_may_be() -> None:
 
 
 def test_the_page_tells_what_a_sceptic_asks() -> None:
-    text = files(report(ROWS, about=ABOUT, words=WORDS))["report.md"].decode()
+    text = files(report(ROWS, metadata=ABOUT, words=WORDS))["report.md"].decode()
     for said in (
         "Table 2",
         "249",
@@ -288,7 +290,7 @@ def test_the_page_tells_what_a_sceptic_asks() -> None:
 
 
 def test_pictures_are_sound_xml_and_need_nothing_else() -> None:
-    made = files(report(ROWS, about=ABOUT, words=WORDS))
+    made = files(report(ROWS, metadata=ABOUT, words=WORDS))
     pictures = [name for name in made if name.endswith(".svg")]
     assert len(pictures) >= 3
     for name in pictures:
@@ -300,7 +302,7 @@ def test_pictures_are_sound_xml_and_need_nothing_else() -> None:
 def test_names_from_rows_are_escaped_in_pictures() -> None:
     bad = "<b>|x"
     for picture in (
-        dots(bad, [Mark(bad, 1.0, note=bad)], unit=bad),
+        dots(bad, [Dot(bad, 1.0, note=bad)], unit=bad),
         lines(bad, [(bad, [(1.0, 1.0)])], across=bad, up=bad),
     ):
         ET.fromstring(picture)  # noqa: S314 - our own bytes

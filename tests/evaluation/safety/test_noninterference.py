@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from carag.evaluation.safety.noninterference import compare_worlds, told
+from carag.evaluation.safety.noninterference import compare_rebuilt_stores, session_view
 from carag.policy import Session
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def test_what_is_hidden_changes_nothing(
     # The engine of the other fixture holds the store: ask in a copy.
     store = tmp_path / "store"
     shutil.copytree(small.built.store, store, ignore=shutil.ignore_patterns("*.lock"))
-    result = compare_worlds(
+    result = compare_rebuilt_stores(
         store,
-        small.world,
+        small.truth,
         pairs[:12],
         tmp_path,
         models,
@@ -45,7 +45,7 @@ def test_the_comparison_sees_a_difference(small: Small, systems: Systems) -> Non
     """Its eyes are tested: one bit of one similarity, one passage more."""
     answer = systems.engine.ask(QUESTION, Session(role="buy_side", purpose="invest"))
     nearly = replace(answer.passages[0], similarity=float(np.nextafter(answer.passages[0].similarity, 2)))
-    assert told(answer) == told(replace(answer, receipt=None))  # type: ignore[arg-type]
-    assert told(answer) != told(replace(answer, passages=(nearly, *answer.passages[1:])))
-    assert told(answer) != told(replace(answer, passages=answer.passages[:-1]))
-    assert told(answer) != told(replace(answer, text=answer.text + " "))
+    assert session_view(answer) == session_view(replace(answer, receipt=None))  # type: ignore[arg-type]
+    assert session_view(answer) != session_view(replace(answer, passages=(nearly, *answer.passages[1:])))
+    assert session_view(answer) != session_view(replace(answer, passages=answer.passages[:-1]))
+    assert session_view(answer) != session_view(replace(answer, text=answer.text + " "))

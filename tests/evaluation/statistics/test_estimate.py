@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.evaluation.statistics.binomial import clopper_pearson
-from carag.evaluation.statistics.bootstrap import weights
+from carag.evaluation.statistics.bootstrap import bootstrap_weights
 from carag.evaluation.statistics.estimate import (
     SCALE,
     Estimate,
-    Lies,
     NotMeasured,
     Sums,
+    ValueRange,
     estimates,
+    formatted,
     total,
-    written,
 )
 
 millionths = st.lists(st.sampled_from([0, 250_000, SCALE]), max_size=4)
@@ -29,22 +29,24 @@ columns = st.dictionaries(
 )
 
 
-def one(column: dict[tuple[int, str], Sums], lies: Lies = Lies.SHARE) -> Estimate:
-    figure = estimates({"it": column}, lies=lies)["it"]
+def one(column: dict[tuple[int, str], Sums], value_range: ValueRange = ValueRange.SHARE) -> Estimate:
+    figure = estimates({"it": column}, value_range=value_range)["it"]
     assert isinstance(figure, Estimate)
     return figure
 
 
-@given(columns, st.sampled_from(list(Lies)))
-def test_the_interval_holds_the_estimate(column: dict[tuple[int, str], Sums], lies: Lies) -> None:
-    figure = estimates({"it": column}, lies=lies)["it"]
+@given(columns, st.sampled_from(list(ValueRange)))
+def test_the_interval_holds_the_estimate(
+    column: dict[tuple[int, str], Sums], value_range: ValueRange
+) -> None:
+    figure = estimates({"it": column}, value_range=value_range)["it"]
     if isinstance(figure, NotMeasured):
         assert not any(sums.count for sums in column.values())
         return
     assert (figure.low is None) == (figure.high is None)
     if figure.low is not None and figure.high is not None:
         assert figure.low <= figure.value <= figure.high
-        if lies is Lies.SHARE:
+        if value_range is ValueRange.SHARE:
             assert figure.low >= 0
             assert figure.high <= 1
     assert 1 <= figure.effective <= figure.denominator
@@ -92,7 +94,7 @@ def test_uneven_filers_count_for_fewer() -> None:
 
 
 def test_no_difference_is_bounded_on_both_sides() -> None:
-    figure = one({(filer, "q"): Sums.of(0) for filer in range(30)}, Lies.DIFFERENCE)
+    figure = one({(filer, "q"): Sums.of(0) for filer in range(30)}, ValueRange.DIFFERENCE)
     assert figure.low == -figure.high  # type: ignore[operator]
     assert figure.high == pytest.approx(clopper_pearson(0, 30)[1], rel=1e-5)
 
@@ -144,24 +146,24 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12).map(sorted), st.integers(0, 5))
 def test_draws_are_two_stage(filers: list[int], seed: int) -> None:
     """As many filers are drawn as there are, each with as many questions as it has."""
-    drawn = weights(filers, replicates=20, seed=seed)
+    drawn = bootstrap_weights(filers, replicates=20, seed=seed)
     sizes = np.array([filers.count(filer) for filer in dict.fromkeys(filers)])
     owners = np.array([list(dict.fromkeys(filers)).index(filer) for filer in filers])
     for replicate in drawn:
-        per_filer = np.bincount(owners, weights=replicate)
+        per_filer = np.bincount(owners, bootstrap_weights=replicate)
         times = per_filer / sizes
         assert np.array_equal(times, np.round(times))
         assert times.sum() == len(sizes)
 
 
 def test_every_question_is_drawn_once_on_average() -> None:
-    drawn = weights([1, 1, 1, 2, 3, 3, 4, 5, 6, 7])
+    drawn = bootstrap_weights([1, 1, 1, 2, 3, 3, 4, 5, 6, 7])
     assert np.abs(drawn.mean(axis=0) - 1).max() < 0.15
 
 
 def test_draws_are_the_same_on_every_machine() -> None:
     """The stream of PCG64 is promised; so are these numbers."""
-    assert weights([1, 1, 2, 3], replicates=3).tolist() == GOLDEN
+    assert bootstrap_weights([1, 1, 2, 3], replicates=3).tolist() == GOLDEN
 
 
 GOLDEN = [[0.0, 0.0, 2.0, 1.0], [1.0, 1.0, 0.0, 2.0], [1.0, 1.0, 1.0, 1.0]]
@@ -170,12 +172,12 @@ GOLDEN = [[0.0, 0.0, 2.0, 1.0], [1.0, 1.0, 0.0, 2.0], [1.0, 1.0, 1.0, 1.0]]
 @pytest.mark.parametrize("filers", [[], [2, 1]])
 def test_unsorted_or_no_filers_are_refused(filers: list[int]) -> None:
     with pytest.raises(InvalidArgument):
-        weights(filers)
+        bootstrap_weights(filers)
 
 
 def test_weights_of_other_questions_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="weights"):
-        estimates({"it": {(1, "q"): Sums.of(0)}}, drawn=weights([1, 2]))
+        estimates({"it": {(1, "q"): Sums.of(0)}}, drawn=bootstrap_weights([1, 2]))
 
 
 @given(st.lists(st.integers(-SCALE, SCALE), min_size=3, max_size=3).map(sorted), st.sampled_from([1, 100]))
@@ -183,7 +185,7 @@ def test_no_figure_shows_more_than_its_interval_knows(bounds: list[int], scale: 
     """A written figure is off by half a unit of its last digit at most, and that unit is no less than a tenth of the
     interval's half-width."""
     low, value, high = (bound / SCALE for bound in bounds)
-    shown, interval = written(Estimate(value, 1, 9, low, high, 9, 9, 9, ""), scale=scale)
+    shown, interval = formatted(Estimate(value, 1, 9, low, high, 9, 9, 9, ""), scale=scale)
     unit = 10.0 ** -len(shown.partition(".")[2])
     assert abs(float(shown) - scale * value) <= unit / 2 * (1 + 1e-6)
     assert unit == 1 or low == high or unit > scale * (high - low) / 20 * (1 - 1e-9)

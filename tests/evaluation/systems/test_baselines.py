@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def test_the_callback_never_raises_for_too_few(small: Small) -> None:
     """hnswlib does; where nobody or one row is admitted, one gets that."""
-    walk = Hnsw(small.world.vectors, seed=0)
-    query = small.world.vectors[0]
-    nobody = np.zeros(len(small.world), bool)
+    walk = Hnsw(small.truth.vectors, seed=0)
+    query = small.truth.vectors[0]
+    nobody = np.zeros(len(small.truth), bool)
     assert not walk.nearest_of(query, K, nobody)[0].size
     one = nobody.copy()
     one[5] = True

@@ -21,12 +21,12 @@ def test_the_judge_does_not_believe_a_system(small: Small, systems: Systems, pai
     leaking = replace(
         oracle,
         retrieved=(hidden,),
-        shown=(small.world.ids[hidden],),
-        text=small.world.text(hidden),
+        shown=(small.truth.ids[hidden],),
+        text=small.truth.text(hidden),
         outcome="answer",
     )
-    row = row_of(small.world, pair, "carag-auto", leaking, oracle, embedder="e", generator="g", seed=0)
+    row = row_of(small.truth, pair, "carag-auto", leaking, oracle, embedder="e", generator="g", seed=0)
     assert row.retrieved_admissible == (False,)
-    assert row.touched == (small.world.ids[hidden],)
+    assert row.touched == (small.truth.ids[hidden],)
     assert row.ngram_overlap > 0.5
     assert row.existence_disclosed

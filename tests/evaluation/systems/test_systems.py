@@ -24,9 +24,9 @@ QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sa
 
 def test_a_session_the_table_refuses_is_refused_by_all_that_know_it(small: Small, systems: Systems) -> None:
     session = Session(role="auditor", purpose="publish")
-    assert small.world.admissible(session, QUESTION) is None
+    assert small.truth.admissible(session, QUESTION) is None
     pair = replace(
-        cross(small.world, small.built.questions, small.built.gold, small.embedder.vectors, count=1, seed=0)[
+        cross(small.truth, small.built.questions, small.built.gold, small.embedder.vectors, count=1, seed=0)[
             0
         ],
         session=session,
@@ -58,7 +58,7 @@ def test_only_systems_that_ignore_the_policy_violate_it(
         oracle = systems.ask("oracle", pair)
         for name in SYSTEMS:
             row = row_of(
-                small.world,
+                small.truth,
                 pair,
                 name,
                 systems.ask(name, pair),
@@ -90,7 +90,7 @@ def test_an_unknown_system_is_refused(small: Small, models: Models) -> None:
     with pytest.raises(InvalidArgument, match="no system best"):
         Systems(
             small.built.store,
-            small.world,
+            small.truth,
             models,
             seed=0,
             names=["best"],
