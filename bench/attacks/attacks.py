@@ -1,7 +1,7 @@
 """Carry out fifteen attacks on an audit log, and tell which of three auditors detects each.
 
 Every attacker can write to the log's directory; some have stolen the signing key. The first auditor has the directory
-and nothing else, so takes the vkey that lies in it. The second got the vkey from elsewhere. The third also kept one
+and nothing else, so uses the vkey in it. The second got the vkey from elsewhere. The third also kept one
 checkpoint outside: the newest receipt somebody holds, an object under a retention lock, a timestamp or a witness's
 cosignature each carry one. What each attack must do to each auditor is written down here and tested
 (``tests/audit/test_attacks.py``); the README's table is made from the same list.
@@ -42,9 +42,11 @@ if TYPE_CHECKING:
 
 ORIGIN: Final = "audit.example/attacked"
 RECORDS: Final = 60
+"""Records of the log when it is attacked."""
 EARLIER: Final = 50
-"""The size at which an attacker took a copy, or from which on an attack changes history."""
+"""Size of the log when an attacker took a copy, or from which on an attack changes history."""
 VICTIM: Final = 20
+"""Number of the record that is attacked."""
 COLUMNS: Final = ("database only", "public key", "outside anchor")
 BEGIN: Final = "<!-- bench.attacks: this table is written by `python -m bench.attacks --readme README.md` -->"
 END: Final = "<!-- /bench.attacks -->"
@@ -52,7 +54,7 @@ END: Final = "<!-- /bench.attacks -->"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A closed log in an attacker's hands, and what lies outside them."""
+    """A closed log that an attacker can change, and what the attacker cannot change."""
 
     home: Path
     vkey: str
@@ -60,7 +62,7 @@ class Scene:
     kept: Kept
     """The newest checkpoint, kept outside."""
     notes: dict[int, str]
-    """Every checkpoint ever signed, by size: whoever asked questions has them."""
+    """Every checkpoint that was signed, by size: the people who asked questions hold them."""
     earlier: Path
     """A copy of the directory from when it had ``EARLIER`` records."""
 
@@ -107,15 +109,15 @@ class Scene:
 
 
 class Attack(NamedTuple):
-    """What somebody does to a log."""
+    """One attack on a log, and the auditors who must detect it."""
 
     name: str
     noticed: str
-    """For each auditor in turn: D detected, ``.`` not."""
+    """For each auditor in turn: D for detected, ``.`` for not."""
     by: str
-    """How whoever sees most notices it, for the table."""
+    """How the third auditor detects it, for the table."""
     says: str
-    """A pattern that the third auditor's reason matches."""
+    """Pattern that the third auditor's reason matches."""
     act: Callable[[Scene], None]
 
 
@@ -131,7 +133,7 @@ def grow(directory: Path, count: int) -> dict[int, str]:
 
 
 def stage(directory: Path) -> Scene:
-    """Set an unharmed scene."""
+    """Make a scene that nobody has attacked."""
     home, earlier = directory / "log", directory / "earlier"
     notes = grow(home, EARLIER)
     shutil.copytree(home, earlier)
@@ -148,7 +150,7 @@ def again(scene: Scene, directory: Path) -> Scene:
 
 
 def pattern(scene: Scene) -> str:
-    """Write down who notices anything, as :attr:`Attack.noticed` does."""
+    """Examine a scene, and write which auditors detect anything as :attr:`Attack.noticed` does."""
     return "".join("." if one.verdict is Verdict.VERIFIED else "D" for one in scene.examine())
 
 
@@ -220,7 +222,7 @@ def append_outside(scene: Scene) -> None:
 
 
 def foreign_key(scene: Scene) -> None:
-    """Write history again, sign it with a key of one's own and lay its vkey beside it."""
+    """Write history again, sign it with the attacker's own key and replace the vkey in the directory."""
     bodies, foreign = scene.bodies(), SigningKey(ORIGIN, b"f" * 32)
     bodies[VICTIM] = _changed(bodies[VICTIM], role="sell_side")
     scene.rewrite(bodies, key=foreign)
@@ -236,7 +238,7 @@ def thief_rewrites(scene: Scene) -> None:
 
 
 def thief_deletes(scene: Scene) -> None:
-    """Leave a record out, number the rest anew, and add a harmless one at the end."""
+    """Leave a record out, renumber the rest, and add a harmless one at the end."""
     bodies = scene.bodies()
     del bodies[VICTIM]
     bodies.append(_changed(bodies[-1], id="A" * 22))

@@ -1,6 +1,6 @@
-"""Generators on the development questions, each shown the oracle's passages: ``python -m bench.edgar.generator``.
+"""Tune generators on the development questions, given the oracle's passages: ``python -m bench.edgar.generator``.
 
-What is tuned of a generator is tuned here. Of the reported split nothing is asked and nothing printed.
+No question of the reported split is asked or printed.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from carag.generation import Generator
 
 _COVERAGES: Final = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
+"""Values of the extractive generator's least coverage that are compared."""
 _SHOWN: Final = ("f1_answerable", "f1_answered", "over_refusal", "under_refusal", "evidence_recall")
 
 

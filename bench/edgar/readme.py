@@ -112,8 +112,8 @@ def _at_full_size(run: RunMetadata, measured: Section, where: str) -> str:
     every, real = (_whole(measured, scope) for scope in ("everything", "real"))
     shown = {
         system: "; ".join(
-            f"{title} {_figure(cell.systems[system][measure])}"
-            for cell, title, measure in (
+            f"{title} {_figure(part.systems[system][measure])}"
+            for part, title, measure in (
                 (every, "CVR by query", "cvr_query"),
                 (every, "canaries disclosed", "odr_canary"),
                 (real, "F1, answerable,", "f1_answerable"),
@@ -135,7 +135,7 @@ def _at_full_size(run: RunMetadata, measured: Section, where: str) -> str:
 
 def _whole(measured: Section, scope: str) -> Slice:
     """Return the figures of a scope as a whole, not of a stratum."""
-    return next(cell for name, cell in measured.cells.items() if name == (scope, "", ""))
+    return next(part for name, part in measured.slices.items() if name == (scope, "", ""))
 
 
 def _p95(measured: Section, system: str) -> str:

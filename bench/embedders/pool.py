@@ -1,4 +1,4 @@
-"""The real questions, their gold chunks, and the pool they are searched in.
+"""Read the real questions, their gold chunks, and the pool of chunks they are searched in.
 
 Read from the directory in ``CARAG_SHARED_DATA``; nothing from it is stored here.
 """

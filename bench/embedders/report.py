@@ -1,4 +1,4 @@
-"""The measured rows as a page for the documentation."""
+"""Write the measurements of embedders as a Markdown page."""
 
 from __future__ import annotations
 

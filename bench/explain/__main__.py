@@ -1,6 +1,6 @@
 """Measure whether the CPU time of an explanation tells a hidden passage from an absent one, as an attacker would.
 
-Interleaved pairs: one id of a hidden passage, one that no passage has, in an order drawn anew each time, by a role that
+Interleaved pairs: one id of a hidden passage, one that no passage has, in a random order each time, by a role that
 may not know of either. Compared is the CPU time of the whole process, so that waiting for the disk and other work on
 the machine count little. A planted delay shows that a difference would be seen.
 

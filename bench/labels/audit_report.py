@@ -1,4 +1,4 @@
-"""What the audit found, as Markdown."""
+"""Write the findings of the label audit as Markdown."""
 
 from __future__ import annotations
 

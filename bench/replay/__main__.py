@@ -18,7 +18,7 @@ def main() -> int:
     """Run, print, and fail on any difference."""
     parser = argparse.ArgumentParser(prog="python -m bench.replay", description=__doc__)
     parser.add_argument("--queries", type=int, default=10_000)
-    parser.add_argument("--filings", type=int, help="of so many filings only; all by default")
+    parser.add_argument("--filings", type=int, help="number of filings to use; all by default")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     if not (shared := os.environ.get("CARAG_SHARED_DATA")):

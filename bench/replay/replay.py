@@ -245,7 +245,7 @@ def say(what: str) -> None:
 def read_edgar(
     directory: Path, *, filings: int | None, seed: int, pattern: str = "filings-*.jsonl.gz"
 ) -> tuple[list[str], list[str]]:
-    """Read rows in order of publication, and questions; of some companies only, if so many filings are enough."""
+    """Read rows in order of publication, and questions; of randomly chosen companies only, if `filings` are wanted."""
     lines: list[str] = []
     for path in sorted(directory.glob(pattern)):
         with gzip.open(path, "rt", encoding="utf-8") as file:

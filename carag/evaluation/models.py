@@ -1,4 +1,4 @@
-"""The models that all systems share, wrapped so that what went into them and how long they took is known."""
+"""Wrap the models that all systems share, to record what they were shown and how long they took."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["AlwaysAnswering", "Models", "RecordingGenerator", "ShowingWithheld",
 
 
 class TimedEmbedder:
-    """An embedder that embeds each question once, and says how long that took.
+    """Embedder that embeds each question once, and keeps the time it took.
 
     Every system searches by the same vector, and retrieval is measured apart from embedding.
     """
@@ -51,7 +51,7 @@ class TimedEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of one run; see :class:`RecordingGenerator` for ``once``."""
+    """The models that all systems of a run share; :class:`RecordingGenerator` explains ``once``."""
 
     embedder: TimedEmbedder
     generator: Generator
@@ -60,23 +60,23 @@ class Models:
 
 
 class RecordingGenerator:
-    """A generator that notes the passages it was shown, which is all that can reach a model or a prompt.
+    """Generator that records the passages it was shown, which is all that can reach a model or a prompt.
 
     Parameters
     ----------
     generator : Generator
     once : bool
-        Whether the same question with the same passages and withheld kinds is asked once: for a slow model that says
-        the same every time. Several systems that retrieve the same then wait for one answer.
+        Whether the same question with the same passages and withheld kinds is asked only once, for a slow and
+        deterministic model. Systems that retrieve the same then share one answer.
 
     Attributes
     ----------
     shown : tuple of str
         Ids of the passages.
     milliseconds : float
-        What the answer took, when it was asked for.
+        Time the answer took when the model was asked.
     saved : float
-        As much of that as did not pass again.
+        Milliseconds of that which a shared answer saved.
     """
 
     def __init__(self, generator: Generator, *, once: bool = False) -> None:
@@ -87,12 +87,12 @@ class RecordingGenerator:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: the gate may keep the generator from being called at all."""
+        """Clear what was recorded; the gate may keep the generator from being called at all."""
         self.shown: tuple[str, ...] = ()
         self.milliseconds = self.saved = 0.0
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Draft an answer, and take note."""
+        """Draft an answer, and record what was shown."""
         self.shown = tuple(passage.chunk_id for passage in passages[: self._most])
         if self._drafts is None:
             return self._timed(question, passages, withheld)
@@ -114,10 +114,10 @@ class RecordingGenerator:
 
 
 class ShowingWithheld:
-    """The paper's variant: the model sees the inadmissible bucket too, and is told not to use it.
+    """Generator of the paper's variant: its model is shown inadmissible text too, and told not to use it.
 
-    The text stands where the kinds of withheld document stand otherwise, under the same instruction. For measurement
-    alone: it is what the engine never does.
+    The text takes the place of the kinds of withheld document, under the same instruction. For measurement only: the
+    engine never does this.
     """
 
     def __init__(self, generator: RecordingGenerator) -> None:
@@ -137,7 +137,7 @@ class ShowingWithheld:
 
 
 class AlwaysAnswering:
-    """A generator whose refusal is overruled: the best passage is quoted instead."""
+    """Generator whose refusals are overruled: the best passage is quoted instead."""
 
     def __init__(self, generator: RecordingGenerator) -> None:
         self._generator = generator

@@ -1,4 +1,4 @@
-"""A run of the benchmark: corpus, pairs, systems, rows; killed at any point, it is gone on with."""
+"""Run the benchmark from corpus to report; an interrupted run resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ if TYPE_CHECKING:
 __all__ = ["NOW", "Settings", "check_requirements", "run"]
 
 NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
-"""When everything is asked: fixed, so that a session of today sees the same on every day."""
+"""Instant at which every question is asked: fixed, so that a session of today sees the same on every day."""
 _EXTRA_OF_MODEL: Final = {"minilm": "models", "wordllama": "models", "local": "local", "bedrock": "bedrock"}
 """Which extra of the package serves a model, by the part of the model's name before the colon."""
 _MODEL_SYSTEMS: Final = (ORACLE, "vanilla", "carag-certified")
+"""Systems that the second generator is asked with: it is too slow for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What is run.
+    """Settings of a run, on which its rows depend.
 
     Attributes
     ----------
@@ -60,17 +61,17 @@ class Settings:
         Where corpora are kept between runs.
     embedder : str
     gate : float or None
-        The threshold; that calibrated for the embedder if None.
+        Least similarity of an answerable question; the one calibrated for the embedder if None.
     pairs, built : int
-        Pairs of real and of built questions.
+        Number of pairs of real and of built questions.
     attacks : int
-        Companies attacked.
+        Number of companies attacked.
     compared : int
-        Pairs asked in two worlds.
+        Number of pairs asked of two stores.
     worlds : int
-        Sessions they are of: a store is rebuilt for each.
+        Number of sessions that those are of: a store is rebuilt for each.
     trials : int
-        Randomised pairs for each of the two plans.
+        Number of randomised pairs for each of the two search plans.
     model : str or None
         A second generator, such as ``local`` or ``local:PATH``, on some pairs.
     model_pairs : int
@@ -94,7 +95,7 @@ class Settings:
     systems: tuple[str, ...] = field(default=SYSTEMS)
 
     def identity(self) -> str:
-        """Name all that the rows depend on."""
+        """Return all settings that the rows depend on, as JSON."""
         named = asdict(self)
         for name in ("cache", "data"):
             del named[name]
@@ -133,9 +134,9 @@ def run(
     Parameters
     ----------
     out : Path
-        A directory; one that an interrupted run of the same settings left is gone on with.
+        A directory; a run of the same settings that was interrupted there is resumed.
     embedder, generator, model : optional
-        Instead of those by name; tests and caches bring their own.
+        Used instead of those that settings name; tests and caches bring their own.
 
     Returns
     -------
@@ -254,9 +255,9 @@ def _compare(
 
 
 def _many_of_few_sessions(settings: Settings, truth: GroundTruth, pairs: list[Pair]) -> list[Pair]:
-    """Ask many questions in each of a few sessions: a store is rebuilt for each session.
+    """Choose pairs of few sessions and many questions, because a store is rebuilt for each session.
 
-    Where the words of a question tighten the policy, it is another session as far as stores go, and is left out.
+    A question whose words tighten the policy would need a store of its own, and is left out.
     """
     rng = random.Random(settings.seed)  # noqa: S311 - sampling, no secret
     sessions = {

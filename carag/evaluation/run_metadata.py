@@ -1,4 +1,4 @@
-"""What a run was of, which no row says: the corpus, the machine, and trials at the level of retrieval alone."""
+"""Record what rows do not carry of a run: corpus, machine, randomised trials and rebuilt stores (``run.json``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from carag.errors import CorruptFile, InvalidArgument
 __all__ = ["CORPORA", "PAPER_CHUNKS", "RunMetadata", "Trials", "Worlds", "processor_name"]
 
 CORPORA: Final = ("builtin", "part", "paper", "full")
+"""Names of corpora in ``run.json``; ``builtin`` is the one that ships."""
 PAPER_CHUNKS: Final = 26_595
+"""Chunks of the paper's corpus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +51,18 @@ class Trials:
 
 @dataclass(frozen=True, slots=True)
 class Worlds:
-    """Pairs asked through `Engine.ask` of two stores, one rebuilt without what the session may not see.
+    """Result of asking pairs through `Engine.ask` of two stores, one rebuilt without what the session may not see.
 
     Attributes
     ----------
     asked : int
-        Pairs.
+        Number of pairs.
     differing : int
-        Of those, how many were told anything else: outcome, ids, similarities to the last bit, text or citations.
+        Pairs whose outcome, ids, similarities (to the last bit), text or citations differed.
     worlds : int
-        Stores rebuilt.
+        Number of stores rebuilt.
     rows_deleted : int
-        From all of them.
+        Labels deleted from all of them.
     """
 
     asked: int
@@ -76,7 +78,7 @@ class Worlds:
 
 @dataclass(frozen=True, slots=True)
 class RunMetadata:
-    """A run.
+    """What a run was made of.
 
     Attributes
     ----------
@@ -88,14 +90,14 @@ class RunMetadata:
     machine : str
         Processor and cores, as a person reads them.
     version : str
-        Of CARAG.
+        Version of CARAG.
     rows_sha256 : str
-        Of the file of rows, unpacked; empty if not checked.
+        SHA-256 of the file of rows, unpacked; empty if not to be checked.
     trials : tuple of Trials
     worlds : Worlds or None
         None if no store was rebuilt.
     notes : tuple of str
-        What a reader must know besides, such as what a run left out and why.
+        What else a reader must know, such as what a run left out and why.
     """
 
     corpus: str
@@ -133,7 +135,7 @@ class RunMetadata:
 
     @property
     def small(self) -> bool:
-        """Whether the corpus is one for trying out, on which some goals cannot be reached."""
+        """Whether the corpus is one of those for trying out, on which some goals cannot be reached."""
         return self.corpus in ("builtin", "part")
 
     def to_json(self) -> str:

@@ -1,8 +1,8 @@
-"""Adversaries: filings planted in a copy of the corpus, and questions that try to get at what they hide.
+"""Write filings to plant in a copy of the corpus, and questions that try to extract what those hide.
 
-Each attacked company has an order under confidential treatment with a code that stands nowhere else, the canary. Who
-may not see the order must never be told the code, whatever is asked and whatever an admissible filing says. All
-that is planted is made up, and is dated after the corpus.
+Each attacked company has an order under confidential treatment with a code that occurs nowhere else, the canary. A
+session that may not see the order must never be told the code, whatever is asked and whatever an admissible filing
+says. All planted filings are made up, and are dated after the corpus.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ KINDS: Final = (
     "stale-cache",
     "relabel",
 )
-"""A canary asked for; the same passage once open and once hidden; words that claim a right; instructions inside an
-admissible chunk; asking what is hidden; the same question asked by one who may know it first; and a filing superseded
-while it is asked about."""
+"""Kinds of attack, in order: ask for the canary; have one passage once open and once hidden; claim a right in the
+question; plant instructions in an admissible chunk; ask what is hidden; ask first in a session that may know; supersede
+a filing while it is asked about."""
 _SESSIONS: Final = (
     ("buy_side", "invest"),
     ("sell_side", "publish"),
@@ -46,33 +46,34 @@ _SESSIONS: Final = (
     ("public", "public_qa"),
     ("compliance", "surveil"),
 )
+"""Role and purpose of the sessions that attack."""
 _FIRST_MADE_UP_CIK: Final = 9_990_009_000
-"""EDGAR has not come so far."""
+"""First CIK of planted filings, above all that EDGAR has assigned."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttackedCompany:
-    """One company, real in name only, and what is planted of it."""
+    """One company, real in name only, and what is planted about it."""
 
     number: int
     company: str
     cik: int
     code: str
-    """The canary of the order."""
+    """Canary of the order."""
     old_code: str
-    """That of the report that is superseded."""
+    """Canary of the report that is superseded."""
     twin: str
-    """A passage of the corpus that is admissible, and hidden once more."""
+    """Text of an admissible passage of the corpus, which is planted a second time, hidden."""
     twin_row: int
 
     @property
     def canaries(self) -> dict[str, str]:
-        """By id."""
+        """Canaries by their id."""
         return {f"order-{self.number:03d}": self.code, f"report-{self.number:03d}": self.old_code}
 
 
 def plan_attacks(truth: GroundTruth, pairs: list[Pair], *, count: int, seed: int) -> list[AttackedCompany]:
-    """Choose whom to attack: of companies whose gold a session may use, each once."""
+    """Choose companies to attack, each once, among those whose gold some session may use."""
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
     usable = sorted({pair.gold_rows[0] for pair in pairs if pair.answerable and pair.question.kind == "real"})
     rng.shuffle(usable)
@@ -94,7 +95,7 @@ def plan_attacks(truth: GroundTruth, pairs: list[Pair], *, count: int, seed: int
 
 
 def write_planted(attacks: list[AttackedCompany], path: Path) -> None:
-    """Write what is planted, as rows of a data set that the engine ingests."""
+    """Write the planted filings as rows of a data set that the engine ingests."""
     rows = []
     for one in attacks:
         rows += [
@@ -125,14 +126,14 @@ def write_amendments(attacks: list[AttackedCompany], path: Path) -> None:
 def attacked_pairs(
     truth: GroundTruth, attacks: list[AttackedCompany], embedder: TimedEmbedder, pairs: list[Pair]
 ) -> list[Pair]:
-    """Write the questions, and find where they lie in the world with the plants.
+    """Write the questions, as pairs over the corpus with the planted filings.
 
     Parameters
     ----------
-    world : World
-        Of the copy of the corpus.
+    truth : GroundTruth
+        Of the copy of the corpus with the planted filings.
     pairs : list of Pair
-        Of the corpus, whose questions the hidden twins are asked.
+        Of the corpus; their questions are asked of the hidden twins.
     """
     asked = {pair.gold_rows[0]: pair.question for pair in pairs if pair.gold_rows}
     found = []
@@ -175,7 +176,7 @@ def attacked_pairs(
 
 
 def with_clearance(pair: Pair) -> Pair:
-    """Return the same question in a session that may know."""
+    """Return the same question in a session that may see the planted order."""
     return replace(pair, session=Session(role="compliance", purpose="surveil"))
 
 

@@ -1,8 +1,8 @@
-"""The benchmark's corpora, by stated rules: filings to a store, cut, labelled and embedded by the engine itself.
+"""Build the benchmark's corpora by stated rules; the engine itself chunks, labels and embeds the filings.
 
-``paper`` has as many chunks as the paper's: all that hold evidence of a question, then a seeded sample of the rest of
-the question sets' filings to 20,000, then filings of the paper's window (filed 2024Q3 to 2026Q1) to 26,595.
-``part`` is the same rule, smaller. ``full`` is every filing there is. ``small`` ships with the project.
+``paper`` has as many chunks as the paper's corpus: all that hold evidence of a question, then a seeded sample of the
+rest of the question sets' filings up to 20,000, then filings of the paper's window (filed 2024Q3 to 2026Q1) up to
+26,595. ``part`` follows the same rule with smaller numbers. ``full`` is every filing. ``small`` ships with the project.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ if TYPE_CHECKING:
 __all__ = ["SIZES", "BuiltCorpus", "ChunkLocation", "CorpusRule", "build_corpus", "small_data", "source_of"]
 
 _WINDOW: Final = ("2024-07-01", "2026-03-31")
+"""First and last filing date of the paper's window."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusRule:
-    """How a corpus is chosen.
+    """How many chunks of a corpus are chosen from where.
 
     Attributes
     ----------
     near : int
         Chunks of the question sets' filings.
     total : int
-        With those of the window's filings; 0 for every filing there is.
+        Those and chunks of the window's filings; 0 for every filing.
     """
 
     near: int
@@ -58,11 +59,11 @@ SIZES: Final[dict[str, CorpusRule | None]] = {
     "paper": CorpusRule(20_000, 26_595),
     "full": CorpusRule(0, 0),
 }
-"""By name; None for the corpus that ships."""
+"""Rules by the name of the corpus; None for the corpus that ships."""
 
 
 class ChunkLocation(NamedTuple):
-    """Where a chunk stands."""
+    """Where a chunk starts: filing, type of document, and character offset in it."""
 
     accession_number: str
     document: str
@@ -71,14 +72,16 @@ class ChunkLocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BuiltCorpus:
-    """A store, and what is asked of it.
+    """A store, and the questions that are asked of it.
 
     Attributes
     ----------
     store : Path
     gold : dict
-        By question id: for each piece of evidence, where it stands. A question none of whose evidence was found is
-        left out, but one that has none by intention, which nothing here answers.
+        By question id: the locations of each piece of evidence.
+    dropped : int
+        Questions left out because none of their evidence was found. A question that has no evidence by intention
+        stays: nothing in the corpus answers it.
     """
 
     name: str
@@ -89,7 +92,7 @@ class BuiltCorpus:
 
 
 def small_data() -> Path:
-    """Return where the small corpus lies: in the installed package, or at the top of the source tree."""
+    """Return the directory of the small corpus, in the installed package or at the top of the source tree."""
     shipped = Path(str(files(carag) / "data"))
     return shipped if shipped.is_dir() else shipped.parents[1] / "data"
 
@@ -130,14 +133,14 @@ def build_corpus(
     size : str
         One of `SIZES`.
     cache : Path
-        A directory; a corpus that an earlier run began is gone on with.
+        A directory; a corpus that an earlier run began there is completed.
     embedder : Embedder
     data : Path, optional
         The directory with ``edgar/filings-*.jsonl.gz``; not for ``small``.
     seed : int
-        Of the sample.
+        Seed of the sample.
     say : callable
-        Told what is being done.
+        Called with a line of progress.
 
     Raises
     ------
@@ -175,7 +178,7 @@ def build_corpus(
 
 
 class _Plan:
-    """Where the evidence stands in the filings that hold it."""
+    """Locations of the chunks of some filings, and of the evidence in them."""
 
     def __init__(self, filings: dict[str, Filing], questions: Iterable[Question]) -> None:
         self.places: dict[str, list[ChunkLocation]] = {}
@@ -223,7 +226,7 @@ def _candidates(
     seed: int,
     say: Callable[[str], None],
 ) -> Path:
-    """Set aside the rows that a corpus may need, and those of the same filers, whose news bears on them."""
+    """Copy the rows that a corpus may need, and those of the same filers, whose later filings change their labels."""
     if not rule.total:
         return edgar
     if (home / "done").exists():
@@ -244,7 +247,7 @@ def _candidates(
         row for row in rows if _WINDOW[0] <= (row["filed"] or "") <= _WINDOW[1] and row["id"] not in wanted
     ]
     random.Random(seed).shuffle(window)  # noqa: S311 - sampling, no secret
-    # A chunk has about a thousand characters: twice what is needed, and the rest is cut off when chunks are counted.
+    # A chunk has about a thousand characters. Twice what is needed is kept; chunks are counted exactly later.
     room = 2 * 1000 * (rule.total - rule.near)
     kept = dict.fromkeys(wanted)
     for row in window:
@@ -258,14 +261,14 @@ def _candidates(
         for path in sorted(edgar.glob("filings-*.jsonl.gz")):
             with gzip.open(path, "rt", encoding="utf-8") as file:
                 out.writelines(line for line in file if json.loads(line)["id"] in keep)
-    if (edgar / "headers.jsonl.gz").exists():  # read beside the rows, as it is in the whole
+    if (edgar / "headers.jsonl.gz").exists():  # headers are read together with the rows
         (home / "headers.jsonl.gz").symlink_to((edgar / "headers.jsonl.gz").resolve())
     (home / "done").touch()
     return home
 
 
 def _select(source: Path, plan: _Plan, rule: CorpusRule, seed: int) -> dict[str, set[tuple[str, int]]]:
-    """Choose chunks by the rule; filings of which none is chosen say what they say of others."""
+    """Choose chunks by the rule; filings without a chosen chunk still change the labels of others."""
     gold = {place for pieces in plan.gold.values() for piece in pieces for place in piece}
     rest = [place for name in sorted(plan.places) for place in plan.places[name] if place not in gold]
     rng = random.Random(seed + 1)  # noqa: S311

@@ -1,4 +1,4 @@
-"""Evidence to chunks: which passages of a filing hold the text that a question set calls its evidence."""
+"""Find the chunks of a filing that hold the text which a question set calls its evidence."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 __all__ = ["NGRAM_SIZE", "OVERLAP", "holders", "likely_holders", "ngrams"]
 
 NGRAM_SIZE: Final = 5
+"""Words of an n-gram."""
 OVERLAP: Final = 0.5
-"""A chunk holds a piece of evidence if half of the shorter one's word 5-grams occur in the other."""
+"""A chunk holds a piece of evidence if at least this share of the shorter one's word 5-grams occurs in the other."""
 
 _WORD: Final = re.compile(r"\w+")
 _NUMBER: Final = re.compile(r"\d[\d,.]*\d|\d")
 _STOP_YEAR: Final = re.compile(r"(?:19|20)\d\d|\d")
-"""Years and single digits are everywhere: a number of an answer that says where it comes from is longer."""
+"""Numbers that do not locate an answer: years and single digits occur everywhere."""
 
 
 def ngrams(text: str, n: int = NGRAM_SIZE) -> frozenset[tuple[str, ...]]:
@@ -25,7 +26,7 @@ def ngrams(text: str, n: int = NGRAM_SIZE) -> frozenset[tuple[str, ...]]:
 
     Examples
     --------
-    >>> sorted(grams("Net sales rose by 5 %.", 4))
+    >>> sorted(ngrams("Net sales rose by 5 %.", 4))
     [('net', 'sales', 'rose', 'by'), ('sales', 'rose', 'by', '5')]
     """
     words = _WORD.findall(text.lower())
@@ -37,7 +38,7 @@ def holders(evidence: str, chunks: Sequence[frozenset[tuple[str, ...]]]) -> list
 
     Examples
     --------
-    >>> holders("one two three four five six", [grams("one two three four five"), grams("a b c d e f")])
+    >>> holders("one two three four five six", [ngrams("one two three four five"), ngrams("a b c d e f")])
     [0]
     """
     sought = ngrams(evidence)
@@ -49,9 +50,9 @@ def holders(evidence: str, chunks: Sequence[frozenset[tuple[str, ...]]]) -> list
 
 
 def likely_holders(answer: str, texts: Sequence[str]) -> list[int]:
-    """Return the chunk of a filing likeliest to hold an answer whose set names the filing only; or none.
+    """Return the chunk of a filing that most likely holds an answer, or none, where a set names only the filing.
 
-    It is the one with most of the answer's numbers, and among those with most of its words; the first of several.
+    It has the most of the answer's numbers, then the most of its words; the first of several.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What the judge of the benchmark knows: every chunk, its labels, its vector, and who may use it.
+"""Load all chunks of a store with labels and vectors, and decide which of them a session may use.
 
-Admissible is what a plain reading of the table says of the corpus's own words (:mod:`.plain_reading`), once for
-each distinct label and session. No system under test is asked.
+The reference policy (:mod:`.reference_policy`) decides, once for each distinct label and session, from the labels in
+the store. No system under test is asked.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ if TYPE_CHECKING:
 __all__ = ["GroundTruth"]
 
 _BATCH: Final = 4096
+"""Labels read from the store at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """What a passage is made of, but for its similarity."""
+    """All of a passage but its similarity."""
 
     chunk_id: str
     key: int
-    """Of its last label."""
+    """Key of its last label in the store."""
     text: str
     word: int
     document: str
@@ -55,18 +56,18 @@ class _Chunk:
 
 
 class GroundTruth:
-    """A store, read once.
+    """All chunks of a store, and who may use which.
 
     Parameters
     ----------
     store : CorpusStore
     now : datetime
-        Of the run: nobody asks from the future.
+        Instant of the run; sessions are of it or earlier.
 
     Attributes
     ----------
     ids : list of str
-        Of the chunks, in the order of their keys; a *row* is a position in it.
+        Chunk ids in the order of their keys; a *row* is a position in this list.
     vectors : (n, dim) float32
     filers : list of int
         The CIK of the filing that each chunk is of; 0 if none is stated.
@@ -120,10 +121,10 @@ class GroundTruth:
     def __len__(self) -> int:
         return len(self.ids)
 
-    # --- who may use what ---
+    # --- who may use which chunk ---
 
     def meant(self, session: Session, question: str) -> frozenset[str]:
-        """Return the names of what tightens the masks, the question's words included."""
+        """Return the names of the intents that tighten the masks, those of the question's words included."""
         return frozenset(one.value for one in (*session.intents, *intents(question)))
 
     def admissible(self, session: Session, question: str) -> NDArray[np.bool_] | None:
@@ -152,10 +153,10 @@ class GroundTruth:
         return found
 
     def partition(self, role: str) -> NDArray[np.bool_] | None:
-        """Tell what a role may read whatever the purpose, day and question, by the labels of the first day.
+        """Tell of each chunk whether a role may read it for any purpose, day or question, by its first label.
 
-        A static partition by role, as access control lists are kept: no purpose, no time, no news. None of an unknown
-        role.
+        This is role-based access control with static lists: no purpose, no time, no later filings. None for an
+        unknown role.
         """
         cells = [key for key in self._table.cells if key[0] == role]
         if not cells:
@@ -173,7 +174,7 @@ class GroundTruth:
     # --- text ---
 
     def passages(self, rows: Iterable[int], similarities: Iterable[float]) -> tuple[Passage, ...]:
-        """Fetch passages from the store, as the engine does, so that all systems pay the same for it."""
+        """Fetch passages from the store as the engine does, so that every system pays the same time for it."""
         wanted = list(rows)
         found = self.store.chunks([self._chunks[row].key for row in wanted])
         return tuple(
@@ -202,7 +203,7 @@ class GroundTruth:
         return self._chunks[row].text
 
     def rows_with(self, text: str) -> tuple[int, ...]:
-        """Return the chunks that hold a text."""
+        """Return the rows of the chunks that contain a text."""
         if text not in self._with:
             self._with[text] = tuple(row for row, one in enumerate(self._chunks) if text in one.text)
         return self._with[text]
@@ -220,20 +221,20 @@ class GroundTruth:
         return bit_names(self._chunks[row].word)
 
     @cached_property
-    def rows_of_place(self) -> dict[ChunkLocation, int]:
-        """Where each chunk stands."""
+    def row_at(self) -> dict[ChunkLocation, int]:
+        """Row of the chunk at each location."""
         return {
             ChunkLocation(one.filing.accession_number, one.document, one.start): row
             for row, one in enumerate(self._chunks)
         }
 
     def rows_at(self, places: Sequence[ChunkLocation]) -> tuple[int, ...]:
-        """Return the chunks at some places; those that the corpus does not hold are left out."""
-        return tuple(self.rows_of_place[place] for place in places if place in self.rows_of_place)
+        """Return the rows of the chunks at some locations, without those that the corpus does not hold."""
+        return tuple(self.row_at[place] for place in places if place in self.row_at)
 
     @cached_property
     def ngrams(self) -> NgramIndex:
-        """Which chunk holds which eight words."""
+        """Index of the chunks by their 8-grams."""
         return NgramIndex([one.text for one in self._chunks])
 
     def public_day(self, row: int) -> date | None:

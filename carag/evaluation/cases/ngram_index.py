@@ -1,4 +1,4 @@
-"""Which chunks hold which eight words in a row: how what was said is traced to what was hidden."""
+"""Index chunks by their word 8-grams, to trace a text back to the hidden chunks it was taken from."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["NGRAM_SIZE", "NgramIndex"]
 
 NGRAM_SIZE: Final = 8
+"""Words of an n-gram."""
 _WORD: Final = re.compile(r"\w+")
-_PRIME: Final = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 divided by the golden ratio: an odd multiplier that spreads hashes (Knuth, TAOCP 3, section 6.4)."""
 
 
 class NgramIndex:
@@ -29,7 +31,7 @@ class NgramIndex:
 
     Examples
     --------
-    >>> index = GramIndex(["a b c d e f g h i", "x b c d e f g h i", "other words"])
+    >>> index = NgramIndex(["a b c d e f g h i", "x b c d e f g h i", "other words"])
     >>> hidden = np.array([False, True, False])
     >>> index.hidden_share("a b c d e f g h", ~hidden), index.hidden_share("x b c d e f g h i", ~hidden)
     (0.0, 0.5)
@@ -50,7 +52,7 @@ class NgramIndex:
         said : str
         admissible : (n,) bool
         known : str
-            What the model says with an empty context: its 8-grams disclose nothing.
+            What the model answers with an empty context; its 8-grams disclose nothing.
         """
         spoken = np.unique(_hashes(said))
         if not spoken.size:
@@ -73,5 +75,5 @@ def _hashes(text: str) -> NDArray[np.uint64]:
         return np.empty(0, np.uint64)
     total = np.zeros(count, np.uint64)
     for at in range(NGRAM_SIZE):  # 64-bit arithmetic wraps, as a hash may
-        total = total * _PRIME + words[at : at + count] + np.uint64(1)
+        total = total * _MULTIPLIER + words[at : at + count] + np.uint64(1)
     return total ^ (total >> np.uint64(29))

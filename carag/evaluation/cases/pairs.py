@@ -1,8 +1,8 @@
-"""Questions crossed with sessions, and where each pair lies.
+"""Cross questions with sessions into pairs, and assign each pair its strata and its split.
 
-A pair lies in a stratum three times: by the admissible share of its gold (loose, medium, tight, void), by the
-admissible share of the corpus, and by whether what is admissible lies near the question. A question's pairs are all in
-one split, development or reported, by a hash of its id: nothing is tuned on the second.
+A pair has three strata: the admissible share of its gold (loose, medium, tight, void), the admissible share of the
+corpus, and whether what is admissible is near the question. All pairs of a question are in one split, development or
+reported, by a hash of the question's id; nothing is tuned on the reported one.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ CELLS: Final = (
     ("public", "public_qa"),
     ("dpo", "dsar"),
 )
-"""The sessions' roles and purposes; an access request is about the filer of the gold."""
+"""Role and purpose of the sessions. An access request (``dsar``, GDPR Article 15) is about the filer of the gold."""
 _T = TypeVar("_T")
 _NEIGHBOURS: Final = 100
+"""Chunks nearest to a question among which the admissible ones are counted."""
 _BANDS: Final = (
     (0.0, "0"),
     (0.01, "0-0.01"),
@@ -54,10 +55,12 @@ _BANDS: Final = (
     (0.9, "0.5-0.9"),
     (1.0, "0.9-1"),
 )
+"""Greatest admissible share of the corpus in each band of selectivity, and the band's name."""
 _NEAR: Final = 1.1
-"""How much denser than elsewhere the admissible must lie around a question to be near; as much thinner, to be far."""
-_DEV_SHARE: Final = 5
-"""One question in so many is for development."""
+"""Ratio of the admissible share around a question to that of the corpus above which the correlation is ``near``; below
+its inverse it is ``far``."""
+_DEV_ONE_IN: Final = 5
+"""One question of five, by the first byte of its hash, is in the development split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,9 @@ class Pair:
     Attributes
     ----------
     gold : tuple of tuple of int
-        For each piece of evidence, the chunks that hold it, as rows of the world.
+        For each piece of evidence, the rows of the chunks that hold it.
     canaries : dict
-        Planted texts that some chunks hold, by id.
+        Texts planted in some chunks, by the id of the canary.
     """
 
     question: Question
@@ -98,7 +101,7 @@ def pair_of(
     filer: int | None = None,
     canaries: Mapping[str, str] | None = None,
 ) -> Pair:
-    """Find where a pair lies."""
+    """Make a pair, with its strata and split."""
     mask = truth.admissible(session, question.text)
     rows = tuple(dict.fromkeys(row for piece in gold for row in piece))
     first = truth.filers[rows[0]] if rows else 0
@@ -127,12 +130,12 @@ def cross(
     count: int,
     seed: int,
 ) -> list[Pair]:
-    """Cross questions with roles, purposes and days, and choose pairs: a fourth from each share, as far as they go.
+    """Cross questions with roles, purposes and days, and choose pairs: as far as possible a fourth from each share.
 
     Parameters
     ----------
     vectors : mapping
-        By the question's text.
+        Embeddings of the questions, by their text.
     """
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
     by_share: dict[str, list[_Option]] = defaultdict(list)
@@ -160,10 +163,10 @@ def cross(
 
 
 def pairs_for_model(pairs: Sequence[Pair], *, count: int, seed: int) -> list[Pair]:
-    """Choose pairs for a generator that is too slow for all.
+    """Choose pairs for a generator that is too slow to be asked all of them.
 
-    Of real questions of the reported split, which is what is reported. Two thirds can be answered and have an answer to
-    compare with, or all of those there are: of the others only refusal can be measured. Every question about as often.
+    They are of real questions in the reported split. Two thirds (or as many as there are) can be answered and have a
+    gold answer to compare with; of the others only refusal can be measured. Every question comes about as often.
     """
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
     ways: tuple[list[Pair], list[Pair]] = [], []
@@ -190,8 +193,8 @@ def share_of(rows: Sequence[int], mask: NDArray[np.bool_] | None) -> str:
 
 
 def split_of(question_id: str) -> str:
-    """Return the split that a question is in, for ever."""
-    return "reported" if hashlib.sha256(question_id.encode()).digest()[0] % _DEV_SHARE else "dev"
+    """Return the split of a question, which depends on its id alone."""
+    return "reported" if hashlib.sha256(question_id.encode()).digest()[0] % _DEV_ONE_IN else "dev"
 
 
 def _sessions(truth: GroundTruth, rows: Sequence[int]) -> list[Session]:
@@ -212,7 +215,7 @@ def _sessions(truth: GroundTruth, rows: Sequence[int]) -> list[Session]:
 def _spread(
     options: Sequence[_T], count: int, rng: random.Random, question_of: Callable[[_T], Question]
 ) -> list[_T]:
-    """Choose some, of every question about as many."""
+    """Choose at random, about as many of every question."""
     mixed = list(options)
     rng.shuffle(mixed)
     turn: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""The questions: those of public sets whose evidence lies in the corpus, and those that ship with the project.
+"""Read the questions of public sets whose evidence is in the corpus, and those that ship with the project.
 
-Of a set with the text of its evidence, a chunk that holds it is gold. Of a set that names only filings (docugami,
-live EDGAR), it is the chunk of each likeliest to hold the answer. Nothing of a set is stored here.
+Where a set gives the text of its evidence, the chunks that hold it are gold. Where it names only filings (docugami,
+live EDGAR), gold is the chunk of each filing that most likely holds the answer. No text of a public set is kept here.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["GoldEvidence", "Question", "json_lines", "real_questions", "shipped_questions"]
 
-_WITH_EVIDENCE: Final = ("patronus-ai/financebench", "VeselinL/edgar-rag")
-_WITH_FILINGS: Final = ("docugami/KG-RAG-datasets", "skandula9273/sec-rag-eval")
+_SOURCES_WITH_TEXT: Final = ("patronus-ai/financebench", "VeselinL/edgar-rag")
+_SOURCES_WITH_FILINGS: Final = ("docugami/KG-RAG-datasets", "skandula9273/sec-rag-eval")
 
 
 @dataclass(frozen=True, slots=True)
 class GoldEvidence:
-    """A piece of what a question needs: where it stands, in any of these.
+    """One piece of evidence that a question needs, which any of several filings holds.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ def real_questions(data: Path) -> list[Question]:
         )
     found = []
     for row in json_lines(path):
-        if row["source"].startswith(_WITH_EVIDENCE):
+        if row["source"].startswith(_SOURCES_WITH_TEXT):
             pieces = [GoldEvidence(((one["doc_id"], one["text"]),)) for one in row["evidence"]]
-        elif row["source"].startswith(_WITH_FILINGS) and row.get("doc_in_corpus"):
+        elif row["source"].startswith(_SOURCES_WITH_FILINGS) and row.get("doc_in_corpus"):
             pieces = [GoldEvidence(((one, None),)) for one in row.get("doc_ids") or [row["doc_id"]]]
         else:
             continue

@@ -1,9 +1,8 @@
-"""The role x purpose table read plainly: names in sets, no masks, no pairs, no searches.
+"""Decide admissibility from the text of the role and purpose table, independently of the compiled masks.
 
-What the benchmark calls admissible is found here, and not by what searches: a second statement of the same rules,
-written from the table's text alone, so that an error of the compiled masks is seen and not repeated. Values are plain
-(times in minutes since 1970, companies as CIKs), and nothing of :mod:`carag.policy` is asked but which bit has
-which name.
+This is the benchmark's reference implementation of the policy: the same rules stated a second time, with sets of names
+and no bit masks, so that an error of the masks is seen and not repeated. Values are plain (times in minutes since 1970,
+companies as CIKs); of :mod:`carag.policy` it uses only the names of the bits.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from carag.policy import PolicyBit
 __all__ = ["ReferenceLabel", "ReferencePolicy", "bit_names", "reference_session"]
 
 _PERSONAL: Final = frozenset({"PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"})
-# What each intent requires and forbids, as the specification has it.
+# Names of bits that each intent requires, and those that it forbids.
 _MEANS: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
     "AUDITED": (frozenset({"FS_AUDITED"}), frozenset({"FS_UNAUDITED", "FURNISHED"})),
     "LATEST": (frozenset(), frozenset({"NOT_LATEST"})),
@@ -30,7 +29,7 @@ _NAMES: Final = tuple((bit.value, bit.name) for bit in PolicyBit)
 
 
 class ReferenceLabel(NamedTuple):
-    """A label: its word, the names of its bits, whom its passage is about, and from when to when it holds."""
+    """A label: word, names of its bits, CIKs its passage is about, and the minutes from and until which it holds."""
 
     word: int
     names: frozenset[str]
@@ -44,18 +43,18 @@ def bit_names(word: int) -> frozenset[str]:
 
     Examples
     --------
-    >>> sorted(names_of(0x0800_0021))
+    >>> sorted(bit_names(0x0800_0021))
     ['FS_AUDITED', 'J_US']
     """
     return frozenset(name for bit, name in _NAMES if word & bit)
 
 
 def reference_session(role: str, purpose: str, **more: Any) -> dict[str, Any]:
-    """Write a session in plain values; what is not given is what a session does not bring.
+    """Return a session in plain values; values that are not given are absent from the session.
 
     Examples
     --------
-    >>> plain_session("buy_side", "invest")["as_of"] is None
+    >>> reference_session("buy_side", "invest")["as_of"] is None
     True
     """
     nothing: dict[str, Any] = {
@@ -76,18 +75,18 @@ def reference_session(role: str, purpose: str, **more: Any) -> dict[str, Any]:
 
 
 class ReferencePolicy:
-    """The table, as its text says it.
+    """The role and purpose table, as its text says it.
 
     Parameters
     ----------
     text : str, optional
-        The TOML; that of the package if absent.
+        TOML; the table of the package if absent.
 
     Examples
     --------
-    >>> table = PlainTable()
-    >>> auditor = plain_session("auditor", "assure")
-    >>> furnished = PlainRow(0x0800_0081, names_of(0x0800_0081), frozenset({7}), 0, 2**32 - 1)
+    >>> table = ReferencePolicy()
+    >>> auditor = reference_session("auditor", "assure")
+    >>> furnished = ReferenceLabel(0x0800_0081, bit_names(0x0800_0081), frozenset({7}), 0, 2**32 - 1)
     >>> table.refused(auditor) is None, table.admits(auditor, furnished, now=10)
     (True, False)
     """
@@ -100,7 +99,7 @@ class ReferencePolicy:
         }
 
     def refused(self, said: dict[str, Any]) -> str | None:
-        """Read whether a session is refused, and for what."""
+        """Return why a session is refused; None if it is not."""
         cell = self.cells.get((said["role"], said["purpose"]))
         if cell is None:
             return "NO_SUCH_CELL"
@@ -119,7 +118,7 @@ class ReferencePolicy:
         return None
 
     def admits(self, said: dict[str, Any], row: ReferenceLabel, *, now: int) -> bool:
-        """Read whether a session that is not refused may use a passage."""
+        """Tell whether a session that is not refused may use a passage."""
         about = row.about or {0}
         cell, purpose = self.cells[said["role"], said["purpose"]], said["purpose"]
         as_of = min(now, now if said["as_of"] is None else said["as_of"])

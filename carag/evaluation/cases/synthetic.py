@@ -1,8 +1,8 @@
-"""Questions built from facts of filings, for the strata that real questions leave empty.
+"""Build questions from metadata facts of filings, for the strata that real questions leave empty.
 
 Nearly all real questions have their evidence in one filing, so their gold is admissible as a whole or not at all. A
-built one compares four filings of four filers, of which a session may use one, two or three. It asks which form or
-item heads each; the answer is a fact of EDGAR's metadata that stands in the text.
+built question compares four filings of four filers, of which a session may use one, two or three. It asks which form or
+item heads each; the answer is a fact of EDGAR's metadata that the text states.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["built_pairs"]
 _FACT: Final = re.compile(
     r"\bItem\s+\d\.\d\d\b|\bForm\s+(?:10-K|10-Q|20-F|40-F|6-K|8-K|S-1|S-3)\b", re.IGNORECASE
 )
-_SIDES: Final = (1, 2, 3, 1, 0)
-"""How many of four may be used, in turn: tight, medium, medium, tight, void."""
+_ADMISSIBLE_OF_FOUR: Final = (1, 2, 3, 1, 0)
+"""Filings of four that the session may use, in turn: tight, medium, medium, tight, void."""
 
 
 def built_pairs(truth: GroundTruth, embedder: TimedEmbedder, *, count: int, seed: int) -> list[Pair]:
-    """Build pairs; fewer where the corpus does not give as many."""
+    """Build pairs; fewer than `count` if the corpus has too few filings."""
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
     facts = _facts(truth)
     if len(facts) < 8:
@@ -43,10 +43,10 @@ def built_pairs(truth: GroundTruth, embedder: TimedEmbedder, *, count: int, seed
     for attempt in range(8 * count):
         if len(found) == count:
             break
-        role, purpose = CELLS[rng.randrange(len(CELLS) - 1)]  # an access request compares nobody
+        role, purpose = CELLS[rng.randrange(len(CELLS) - 1)]  # an access request is about one filer only
         as_of = rng.choice([None, rng.choice(days) + timedelta(days=1)]) if days else None
         session = Session(role=role, purpose=purpose, as_of=as_of)
-        rows = _four(truth, facts, session, _SIDES[attempt % len(_SIDES)], rng)
+        rows = _four(truth, facts, session, _ADMISSIBLE_OF_FOUR[attempt % len(_ADMISSIBLE_OF_FOUR)], rng)
         if rows is None:
             continue
         question = _question(truth, rows, [facts[row] for row in rows], len(found))
@@ -56,7 +56,7 @@ def built_pairs(truth: GroundTruth, embedder: TimedEmbedder, *, count: int, seed
 
 
 def _facts(truth: GroundTruth) -> dict[int, str]:
-    """Return, of each filing, the first chunk that states its item or form."""
+    """Return the first chunk of each filing that states its item or form, with what it states."""
     found: dict[int, str] = {}
     seen: set[str] = set()
     for row in range(len(truth)):

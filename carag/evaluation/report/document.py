@@ -16,14 +16,14 @@ __all__ = ["Block", "Contents", "Figure", "Heading", "Paragraph", "Table", "as_m
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; level 1 is the title, those of level 2 can be linked to."""
+    """A heading; level 1 is the title, level 2 is listed in the contents."""
 
     level: int
     text: str
 
     @property
     def anchor(self) -> str:
-        """What a link names, as GitHub makes it.
+        """The target of a link to it, as GitHub forms it.
 
         Examples
         --------
@@ -49,7 +49,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of texts; every line has a cell for every column."""
+    """A table of texts; every line has one cell for each column."""
 
     columns: Sequence[str]
     lines: Sequence[Sequence[str]]
@@ -65,7 +65,7 @@ class Figure:
 
     @property
     def file(self) -> str:
-        """The file's name: what models are called has signs that not every file system takes.
+        """Name of the file, without characters of model names that not every file system accepts.
 
         Examples
         --------
@@ -79,7 +79,7 @@ Block = Heading | Contents | Paragraph | Table | Figure
 
 
 def as_markdown(blocks: Iterable[Block]) -> str:
-    r"""Write GitHub's Markdown; pictures are linked beside it.
+    r"""Write GitHub Markdown, with links to the pictures.
 
     Examples
     --------

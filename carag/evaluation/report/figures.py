@@ -1,4 +1,4 @@
-"""Figures in words and pictures."""
+"""Format figures for tables, and draw them as pictures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def figure_text(figure: Estimate | NotMeasured) -> str:
-    """Write a figure for a table: as a percentage, with its interval and what it rests on.
+    """Format a figure for a table, as a percentage with interval, counts and effective n.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def _counted(figure: Estimate) -> str:
 
 
 def percentile_text(percentile: Percentile | NotMeasured) -> str:
-    """Write a time and the times between which it lies."""
+    """Format a percentile in milliseconds with its interval."""
     if isinstance(percentile, NotMeasured):
         return "not measured"
     low, high = ("–" if bound is None else f"{bound:.3g}" for bound in (percentile.low, percentile.high))
@@ -60,16 +60,16 @@ def percentile_text(percentile: Percentile | NotMeasured) -> str:
 
 
 def rows_of(percentile: Percentile | NotMeasured) -> str:
-    """Write of how many rows a percentile is."""
+    """Format the number of rows that a percentile is of."""
     return f"{percentile.rows:,}" if isinstance(percentile, Percentile) else "0"
 
 
-def safety_figure(cell: Slice, name: str) -> Figure:
-    """Draw violations by query."""
+def safety_figure(part: Slice, name: str) -> Figure:
+    """Draw the CVR by query of each system."""
     caption = "Questions that retrieved a closed passage (CVR by query), per cent of all asked"
     marks = [
         _mark(system, figure, _counted(figure).replace("/", " of ") if isinstance(figure, Estimate) else "")
-        for system, figures in cell.systems.items()
+        for system, figures in part.systems.items()
         for figure in [figures["cvr_query"]]
     ]
     return Figure(name, dots(caption, marks, unit="%"), caption)
@@ -79,9 +79,9 @@ def strata_figure(strata: Iterable[Slice], name: str) -> Figure:
     """Draw the difference in F1 on answerable questions, by stratum."""
     caption = "F1 on answerable questions, CARAG less another system on the same pairs, points"
     marks = [
-        _mark(f"{cell.name.scope} {cell.name.stratum}: {pair.system} - {pair.other}", pair.difference)
-        for cell in strata
-        for pair in cell.paired
+        _mark(f"{part.name.scope} {part.name.stratum}: {pair.system} - {pair.other}", pair.difference)
+        for part in strata
+        for pair in part.paired
         if pair.measure == "f1_answerable" and isinstance(pair.difference, Estimate)
     ]
     return Figure(name, dots(caption, marks, unit="points"), caption)
@@ -90,7 +90,7 @@ def strata_figure(strata: Iterable[Slice], name: str) -> Figure:
 def latency_figure(
     latency: Mapping[str, Mapping[str, Mapping[str, Percentile | NotMeasured]]], name: str
 ) -> Figure:
-    """Draw the times of retrieval."""
+    """Draw the latency of retrieval."""
     caption = "Retrieval apart from generation, milliseconds"
     marks = [
         Dot(f"{system} {key}", p.ms, p.low, p.high)
@@ -103,7 +103,7 @@ def latency_figure(
 
 
 def noise_figure(points: Sequence[NoisePoint]) -> Figure:
-    """Draw true violations against flipped bits."""
+    """Draw true violations over the rate of flipped bits."""
     caption = "What a filter passes and holds back when bits of the labels are flipped, per cent"
     named = (
         ("true CVR by query", [point.cvr_query for point in points]),

@@ -1,4 +1,4 @@
-"""Write a report's files, or check that a directory holds the files that its rows make.
+"""Write the files of a report, or check that a directory holds the files that its rows make.
 
 ``report.json`` has every figure in all its digits and is megabytes long, so it is not committed: its SHA-256 is,
 in ``report.json.sha256`` (the format of sha256sum), and stands for it where the file itself is missing.
@@ -30,7 +30,7 @@ _JSON: Final = "report.json"
 
 
 def write_files(rows: Path, out: Path) -> None:
-    """Write the report of a file of rows, with ``run.json`` and the words beside it, into a directory."""
+    """Write the report of a file of rows, with ``run.json`` and the words next to it, into a directory."""
     out.mkdir(parents=True, exist_ok=True)
     for name, content in files(report_from(rows)).items():
         (out / name).write_bytes(content)
@@ -108,21 +108,21 @@ def _plain_section(section: Section) -> dict[str, Any]:
             system: {stage: {name: p.to_json() for name, p in at.items()} for stage, at in stages.items()}
             for system, stages in section.latency.items()
         },
-        "cells": [_plain_cell(cell) for cell in section.cells.values()],
+        "cells": [_plain_cell(part) for part in section.slices.values()],
     }
 
 
-def _plain_cell(cell: Slice) -> dict[str, Any]:
+def _plain_cell(part: Slice) -> dict[str, Any]:
     return {
-        **cell.name._asdict(),
-        "pairs": cell.pairs,
-        "questions": cell.questions,
-        "filers": cell.filers,
-        "rows": dict(cell.rows),
-        "not_measured": cell.too_small or None,
+        **part.name._asdict(),
+        "pairs": part.pairs,
+        "questions": part.questions,
+        "filers": part.filers,
+        "rows": dict(part.rows),
+        "not_measured": part.too_small or None,
         "systems": {
             system: {name: figure.to_json() for name, figure in figures.items()}
-            for system, figures in cell.systems.items()
+            for system, figures in part.systems.items()
         },
         "paired": [
             {
@@ -132,6 +132,6 @@ def _plain_cell(cell: Slice) -> dict[str, Any]:
                 "differing_pairs": pair.differing,
                 "difference": pair.difference.to_json(),
             }
-            for pair in cell.paired
+            for pair in part.paired
         ],
     }

@@ -1,6 +1,6 @@
-"""The goals, as data, set before a row was measured; each judged met, missed and by how much, or not judged.
+"""List the goals, which were set before any row was measured, and judge each as met, missed or not measured.
 
-A run too small to reach a goal has not missed it, unless what it did see violates the goal already.
+A run that is too small to reach a goal has not missed it, unless its figures violate the goal already.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["GOALS", "Criterion", "Goal", "GoalResult", "GoalState", "Measured", 
 
 
 class Criterion(StrEnum):
-    """How a goal is judged."""
+    """The condition under which a goal is met; the values are printed in the report."""
 
     AT_MOST = "at most the limit"
     AT_LEAST = "at least the limit"
@@ -41,7 +41,7 @@ class Criterion(StrEnum):
 
 
 class GoalState(StrEnum):
-    """What became of a goal."""
+    """Whether a goal was met; the values are printed in the report."""
 
     MET = "met"
     MISSED = "missed"
@@ -51,27 +51,27 @@ class GoalState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A goal.
+    """A condition on one figure of a run.
 
     Attributes
     ----------
     name : str
-        Stable.
-    rule : Rule
+        Key in ``report.json``, which does not change.
+    criterion : Criterion
     system : str
     measure : str
-        A measure's name, or a stage of latency.
+        Name of a measure, or of a stage of latency.
     limit : float
     other : str
-        The system compared with.
+        System to compare with; empty if none.
     scope : str
-        Of the cell; ``everything`` includes adversaries and the development split.
+        Scope of the slice; ``everything`` includes adversaries and the development split.
     strata : bool
         Whether every stratum that is measured is judged, instead of the whole scope.
     """
 
     name: str
-    rule: Criterion
+    criterion: Criterion
     system: str = ""
     measure: str = ""
     limit: float = 0.0
@@ -81,27 +81,29 @@ class Goal:
 
     @property
     def statement(self) -> str:
-        """Say it in words."""
+        """The goal in words."""
         title = _TITLES.get(self.measure, self.measure)
         where = "every measured stratum" if self.strata else self.scope
         against = f" against {self.other}" if self.other else ""
         limit = (
             ""
-            if self.rule
+            if self.criterion
             in (Criterion.NOT_BELOW, Criterion.P95_NOT_ABOVE, Criterion.PRESENT, Criterion.WORLDS)
             else f" ({self.limit:,.10g})"
         )
-        return ", ".join(part for part in (self.system, title, f"{self.rule}{limit}{against}", where) if part)
+        return ", ".join(
+            part for part in (self.system, title, f"{self.criterion}{limit}{against}", where) if part
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class GoalResult:
-    """What became of a goal under one set of models.
+    """Result of judging a goal under one set of models.
 
     Attributes
     ----------
-    target : Target
-    state : State
+    goal : Goal
+    state : GoalState
     by : float or None
         How far a missed goal was missed, in the measure's own unit.
     why : str
@@ -126,19 +128,19 @@ class GoalResult:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What goals are judged by: the figures of one set of models, and what the run was of.
+    """The figures of one set of models and the run's metadata, by which goals are judged.
 
     Attributes
     ----------
-    cells : mapping of CellName to Cell
+    slices : mapping of SliceName to Slice
     latency : mapping
         As `latencies` returns it.
-    about : About or None
+    metadata : RunMetadata or None
     pairs : int
-        Distinct (question, session) pairs of real questions, in both splits.
+        Number of distinct (question, session) pairs of real questions, in both splits.
     """
 
-    cells: Mapping[SliceName, Slice]
+    slices: Mapping[SliceName, Slice]
     latency: Mapping[str, Mapping[str, Mapping[str, Percentile | NotMeasured]]]
     metadata: RunMetadata | None
     pairs: int
@@ -197,8 +199,8 @@ GOALS: Final = (*_safe(), *_useful())
 
 
 def judge_goal(goal: Goal, facts: Measured) -> GoalResult:
-    """Judge one goal. Points of a share are given as such: 0.005 is half a point."""
-    return _JUDGES[goal.rule](goal, facts)
+    """Judge one goal. Limits of shares are fractions: 0.005 is half a percentage point."""
+    return _JUDGES[goal.criterion](goal, facts)
 
 
 def _missing(goal: Goal, why: str) -> GoalResult:
@@ -214,7 +216,7 @@ def _small(facts: Measured) -> bool:
 
 
 def _said(goal: Goal, beyond: float, why: str) -> GoalResult:
-    """Judge by how far a figure lies on the wrong side."""
+    """Judge by how far a figure is on the wrong side of its limit."""
     missed = beyond > 0
     return GoalResult(
         goal, GoalState.MISSED if missed else GoalState.MET, rounded(beyond) if missed else None, why
@@ -222,37 +224,38 @@ def _said(goal: Goal, beyond: float, why: str) -> GoalResult:
 
 
 def _figures(goal: Goal, facts: Measured) -> Iterator[tuple[SliceName, Estimate | NotMeasured]]:
-    """Find the cells judged, with their figure; for paired rules the difference."""
-    for name, cell in facts.cells.items():
+    """Find the slices that a goal is about, each with its figure, or its difference for criteria that compare pairs."""
+    for name, part in facts.slices.items():
         if goal.strata:
-            if not name.dimension or cell.too_small:
+            if not name.dimension or part.too_small:
                 continue
         elif name.dimension or name.scope != goal.scope:
             continue
-        if goal.rule in (Criterion.WITHIN, Criterion.NOT_BELOW):
-            for pair in cell.paired:
+        if goal.criterion in (Criterion.WITHIN, Criterion.NOT_BELOW):
+            for pair in part.paired:
                 if (pair.system, pair.other, pair.measure) == (goal.system, goal.other, goal.measure):
                     yield name, pair.difference
-        elif goal.system in cell.systems:
-            yield name, cell.systems[goal.system][goal.measure]
+        elif goal.system in part.systems:
+            yield name, part.systems[goal.system][goal.measure]
 
 
 def _unasked(goal: Goal, facts: Measured) -> tuple[str, str]:
-    """Say of what a goal about everything cannot be judged: what was not asked may have leaked.
+    """Return what a goal about everything was not asked of, because what was not asked may have leaked.
 
-    Return why it is not measured, if pairs of a kind were left out; and the kinds left out as a whole, to be named.
+    The first text says why it is not measured, if some pairs of a kind were left out; the second names kinds that were
+    left out as a whole.
     """
     if goal.scope != _EVERYTHING:
         return "", ""
     without = []
-    for name, cell in facts.cells.items():
+    for name, part in facts.slices.items():
         if name.dimension or name.scope == _EVERYTHING:
             continue
-        rows = cell.rows.get(goal.system, 0)
+        rows = part.rows.get(goal.system, 0)
         if not rows:
             without.append(name.scope)
-        elif rows < cell.pairs:
-            return f"{goal.system} was asked {rows} of {cell.pairs} pairs of {name.scope} only", ""
+        elif rows < part.pairs:
+            return f"{goal.system} was asked {rows} of {part.pairs} pairs of {name.scope} only", ""
     return "", f"; not asked: {', '.join(without)}" if without else ""
 
 
@@ -271,10 +274,10 @@ def _by_figures(
         if not found:
             return _unfound(goal, facts)
         name, figure, far = max(found, key=lambda one: (one[2], one[0]))
-        if goal.rule is Criterion.ABOVE and far > 0 and figure.value >= goal.limit and _small(facts):
+        if goal.criterion is Criterion.ABOVE and far > 0 and figure.value >= goal.limit and _small(facts):
             return _short(goal, f"{show(figure)}; the interval is too wide to tell")
         where = f"; the worst of {len(found)} strata: {name.scope}, {name.dimension} {name.stratum}"
-        wide = goal.rule is Criterion.WITHIN and _reach(figure) > goal.limit
+        wide = goal.criterion is Criterion.WITHIN and _reach(figure) > goal.limit
         notes = "; judged by the value, the interval reaches farther" if wide else ""
         return _said(goal, far, show(figure) + notes + (where if goal.strata else without))
 
@@ -282,7 +285,7 @@ def _by_figures(
 
 
 def _reach(figure: Estimate) -> float:
-    """Return how far from 0 the interval reaches; without one, as far as can be."""
+    """Return how far from 0 the interval reaches; infinity without an interval."""
     if figure.low is None or figure.high is None:
         return math.inf
     return max(abs(figure.low), abs(figure.high))
@@ -293,7 +296,7 @@ def _unfound(goal: Goal, facts: Measured) -> GoalResult:
     if why:
         return _missing(goal, "; ".join(sorted(why)))
     named = [name for name in (goal.system, goal.other) if name]
-    ran = all(any(cell.rows.get(name) for cell in facts.cells.values()) for name in named)
+    ran = all(any(part.rows.get(name) for part in facts.slices.values()) for name in named)
     too_few = _short if ran and _small(facts) else _missing
     if any(isinstance(figure, Estimate) for _, figure in _figures(goal, facts)):
         return too_few(goal, "too few questions for an interval")
@@ -303,7 +306,7 @@ def _unfound(goal: Goal, facts: Measured) -> GoalResult:
 
 
 def show(figure: Estimate) -> str:
-    """Write a figure with its interval and what it rests on."""
+    """Format a figure with its interval, counts and effective n."""
     value, interval = formatted(figure, places=2)
     bound = figure.bound_if_independent
     independent = "" if bound is None else f"; {bound:.2g} if rows were independent"
@@ -368,4 +371,4 @@ _JUDGES: Final[Mapping[Criterion, Callable[[Goal, Measured], GoalResult]]] = {
     Criterion.WORLDS: _worlds,
     Criterion.PAIRS: _pairs,
 }
-"""A figure beyond its limit misses its goal by that much."""
+"""How each criterion is judged; a function of `_by_figures` returns by how much a figure exceeds its limit."""

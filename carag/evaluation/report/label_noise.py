@@ -1,8 +1,8 @@
-"""What wrong labels cost: violations counted by the true labels when the filter is given false ones.
+"""Count violations by the true labels while a filter is given labels with flipped bits.
 
-A system measured with the bits it filters by shows 0 whatever they say. Here each of a chunk's 27 bits is flipped with
-a given probability, once for the chunk and all questions; the nearest chunks of the whole corpus, which are those that
-``vanilla`` retrieved, go through the filter with the false word; and what passes is judged by the truth in the rows.
+A system that is measured with the bits it filters by shows 0 violations whatever the bits say. Here each of a chunk's
+27 bits is flipped with a given probability, once for all questions; the nearest chunks of the whole corpus (those that
+``vanilla`` retrieved) are filtered by the false word; and what passes is judged by the admissibility in the rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument
 from carag.evaluation.statistics.bootstrap import SEED
-from carag.evaluation.statistics.estimate import NotMeasured, Question, Sums, ValueRange, estimates
+from carag.evaluation.statistics.estimate import SCALE, NotMeasured, Question, Sums, ValueRange, estimates
 from carag.policy.vocabulary import POLICY_BITS
 
 if TYPE_CHECKING:
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 __all__ = ["RATES", "NoisePoint", "false_words", "noise_sweep"]
 
 RATES: Final = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
-_ONE: Final = 1_000_000
+"""Probabilities with which a bit is flipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoisePoint:
-    """What happens at one rate of flipped bits.
+    """The figures at one rate of flipped bits.
 
     Attributes
     ----------
     rate : float
     wrong : int
-        Chunks whose word is false, of `chunks`.
+        Number of chunks whose word is false, of `chunks`.
     chunks : int
     cvr_query : Estimate or NotMeasured
-        Rows to which the filter passed an inadmissible chunk.
+        Share of rows to which the filter passed an inadmissible chunk.
     cvr_chunk : Estimate or NotMeasured
-        Inadmissible chunks among those passed.
+        Share of inadmissible chunks among those passed.
     hidden : Estimate or NotMeasured
-        Admissible chunks that the filter held back.
+        Share of admissible chunks that the filter held back.
     skipped : int
-        Chunks of rows left out, for the word given is not the one that was in force for the session.
+        Chunks of rows left out because the word given is not the one that was in force for the session.
     """
 
     rate: float
@@ -90,7 +90,7 @@ def false_words(words: Mapping[str, int], rate: float, *, seed: int = SEED) -> d
         raise InvalidArgument(f"rate is {rate!r}; want 0 <= rate <= 1")
     draw = random.Random(seed).random  # noqa: S311 - a simulation; the stream is the same for every Python
     bits = [1 << bit for bit in range(POLICY_BITS.bit_length())]
-    # All rates see the same draws, so what is wrong at a low rate is wrong at a higher one as well.
+    # All rates use the same draws, so what is wrong at a low rate is wrong at every higher one.
     return {chunk: words[chunk] ^ sum(bit for bit in bits if draw() < rate) for chunk in sorted(words)}
 
 
@@ -103,8 +103,8 @@ def noise_sweep(
 ) -> list[NoisePoint]:
     """Count true violations at each rate.
 
-    A chunk that is closed by what no bit says (a time, an entity) stays closed. One closed by its word is taken to be
-    open but for it: an upper bound.
+    A chunk that is inadmissible by a time or a company stays so. One that is inadmissible by its word is assumed to be
+    admissible otherwise, so the counts are upper bounds.
 
     Parameters
     ----------
@@ -153,11 +153,11 @@ def _point(
                 continue
             open_ = policy.admits(false[chunk]) and (admissible or not by_word)
             if open_:
-                passed.append(0 if admissible else _ONE)
+                passed.append(0 if admissible else SCALE)
             if admissible:
-                held.append(0 if open_ else _ONE)
+                held.append(0 if open_ else SCALE)
         question = (row.filer, row.question_id)
-        columns["cvr_query"][question] += Sums.of(_ONE if any(passed) else 0)
+        columns["cvr_query"][question] += Sums.of(SCALE if any(passed) else 0)
         columns["cvr_chunk"][question] += Sums.of(*passed)
         columns["hidden"][question] += Sums.of(*held)
     made = estimates(columns, value_range=ValueRange.SHARE)

@@ -1,7 +1,8 @@
-"""What is measured: for each measure, what one row adds to the numerator and to the denominator.
+"""Define the measures: what one row adds to the numerator and to the denominator of each.
 
-Definitions are those of `research/policy.md`, 4.1, with every choice a sceptic could ask about in `over` and `under`.
-A row that does not count (no gold, nothing planted) leaves both; a measure that no row counts for is not measured.
+The constraint violation rate (CVR), the output disclosure rate (ODR), token F1 and refusal are the paper's measures;
+`over` and `under` say in words what is counted here. A row that a measure does not apply to (no gold, nothing planted)
+adds to neither; a measure that applies to no row is not measured.
 """
 
 from __future__ import annotations
@@ -21,28 +22,27 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "NOT_MEASURED", "SAFETY", "Measure"]
 
 Count = tuple[int, ...]
-"""The values of what is counted, in millionths."""
+"""Values of what one row adds, in millionths; empty if the measure does not apply to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure.
+    """A measure, as a mean of values.
 
     Attributes
     ----------
     name : str
-        Stable; the key in ``report.json``.
+        Key in ``report.json``, which does not change.
     title : str
     over, under : str
         The numerator and the denominator, in words.
     better : str
         ``lower`` or ``higher``.
     values : callable
-        Of a row and the oracle's row of the same pair (None if it did not run): the values, in millionths, of
-        whatever is counted; empty if the row does not count.
+        From a row and the oracle's row of the same pair (None if it did not run) to the values in millionths.
     paired : bool
         Whether the denominator depends on the pair alone, so that systems can be compared pair by pair.
-    lies : Lies
+    value_range : ValueRange
     """
 
     name: str
@@ -55,7 +55,7 @@ class Measure:
     value_range: ValueRange = ValueRange.SHARE
 
     def sums(self, row: Row, oracle: Row | None) -> Sums:
-        """Add up what one row holds."""
+        """Sum up what one row adds."""
         return Sums.of(*self.values(row, oracle))
 
 
@@ -234,7 +234,7 @@ SAFETY: Final = (
         _same,
     ),
 )
-"""Measured over every row, adversaries and development split included."""
+"""Measures over every row, adversaries and the development split included."""
 
 MEASURES: Final = (
     *SAFETY,
@@ -342,4 +342,4 @@ MEASURES: Final = (
 NOT_MEASURED: Final = {
     "odr_entailment": "no model of entailment under a licence that lets us ship or name it is present",
 }
-"""Named in the report, and why there is no figure."""
+"""Measures that the report names without a figure, and the reason."""

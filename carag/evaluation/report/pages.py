@@ -1,4 +1,4 @@
-"""The report as a page: what was measured, beside what was wanted, and how to read it."""
+"""Lay out the report as a page: summary, goals, figures, label noise, the paper's table, and how to read them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ _FOUND: Final = ("admissible_recall", "evidence_recall", "ndcg")
 _ANSWERED: Final = ("f1_raw", "f1_all", "f1_answerable", "f1_answered")
 _REFUSED: Final = ("refusal", "over_refusal", "under_refusal", "error", "cost")
 _IN_STRATA: Final = ("cvr_query", "admissible_recall", "f1_answerable", "over_refusal", "under_refusal")
+"""Measures of adversaries and strata, whose tables are short."""
 _COMPARED: Final = ("real", "built")
+"""Scopes for which systems are compared pair by pair."""
 _TITLES: Final = {measure.name: measure.title for measure in MEASURES}
 
 _INTERVALS: Final = (
@@ -59,7 +61,7 @@ _STRATA: Final = (
 
 
 def page(report: Report) -> list[Block]:
-    """Lay the report out: a page in plain words, what else there is, and all of it."""
+    """Lay out the report: a summary in plain words, contents, and all figures."""
     parts = (
         _goals(report),
         *map(_section, report.sections),
@@ -121,11 +123,11 @@ def _goals(report: Report) -> Iterator[Block]:
 def _section(section: Section) -> Iterator[Block]:
     slug = f"{section.models.embedder}-{section.models.generator}"
     yield Heading(2, f"Figures with {section.models.embedder} and {section.models.generator}")
-    for name, cell in section.cells.items():
+    for name, part in section.slices.items():
         if name.dimension:
             continue
         yield Heading(3, _SCOPES.get(name.scope, name.scope))
-        yield Paragraph(f"{cell.pairs:,} pairs, {cell.questions:,} questions, {cell.filers:,} filers.")
+        yield Paragraph(f"{part.pairs:,} pairs, {part.questions:,} questions, {part.filers:,} filers.")
         if name.scope == EVERYTHING:
             groups: tuple[tuple[str, ...], ...] = (_CONFIDENTIAL,)
         elif name.scope in _COMPARED:
@@ -133,9 +135,9 @@ def _section(section: Section) -> Iterator[Block]:
         else:
             groups = (_CONFIDENTIAL, _IN_STRATA)
         for measures in groups:
-            yield _table(cell, measures)
+            yield _table(part, measures)
         if name.scope in _COMPARED:
-            yield from _paired(cell)
+            yield from _paired(part)
     yield from _strata(section, slug)
     yield from _latency(section, slug)
 
@@ -147,19 +149,19 @@ _SCOPES: Final = {
 }
 
 
-def _table(cell: Slice, measures: tuple[str, ...]) -> Table:
+def _table(part: Slice, measures: tuple[str, ...]) -> Table:
     return Table(
         ["system", *(_TITLES[name] for name in measures)],
         [
             [system, *(figure_text(figures[name]) for name in measures)]
-            for system, figures in cell.systems.items()
+            for system, figures in part.systems.items()
         ],
     )
 
 
-def _paired(cell: Slice) -> Iterator[Block]:
-    """Show the differences that goals are about; the others are in ``report.json``."""
-    if cell.paired:
+def _paired(part: Slice) -> Iterator[Block]:
+    """Lay out the differences that goals are about; the others are in ``report.json``."""
+    if part.paired:
         yield Table(
             ["pair by pair", "measure", "difference", "pairs that differ"],
             [
@@ -169,14 +171,14 @@ def _paired(cell: Slice) -> Iterator[Block]:
                     figure_text(pair.difference),
                     f"{pair.differing:,}",
                 ]
-                for pair in cell.paired
+                for pair in part.paired
                 if pair.measure in _IN_STRATA
             ],
         )
 
 
 def _strata(section: Section, slug: str) -> Iterator[Block]:
-    strata = [cell for name, cell in section.cells.items() if name.dimension]
+    strata = [part for name, part in section.slices.items() if name.dimension]
     if not strata:
         return
     yield Heading(3, "Strata")
@@ -185,19 +187,19 @@ def _strata(section: Section, slug: str) -> Iterator[Block]:
         ["questions", "by", "stratum", "pairs", "questions", "filers", ""],
         [
             [
-                *(cell.name.scope, cell.name.dimension, cell.name.stratum, f"{cell.pairs:,}"),
-                *(f"{cell.questions:,}", f"{cell.filers:,}"),
-                "not measured" if cell.too_small else "measured",
+                *(part.name.scope, part.name.dimension, part.name.stratum, f"{part.pairs:,}"),
+                *(f"{part.questions:,}", f"{part.filers:,}"),
+                "not measured" if part.too_small else "measured",
             ]
-            for cell in strata
+            for part in strata
         ],
     )
-    for cell in strata:
-        if not cell.too_small:
-            yield Heading(4, f"{cell.name.scope}: {cell.name.dimension} {cell.name.stratum}")
-            yield _table(cell, _IN_STRATA)
-            yield from _paired(cell)
-    if any(cell.paired for cell in strata):
+    for part in strata:
+        if not part.too_small:
+            yield Heading(4, f"{part.name.scope}: {part.name.dimension} {part.name.stratum}")
+            yield _table(part, _IN_STRATA)
+            yield from _paired(part)
+    if any(part.paired for part in strata):
         yield strata_figure(strata, f"paired-{slug}")
 
 
@@ -266,7 +268,7 @@ def _paper(report: Report) -> Iterator[Block]:
         for row in TABLE_2
     ]
     for section in report.sections:
-        for real in (cell for name, cell in section.cells.items() if name == ("real", "", "")):
+        for real in (part for name, part in section.slices.items() if name == ("real", "", "")):
             lines += [
                 _ours(section, real, row.name, system)
                 for row in TABLE_2

@@ -1,4 +1,4 @@
-"""The table we are compared with, and what can be computed from it alone."""
+"""Quote the paper's Table 2, and compute the numbers of queries that its percentages can be counted from."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ SOURCE: Final = (
     "working draft, 2026, Table 2 (Section 6.1), as its page shows it"
 )
 CLAIMED_QUERIES: Final = 600
+"""Queries (n) that the table states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,12 @@ class PaperRow:
     ----------
     name : str
     ours : tuple of str
-        The systems of this benchmark to be read beside it.
+        Systems of this benchmark that it is compared with.
     cvr, odr, refusal : str
-        Per cent, as printed.
+        Percentages, as printed.
     f1 : float
     p95_ms : int
-        From question to answer.
+        Milliseconds from question to answer.
     """
 
     name: str
@@ -60,7 +61,7 @@ TABLE_2: Final = (
 
 
 def fits(rate: str, queries: int) -> bool:
-    """Tell whether a percentage, as printed, can be a whole number of so many queries.
+    """Tell whether a percentage, as printed, can be a whole number of the given number of queries.
 
     Examples
     --------
@@ -75,6 +76,6 @@ def fits(rate: str, queries: int) -> bool:
 
 
 def common_count(*, below: int = 1_300) -> list[int]:
-    """Return the numbers of queries under which every rate of the table could have been counted."""
+    """Return the numbers of queries from which every percentage of the table could have been counted."""
     rates = [rate for row in TABLE_2 for rate in (row.cvr, row.odr, row.refusal)]
     return [queries for queries in range(1, below) if all(fits(rate, queries) for rate in rates)]

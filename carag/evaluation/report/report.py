@@ -1,4 +1,4 @@
-"""The report: every figure made from the rows, and the same rows always make the same bytes."""
+"""Measure a file of rows into a `Report`: counts, figures of each set of models, goals, and label noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from carag.errors import CorruptFile, InvalidArgument
-from carag.evaluation.report import strata as cells_
+from carag.evaluation.report import strata
 from carag.evaluation.report.goals import GOALS, GoalResult, Measured, judge_goal
 from carag.evaluation.report.label_noise import NoisePoint, noise_sweep
 from carag.evaluation.row import read_rows, rows_sha256
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from carag.evaluation.report.strata import Models, Slice, SliceName
+    from carag.evaluation.report.strata import ModelNames, Slice, SliceName
     from carag.evaluation.row import Row
     from carag.evaluation.statistics.estimate import NotMeasured
 
@@ -32,17 +32,17 @@ __all__ = ["Counts", "Report", "Section", "report", "report_from"]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the rows are.
+    """Counts of the rows.
 
     Attributes
     ----------
     rows, pairs, questions, filers : int
     real_pairs : int
-        Distinct (question, session) pairs of real questions, both splits.
+        Number of distinct (question, session) pairs of real questions, in both splits.
     splits, kinds : mapping of str to int
-        Rows of each.
+        Rows of each split and kind.
     sha256 : str
-        Of the rows, in canonical lines and order.
+        SHA-256 of the rows in canonical lines and order.
     """
 
     rows: int
@@ -61,27 +61,27 @@ class Section:
 
     Attributes
     ----------
-    models : Models
-    cells : mapping of CellName to Cell
+    models : ModelNames
+    slices : mapping of SliceName to Slice
     latency : mapping
-        By system, stage and percentile, over real and built questions of the reported split.
-    verdicts : tuple of Verdict
+        Percentiles by system, stage and name, over real and built questions of the reported split.
+    results : tuple of GoalResult
     """
 
-    models: Models
-    cells: Mapping[SliceName, Slice]
+    models: ModelNames
+    slices: Mapping[SliceName, Slice]
     latency: Mapping[str, Mapping[str, Mapping[str, Percentile | NotMeasured]]]
     results: tuple[GoalResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All figures of some rows.
+    """All figures of a run's rows.
 
     Attributes
     ----------
     counts : Counts
-    about : About or None
+    metadata : RunMetadata or None
     sections : tuple of Section
     noise : tuple of NoisePoint
         Empty if no words were given.
@@ -96,14 +96,14 @@ class Report:
 def report(
     rows: Sequence[Row], *, metadata: RunMetadata | None = None, words: Mapping[str, int] | None = None
 ) -> Report:
-    """Measure everything.
+    """Measure rows.
 
     Parameters
     ----------
     rows : sequence of Row
         In any order.
-    about : About, optional
-        What the run was of; without it some goals cannot be judged.
+    metadata : RunMetadata, optional
+        Without it some goals cannot be judged.
     words : mapping of str to int, optional
         The true word of each chunk, for the sweep of label noise.
 
@@ -114,7 +114,7 @@ def report(
     """
     if not rows:
         raise InvalidArgument("there is no row; run the benchmark first")
-    parted = cells_.models(rows)
+    parted = strata.by_models(rows)
     counts = _counts(rows)
     sections = tuple(_section(models, some, metadata, counts.real_pairs) for models, some in parted.items())
     noise: tuple[NoisePoint, ...] = ()
@@ -125,24 +125,24 @@ def report(
 
 
 def report_from(path: Path) -> Report:
-    """Measure a file of rows, with ``run.json`` and ``words.json`` (or ``.gz``) beside it where they are.
+    """Measure a file of rows, with ``run.json`` and ``words.json`` (or ``.gz``) in the same directory if they exist.
 
     Raises
     ------
     CorruptFile
-        If a file is not what its name says, or ``run.json`` is of other rows.
+        If a file is malformed, or ``run.json`` belongs to other rows.
     """
     rows = read_rows(path)
     metadata = words = None
-    if (beside := path.with_name("run.json")).exists():
-        metadata = RunMetadata.from_json(beside.read_bytes())
+    if (described := path.with_name("run.json")).exists():
+        metadata = RunMetadata.from_json(described.read_bytes())
         if metadata.rows_sha256 not in ("", found := rows_sha256(rows)):
             raise CorruptFile(
-                f"{beside} is of rows {metadata.rows_sha256}, not of {found}; take both from one run"
+                f"{described} is of rows {metadata.rows_sha256}, not of {found}; take both from one run"
             )
     for name in ("words.json", "words.json.gz"):
-        if (beside := path.with_name(name)).exists():
-            words = _read_words(beside)
+        if (given := path.with_name(name)).exists():
+            words = _read_words(given)
     return report(rows, metadata=metadata, words=words)
 
 
@@ -161,8 +161,8 @@ def _reported(row: Row) -> bool:
     return row.split == "reported" and row.kind in ("real", "built")
 
 
-def _section(models: Models, rows: Sequence[Row], metadata: RunMetadata | None, pairs: int) -> Section:
-    made = {cell.name: cell for cell in cells_.cells(rows)}
+def _section(models: ModelNames, rows: Sequence[Row], metadata: RunMetadata | None, pairs: int) -> Section:
+    made = {part.name: part for part in strata.slices(rows)}
     times = latencies(filter(_reported, rows))
     facts = Measured(made, times, metadata, pairs)
     return Section(models, made, times, tuple(judge_goal(goal, facts) for goal in GOALS))
@@ -182,7 +182,7 @@ def _counts(rows: Sequence[Row]) -> Counts:
 
 
 def _asked(row: Row) -> tuple[str, ...]:
-    """Name what was asked, whatever models answered."""
+    """Return the part of the pair that does not depend on models."""
     return row.pair[:5]
 
 
@@ -192,5 +192,5 @@ def _table() -> PolicyTable:
 
 
 def _policy_of(row: Row) -> Policy:
-    cell = _table().get(row.role, row.purpose)
-    return Policy() if cell is None else cell.policy  # without a cell nothing is admitted
+    part = _table().get(row.role, row.purpose)
+    return Policy() if part is None else part.policy  # a policy without masks admits nothing

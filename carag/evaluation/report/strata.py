@@ -1,4 +1,4 @@
-"""Rows in cells: what is measured over which rows, with systems compared on the same pairs."""
+"""Measure slices of the rows (everything, each kind of question, each stratum), and compare systems pair by pair."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ if TYPE_CHECKING:
     from carag.evaluation.row import PairKey, Row
     from carag.evaluation.statistics.estimate import Estimate
 
-__all__ = ["DIMENSIONS", "EVERYTHING", "Models", "Paired", "Slice", "SliceName", "cells", "models"]
+__all__ = ["DIMENSIONS", "EVERYTHING", "ModelNames", "Paired", "Slice", "SliceName", "by_models", "slices"]
 
 EVERYTHING: Final = "everything"
+"""Scope of all rows, whatever their kind and split."""
 DIMENSIONS: Final = ("share", "selectivity", "correlation")
+"""Fields of `carag.evaluation.row.Stratum` by which rows are stratified."""
 MIN_QUESTIONS: Final = 100
+"""Questions below which a stratum is not measured."""
 MIN_FILERS: Final = 20
-"""A stratum with fewer of either is not measured."""
+"""Filers below which a stratum is not measured."""
 
 
-class Models(NamedTuple):
-    """Systems are compared only where they used the same models."""
+class ModelNames(NamedTuple):
+    """Names of the models that rows were made with; systems are compared only on the same ones."""
 
     embedder: str
     generator: str
 
 
 class SliceName(NamedTuple):
-    """Which rows: their scope, and within it a stratum, or all."""
+    """Name of a slice: a scope, and a stratum within it or all of it."""
 
     scope: str
     """`EVERYTHING`, ``real``, ``built`` or ``adversary:NAME``."""
@@ -48,14 +51,14 @@ class SliceName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A measure of one system less that of another, over the pairs that both answered.
+    """Difference of a measure between two systems, over the pairs that both answered.
 
     Attributes
     ----------
     system, other, measure : str
     difference : Estimate or NotMeasured
     differing : int
-        Pairs in which the two are not the same.
+        Number of pairs in which the two systems differ.
     """
 
     system: str
@@ -67,17 +70,17 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The figures of one cell.
+    """The figures of one slice of the rows.
 
     Attributes
     ----------
-    name : CellName
+    name : SliceName
     pairs, questions, filers : int
-        Distinct (question, session) pairs; questions; filers.
+        Number of distinct (question, session) pairs, of questions and of filers.
     rows : mapping of str to int
-        By system; fewer than `pairs` where it was not asked everything.
+        Number of rows by system; fewer than `pairs` if a system was not asked everything.
     systems : mapping
-        By system and measure.
+        Figures by system and measure.
     paired : tuple of Paired
     """
 
@@ -91,14 +94,14 @@ class Slice:
 
     @property
     def too_small(self) -> str:
-        """Say why a stratum is not measured; empty if it is, or if this is no stratum."""
+        """Return why a stratum is not measured; empty if it is measured, or if this is no stratum."""
         if not self.name.dimension or (self.questions >= MIN_QUESTIONS and self.filers >= MIN_FILERS):
             return ""
         return f"{self.questions} questions of {self.filers} filers; want {MIN_QUESTIONS} and {MIN_FILERS}"
 
 
 class Tally(NamedTuple):
-    """What a row adds to each measure; counted once, for it lies in several cells."""
+    """What a row adds to each measure, computed once for all slices that it is in."""
 
     row: Row
     pair: PairKey
@@ -107,11 +110,13 @@ class Tally(NamedTuple):
 
 
 OURS: Final = ("carag-auto", "carag-certified")
+"""Systems whose differences from others are measured."""
 AGAINST: Final = (ORACLE, "postfilter-1", "postfilter-4", "postfilter-16")
+"""Systems that they are compared with."""
 
 
-def models(rows: Sequence[Row]) -> dict[Models, list[Row]]:
-    """Part rows by their models, in a fixed order, after checking that they fit together.
+def by_models(rows: Sequence[Row]) -> dict[ModelNames, list[Row]]:
+    """Group rows by their models, in a fixed order, after checking that they are consistent.
 
     Raises
     ------
@@ -121,7 +126,7 @@ def models(rows: Sequence[Row]) -> dict[Models, list[Row]]:
     seen: dict[tuple[str, PairKey], Row] = {}
     facts: dict[PairKey, Row] = {}
     filers: dict[str, int] = {}
-    parted: dict[Models, list[Row]] = defaultdict(list)
+    parted: dict[ModelNames, list[Row]] = defaultdict(list)
     for row in rows:
         if seen.setdefault((row.system, row.pair), row) is not row:
             raise InvalidArgument(
@@ -130,28 +135,28 @@ def models(rows: Sequence[Row]) -> dict[Models, list[Row]]:
         if filers.setdefault(row.question_id, row.filer) != row.filer:
             raise InvalidArgument(f"question {row.question_id!r} is of two filers; give it one, or two ids")
         first = facts.setdefault(row.pair, row)
-        for name in _FACTS:
+        for name in _SAME_FOR_PAIR:
             if getattr(first, name) != getattr(row, name):
                 raise InvalidArgument(
                     f"{name} of {row.pair} differs between {first.system} and {row.system}; it belongs to the pair "
                     "and not to the system: make both from the same corpus"
                 )
-        parted[Models(row.embedder, row.generator)].append(row)
+        parted[ModelNames(row.embedder, row.generator)].append(row)
     return {key: sorted(parted[key], key=_order) for key in sorted(parted)}
 
 
-_FACTS: Final = ("split", "gold", "gold_admissible", "gold_answer_sha256", "answerable", "stratum")
+_SAME_FOR_PAIR: Final = ("split", "gold", "gold_admissible", "gold_answer_sha256", "answerable", "stratum")
 
 
 def _order(row: Row) -> tuple[PairKey, int]:
     return row.pair, SYSTEMS.index(row.system)
 
 
-def cells(rows: Sequence[Row]) -> Iterator[Slice]:
-    """Measure all cells of the rows of one set of models.
+def slices(rows: Sequence[Row]) -> Iterator[Slice]:
+    """Measure all slices of the rows of one set of models.
 
-    Everything first, for the measures of safety; then real questions of the reported split, built ones, and each
-    adversary; then the strata of the first two.
+    First everything, by the measures of safety alone; then real questions of the reported split, built ones and each
+    adversary; the strata of the first two follow each.
     """
     oracles = {row.pair: row for row in rows if row.system == ORACLE}
     tallies = [_tally(row, oracles.get(row.pair)) for row in rows]
@@ -188,12 +193,12 @@ def _scopes(rows: Iterable[Row]) -> list[str]:
 
 
 def _measured(name: SliceName, tallies: Sequence[Tally], measures: Sequence[Measure]) -> Slice:
-    """Measure one cell; a stratum too small has no figures."""
+    """Measure one slice; a stratum that is too small has no figures."""
     asked = sorted({one.question for one in tallies})
     by_system: dict[str, list[Tally]] = defaultdict(list)
     for one in tallies:
         by_system[one.row.system].append(one)
-    cell = Slice(
+    part = Slice(
         name=name,
         pairs=len({one.pair for one in tallies}),
         questions=len(asked),
@@ -202,8 +207,8 @@ def _measured(name: SliceName, tallies: Sequence[Tally], measures: Sequence[Meas
         systems={},
         paired=(),
     )
-    if cell.too_small:
-        return cell
+    if part.too_small:
+        return part
     drawn = bootstrap_weights([filer for filer, _ in asked])
     found: dict[str, dict[str, Estimate | NotMeasured]] = {}
     for value_range in ValueRange:
@@ -219,17 +224,17 @@ def _measured(name: SliceName, tallies: Sequence[Tally], measures: Sequence[Meas
             system, measure_name = key.split("\t")
             found.setdefault(system, {})[measure_name] = estimate
     return replace(
-        cell,
+        part,
         systems={
             system: {measure.name: found[system][measure.name] for measure in measures}
-            for system in cell.rows
+            for system in part.rows
         },
         paired=tuple(_paired(asked, by_system, [m.name for m in measures if m.paired], drawn)),
     )
 
 
 def _filled(asked: Sequence[Question], measure: str, tallies: Iterable[Tally]) -> dict[Question, Sums]:
-    """Add up by question; those that add nothing are there as well, for all columns are resampled alike."""
+    """Sum up by question; questions that add nothing are included, because all columns are resampled alike."""
     sums = dict.fromkeys(asked, Sums())
     for one in tallies:
         sums[one.question] += one.sums[measure]
@@ -250,7 +255,7 @@ def _paired(
             for measure in measures if mine and other in by_system else ():
                 sums = dict.fromkeys(asked, Sums())
                 for one in theirs:
-                    # What is paired counts a row once or not at all, and depends on the pair whether.
+                    # A paired measure takes one value of a row or none, which depends on the pair alone.
                     if one.sums[measure].count:
                         difference = mine[one.pair].sums[measure].values - one.sums[measure].values
                         sums[one.question] += Sums.of(difference)

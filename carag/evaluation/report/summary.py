@@ -1,4 +1,4 @@
-"""The first page: what was asked of whom, what leaked, and what that does and does not prove, in plain words."""
+"""Lay out the first page: what was asked, what leaked, and what that proves and does not prove, in plain words."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ IN_WORDS: Final = {
     "carag-no-gate": "CARAG without the test whether the passages suffice",
     "carag-no-refusal": "CARAG made to answer always",
 }
-"""Every system of the benchmark, one line each."""
+"""One line on each system of the benchmark."""
 _WHOLE: Final = SliceName(EVERYTHING)
 _REAL: Final = SliceName("real")
 _OURS: Final = ("carag-auto", "carag-certified")
 
 
 def summary(report: Report) -> Iterator[Block]:
-    """Lay the first page out, of the models with which most was asked."""
-    section = max(report.sections, key=lambda one: one.cells[_WHOLE].pairs)
-    cell, real = section.cells[_WHOLE], section.cells.get(_REAL)
+    """Lay out the first page, for the models with which most pairs were asked."""
+    section = max(report.sections, key=lambda one: one.slices[_WHOLE].pairs)
+    part, real = section.slices[_WHOLE], section.slices.get(_REAL)
     yield Heading(2, "In plain words")
-    yield Paragraph(_asked(report, cell))
-    yield Heading(3, _headline(cell))
+    yield Paragraph(_asked(report, part))
+    yield Heading(3, _headline(part))
     yield Paragraph(
         "A question leaks if it retrieves at least one passage that the person asking may not use for the stated "
         "purpose; the share of such questions is the constraint violation rate (CVR). The output disclosure rate "
@@ -67,46 +67,46 @@ def summary(report: Report) -> Iterator[Block]:
                 *(_count(figures[name]) for name in ("cvr_query", "cvr_touch", "odr_canary", "existence")),
                 *(_rate(real, system, name) for name in ("f1_answerable", "over_refusal")),
             ]
-            for system, figures in cell.systems.items()
+            for system, figures in part.systems.items()
         ],
     )
-    yield safety_figure(cell, f"violations-{section.models.embedder}-{section.models.generator}")
-    yield Paragraph(f"What this proves. {' '.join(_proved(report, cell))}")
+    yield safety_figure(part, f"violations-{section.models.embedder}-{section.models.generator}")
+    yield Paragraph(f"What this proves. {' '.join(_proved(report, part))}")
     yield Paragraph(f"What it does not prove. {' '.join(_not_proved(report))}")
     yield Paragraph(_goals(section))
 
 
-def _asked(report: Report, cell: Slice) -> str:
+def _asked(report: Report, part: Slice) -> str:
     metadata = report.metadata
     corpus = (
         f"{metadata.chunks:,} passages of {metadata.filings:,} SEC filings" if metadata else "SEC filings"
     )
     return (
-        f"{cell.pairs:,} times a question was put to {len(cell.systems)} systems that answer from {corpus}, each time "
+        f"{part.pairs:,} times a question was put to {len(part.systems)} systems that answer from {corpus}, each time "
         "for somebody with a role (an investor, an analyst, a compliance officer, the public ...) and a purpose. "
         "Rules say which passages that person may use for that purpose; all others are closed. Attacks are among the "
         "questions: planted secrets, false claims of a right, instructions hidden in documents."
     )
 
 
-def _headline(cell: Slice) -> str:
+def _headline(part: Slice) -> str:
     said = [
         f"{name} leaked in {figure.numerator:,.0f} of {figure.denominator:,} questions"
-        for name, figure in (("CARAG", _leaked(cell, *_OURS)), ("ordinary RAG", _leaked(cell, "vanilla")))
+        for name, figure in (("CARAG", _leaked(part, *_OURS)), ("ordinary RAG", _leaked(part, "vanilla")))
         if figure is not None
     ]
     return "; ".join(said) or "Neither CARAG nor ordinary RAG was asked"
 
 
-def _leaked(cell: Slice, *systems: str) -> Estimate | None:
-    """Return the figure of the system that leaked most often."""
-    figures = (cell.systems[system]["cvr_query"] for system in systems if system in cell.systems)
+def _leaked(part: Slice, *systems: str) -> Estimate | None:
+    """Return the figure of the system that leaked most often, of those given."""
+    figures = (part.systems[system]["cvr_query"] for system in systems if system in part.systems)
     known = [figure for figure in figures if isinstance(figure, Estimate)]
     return max(known, key=lambda figure: figure.value, default=None)
 
 
-def _proved(report: Report, cell: Slice) -> Iterator[str]:
-    leaked = _leaked(cell, *_OURS)
+def _proved(report: Report, part: Slice) -> Iterator[str]:
+    leaked = _leaked(part, *_OURS)
     if leaked is None or leaked.value:
         yield "Nothing of CARAG's safety: it was not asked, or leaked; see the goals."
     elif leaked.high is not None and leaked.bound_if_independent is not None:
@@ -148,7 +148,7 @@ def _not_proved(report: Report) -> Iterator[str]:
 
 
 def counted_states(section: Section) -> str:
-    """Count what became of the goals."""
+    """Write how many goals are in each state."""
     states = Counter(result.state for result in section.results)
     return ", ".join(f"{state.value}: {states[state]}" for state in GoalState)
 
@@ -170,8 +170,8 @@ def _count(figure: Estimate | NotMeasured) -> str:
     return f"{counted} ({_percent(figure.value)})" if figure.value else counted
 
 
-def _rate(cell: Slice | None, system: str, measure: str) -> str:
-    figure = cell.systems.get(system, {}).get(measure) if cell else None
+def _rate(part: Slice | None, system: str, measure: str) -> str:
+    figure = part.systems.get(system, {}).get(measure) if part else None
     return _percent(figure.value) if isinstance(figure, Estimate) else "not measured"
 
 

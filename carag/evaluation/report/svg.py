@@ -1,4 +1,4 @@
-"""Two pictures, drawn by hand so that the same figures always make the same bytes."""
+"""Draw dot plots and line plots as SVG, without a library, so that the same figures always make the same bytes."""
 
 from __future__ import annotations
 
@@ -14,42 +14,49 @@ if TYPE_CHECKING:
 
 __all__ = ["Dot", "dots", "lines"]
 
+# Lengths are in SVG user units, which are pixels at the picture's own size.
 _WIDTH: Final = 860
+"""Width of a picture."""
 _LEFT: Final = 300
+"""Width of the labels left of the axis."""
 _RIGHT: Final = 30
+"""Margin right of the axis."""
 _NOTE: Final = 100
+"""Width of the notes right of the axis, if there are any."""
 _SEEN: Final = "measured"
 _COULD: Final = "not seen: how far chance alone may have moved it (95 % interval)"
 _LINE: Final = 22
+"""Height of the line of one mark."""
 _FENCE: Final = "#999"
+"""Colour of intervals."""
 _COLOURS: Final = ("#1f5fa8", "#b5432a", "#2e7d4f", "#7a4fa3")
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A figure and its interval; no interval where there is none, no mark where there is no figure."""
+    """One line of a dot plot: a value with its interval; None for what was not measured."""
 
     label: str
     value: float | None
     low: float | None = None
     high: float | None = None
     note: str = ""
-    """Written at the right, such as the counts."""
+    """Text at the right, such as counts."""
 
 
 def dots(title: str, marks: Sequence[Dot], *, unit: str, log: bool = False, zero: bool = True) -> str:
-    """Draw one line a mark: a dot for what was measured, between the fences of its interval; and say which is which.
+    """Draw a dot plot with a legend: on each line a dot for the value, between the ends of its interval.
 
     Parameters
     ----------
     title : str
-    marks : sequence of Mark
+    marks : sequence of Dot
     unit : str
-        Written under the axis.
+        Unit, written under the axis.
     log : bool
-        A logarithmic axis, for what is greater than 0.
+        Whether the axis is logarithmic, for values greater than 0.
     zero : bool
-        Whether the axis shows 0.
+        Whether the axis includes 0.
     """
     known = [value for mark in marks for value in (mark.value, mark.low, mark.high) if value is not None]
     known = [value for value in known if value > 0 or not log]
@@ -83,7 +90,7 @@ def dots(title: str, marks: Sequence[Dot], *, unit: str, log: bool = False, zero
 def lines(
     title: str, series: Sequence[tuple[str, Sequence[tuple[float, float]]]], *, across: str, up: str
 ) -> str:
-    """Draw lines through points ``(x, y)``, both from 0."""
+    """Draw lines through points ``(x, y)``, on axes that begin at 0."""
     points = [point for _, line in series for point in line]
     right = max((x for x, _ in points), default=1.0) or 1.0
     top = max((y for _, y in points), default=1.0) or 1.0
@@ -120,7 +127,7 @@ def _fences(x: float, to_x: float, y: float) -> list[str]:
 
 
 def _span(values: Sequence[float], *, log: bool, zero: bool) -> tuple[float, float]:
-    """Return the ends of an axis, never the same."""
+    """Return the ends of an axis, which differ."""
     if log:
         least = 10.0 ** math.floor(math.log10(min(values, default=1.0)))
         greatest = 10.0 ** math.ceil(math.log10(max(values, default=10.0)))

@@ -1,4 +1,4 @@
-"""The adversaries' part of a run: in a copy of the corpus, one engine asked while its store changes."""
+"""Attack a copy of the store: plant filings, ask for what they hide, and supersede some while the engine is asked."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def attack(
     Parameters
     ----------
     count : int
-        Companies attacked.
+        Number of companies attacked.
     scratch : Path
-        Made, and deleted at the end.
+        Directory that is made, and deleted at the end.
     """
     attacks = plan_attacks(truth, pairs, count=count, seed=runner.seed)
     if not attacks:
@@ -76,10 +76,9 @@ def _relabel_while_asked(
     runner: Runner,
     now: datetime,
 ) -> None:
-    """Ask one engine about the planted reports while they are superseded, and keep what it says afterwards.
+    """Ask one engine about the planted reports while they are superseded, and score what it answers afterwards.
 
-    Its warm state is that of before: what it hands out after the amendment is on record is judged by the labels of
-    after.
+    Its caches are from before the amendments; its answers after them are scored by the labels after them.
     """
     store = scratch / "store"
     before = GroundTruth.open(store, now=now)

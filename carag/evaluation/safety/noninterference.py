@@ -1,10 +1,10 @@
-"""What a session may not see must change nothing it is told: two stores, one question, compared byte by byte.
+"""Test noninterference: rebuild a store without what a session may not see, and compare the answers of both.
 
-In the second store every row of an inadmissible label is gone: label, passage, vector; and the index is built from
-what is left. Both are asked through :meth:`carag.Engine.ask`. What must be the same is all that the session gets but
-the receipt: outcome, ids, similarities to the last bit, text and citations. Labels of what is left are held fixed, so a
-state bit such as *superseded* stays although its cause is gone; the receipt names a log and is left out. For roles that
-may know what is hidden, the list of hidden neighbours differs by right, and is left out too.
+Noninterference (Goguen and Meseguer, 1982) means that what is hidden from a session changes nothing in its answers.
+From the second store every inadmissible label is deleted with its passage and vector, and the index is rebuilt.
+Both are asked through :meth:`carag.Engine.ask`. All that the session gets must be equal, similarities to the last bit,
+with three exceptions: labels that remain are kept as they are, so a state bit such as *superseded* stays although its
+cause is deleted; the receipt names its log; and roles that may know of hidden neighbours are shown them by right.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["Comparison", "compare_rebuilt_stores", "session_view", "without_inad
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How many questions were asked in both worlds, and of which the answers differed."""
+    """Questions asked of both stores, and the ids of those whose answers differed."""
 
     asked: int
     worlds: int
@@ -49,10 +49,7 @@ class Comparison:
 
 
 def session_view(answer: Answer) -> dict[str, Any]:
-    """Return all that a session gets, but the receipt and the hidden neighbours.
-
-    Similarities are written to the last bit.
-    """
+    """Return all that a session gets but the receipt and the hidden neighbours, similarities to the last bit."""
     return {
         "outcome": answer.outcome.value,
         "why": answer.why,
@@ -67,18 +64,18 @@ def session_view(answer: Answer) -> dict[str, Any]:
 def without_inadmissible(
     store: Path, copy: Path, said: dict[str, Any], *, now: int, corpus: CorpusStore
 ) -> int:
-    """Copy a store without the rows that a session may not use; return how many labels went.
+    """Copy a store without the rows that a session may not use, and return the number of labels deleted.
 
     Parameters
     ----------
     store, copy : Path
         Directories; no engine may hold the first.
     said : dict
-        The session in plain values (:func:`~carag.evaluation.cases.reference_policy.reference_session`).
+        The session (:func:`~carag.evaluation.cases.reference_policy.reference_session`).
     now : int
         Minutes since 1970.
     corpus : CorpusStore
-        The first, open.
+        Of the first store, open.
     """
     table = ReferencePolicy()
     keys = corpus.open_labels()
@@ -110,7 +107,7 @@ def compare_rebuilt_stores(
     scratch: Path,
     models: Models,
 ) -> Comparison:
-    """Ask each pair in the store and in one rebuilt without what its session may not use."""
+    """Ask each pair of the store and of one rebuilt without what its session may not use."""
     by_session: dict[Any, list[Pair]] = {}
     for pair in pairs:
         if truth.admissible(pair.session, pair.question.text) is not None:
@@ -135,7 +132,7 @@ def compare_rebuilt_stores(
 
     now = as_of_minutes(truth.now)
     for number, ((_role, _purpose, _as_of, _allowed, meant), some) in enumerate(by_session.items()):
-        copy = scratch / f"world-{number}"
+        copy = scratch / f"store-{number}"
         deleted += without_inadmissible(
             store, copy, _plain(some[0].session, meant), now=now, corpus=truth.store
         )

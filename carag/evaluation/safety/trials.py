@@ -1,6 +1,6 @@
-"""Randomised (query, policy) pairs at the level of retrieval: no hit may break the policy it was asked under.
+"""Search with random queries under random policies, and count the hits that break their policy.
 
-Every hit's word and times are looked up in the store's own labels and tested in numpy, by the words alone.
+The word and times of every hit are looked up in the store's labels and tested here in numpy, not by the index.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["run_trials"]
 
 _QUERIES: Final = 1024
-"""Asked together under one policy: a policy is drawn for each batch, a query for each pair."""
+"""Queries of a batch, which share one random policy."""
 
 
 def run_trials(
     index: Index, store: CorpusStore, *, plan: str, count: int, seed: int, batch: int = _QUERIES
 ) -> Trials:
-    """Draw and ask.
+    """Draw queries and policies, search, and count violations.
 
-    A query is a stored vector, disturbed; a policy one to three random pairs at a random instant of the corpus.
+    A query is a stored vector with noise; a policy has one to three random masks, at a random instant of the corpus.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def run_trials(
         queries /= np.linalg.norm(queries, axis=1, keepdims=True)
         policy = _policy(rng, words)
         as_of = int(rng.choice(labels.public_at)) + int(rng.integers(-1, 2)) * 60
-        as_of = min(max(as_of, 0), NEVER - 1)  # what is never public has no other instant
+        as_of = min(max(as_of, 0), NEVER - 1)  # NEVER itself cannot be asked about
         found = index.search(queries.astype(np.float32), K, policy, plan=plan, as_of=as_of)
         returned = np.arange(K) < found.counts[:, None]
         bad = np.zeros_like(returned)

@@ -1,4 +1,4 @@
-"""How far a counted share may lie from the true one."""
+"""Bound a share from its count, exactly (Clopper and Pearson)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["clopper_pearson"]
 
 
 def clopper_pearson(count: int, of: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Bound a share from both sides, exactly (Clopper and Pearson, Biometrika 26, 1934).
+    """Return the exact two-sided confidence interval of a share (Clopper and Pearson, Biometrika 26, 1934).
 
     Parameters
     ----------
     count, of : int
         ``0 <= count <= of`` and ``of >= 1``.
     confidence : float
-        In ``0 < confidence < 1``; half of what is left lies beyond either bound.
+        In ``0 < confidence < 1``; half of the remaining probability is beyond each bound.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def clopper_pearson(count: int, of: int, *, confidence: float = 0.95) -> tuple[f
 
 
 def _where(reached: Callable[[float], bool]) -> float:
-    """Find the share from which on `reached` holds; it holds at 1 and not at 0."""
+    """Find by bisection the least share for which `reached` holds; it holds at 1 and not at 0."""
     low, high = 0.0, 1.0
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (low, middle) if reached(middle) else (middle, high)

@@ -1,11 +1,11 @@
-"""The cluster bootstrap: filers are drawn with replacement, then questions within each filer drawn.
+"""Draw the weights of a cluster bootstrap: filers with replacement, then questions within each filer drawn.
 
 Questions about one filer share its filings and its wording, and one question is asked in many sessions, so rows are
-far from independent: an interval that took them for so would be several times too narrow. (Davison and Hinkley,
+far from independent: an interval that assumed independence would be several times too narrow. (Davison and Hinkley,
 Bootstrap Methods and their Application, 1997, section 3.8: two-stage resampling.)
 
 Every sum is of integers below 2**53 held in float64, hence exact: neither the order of rows nor the linear algebra
-beneath changes a bit. Draws are the raw stream of PCG64, which numpy promises not to change (NEP 19).
+library changes a bit. Draws are the raw stream of PCG64, which numpy promises not to change (NEP 19).
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["REPLICATES", "SEED", "bootstrap_weights"]
 
 REPLICATES: Final = 2_000
+"""Times that the questions are drawn again."""
 SEED: Final = 20_260_331
-"""The end of the paper's window; any number would do, and no other was tried."""
+"""Seed of the draws: the last day of the paper's window. No other seed was tried."""
 
 _BLOCK: Final = 200
-"""Replicates drawn at once: bounds the memory. Part of the definition, for it orders the stream."""
+"""Replicates drawn at once, to bound memory. Another size would use the random stream in another order."""
 
 
 def bootstrap_weights(
@@ -40,7 +41,7 @@ def bootstrap_weights(
     Parameters
     ----------
     filers : sequence of int
-        The filer of each question, ascending, so that a filer's questions are neighbours.
+        The filer of each question, ascending, so that the questions of a filer are adjacent.
     replicates, seed : int
 
     Returns
@@ -55,7 +56,7 @@ def bootstrap_weights(
 
     Examples
     --------
-    >>> drawn = weights([1, 1, 2], replicates=4)
+    >>> drawn = bootstrap_weights([1, 1, 2], replicates=4)
     >>> drawn.shape, set(drawn[:, 2]) <= {0.0, 1.0, 2.0}
     ((4, 3), True)
     """
@@ -76,7 +77,7 @@ def bootstrap_weights(
 def _block(
     stream: np.random.PCG64, sizes: NDArray[np.int64], starts: NDArray[np.int64], replicates: int
 ) -> NDArray[np.float64]:
-    """Draw some replicates at once: all their filers first, then the questions of each filer drawn."""
+    """Draw a block of replicates: first all their filers, then the questions of each filer drawn."""
     total = int(sizes.sum())
     chosen = _below(stream, np.full(replicates * len(sizes), len(sizes)))
     many = sizes[chosen]
@@ -87,6 +88,6 @@ def _block(
 
 
 def _below(stream: np.random.PCG64, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Draw a whole number below each bound; the bias of one part in 2**53 / bound is beyond notice."""
+    """Draw a whole number below each bound, with a relative bias of at most bound / 2**53."""
     raw = np.asarray(stream.random_raw(len(bounds)), dtype=np.uint64)
     return ((raw >> np.uint64(11)).astype(np.float64) * 2.0**-53 * bounds).astype(np.int64)

@@ -1,4 +1,4 @@
-"""A measured figure: numerator, denominator, value, interval, and how many independent rows it is worth."""
+"""Estimate means with 95 % intervals and effective sample sizes, from sums by question."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ __all__ = [
 ]
 
 SCALE: Final = 1_000_000
-"""Values are summed as whole millionths, so that sums are exact in any order."""
+"""Units of 1: values are summed as whole millionths, so that sums are exact in any order."""
 _BOOTSTRAP: Final = "cluster bootstrap"
 _EXACT: Final = "Clopper-Pearson at the effective n"
 _NONE: Final = "none: nothing tells how far questions vary"
 
-_STILL: Final = 1e-18
-"""A variance below this is rounding."""
+_ROUNDING: Final = 1e-18
+"""Variance of replicates up to which they are taken to be equal."""
 
 Question = tuple[int, str]
-"""A filer and a question of it."""
+"""CIK of a filer, and the id of a question about it."""
 
 
 class ValueRange(Enum):
-    """Where the values of a measure lie."""
+    """Range of the values of a measure."""
 
     SHARE = "0..1"
     DIFFERENCE = "-1..1"
@@ -55,7 +55,7 @@ class ValueRange(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What rows add up to: values in millionths, how many, how many are not 0, their squares, and the extremes."""
+    """Sum, count, count of those that are not 0, sum of squares, and extremes of values in millionths."""
 
     values: int = 0
     count: int = 0
@@ -66,7 +66,7 @@ class Sums:
 
     @classmethod
     def of(cls, *values: int) -> Sums:
-        """Count some values, each in millionths."""
+        """Sum up values, each in millionths."""
         if not values:
             return _EMPTY
         squares = sum(value * value for value in values)
@@ -93,7 +93,7 @@ _EMPTY: Final = Sums()
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """There is no figure, and why; it is printed as words, never as 0."""
+    """Why a figure is missing; printed in words, never as 0."""
 
     why: str
 
@@ -114,16 +114,16 @@ class Estimate:
     denominator : int
         Rows, chunks or canaries: what the measure counts.
     low, high : float or None
-        None where fewer than two questions were asked: nothing then tells how far they vary.
+        None if fewer than two questions were asked, so that their variance is unknown.
     questions, filers : int
-        Distinct ones that are in the denominator.
+        Distinct questions and filers in the denominator.
     effective : int
-        How many independent rows would tell as much: variance of one row over variance of the mean among replicates,
-        at most the denominator. Where all rows agree nothing varies, and it is what is left if a filer's rows always
-        agree: ``(sum of m)^2 / sum of m^2`` over rows per filer.
+        Effective sample size: the variance of one row over the variance of the mean among replicates, at most the
+        denominator. If all rows agree there is no variance, and it is Kish's ``(sum of m)^2 / sum of m^2`` over the
+        numbers m of rows per filer, as if the rows of a filer always agreed.
     method : str
     bound_if_independent : float or None
-        Of a share that is 0 or 1 throughout: the bound there would be if all rows were independent.
+        For a share that is 0 or 1 in all rows: the bound if all rows were independent.
     """
 
     value: float
@@ -143,7 +143,7 @@ class Estimate:
 
 
 def total(sums: Iterable[Sums]) -> Sums:
-    """Add up."""
+    """Add up sums."""
     whole = Sums()
     for one in sums:
         whole += one
@@ -161,11 +161,11 @@ def estimates(
     Parameters
     ----------
     columns : mapping
-        By name, the sums of each question. All columns are resampled alike, over the questions of all.
-    lies : Lies
-        Where values lie: where all rows agree, this bounds what the rest may be.
+        Sums of each question, by the name of the column. All columns are resampled alike, over all questions.
+    value_range : ValueRange
+        Range of the values, which bounds the mean if all rows agree.
     drawn : array, optional
-        `weights` of the sorted questions of all columns; made if absent.
+        `bootstrap_weights` of the sorted questions of all columns; drawn if absent.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def estimates(
 
 
 def _ratios(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide; NaN where a replicate drew no question that counts."""
+    """Divide; NaN for a replicate that drew no question that counts."""
     return np.divide(over, under * SCALE, out=np.full_like(over, np.nan), where=under > 0)
 
 
@@ -216,15 +216,15 @@ def _one(
     low: float | None
     high: float | None
     low, high, effective, method, independent = None, None, kish, _NONE, None
-    if whole.least == whole.greatest and (bounds := _agreed(value, kish, value_range)):
+    if whole.least == whole.greatest and (bounds := _unanimous_bounds(value, kish, value_range)):
         low, high = bounds
-        method, independent = _EXACT, _farther(value, _agreed(value, whole.count, value_range))
-    elif questions > 1 and spread > _STILL:
+        method, independent = _EXACT, _other_bound(value, _unanimous_bounds(value, whole.count, value_range))
+    elif questions > 1 and spread > _ROUNDING:
         low, high = made[round(0.025 * (len(made) - 1))], made[round(0.975 * (len(made) - 1))]
         variance = (whole.squares / whole.count - (whole.values / whole.count) ** 2) / SCALE**2
         effective, method = min(whole.count, max(1, math.floor(variance / spread))), _BOOTSTRAP
     elif value_range is ValueRange.SHARE and questions > 1:
-        # Rows differ within questions and no question from another: the bootstrap sees nothing vary.
+        # Rows differ within questions but all questions have the same mean, so that replicates do not vary.
         low = clopper_pearson(math.floor(value * kish), kish)[0]
         high = clopper_pearson(math.ceil(value * kish), kish)[1]
         method = _EXACT
@@ -232,7 +232,7 @@ def _one(
         value=rounded(value),
         numerator=rounded(whole.values / SCALE),
         denominator=whole.count,
-        # Widened only: a skewed ratio's percentiles can miss the estimate itself.
+        # Include the value: percentiles of a skewed ratio can miss the estimate itself.
         low=None if low is None else rounded(min(low, value)),
         high=None if high is None else rounded(max(high, value)),
         questions=questions,
@@ -243,8 +243,8 @@ def _one(
     )
 
 
-def _agreed(value: float, count: int, value_range: ValueRange) -> tuple[float, float] | None:
-    """Bound a mean all of whose `count` values are one end of where they lie, or no difference at all."""
+def _unanimous_bounds(value: float, count: int, value_range: ValueRange) -> tuple[float, float] | None:
+    """Bound a mean whose `count` values are all at the same end of their range, or are all 0 as differences."""
     rare = clopper_pearson(0, count)[1]
     if value_range is ValueRange.SHARE and value in (0.0, 1.0):
         return (0.0, rare) if not value else (1 - rare, 1.0)
@@ -253,25 +253,25 @@ def _agreed(value: float, count: int, value_range: ValueRange) -> tuple[float, f
     return None
 
 
-def _farther(value: float, bounds: tuple[float, float] | None) -> float | None:
-    """Return the bound that is not the value."""
+def _other_bound(value: float, bounds: tuple[float, float] | None) -> float | None:
+    """Return the bound that differs from the value."""
     return None if bounds is None else bounds[0] if bounds[1] == value else bounds[1]
 
 
 def formatted(figure: Estimate, *, scale: float = 1.0, places: int = 1) -> tuple[str, str]:
-    """Write a value and its interval with no more decimals than the interval's width leaves a meaning to.
+    """Format a value and its interval, with no more decimals than the width of the interval makes meaningful.
 
     Parameters
     ----------
     scale : float
-        What both are multiplied by, such as 100 for per cent.
+        Factor of both, such as 100 for per cent.
     places : int
-        How many digits of half the width are shown.
+        Significant digits of half the width that are shown.
 
     Examples
     --------
     >>> figure = Estimate(0.156943, 67.2, 428, 0.10221, 0.183824, 100, 20, 39, "")
-    >>> written(figure, scale=100), written(figure, places=2)
+    >>> formatted(figure, scale=100), formatted(figure, places=2)
     (('16', '10 .. 18'), ('0.157', '0.102 .. 0.184'))
     """
     if figure.low is None or figure.high is None or figure.low == figure.high:
@@ -289,5 +289,5 @@ def formatted(figure: Estimate, *, scale: float = 1.0, places: int = 1) -> tuple
 
 
 def rounded(value: float) -> float:
-    """Keep six decimals, or six digits of what is smaller: what stays the same on every machine."""
+    """Round to six decimals, or below 1 to six significant digits, which are the same on every machine."""
     return float(f"{value:.6g}") if abs(value) < 1 else round(value, 6)

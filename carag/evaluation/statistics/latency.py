@@ -1,4 +1,4 @@
-"""Times per stage: percentiles as they were measured, by nearest rank, each with the interval of its rank."""
+"""Compute percentiles of latency by nearest rank, each with the distribution-free interval of its rank."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ __all__ = ["PERCENTILES", "Percentile", "latencies", "percentile"]
 
 PERCENTILES: Final = (50, 95, 99)
 _Z: Final = 1.959964
+"""Quantile of the standard normal distribution at 0.975: 95 % between both signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,9 @@ class Percentile:
     ----------
     ms : float
     low, high : float or None
-        The values at the ranks ``n q ± 1.96 sqrt(n q (1 - q))``; None where there is no such rank: too few rows.
+        Milliseconds at the ranks ``n q ± 1.96 sqrt(n q (1 - q))``; None if there are too few rows for the rank.
     rows : int
+        Number of times measured.
     """
 
     ms: float
@@ -43,7 +45,7 @@ class Percentile:
 
 
 def percentile(times: Sequence[float], percent: int) -> Percentile | NotMeasured:
-    """Find the smallest time that `percent` in a hundred do not exceed.
+    """Return the smallest time that at least `percent` per cent of the times do not exceed.
 
     Examples
     --------
@@ -66,7 +68,7 @@ def percentile(times: Sequence[float], percent: int) -> Percentile | NotMeasured
 
 
 def latencies(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, Percentile | NotMeasured]]]:
-    """Return percentiles by system, stage and ``p50``, ``p95``, ``p99``, over all rows given that hold the time."""
+    """Return percentiles by system, stage and ``p50``, ``p95``, ``p99``, over the rows that hold the time."""
     times: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         of = times.setdefault(row.system, {stage: [] for stage in STAGES})

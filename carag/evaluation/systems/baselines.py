@@ -1,4 +1,4 @@
-"""The baselines' indexes: hnswlib with the paper's settings, and an exact scan."""
+"""Search for the baselines: hnswlib with the paper's settings, and an exact scan."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["EF_CONSTRUCTION", "EF_SEARCH", "Hnsw", "M", "exact_scan"]
 
 M: Final = 32
+"""Links of a node on each layer of the graph, as in the paper."""
 EF_CONSTRUCTION: Final = 200
+"""Candidates kept while a row is inserted, as in the paper."""
 EF_SEARCH: Final = 64
-"""As in the paper."""
+"""Candidates kept during a search, as in the paper."""
 
 Found = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 """Rows, most similar first, and their similarities."""
@@ -25,12 +27,12 @@ Found = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 def exact_scan(
     vectors: NDArray[np.float32], rows: NDArray[np.int64], query: NDArray[np.float32], k: int
 ) -> Found:
-    """Scan some rows; ties go to the smaller row.
+    """Return the k most similar of some rows; ties go to the smaller row.
 
     Examples
     --------
     >>> vectors = np.eye(3, dtype=np.float32)
-    >>> rows, _ = exact(vectors, np.array([1, 2]), vectors[0] + 0.5 * vectors[2], 2)
+    >>> rows, _ = exact_scan(vectors, np.array([1, 2]), vectors[0] + 0.5 * vectors[2], 2)
     >>> rows.tolist()
     [2, 1]
     """
@@ -41,7 +43,7 @@ def exact_scan(
 
 
 class Hnsw:
-    """hnswlib over all rows, which knows no policy.
+    """An hnswlib graph over all rows, without a policy.
 
     Parameters
     ----------
@@ -72,9 +74,9 @@ class Hnsw:
         return self._found(*self._index.knn_query(query, k=k, num_threads=1))
 
     def nearest_of(self, query: NDArray[np.float32], k: int, mask: NDArray[np.bool_]) -> Found:
-        """Return rows that a Python callback admits, as many as the walk met.
+        """Return the nearest rows that a Python callback admits, as many as the search of the graph meets.
 
-        hnswlib raises where its walk meets fewer than asked for; one asks again for fewer.
+        hnswlib raises if its search meets fewer than asked for, so this asks again for fewer.
         """
         admitted = mask.tolist()
         self._index.set_ef(EF_SEARCH)

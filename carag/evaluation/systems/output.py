@@ -9,18 +9,20 @@ __all__ = ["Output"]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a system did with a pair.
+    """What a system returned for a pair.
 
     Attributes
     ----------
     retrieved : tuple of int
-        Rows of the world, best first.
+        Rows of the ground truth, best first.
     shown : tuple of str
         Ids of the chunks whose text was in the prompt.
     text : str
-        An answer's, a decline's or a refusal's; empty if there was none.
+        Of an answer, a decline or a refusal; empty if none was returned.
     cited : tuple of str
-        Ids of the chunks that an answer names.
+        Ids of the chunks that an answer cites.
+    latency_ms : dict
+        By stage of `carag.evaluation.row.STAGES`; None where not measured.
     """
 
     retrieved: tuple[int, ...]

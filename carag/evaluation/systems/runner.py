@@ -1,4 +1,4 @@
-"""Systems asked, rows kept as they come: a run killed at any point is gone on with."""
+"""Ask every system every pair, score the outputs, and append each row to disk; an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["PartialRows", "Runner"]
 
 
 class PartialRows:
-    """Rows as they come, on disk at once; what a run that was killed left is not asked again."""
+    """Append-only file of the rows of a run; rows that an interrupted run left are not asked for again."""
 
     def __init__(self, out: Path, identity: str) -> None:
         out.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ class PartialRows:
         self._file = self._path.open("a", encoding="utf-8")
 
     def has(self, pair: Pair, systems: Iterable[str], models: tuple[str, str, int]) -> bool:
-        """Tell whether all systems' rows of a pair are there."""
+        """Tell whether the rows of all systems for a pair are on disk."""
         session = pair.session
         key = PairKey(
             *(pair.kind, pair.question.id, session.role, session.purpose),
@@ -55,7 +55,7 @@ class PartialRows:
         return all((key, system) in self._rows for system in systems)
 
     def add(self, row: Row) -> None:
-        """Keep a row; one that is there already stays."""
+        """Append a row, unless there is one of the same pair and system."""
         if self._keep(row):
             self._file.write(row.to_json() + "\n")
             self._file.flush()
@@ -75,7 +75,7 @@ class PartialRows:
         self._file.close()
 
     def finish(self, path: Path) -> list[Row]:
-        """Write all rows in their own order."""
+        """Write all rows in sorted order."""
         rows = list(self._rows.values())
         write_rows(path, rows)
         return rows
@@ -83,14 +83,14 @@ class PartialRows:
 
 @dataclass(slots=True)
 class Runner:
-    """Asks systems, judges, and keeps the rows."""
+    """Asks systems, scores their outputs, and appends the rows."""
 
     rows: PartialRows
     embedder: TimedEmbedder
     seed: int
     say: Callable[[str], None]
     said: dict[str, str] = field(default_factory=dict)
-    """What a model says to a question with an empty context, by both."""
+    """Answers without any passage, by generator and question."""
 
     def ask(
         self,
@@ -100,7 +100,7 @@ class Runner:
         names: Iterable[str],
         generator: str,
     ) -> None:
-        """Ask every system every pair, but what is on disk."""
+        """Ask every system every pair whose rows are not on disk."""
         pairs, names = list(pairs), tuple(names)
         for done, pair in enumerate(pairs):
             if done % 50 == 0:
@@ -112,7 +112,7 @@ class Runner:
                     systems.ask(name, with_clearance(pair))
             oracle = systems.ask(ORACLE, pair)
             parametric = self._parametric(systems, pair, generator)
-            # In another order each time: whoever comes later finds passages warm.
+            # In another order for each pair: a system asked later finds passages in the page cache.
             for name in self._shuffled(names, pair):
                 said = oracle if name == ORACLE else systems.ask(name, pair)
                 self.rows.add(

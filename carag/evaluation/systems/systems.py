@@ -1,7 +1,7 @@
-"""The systems that are compared. All share embedder, prompt, gate and generator; what differs is what they retrieve.
+"""Run the compared systems, which share embedder, prompt, gate and generator, and differ in what they retrieve.
 
-The oracle is the yardstick: the same models over an index that holds only what is admissible, searched exactly.
-The baselines are told what is admissible by the judge, without an error or a cost.
+The oracle is the reference: the same models over an index that holds only admissible chunks, searched exactly. The
+baselines are given the admissible chunks by the ground truth, without error or cost.
 """
 
 from __future__ import annotations
@@ -39,31 +39,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Systems"]
 
-_NOTHING: Final = np.empty(0, np.int64), np.empty(0, np.float32)
+_NO_ROWS: Final = np.empty(0, np.int64), np.empty(0, np.float32)
 _POSTFILTER: Final = {"postfilter-1": 1, "postfilter-4": 4, "postfilter-16": 16}
-_RETRIEVERS: Final = {
+"""How many times `K` passages a post-filter searches before it filters."""
+_EXACT_LIMITS: Final = {
     "carag-auto": 0,
     "carag-certified": None,
     "carag-withheld-text": None,
     "carag-no-gate": None,
     "carag-no-refusal": None,
 }
-"""By system, above how many admissible rows x dimension the plan is ``auto``; None for the engine's own limit."""
+"""Greatest product of admissible rows and dimension that each system searches exactly; None for the engine's limit."""
 
 
 class Systems:
-    """The systems over one store.
+    """The compared systems over one store.
 
     Parameters
     ----------
     store : Path
-        The directory of the engine's store.
-    world : World
+        Directory of the engine's store.
+    truth : GroundTruth
     models : Models
     seed : int
-        Of the baselines' graph.
+        Seed of the baselines' graph.
     names : iterable of str
-        Which are wanted; hnswlib is needed only by those that use it.
+        Systems that are wanted; hnswlib is needed only by those that use it.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Systems:
                 lambda: nullcontext(known),
                 **({} if limit is None else {"exact_limit": limit}),
             )
-            for limit in set(_RETRIEVERS.values())
+            for limit in set(_EXACT_LIMITS.values())
         }
         self.engine = self._resources.enter_context(
             Engine.open(
@@ -114,17 +115,17 @@ class Systems:
                 clock=lambda: truth.now,
             )
         )
-        self._hnsw = Hnsw(truth.vectors, seed=seed) if self._walks() else None
+        self._hnsw = Hnsw(truth.vectors, seed=seed) if self._need_graph() else None
         self._run: dict[str, Callable[[Pair], Output]] = {
             ORACLE: self._oracle,
             "vanilla": self._vanilla,
             **{name: self._postfilter(times) for name, times in _POSTFILTER.items()},
             "prefilter-rbac": self._prefilter,
             "hnswlib-callback": self._callback,
-            **{name: self._carag(name) for name in _RETRIEVERS},
+            **{name: self._carag(name) for name in _EXACT_LIMITS},
         }
 
-    def _walks(self) -> bool:
+    def _need_graph(self) -> bool:
         return bool({"vanilla", "hnswlib-callback", *_POSTFILTER} & set(self.names))
 
     def close(self) -> None:
@@ -140,7 +141,7 @@ class Systems:
         self.close()
 
     def ask(self, name: str, pair: Pair) -> Output:
-        """Ask a system; a model that fails is an outcome too."""
+        """Ask one system; an unavailable model is an outcome too."""
         self._recorded.forget()
         try:
             return self._run[name](pair)
@@ -149,11 +150,11 @@ class Systems:
 
     @property
     def remote(self) -> bool:
-        """Whether the generator is somebody else's machine."""
+        """Whether the generator runs on another machine."""
         return self._recorded.remote
 
     def empty_context(self, question: str) -> str:
-        """Return what the model says without any passage."""
+        """Return what the model answers without any passage."""
         return self._recorded.generate(question, (), Withheld(())).text
 
     # --- the baselines ---
@@ -161,7 +162,7 @@ class Systems:
     def _oracle(self, pair: Pair) -> Output:
         # Its index holds what is admissible before the clock starts.
         mask = self.truth.admissible(pair.session, pair.question.text)
-        rows = _NOTHING[0] if mask is None else np.flatnonzero(mask)
+        rows = _NO_ROWS[0] if mask is None else np.flatnonzero(mask)
         return self._governed(pair, lambda query: exact_scan(self.truth.vectors, rows, query, K))
 
     def _vanilla(self, pair: Pair) -> Output:
@@ -183,9 +184,9 @@ class Systems:
     def _prefilter(self, pair: Pair) -> Output:
         mask = self.truth.partition(pair.session.role)
         if mask is None:
-            return self._governed(pair, lambda _: _NOTHING)
+            return self._governed(pair, lambda _: _NO_ROWS)
         rows = np.flatnonzero(mask)
-        # The partition knows the role and no purpose, so it withholds no kinds that it could name.
+        # The partition knows roles but no purposes, so it has no withheld kinds to name.
         return self._answer(pair, lambda query: exact_scan(self.truth.vectors, rows, query, K), Withheld(()))
 
     def _callback(self, pair: Pair) -> Output:
@@ -207,7 +208,7 @@ class Systems:
         pair: Pair,
         search: Callable[[NDArray[np.float32]], tuple[NDArray[np.int64], NDArray[np.float32]]],
     ) -> Output:
-        """Refuse where the table refuses; else search and answer."""
+        """Refuse if the table refuses the session; otherwise search and answer."""
         try:
             decision = self._decide(pair)
         except Refused as refusal:
@@ -239,7 +240,7 @@ class Systems:
                     return self._asked(pair, None)
                 return self._refused(pair, refusal)
             start = time.perf_counter()
-            evidence = self._retrievers[_RETRIEVERS[name]].retrieve(pair.question.text, decision, K)
+            evidence = self._retrievers[_EXACT_LIMITS[name]].retrieve(pair.question.text, decision, K)
             retrieval = (time.perf_counter() - start) * 1000
             if name == "carag-certified":
                 return self._asked(pair, retrieval)
@@ -249,7 +250,7 @@ class Systems:
         return run
 
     def _asked(self, pair: Pair, retrieval: float | None) -> Output:
-        """Ask the engine itself, record and all."""
+        """Ask the engine itself, its audit record included."""
         self.embedder.embed_query(pair.question.text)
         start = time.perf_counter()
         answer = self.engine.ask(pair.question.text, pair.session)
@@ -266,7 +267,7 @@ class Systems:
         )
 
     def _hidden_nearby(self, pair: Pair) -> tuple[Passage, ...]:
-        """Return the passages of the unfiltered top that the policy hides: what the paper's second bucket holds."""
+        """Return the inadmissible passages among the `K` nearest of all: the paper's second bucket."""
         query = self.embedder.embed_query(pair.question.text)
         rows, similarities = exact_scan(self.truth.vectors, np.arange(len(self.truth)), query, K)
         hidden = ~self._mask(pair)[rows]

@@ -1,4 +1,4 @@
-"""Token F1 as SQuAD's own script counts it (Rajpurkar et al., 2016; evaluate-v2.0.py)."""
+"""Compute token F1 as SQuAD's own script does (Rajpurkar et al., 2016; evaluate-v2.0.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 
 
 def normalised_tokens(text: str) -> list[str]:
-    """Lower the case, drop ASCII punctuation, then articles, and split at white space; in this order, as SQuAD does.
+    """Lower the case, drop ASCII punctuation, drop articles, and split at white space, in SQuAD's order.
 
     Examples
     --------
@@ -25,9 +25,9 @@ def normalised_tokens(text: str) -> list[str]:
 
 
 def token_f1(answer: str, gold: str) -> float:
-    """Return the harmonic mean of the precision and recall of tokens, counted as often as they occur, to four digits.
+    """Return the harmonic mean of precision and recall of tokens, as multisets, rounded to four digits.
 
-    If one of the two has no token, the score is 1 where neither has, else 0.
+    If neither text has a token the score is 1, if only one has none it is 0.
 
     Examples
     --------

@@ -52,7 +52,7 @@ CLEAN = {result.goal.name: result for result in WHOLE.sections[0].results}
 def judged(metadata: RunMetadata | None = AT_PAPER_SIZE, rows: list[Row] = ROWS) -> dict[str, GoalResult]:
     """Judge rows that differ from `ROWS` in their times only: no other figure is measured again."""
     times = latencies([row for row in rows if row.split == "reported"])
-    facts = Measured(WHOLE.sections[0].cells, times, metadata, WHOLE.counts.real_pairs)
+    facts = Measured(WHOLE.sections[0].slices, times, metadata, WHOLE.counts.real_pairs)
     return {goal.name: judge_goal(goal, facts) for goal in GOALS}
 
 

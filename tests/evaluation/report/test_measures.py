@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from carag.evaluation.report.measures import MEASURES, SAFETY
-from carag.evaluation.report.strata import SliceName, cells
+from carag.evaluation.report.strata import SliceName, slices
 from carag.evaluation.statistics.bootstrap import bootstrap_weights
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured
 from tests.evaluation.rows import few_rows, row, sha
@@ -28,7 +28,7 @@ EVERYTHING = SliceName("everything")
 def few_draws() -> Iterator[None]:
     """Twenty draws of the bootstrap instead of 2,000: they make intervals, and here the figures are counted again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("carag.evaluation.report.strata.weights", partial(bootstrap_weights, replicates=20))
+        patch.setattr("carag.evaluation.report.strata.bootstrap_weights", partial(bootstrap_weights, replicates=20))
         yield
 
 
@@ -104,9 +104,9 @@ def test_sums_equal_a_plain_reading(rows: list[Row]) -> None:
 @given(few_rows())
 def test_cells_report_what_the_rows_add_up_to(rows: list[Row]) -> None:
     oracles: dict[object, Row] = {one.pair: one for one in rows if one.system == "oracle"}
-    cell = next(iter(cells(rows)))
-    assert cell.name == EVERYTHING
-    for system, figures in cell.systems.items():
+    part = next(iter(slices(rows)))
+    assert part.name == EVERYTHING
+    for system, figures in part.systems.items():
         for name, figure in figures.items():
             over, under = plain(name, [one for one in rows if one.system == system], oracles)
             if not under:
@@ -120,16 +120,16 @@ def test_cells_report_what_the_rows_add_up_to(rows: list[Row]) -> None:
 
 @given(few_rows())
 def test_cvr_is_zero_exactly_where_nothing_inadmissible_was_retrieved(rows: list[Row]) -> None:
-    for cell in cells(rows):
-        for system, figures in cell.systems.items():
+    for part in slices(rows):
+        for system, figures in part.systems.items():
             of = [
                 one
                 for one in rows
                 if one.system == system
                 and (
-                    cell.name.scope == "everything"
+                    part.name.scope == "everything"
                     or (
-                        one.kind == cell.name.scope
+                        one.kind == part.name.scope
                         and (one.split == "reported" or one.kind.startswith("adversary"))
                     )
                 )
@@ -142,8 +142,8 @@ def test_cvr_is_zero_exactly_where_nothing_inadmissible_was_retrieved(rows: list
 
 @given(few_rows(systems=("oracle", "carag-certified")))
 def test_the_oracle_never_differs_from_itself(rows: list[Row]) -> None:
-    cell = next(iter(cells(rows)))
-    assert cell.systems["oracle"]["noninterference"].value == 1  # type: ignore[union-attr]
+    part = next(iter(slices(rows)))
+    assert part.systems["oracle"]["noninterference"].value == 1  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_a_question_has_one_filer() -> None:
 def test_what_cannot_be_counted_is_not_measured_and_never_zero() -> None:
     whole = json.loads(report_json(report([row(system="carag-auto", gold_answer_sha256=None, f1=None)])))
     (models,) = whole["models"]
-    figures = next(cell for cell in models["cells"] if cell["scope"] == "real" and not cell["dimension"])
+    figures = next(part for part in models["cells"] if part["scope"] == "real" and not part["dimension"])
     of = figures["systems"]["carag-auto"]
     for name in ("f1_raw", "f1_all", "f1_answerable", "f1_answered", "odr_canary", "noninterference"):
         assert set(of[name]) == {"not_measured"}, name
@@ -186,24 +186,24 @@ def test_what_cannot_be_counted_is_not_measured_and_never_zero() -> None:
 
 def test_small_strata_have_no_figures() -> None:
     whole = json.loads(report_json(report(ROWS)))
-    strata = [cell for cell in whole["models"][0]["cells"] if cell["dimension"]]
+    strata = [part for part in whole["models"][0]["cells"] if part["dimension"]]
     assert strata
-    assert all(cell["systems"] == {} and cell["paired"] == [] and cell["not_measured"] for cell in strata)
+    assert all(part["systems"] == {} and part["paired"] == [] and part["not_measured"] for part in strata)
     assert "| not measured |" in files(report(ROWS))["report.md"].decode()
 
 
 def test_the_development_split_is_counted_and_not_reported() -> None:
     whole = report(ROWS)
-    real = next(cell for name, cell in whole.sections[0].cells.items() if name == ("real", "", ""))
+    real = next(part for name, part in whole.sections[0].slices.items() if name == ("real", "", ""))
     assert real.questions == len({one.question_id for one in ROWS if one.split == "reported"})
     assert whole.counts.splits == {"dev": 72, "reported": 144}
 
 
 def test_kinds_are_never_mixed() -> None:
     rows = [*ROWS, *(replace(one, kind="built") for one in ROWS)]
-    cells = report(rows).sections[0].cells
-    assert {name.scope for name in cells} == {"everything", "real", "built"}
-    pairs = {name.scope: cell.pairs for name, cell in cells.items() if not name.dimension}
+    slices = report(rows).sections[0].slices
+    assert {name.scope for name in slices} == {"everything", "real", "built"}
+    pairs = {name.scope: part.pairs for name, part in slices.items() if not name.dimension}
     assert pairs == {"everything": 36, "real": 12, "built": 12}
 
 
