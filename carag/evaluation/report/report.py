@@ -192,5 +192,5 @@ def _table() -> PolicyTable:
 
 
 def _policy_of(row: Row) -> Policy:
-    part = _table().get(row.role, row.purpose)
-    return Policy() if part is None else part.policy  # a policy without masks admits nothing
+    cell = _table().get(row.role, row.purpose)
+    return Policy() if cell is None else cell.policy  # a policy without masks admits nothing

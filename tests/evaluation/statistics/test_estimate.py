@@ -150,7 +150,7 @@ def test_draws_are_two_stage(filers: list[int], seed: int) -> None:
     sizes = np.array([filers.count(filer) for filer in dict.fromkeys(filers)])
     owners = np.array([list(dict.fromkeys(filers)).index(filer) for filer in filers])
     for replicate in drawn:
-        per_filer = np.bincount(owners, bootstrap_weights=replicate)
+        per_filer = np.bincount(owners, weights=replicate)
         times = per_filer / sizes
         assert np.array_equal(times, np.round(times))
         assert times.sum() == len(sizes)
