@@ -1,1 +1,1 @@
-"""Measurements: seeded, repeatable, committed with their results. Imports carag; never imported by it."""
+"""Measure CARAG with seeded programs whose results are committed; imports carag, never imported by it."""

@@ -1,4 +1,4 @@
-"""Replace the section of a page that a command writes, between its two marks."""
+"""Replace a generated section of a Markdown file, between its two marks."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ INSTALLED = """
 import importlib.metadata as m
 print(*sorted(one.name.lower() for one in m.distributions() if one.name not in ("pip", "setuptools")))
 """
-DATA = "import carag.evaluation.corpus as c; print(c.small_data())"
+DATA = "import carag.evaluation.cases.corpus as c; print(c.small_data())"
 
 
 class Environment:

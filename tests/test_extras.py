@@ -15,7 +15,7 @@ import pytest
 from carag import __main__ as entry
 from carag import extras
 from carag.errors import MissingExtra
-from carag.evaluation.preflight import _BRINGS
+from carag.evaluation.run import _EXTRA_OF_MODEL
 
 ROOT = Path(__file__).parents[1]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -125,7 +125,7 @@ def test_a_name_whose_extra_is_missing_names_it() -> None:
 
 def test_every_extra_that_code_asks_for_is_declared() -> None:
     """Or nothing would be asked for."""
-    asked = set(_BRINGS.values())
+    asked = set(_EXTRA_OF_MODEL.values())
     for path in (ROOT / "carag").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,22 @@ MAY_IMPORT = {
         "audit",
     },
 }
+# Inside a room: a folder or file may import those named here, and itself; nothing else of the room. A type counts too.
+SUB_ROOMS: dict[str, dict[str, set[str]]] = {
+    "evaluation": {
+        "row": set(),
+        "run_metadata": set(),
+        "models": set(),
+        "paid": set(),
+        "statistics": {"row"},
+        "cases": {"row", "models"},
+        "systems": {"row", "models", "cases"},
+        "safety": {"row", "run_metadata", "models", "cases", "systems"},
+        "report": {"row", "run_metadata", "statistics"},
+        "run": {"row", "run_metadata", "models", "cases", "systems", "safety", "report"},
+    },
+}
+MOST_FILES = 24  # in a folder
 LIMITS = {"verify_receipt.py": 900}  # one file by design: an auditor copies it
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
@@ -46,6 +64,10 @@ def modules() -> list[Path]:
 
 def room(path: Path) -> str:
     return path.relative_to(ROOT / "carag").parts[0].removesuffix(".py")
+
+
+def sub_room(path: Path) -> str:
+    return path.relative_to(ROOT / "carag").parts[1].removesuffix(".py")
 
 
 def imports(path: Path) -> set[str]:
@@ -67,6 +89,34 @@ def test_rooms_import_in_one_direction(path: Path) -> None:
         return
     reached = {name.split(".")[1] for name in imports(path) if name.startswith("carag.")}
     assert set() == reached - MAY_IMPORT[room(path)] - ANYWHERE - {room(path)}
+
+
+@pytest.mark.parametrize("name", SUB_ROOMS)
+def test_sub_rooms_import_in_one_direction(name: str) -> None:
+    """As the table says, which has no circle and leaves nothing out; no folder is too full to be seen at a glance."""
+    allowed = SUB_ROOMS[name]
+    list(TopologicalSorter(allowed).static_order())  # raises CycleError
+    files = [path for path in modules() if room(path) == name and sub_room(path) != "__init__"]
+    assert {sub_room(path) for path in files} == set(allowed)
+    for path in files:
+        inside = {one.split(".")[2] for one in imports(path) if one.startswith(f"carag.{name}.")}
+        assert set() == inside - allowed[sub_room(path)] - {sub_room(path)}, path
+    full = Counter(path.parent for path in files)
+    assert {} == {folder: many for folder, many in full.items() if many > MOST_FILES}
+
+
+def test_modules_of_a_divided_room_have_no_import_circle() -> None:
+    """Neither inside a function nor for a type: `TopologicalSorter` raises CycleError."""
+
+    def name(path: Path) -> str:
+        return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+    divided = {name(path): imports(path) for path in modules() if room(path) in SUB_ROOMS}
+    # What is imported is a module, or a name in one.
+    graph = {
+        one: {*reached, *(other.rpartition(".")[0] for other in reached)} for one, reached in divided.items()
+    }
+    list(TopologicalSorter({one: reached & set(divided) for one, reached in graph.items()}).static_order())
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))

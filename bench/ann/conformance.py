@@ -28,7 +28,7 @@ import numpy as np
 from bench.ann import concurrency
 from bench.ann.oracle import VIOLATIONS, Rows, admits, judge, truth
 from bench.ann.worlds import AS_OF, World, draw_columns, draw_policy, draw_queries, draw_vectors
-from carag.evaluation.about import processor_name
+from carag.evaluation.run_metadata import processor_name
 from carag.index import DType, Index, Plan, kernels
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import numpy as np
 
 from bench.ann.datasets import Mixture, mixture
 from carag.errors import MissingExtra
-from carag.evaluation.about import processor_name
+from carag.evaluation.run_metadata import processor_name
 from carag.index import Index, kernels
 from carag.policy import Mask, policy_word
 

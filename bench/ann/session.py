@@ -27,7 +27,7 @@ from bench.ann.run import Entry, Field, K, Settings, measure_cell
 from bench.ann.tax import measure_tax
 from bench.ann.truth import Bars, bars, nearest
 from carag.errors import CaragError
-from carag.evaluation.about import processor_name
+from carag.evaluation.run_metadata import processor_name
 from carag.index import kernels
 
 if TYPE_CHECKING:

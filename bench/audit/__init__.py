@@ -1,1 +1,1 @@
-"""The audit log on disks that are slow, fail, or lose power."""
+"""Measure the audit log on disks that are slow, fail, or lose power."""

@@ -1,4 +1,4 @@
-"""The audit log measured beside pymerkle's SqliteTree: ``python -m bench.audit``.
+"""Measure the audit log, and pymerkle's SqliteTree for comparison: ``python -m bench.audit``.
 
 Durable appends with 2 ms added to every sync, for 1, 8 and 64 clients; then a log of a million records. The figures
 go to ``bench/audit/results/figures.json`` and, as a page, to ``bench/audit/RESULTS.md``. ``--records`` and

@@ -1,4 +1,4 @@
-"""Durable appends by so many clients at once, as a process that can be put on a slow disk.
+"""Append durably by several clients at once, as a process that can be put on a slow disk.
 
 ``python -m bench.audit.appends carag|pymerkle DIR CLIENTS SECONDS`` prints one JSON object. Every append ends only
 when its record is durable; latencies are the callers'.

@@ -1,4 +1,4 @@
-"""Every way to lose a record that we know how to bring about: ``python -m bench.audit.faults``.
+"""Inject every fault that may lose a record, and count the losses: ``python -m bench.audit.faults``.
 
 Processes killed, power cut on paper, and the same cuts on a log that does not wait for the disk, which must lose
 something or the cuts prove nothing. The counts go to ``bench/audit/results/faults.json``.

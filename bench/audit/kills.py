@@ -1,4 +1,4 @@
-"""Kill a writing process again and again, and look for what it had said was written.
+"""Kill a writing process again and again, and look for every record that it had acknowledged.
 
 ``python -m bench.audit.kills DIR`` is the process to be killed: eight writers, who begin, acknowledge, end,
 acknowledge.

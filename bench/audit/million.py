@@ -1,4 +1,4 @@
-"""A million records: opening their log, proving from it, hashing it all again; and pymerkle with the same bytes.
+"""Measure a log of a million records: opening, proofs and full audit; and pymerkle with the same bytes.
 
 ``python -m bench.audit.million carag|pymerkle build|measure|open DIR RECORDS`` runs one step in a process of its own
 and prints one JSON object.

@@ -1,4 +1,4 @@
-"""Cut the power at any moment, on paper: what a disk may hold then, and whether the log is still all there.
+"""Simulate power cuts at any moment: what a disk may hold then, and whether the log is still complete.
 
 A process writes to the log while ``disk.c`` notes every change and every sync. For a moment of that history the
 files are built again from what a sync had made durable, and of the rest nothing, a beginning, a random half, or

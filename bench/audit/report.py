@@ -1,4 +1,4 @@
-"""The figures as a page."""
+"""Write the figures of the audit log as a Markdown page."""
 
 from __future__ import annotations
 

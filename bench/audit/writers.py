@@ -1,4 +1,4 @@
-"""Clients of one log, as a process to be slowed down, cut off or killed.
+"""Write to one log from several clients, as a process to be slowed down, cut off or killed.
 
 ``python -m bench.audit.writers DIR --clients 8 --each 25 --acks FILE`` appends whole answered questions and adds a
 line ``seq sha256`` to the file only after :meth:`AuditLog.append` has returned.

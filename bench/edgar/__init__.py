@@ -1,1 +1,1 @@
-"""Runs of the SEC EDGAR benchmark, and what is tuned on its development questions."""
+"""Keep runs of the SEC EDGAR benchmark, write the README's section from them, and tune generators."""

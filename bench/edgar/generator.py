@@ -1,6 +1,6 @@
-"""Generators on the development questions, each shown the oracle's passages: ``python -m bench.edgar.generator``.
+"""Tune generators on the development questions, given the oracle's passages: ``python -m bench.edgar.generator``.
 
-What is tuned of a generator is tuned here. Of the reported split nothing is asked and nothing printed.
+No question of the reported split is asked or printed.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from carag.evaluation.asking import Models
-from carag.evaluation.corpus import SIZES, build_corpus
-from carag.evaluation.estimate import Estimate, Sums, estimates
-from carag.evaluation.judge import row_of
-from carag.evaluation.measures import MEASURES
-from carag.evaluation.models import Remembered
-from carag.evaluation.pairs import cross
+from carag.evaluation.cases.corpus import SIZES, build_corpus
+from carag.evaluation.cases.ground_truth import GroundTruth
+from carag.evaluation.cases.pairs import cross
+from carag.evaluation.models import Models, TimedEmbedder
+from carag.evaluation.report.measures import MEASURES
 from carag.evaluation.row import ORACLE
 from carag.evaluation.run import NOW
-from carag.evaluation.systems import Systems
-from carag.evaluation.world import World
+from carag.evaluation.statistics.estimate import Estimate, Sums, estimates
+from carag.evaluation.systems.scoring import row_of
+from carag.evaluation.systems.systems import Systems
 from carag.generation import Extractive, generator_by_name
 from carag.retrieval import ConfidenceGate, embedder_by_name, threshold_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from carag.evaluation.pairs import Pair
+    from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.row import Row
     from carag.generation import Generator
 
 _COVERAGES: Final = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
+"""Values of the extractive generator's least coverage that are compared."""
 _SHOWN: Final = ("f1_answerable", "f1_answered", "over_refusal", "under_refusal", "evidence_recall")
 
 
@@ -51,13 +51,13 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="print what the model says")
     given = parser.parse_args()
 
-    embedder = Remembered(embedder_by_name(given.embedder))
+    embedder = TimedEmbedder(embedder_by_name(given.embedder))
     built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
-    world = World.open(built.store, now=NOW)
+    truth = GroundTruth.open(built.store, now=NOW)
     try:
         for question in built.questions:
             embedder.embed_query(question.text)
-        crossed = cross(world, built.questions, built.gold, embedder.vectors, count=given.pairs, seed=0)
+        crossed = cross(truth, built.questions, built.gold, embedder.vectors, count=given.pairs, seed=0)
         pairs = [pair for pair in crossed if pair.split == "dev"]
         generators: dict[str, Generator]
         if given.model:
@@ -66,11 +66,11 @@ def main() -> int:
         else:
             generators = {f"coverage {least}": Extractive(least_coverage=least) for least in _COVERAGES}
         rows = {
-            name: _ask(world, built.store, pairs, embedder, generator, show=given.show)
+            name: _ask(truth, built.store, pairs, embedder, generator, show=given.show)
             for name, generator in generators.items()
         }
     finally:
-        world.store.close()
+        truth.store.close()
     print(
         f"{given.size}, {given.embedder}: {len(pairs)} pairs, {len({one.question.id for one in pairs})} questions"
     )
@@ -79,11 +79,17 @@ def main() -> int:
 
 
 def _ask(
-    world: World, store: Path, pairs: list[Pair], embedder: Remembered, generator: Generator, *, show: bool
+    truth: GroundTruth,
+    store: Path,
+    pairs: list[Pair],
+    embedder: TimedEmbedder,
+    generator: Generator,
+    *,
+    show: bool,
 ) -> list[Row]:
     models = Models(embedder, generator, ConfidenceGate(threshold_for(embedder.name)))
     rows = []
-    with Systems(store, world, models, seed=0, names=(ORACLE,)) as systems:
+    with Systems(store, truth, models, seed=0, names=(ORACLE,)) as systems:
         for pair in pairs:
             said = systems.ask(ORACLE, pair)
             if show:
@@ -91,7 +97,7 @@ def _ask(
                     f"{pair.question.text}\n  > {said.text!r}, {said.latency_ms['generate']} ms", flush=True
                 )
             row = row_of(
-                *(world, pair, ORACLE, said, said), embedder=embedder.name, generator=generator.name, seed=0
+                *(truth, pair, ORACLE, said, said), embedder=embedder.name, generator=generator.name, seed=0
             )
             rows.append(row)
     return rows
@@ -107,7 +113,7 @@ def _table(rows: Mapping[str, list[Row]]) -> list[str]:
         for name, of_name in rows.items():
             for row in of_name:
                 columns[name][row.filer, row.question_id] += measure.sums(row, None)
-        found[measure.name] = estimates(columns, lies=measure.lies)
+        found[measure.name] = estimates(columns, value_range=measure.value_range)
     for name, of_name in rows.items():
         answered = [row for row in of_name if row.prompt_chunks]
         taken = [row.latency_ms["generate"] or 0.0 for row in answered]

@@ -1,17 +1,31 @@
-"""Write the section on the SEC EDGAR benchmark, from its committed reports: ``python -m bench.edgar.page``."""
+"""Write the section on the SEC EDGAR benchmark from the committed rows: ``python -m bench.edgar.page``.
+
+Measuring all rows again takes a minute. ``page.sha256`` holds the hash of the section as it was last written, so
+that every test run detects an edit of the page, and the full one an edit of either.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
+import hashlib
 from collections import Counter
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bench.sections import replaced
+from carag.errors import InvalidArgument
+from carag.evaluation.report.goals import GoalState
+from carag.evaluation.report.report import report_from
 from carag.evaluation.row import SYSTEMS
+from carag.evaluation.statistics.estimate import Estimate, NotMeasured
+from carag.evaluation.statistics.latency import Percentile
 
-__all__ = ["BEGIN", "END", "section"]
+if TYPE_CHECKING:
+    from carag.evaluation.report.report import Report, Section
+    from carag.evaluation.report.strata import Slice
+    from carag.evaluation.run_metadata import RunMetadata
+
+__all__ = ["BEGIN", "END", "committed", "section", "section_sha256"]
 
 HERE: Final = Path(__file__).parent
 BEGIN: Final = "<!-- bench.edgar: this section is written by `python -m bench.edgar.page` -->"
@@ -29,29 +43,41 @@ _COLUMNS: Final = (
 )
 
 
-def section(report: dict[str, Any], full: dict[str, Any], where: str) -> str:
+def committed(run: str) -> Report:
+    """Measure the committed rows of a run again."""
+    return report_from(HERE / run / "rows.jsonl.gz")
+
+
+def section(paper: Report, full: Report, where: str) -> str:
     """Write the section.
 
     Parameters
     ----------
-    report, full : dict
-        At the paper's size and of all filings, as ``report.json`` holds them.
+    paper, full : Report
+        At the paper's size, and of all filings.
     where : str
         The directory that holds both, as the page links to it.
+
+    Raises
+    ------
+    InvalidArgument
+        If a run was made without a description, randomised trials or rebuilt stores.
     """
-    first, *others = report["models"]
-    cells = _cells(first)
-    run, every = report["run"], cells["everything"]
-    trials, violating = (sum(one[name] for one in run["trials"]) for name in ("pairs", "violating"))
-    worlds = run["worlds"]
+    first, *others = paper.sections
+    run, every, real = paper.metadata, _whole(first, "everything"), _whole(first, "real")
+    if run is None or full.metadata is None or run.worlds is None:
+        raise InvalidArgument("a run has no run.json, or one without rebuilt stores; run the benchmark again")
+    trials, violating = sum(one.pairs for one in run.trials), sum(one.violating for one in run.trials)
+    scopes = {"everything": every, "real": real}
     lines = [
-        f"{run['chunks']:,} chunks of {run['filings']:,} real filings; {every['pairs']:,} (question, session) pairs "
-        f"about {every['filers']} filers, adversaries among them; twelve systems with the same models "
-        f"({first['embedder']}, {first['generator']}). In brackets 95 % intervals, bootstrapped by filer and question.",
+        f"{run.chunks:,} chunks of {run.filings:,} real filings; {every.pairs:,} (question, session) pairs "
+        f"about {every.filers} filers, adversaries among them; twelve systems with the same models "
+        f"({first.models.embedder}, {first.models.generator}). In brackets 95 % intervals, bootstrapped by filer and "
+        "question.",
         "",
         f"Besides, {trials:,} randomised (query, policy) pairs at the level of retrieval, {violating} violations; and "
-        f"{worlds['asked']:,} pairs asked in {worlds['worlds']} stores rebuilt without what the session may not see, "
-        f"{worlds['differing']} with another answer. [The report]({where}/paper/report.md) has every measure, stratum "
+        f"{run.worlds.asked:,} pairs asked in {run.worlds.worlds} stores rebuilt without what the session may not see, "
+        f"{run.worlds.differing} with another answer. [The report]({where}/paper/report.md) has every measure, stratum "
         "and difference, the paper's table beside ours, and what each figure rests on. Made by `carag bench edgar "
         "--data DIR --model local --out OUT`; again from its rows, to the last byte, by `carag bench edgar --from ROWS "
         "--out OUT`.",
@@ -59,33 +85,35 @@ def section(report: dict[str, Any], full: dict[str, Any], where: str) -> str:
         f"| system | {' | '.join(title for title, _, _ in _COLUMNS)} | retrieval p95, ms |",
         "|---" * (len(_COLUMNS) + 2) + "|",
     ]
-    for system in [name for name in SYSTEMS if name in every["systems"]]:
-        found = [_figure(cells[scope]["systems"][system][measure]) for _, scope, measure in _COLUMNS]
-        p95 = first["latency_ms"][system]["retrieve"]["p95"]["ms"]
-        lines.append(f"| {system} | {' | '.join(found)} | {p95:.2f} |")
-    missed = [one for one in first["targets"] if one["state"] == "missed"]
-    met = sum(one["state"] == "met" for one in first["targets"])
+    for system in [name for name in SYSTEMS if name in every.systems]:
+        found = [_figure(scopes[scope].systems[system][measure]) for _, scope, measure in _COLUMNS]
+        lines.append(f"| {system} | {' | '.join(found)} | {_p95(first, system)} |")
+    missed = [one for one in first.results if one.state is GoalState.MISSED]
+    met = sum(one.state is GoalState.MET for one in first.results)
     lines += [
         "",
-        f"Of {len(first['targets'])} goals set before, {met} are met.{' Missed:' if missed else ''}",
+        f"Of {len(first.results)} goals set before, {met} are met.{' Missed:' if missed else ''}",
         "",
     ]
-    lines += [f"- {one['statement']}: by {one['missed_by']:.3g}." for one in missed]
+    lines += [f"- {one.goal.statement}: by {one.by:.3g}." for one in missed]
     for other in others:
-        real = _cells(other)["real"]
-        f1 = "; ".join(f"{name} {_figure(got['f1_answerable'])}" for name, got in real["systems"].items())
-        lines += ["", f"With {other['generator']}, {real['pairs']} pairs: F1 on answerable questions: {f1}."]
-    return "\n".join([*lines, "", _at_full_size(full, where)])
+        asked = _whole(other, "real")
+        f1 = "; ".join(
+            f"{name} {_figure(got['f1_answerable'])}" for name, got in sorted(asked.systems.items())
+        )
+        lines += [
+            "",
+            f"With {other.models.generator}, {asked.pairs} pairs: F1 on answerable questions: {f1}.",
+        ]
+    return "\n".join([*lines, "", _at_full_size(full.metadata, full.sections[0], where)])
 
 
-def _at_full_size(full: dict[str, Any], where: str) -> str:
-    run, model = full["run"], full["models"][0]
-    every, real = (_cells(model)[scope] for scope in ("everything", "real"))
-    p95 = {system: f"{got['retrieve']['p95']['ms']:.2f}" for system, got in model["latency_ms"].items()}
+def _at_full_size(run: RunMetadata, measured: Section, where: str) -> str:
+    every, real = (_whole(measured, scope) for scope in ("everything", "real"))
     shown = {
         system: "; ".join(
-            f"{title} {_figure(cell['systems'][system][measure])}"
-            for cell, title, measure in (
+            f"{title} {_figure(part.systems[system][measure])}"
+            for part, title, measure in (
                 (every, "CVR by query", "cvr_query"),
                 (every, "canaries disclosed", "odr_canary"),
                 (real, "F1, answerable,", "f1_answerable"),
@@ -93,41 +121,54 @@ def _at_full_size(full: dict[str, Any], where: str) -> str:
         )
         for system in ("vanilla", "oracle", "carag-certified")
     }
-    states = Counter(one["state"] for one in model["targets"])
-    missed = "; ".join(one["statement"] for one in model["targets"] if one["state"] == "missed")
+    states = Counter(one.state for one in measured.results)
+    missed = "; ".join(one.goal.statement for one in measured.results if one.state is GoalState.MISSED)
     return (
-        f"[At full size]({where}/full/report.md), {run['chunks']:,} chunks of {run['filings']:,} filings of "
-        f"{run['filers']:,} filers, {every['pairs']:,} pairs, {model['embedder']}: "
+        f"[At full size]({where}/full/report.md), {run.chunks:,} chunks of {run.filings:,} filings of "
+        f"{run.filers:,} filers, {every.pairs:,} pairs, {measured.models.embedder}: "
         + ". ".join(f"{system}: {figures}" for system, figures in shown.items())
-        + f". Retrieval p95 in ms: vanilla {p95['vanilla']}, carag-auto {p95['carag-auto']}, carag-certified "
-        f"{p95['carag-certified']}. {states['met']} goals are met, {states['not measured']} not measured, "
-        f"{states['missed']} missed: {missed}."
+        + f". Retrieval p95 in ms: vanilla {_p95(measured, 'vanilla')}, carag-auto {_p95(measured, 'carag-auto')}, "
+        f"carag-certified {_p95(measured, 'carag-certified')}. {states[GoalState.MET]} goals are met, "
+        f"{states[GoalState.NOT_MEASURED]} not measured, {states[GoalState.MISSED]} missed: {missed}."
     )
 
 
-def _cells(model: dict[str, Any]) -> dict[str, Any]:
-    return {cell["scope"]: cell for cell in model["cells"] if not cell["dimension"]}
+def _whole(measured: Section, scope: str) -> Slice:
+    """Return the figures of a scope as a whole, not of a stratum."""
+    return next(part for name, part in measured.slices.items() if name == (scope, "", ""))
 
 
-def _figure(figure: dict[str, Any]) -> str:
-    if "value" not in figure:
+def _p95(measured: Section, system: str) -> str:
+    time = measured.latency[system]["retrieve"]["p95"]
+    return f"{time.ms:.2f}" if isinstance(time, Percentile) else "not measured"
+
+
+def _figure(figure: Estimate | NotMeasured) -> str:
+    if isinstance(figure, NotMeasured):
         return "not measured"
-    if figure["numerator"] == 0:
-        return f"0 of {figure['denominator']:,}"
-    value = f"{100 * figure['value']:.1f} %"
-    if figure["low"] is None or figure["numerator"] == figure["denominator"]:
+    if figure.numerator == 0:
+        return f"0 of {figure.denominator:,}"
+    value = f"{100 * figure.value:.1f} %"
+    if figure.low is None or figure.high is None or figure.numerator == figure.denominator:
         return value
-    return f"{value} ({100 * figure['low']:.1f} .. {100 * figure['high']:.1f})"
+    return f"{value} ({100 * figure.low:.1f} .. {100 * figure.high:.1f})"
+
+
+def section_sha256(text: str) -> str:
+    """Hash the section that a page holds."""
+    held = text.partition(BEGIN)[2].partition(END)[0].strip("\n")
+    return hashlib.sha256(held.encode()).hexdigest()
 
 
 def main() -> None:
-    """Write the section."""
+    """Write the section, and its hash."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--page", type=Path, default=HERE.parents[1] / "docs" / "benchmarks.md")
     given = parser.parse_args()
-    paper, full = [json.loads((HERE / run / "report.json").read_text("utf-8")) for run in ("paper", "full")]
-    made = section(paper, full, "../bench/edgar")
-    given.page.write_text(replaced(given.page.read_text("utf-8"), BEGIN, END, made), encoding="utf-8")
+    made = section(committed("paper"), committed("full"), "../bench/edgar")
+    text = replaced(given.page.read_text("utf-8"), BEGIN, END, made)
+    given.page.write_text(text, encoding="utf-8")
+    (HERE / "page.sha256").write_text(f"{section_sha256(text)}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

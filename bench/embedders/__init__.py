@@ -1,1 +1,1 @@
-"""Which embedder is the default, measured on real questions: ``python -m bench.embedders``."""
+"""Measure the offline embedders on real questions, to choose the default: ``python -m bench.embedders``."""

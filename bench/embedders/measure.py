@@ -1,4 +1,4 @@
-"""What is measured of an embedder, and how sure the numbers are."""
+"""Measure quality, calibration and speed of an embedder, with intervals."""
 
 from __future__ import annotations
 

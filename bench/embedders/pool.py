@@ -1,4 +1,4 @@
-"""The real questions, their gold chunks, and the pool they are searched in.
+"""Read the real questions, their gold chunks, and the pool of chunks they are searched in.
 
 Read from the directory in ``CARAG_SHARED_DATA``; nothing from it is stored here.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus.chunking import chunk
-from carag.evaluation.gold import grams, holders
-from carag.evaluation.questions import json_lines
+from carag.evaluation.cases.gold import holders, ngrams
+from carag.evaluation.cases.questions import json_lines
 from carag.retrieval.embedder import headed
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def read_pool(data: Path) -> Pool:
             elif rng.random() < 0.1:
                 chunks = _chunks(filing)
                 others.append(rng.sample(chunks, min(CHUNKS_PER_OTHER_FILING, len(chunks))))
-    held_grams = {name: [grams(one.text) for one in chunks] for name, chunks in gold.items()}
+    held_grams = {name: [ngrams(one.text) for one in chunks] for name, chunks in gold.items()}
     held = [
         [
             [(piece["doc_id"], at) for at in holders(piece["text"], held_grams.get(piece["doc_id"], ()))]

@@ -1,4 +1,4 @@
-"""The measured rows as a page for the documentation."""
+"""Write the measurements of embedders as a Markdown page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bench.embedders.measure import PASSES, K
-from carag.evaluation.about import processor_name
+from carag.evaluation.run_metadata import processor_name
 from carag.retrieval.gate import CALIBRATIONS, Calibration
 from carag.retrieval.registry import DEFAULT_EMBEDDER
 

@@ -1,1 +1,1 @@
-"""Are the labels right? Judged against the filings themselves, not against the rules that made them."""
+"""Measure whether labels are right, against the filings themselves and not against the rules that made them."""

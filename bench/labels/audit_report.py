@@ -1,4 +1,4 @@
-"""What the audit found, as Markdown."""
+"""Write the findings of the label audit as Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bench.labels.compare import ENOUGH
 from bench.labels.second_reading import UNREAD, explain
 from carag.corpus import LABELLER_VERSION
-from carag.evaluation.bounds import clopper_pearson
+from carag.evaluation.statistics.binomial import clopper_pearson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The audited table against the labels of this checkout."""
+"""Compare the audited table with the labels of this checkout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["BitCount", "CellCount", "Comparison", "Labelled", "compare", "label_audited"]
 
 ENOUGH: Final = 10
-"""Of fewer audited positives, a share of errors says nothing."""
+"""Audited positives below which a share of errors is not stated."""
 
 
 @dataclass(frozen=True, slots=True)

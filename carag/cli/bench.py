@@ -92,9 +92,8 @@ def edgar(
 
     [dim]carag bench edgar --quick --out out[/dim]
     """
-    from carag.evaluation import preflight
-    from carag.evaluation.report_files import check_files, write_files
-    from carag.evaluation.run import Settings, run
+    from carag.evaluation.report.files import check_files, write_files
+    from carag.evaluation.run import Settings, check_requirements, run
 
     if check and rows is None:
         raise InvalidArgument("--check compares a report with rows; name them with --from ROWS")
@@ -119,7 +118,7 @@ def edgar(
         model=model,
         seed=seed,
     )
-    preflight.check(settings)  # before the price is printed
+    check_requirements(settings)  # before the price is printed
     paid_embedder, paid_model = _paid(settings, max_usd)
     run(settings, out, embedder=paid_embedder, model=paid_model, say=_Progress())
     return Exit.OK
@@ -145,7 +144,7 @@ def _paid(settings: Settings, max_usd: float) -> tuple[Embedder | None, Generato
     model = settings.model if (settings.model or "").startswith("bedrock:") else None
     if embedder is None and model is None:
         return None, None
-    from carag.evaluation.corpus import SIZES
+    from carag.evaluation.cases.corpus import SIZES
     from carag.evaluation.paid import CachedEmbedder, CachedGenerator, estimate
     from carag.generation import generator_by_name
     from carag.retrieval import embedder_by_name

@@ -1,1 +1,6 @@
-"""The evaluation room: measures, and the SEC EDGAR benchmark that is judged by them."""
+"""Run the SEC EDGAR benchmark and report what leaks, what is answered and what is refused.
+
+`run` asks every system of `systems` every case of `cases` and writes one `row` for each; `safety` adds what only whole
+stores can show; `report` measures rows with `statistics` and needs neither an engine nor a clock. A metric that is more
+than a mean over rows has a folder of its own next to these.
+"""

@@ -1,9 +1,9 @@
-"""The models that all systems share, wrapped so that what went into them and how long they took is known."""
+"""Wrap the models that all systems share, to record what they were shown and how long they took."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from carag.generation import Draft
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.generation import Generator
-    from carag.retrieval import Embedder, Passage, Withheld
+    from carag.retrieval import ConfidenceGate, Embedder, Passage, Withheld
 
-__all__ = ["NeverSilent", "Recorded", "Remembered", "ShowingWithheld"]
+__all__ = ["AlwaysAnswering", "Models", "RecordingGenerator", "ShowingWithheld", "TimedEmbedder"]
 
 
-class Remembered:
-    """An embedder that embeds each question once, and says how long that took.
+class TimedEmbedder:
+    """Embedder that embeds each question once, and keeps the time it took.
 
     Every system searches by the same vector, and retrieval is measured apart from embedding.
     """
@@ -49,24 +49,34 @@ class Remembered:
         return self.vectors[text]
 
 
-class Recorded:
-    """A generator that notes the passages it was shown, which is all that can reach a model or a prompt.
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models that all systems of a run share; :class:`RecordingGenerator` explains ``once``."""
+
+    embedder: TimedEmbedder
+    generator: Generator
+    gate: ConfidenceGate
+    once: bool = False
+
+
+class RecordingGenerator:
+    """Generator that records the passages it was shown, which is all that can reach a model or a prompt.
 
     Parameters
     ----------
     generator : Generator
     once : bool
-        Whether the same question with the same passages and withheld kinds is asked once: for a slow model that says
-        the same every time. Several systems that retrieve the same then wait for one answer.
+        Whether the same question with the same passages and withheld kinds is asked only once, for a slow and
+        deterministic model. Systems that retrieve the same then share one answer.
 
     Attributes
     ----------
     shown : tuple of str
         Ids of the passages.
     milliseconds : float
-        What the answer took, when it was asked for.
+        Time the answer took when the model was asked.
     saved : float
-        As much of that as did not pass again.
+        Milliseconds of that which a shared answer saved.
     """
 
     def __init__(self, generator: Generator, *, once: bool = False) -> None:
@@ -77,12 +87,12 @@ class Recorded:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: the gate may keep the generator from being called at all."""
+        """Clear what was recorded; the gate may keep the generator from being called at all."""
         self.shown: tuple[str, ...] = ()
         self.milliseconds = self.saved = 0.0
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Draft an answer, and take note."""
+        """Draft an answer, and record what was shown."""
         self.shown = tuple(passage.chunk_id for passage in passages[: self._most])
         if self._drafts is None:
             return self._timed(question, passages, withheld)
@@ -104,13 +114,13 @@ class Recorded:
 
 
 class ShowingWithheld:
-    """The paper's variant: the model sees the inadmissible bucket too, and is told not to use it.
+    """Generator of the paper's variant: its model is shown inadmissible text too, and told not to use it.
 
-    The text stands where the kinds of withheld document stand otherwise, under the same instruction. For measurement
-    alone: it is what the engine never does.
+    The text takes the place of the kinds of withheld document, under the same instruction. For measurement only: the
+    engine never does this.
     """
 
-    def __init__(self, generator: Recorded) -> None:
+    def __init__(self, generator: RecordingGenerator) -> None:
         self._generator = generator
         self.name, self.remote = generator.name, generator.remote
         self.fingerprint = f"{generator.fingerprint}+withheld-text"
@@ -126,10 +136,10 @@ class ShowingWithheld:
         return draft
 
 
-class NeverSilent:
-    """A generator whose refusal is overruled: the best passage is quoted instead."""
+class AlwaysAnswering:
+    """Generator whose refusals are overruled: the best passage is quoted instead."""
 
-    def __init__(self, generator: Recorded) -> None:
+    def __init__(self, generator: RecordingGenerator) -> None:
         self._generator = generator
         self.name, self.remote = generator.name, generator.remote
         self.fingerprint = f"{generator.fingerprint}+never-silent"

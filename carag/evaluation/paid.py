@@ -1,4 +1,4 @@
-"""Models that cost money: an estimate before the first call, and a cache, so that nothing is paid for twice."""
+"""Estimate the cost of metered models before the first call, and cache their answers, so that none is paid twice."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["PRICES", "CachedEmbedder", "CachedGenerator", "Price", "estimate", "price_of"]
 
 _CHARACTERS_PER_TOKEN: Final = 4
+"""Of English text, about."""
 _PROMPT_CHARACTERS: Final = 10_000
-"""Eight passages of about a thousand characters, with the instructions."""
+"""Characters of a prompt: eight passages of about a thousand, and the instructions."""
 _ANSWER_TOKENS: Final = 160
+"""Tokens of an answer, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Dollars for a million tokens in, and out."""
+    """US dollars per million tokens, read and written."""
 
     tokens_in: float
     tokens_out: float
@@ -43,7 +45,7 @@ PRICES: Final = {
     "bedrock:amazon.nova-lite-v1:0": Price(0.06, 0.24),
     "bedrock:cohere.embed-multilingual-v3": Price(0.10, 0.0),
 }
-"""List prices as known in 2026-11 for us-east-1; those of other regions differ, and prices change."""
+"""List prices of Amazon Bedrock as of 2026-11 in us-east-1, by model; other regions differ, and prices change."""
 
 
 def price_of(name: str) -> Price:
@@ -52,7 +54,7 @@ def price_of(name: str) -> Price:
     Raises
     ------
     InvalidArgument
-        If it is not known: nothing is started whose cost cannot be said.
+        If it is not known: a run does not start if its cost cannot be estimated.
     """
     if name not in PRICES:
         raise InvalidArgument(
@@ -63,7 +65,7 @@ def price_of(name: str) -> Price:
 
 
 def estimate(generator: str | None, calls: int, embedder: str | None, characters: int) -> float:
-    """Estimate in dollars what a run costs at most, before anything that the cache saves.
+    """Estimate the most that a run costs in US dollars, without what the cache saves.
 
     Examples
     --------
@@ -82,7 +84,7 @@ def estimate(generator: str | None, calls: int, embedder: str | None, characters
 
 
 class _Kept:
-    """An append-only file of answers by the hash of what was asked; a line cut off by a kill is asked anew."""
+    """Append-only file of answers, keyed by the hash of what was asked; a line that a kill cut off is asked again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -110,12 +112,12 @@ class _Kept:
 
 
 class CachedGenerator:
-    """A generator that is asked the same thing once, over all runs that share the cache.
+    """Generator that is asked the same thing once over all runs that share the cache.
 
     Attributes
     ----------
     cost_usd : float or None
-        Of the last draft at list price, by its characters; 0 from the cache.
+        Price of the last draft.
     """
 
     def __init__(self, generator: Generator, path: Path) -> None:
@@ -137,7 +139,7 @@ class CachedGenerator:
 
 
 class CachedEmbedder:
-    """An embedder that embeds the same text once, over all runs that share the cache."""
+    """Embedder that embeds the same text once over all runs that share the cache."""
 
     def __init__(self, embedder: Embedder, path: Path) -> None:
         self._embedder = embedder

@@ -1,4 +1,4 @@
-"""One row of the benchmark: a question, asked in a session, of one system; and the file of rows.
+"""Define one row of the benchmark (a question, a session, a system, what it did), and read and write files of rows.
 
 A row carries ids, hashes and numbers, never the text of a filing or of a question, so that it can be published
 and every figure of the report made again from it. It is written in one way only: one canonical JSON object a line.
@@ -7,6 +7,7 @@ and every figure of the report made again from it. It is written in one way only
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import math
 import re
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -26,13 +27,17 @@ __all__ = [
     "SPLITS",
     "STAGES",
     "SYSTEMS",
+    "K",
     "PairKey",
     "Row",
     "Stratum",
     "read_rows",
+    "rows_sha256",
     "write_rows",
 ]
 
+K: Final = 8
+"""Passages that a system retrieves for a question, as in the paper; the cutoff of recall and nDCG."""
 ORACLE: Final = "oracle"
 SYSTEMS: Final = (
     ORACLE,
@@ -49,7 +54,7 @@ SYSTEMS: Final = (
     "carag-no-gate",
     "carag-no-refusal",
 )
-"""In the order of the report's tables."""
+"""Names of the systems, in the order of the report's tables."""
 SPLITS: Final = ("dev", "reported")
 OUTCOMES: Final = ("answer", "decline", "refuse", "error")
 STAGES: Final = ("embed", "retrieve", "generate", "total")
@@ -61,7 +66,7 @@ _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(T\S+)?")
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Where a question lies, asked in a session.
+    """The strata that a (question, session) pair belongs to.
 
     Attributes
     ----------
@@ -70,7 +75,8 @@ class Stratum:
     selectivity : str
         A band of the admissible share of the corpus, such as ``0.1-0.5``.
     correlation : str
-        Whether what the policy admits lies near the question.
+        Whether admissible chunks are denser around the question than elsewhere: ``near``, ``far``, ``independent`` or
+        ``none``.
     """
 
     share: str
@@ -79,7 +85,7 @@ class Stratum:
 
 
 class PairKey(NamedTuple):
-    """What two systems' rows share when they answer the same thing with the same models."""
+    """Key that rows of two systems share if they answer the same question, session and models."""
 
     kind: str
     question_id: str
@@ -99,7 +105,7 @@ class Row:
     ----------
     question_id : str
     filer : int
-        The CIK the question is about, by which rows are clustered; 0 if about none.
+        CIK of the company asked about, by which rows are clustered; 0 for none.
     role, purpose : str
     as_of : str or None
         ISO 8601; None for a session of today.
@@ -112,24 +118,24 @@ class Row:
     retrieved : tuple of str
         Ids of chunks, best first.
     retrieved_admissible : tuple of bool
-        Found anew from the corpus's words and a plain reading of the table, not by the search that retrieved.
+        By the reference policy over the labels of the corpus, not by the search that retrieved.
     touched : tuple of str
-        Inadmissible chunks whose text reached the model, the prompt, a log or a cache.
+        Ids of inadmissible chunks whose text reached the model, the prompt, a log or a cache.
     prompt_chunks : tuple of str
     outcome : str
         ``answer``, ``decline`` (no evidence good enough), ``refuse`` (the session alone decides) or ``error``.
     answer_sha256 : str or None
-        Of the text returned, an answer's or a decline's; None if there was none.
+        Of the text returned, an answer's or a decline's; None if no text was returned.
     answer_tokens : int
     gold_answer_sha256 : str or None
         None where the question set has evidence and no answer.
     gold : tuple of str
-        Chunks that hold evidence.
+        Ids of chunks that hold evidence.
     gold_admissible : tuple of bool
     answerable : bool
         Whether the admissible gold suffices.
     f1 : float or None
-        SQuAD token F1 against the gold answer, four digits, 0 for anything but an answer whoever was right to refuse;
+        SQuAD token F1 against the gold answer, four digits; 0 for anything but an answer, right or wrong to refuse;
         None exactly where there is no gold answer.
     stratum : Stratum
     canaries_planted, canaries_disclosed : tuple of str
@@ -138,18 +144,18 @@ class Row:
         Share of the answer's 8-grams found in inadmissible chunks, and not in admissible ones, nor in what the model
         says with an empty context.
     existence_disclosed : bool
-        What was said or counted differs because hidden chunks exist.
+        Whether what was said or counted differs because hidden chunks exist.
     latency_ms : mapping of str to float or None
-        `STAGES`; None where not measured.
+        By stage of `STAGES`, in milliseconds; None where not measured.
     cost_usd : float or None
-        None where no price is known; 0.0 for a model on this machine.
+        US dollars; None where no price is known, 0.0 for a model on this machine.
     embedder, generator : str
     seed : int
 
     Raises
     ------
     InvalidArgument
-        If a value is of the wrong kind, or two contradict each other.
+        If a value has the wrong type or range, or two contradict each other.
     """
 
     question_id: str
@@ -189,7 +195,7 @@ class Row:
 
     @property
     def pair(self) -> PairKey:
-        """What to compare systems by."""
+        """Key by which systems are compared."""
         return PairKey(
             *(self.kind, self.question_id, self.role, self.purpose, self.as_of or ""),
             *(self.embedder, self.generator, self.seed),
@@ -247,10 +253,18 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write a file of rows in their own order; the same rows always make the same bytes, gzipped or not."""
+    """Write a file of rows in sorted order, so that the same rows always make the same bytes, gzipped or not."""
     data = "".join(f"{line}\n" for line in sorted(row.to_json() for row in rows)).encode()
-    # A gzip header holds a time; zero keeps the bytes the same.
+    # A gzip header (RFC 1952) holds a time of modification; zero keeps the bytes the same.
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def rows_sha256(rows: Sequence[Row]) -> str:
+    """Hash rows in their canonical lines and order: the hash of the file that `write_rows` makes, unpacked."""
+    digest = hashlib.sha256()
+    for line in sorted(row.to_json() for row in rows):
+        digest.update(f"{line}\n".encode())
+    return digest.hexdigest()
 
 
 # --- checks; each raises InvalidArgument -------------------------------------------------------------------
@@ -277,10 +291,10 @@ def _check_kinds(row: Row) -> None:
         ids = getattr(row, name)
         good = isinstance(ids, tuple) and all(isinstance(one, str) and one for one in ids)
         _want(row, name, good and len(set(ids)) == len(ids), "a tuple of ids, none twice")
-    for name, beside in (("retrieved_admissible", "retrieved"), ("gold_admissible", "gold")):
+    for name, ids_name in (("retrieved_admissible", "retrieved"), ("gold_admissible", "gold")):
         flags = getattr(row, name)
         good = isinstance(flags, tuple) and all(type(flag) is bool for flag in flags)
-        _want(row, name, good and len(flags) == len(getattr(row, beside)), f"a bool for each of {beside}")
+        _want(row, name, good and len(flags) == len(getattr(row, ids_name)), f"a bool for each of {ids_name}")
     for name in ("answer_sha256", "gold_answer_sha256"):
         value = getattr(row, name)
         good = value is None or (isinstance(value, str) and _SHA256.fullmatch(value) is not None)

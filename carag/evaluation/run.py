@@ -1,4 +1,4 @@
-"""A run of the benchmark: corpus, pairs, systems, rows; killed at any point, it is gone on with."""
+"""Run the benchmark from corpus to report; an interrupted run resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import carag
-from carag.evaluation.about import About, Trials, Worlds, processor_name
-from carag.evaluation.asking import Asker, Models, Rows
-from carag.evaluation.attacking import attack
-from carag.evaluation.built import built_pairs
-from carag.evaluation.corpus import Built, build_corpus
-from carag.evaluation.models import Remembered
-from carag.evaluation.noninterference import Compared, compare_worlds
-from carag.evaluation.pairs import Pair, cross, pairs_for_model
-from carag.evaluation.preflight import check
-from carag.evaluation.report import rows_sha256
-from carag.evaluation.report_files import write_files
-from carag.evaluation.row import ORACLE, SYSTEMS, Row
-from carag.evaluation.systems import Systems
-from carag.evaluation.trials import run_trials
-from carag.evaluation.world import World
+from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, source_of
+from carag.evaluation.cases.ground_truth import GroundTruth
+from carag.evaluation.cases.pairs import Pair, cross, pairs_for_model
+from carag.evaluation.cases.synthetic import built_pairs
+from carag.evaluation.models import Models, TimedEmbedder
+from carag.evaluation.report.files import write_files
+from carag.evaluation.row import ORACLE, SYSTEMS, Row, rows_sha256
+from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds, processor_name
+from carag.evaluation.safety.attacks import attack
+from carag.evaluation.safety.noninterference import Comparison, compare_rebuilt_stores
+from carag.evaluation.safety.trials import run_trials
+from carag.evaluation.systems.runner import PartialRows, Runner
+from carag.evaluation.systems.systems import Systems
+from carag.extras import require
 from carag.generation import generator_by_name
 from carag.index import Index
 from carag.retrieval import ConfidenceGate, embedder_by_name, threshold_for
@@ -38,38 +37,41 @@ if TYPE_CHECKING:
     from carag.generation import Generator
     from carag.retrieval import Embedder
 
-__all__ = ["NOW", "Settings", "run"]
+__all__ = ["NOW", "Settings", "check_requirements", "run"]
 
 NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
-"""When everything is asked: fixed, so that a session of today sees the same on every day."""
+"""Instant at which every question is asked: fixed, so that a session of today sees the same on every day."""
+_EXTRA_OF_MODEL: Final = {"minilm": "models", "wordllama": "models", "local": "local", "bedrock": "bedrock"}
+"""Which extra of the package serves a model, by the part of the model's name before the colon."""
 _MODEL_SYSTEMS: Final = (ORACLE, "vanilla", "carag-certified")
+"""Systems that the second generator is asked with: it is too slow for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What is run.
+    """Settings of a run, on which its rows depend.
 
     Attributes
     ----------
     size : str
-        One of :data:`~carag.evaluation.corpus.SIZES`.
+        One of :data:`~carag.evaluation.cases.corpus.SIZES`.
     data : Path or None
         The directory with ``edgar/``; not for ``small``.
     cache : Path
         Where corpora are kept between runs.
     embedder : str
     gate : float or None
-        The threshold; that calibrated for the embedder if None.
+        Least similarity of an answerable question; the one calibrated for the embedder if None.
     pairs, built : int
-        Pairs of real and of built questions.
+        Number of pairs of real and of built questions.
     attacks : int
-        Companies attacked.
+        Number of companies attacked.
     compared : int
-        Pairs asked in two worlds.
+        Number of pairs asked of two stores.
     worlds : int
-        Sessions they are of: a store is rebuilt for each.
+        Number of sessions that those are of: a store is rebuilt for each.
     trials : int
-        Randomised pairs for each of the two plans.
+        Number of randomised pairs for each of the two search plans.
     model : str or None
         A second generator, such as ``local`` or ``local:PATH``, on some pairs.
     model_pairs : int
@@ -93,11 +95,29 @@ class Settings:
     systems: tuple[str, ...] = field(default=SYSTEMS)
 
     def identity(self) -> str:
-        """Name all that the rows depend on."""
+        """Return all settings that the rows depend on, as JSON."""
         named = asdict(self)
         for name in ("cache", "data"):
             del named[name]
         return json.dumps({**named, "version": carag.__version__}, sort_keys=True)
+
+
+def check_requirements(settings: Settings) -> None:
+    """Check that packages and data are there, before a run makes a directory, spends a dollar or builds a store.
+
+    A model's own files are asked for by the model.
+
+    Raises
+    ------
+    MissingExtra
+        If a package is not installed; the message has the one command that installs all.
+    InvalidArgument
+        If the corpus is unknown, or its filings are missing.
+    """
+    models = (str(name).partition(":")[0] for name in (settings.embedder, settings.model))
+    extras = dict.fromkeys(_EXTRA_OF_MODEL[name] for name in models if name in _EXTRA_OF_MODEL)
+    require("the benchmark", "bench", *extras)
+    source_of(settings.size, settings.data)
 
 
 def run(
@@ -114,9 +134,9 @@ def run(
     Parameters
     ----------
     out : Path
-        A directory; one that an interrupted run of the same settings left is gone on with.
+        A directory; a run of the same settings that was interrupted there is resumed.
     embedder, generator, model : optional
-        Instead of those by name; tests and caches bring their own.
+        Used instead of those that settings name; tests and caches bring their own.
 
     Returns
     -------
@@ -130,14 +150,14 @@ def run(
     MissingExtra
         If hnswlib or a model's package is not installed.
     """
-    check(settings)
-    chosen = Remembered(embedder or embedder_by_name(settings.embedder))
+    check_requirements(settings)
+    chosen = TimedEmbedder(embedder or embedder_by_name(settings.embedder))
     gate = ConfidenceGate(threshold_for(chosen.name) if settings.gate is None else settings.gate)
     models = Models(chosen, generator or generator_by_name("extractive"), gate)
     if model is None and settings.model is not None:
         model = generator_by_name(settings.model)
-    with Rows(out, settings.identity()) as rows:
-        asker = Asker(rows, chosen, settings.seed, say)
+    with PartialRows(out, settings.identity()) as rows:
+        runner = Runner(rows, chosen, settings.seed, say)
         built = build_corpus(
             settings.size,
             cache=settings.cache,
@@ -146,20 +166,20 @@ def run(
             seed=settings.seed,
             say=say,
         )
-        world = World.open(built.store, now=NOW)
+        truth = GroundTruth.open(built.store, now=NOW)
         try:
-            pairs = _pairs(settings, built, world, chosen, say)
+            pairs = _pairs(settings, built, truth, chosen, say)
             # No engine may hold the store while it is copied.
-            compared = _compare(settings, built, world, pairs, models, out, say)
-            _ask(settings, built, world, pairs, models, asker)
-            words = world.words()
+            compared = _compare(settings, built, truth, pairs, models, out, say)
+            _ask(settings, built, truth, pairs, models, runner)
+            words = truth.words()
             if settings.attacks:
                 words |= attack(
                     built.store,
-                    world,
+                    truth,
                     pairs,
                     models,
-                    asker,
+                    runner,
                     count=settings.attacks,
                     names=settings.systems,
                     scratch=out / "attacked",
@@ -167,112 +187,123 @@ def run(
             if model is not None:
                 second = replace(models, generator=model, once=True)
                 some = pairs_for_model(pairs, count=settings.model_pairs, seed=settings.seed)
-                _ask(replace(settings, systems=_MODEL_SYSTEMS), built, world, some, second, asker)
-            trials = _trials(settings, built, world, say)
+                _ask(replace(settings, systems=_MODEL_SYSTEMS), built, truth, some, second, runner)
+            trials = _trials(settings, built, truth, say)
             found = rows.finish(out / "rows.jsonl")
-            about = _about(settings, built, world, trials, compared, found)
+            metadata = _metadata(settings, built, truth, trials, compared, found)
         finally:
-            world.store.close()
+            truth.store.close()
     (out / "words.json").write_text(json.dumps(words, sort_keys=True, separators=(",", ":")) + "\n", "utf-8")
-    (out / "run.json").write_text(about.to_json(), "utf-8")
+    (out / "run.json").write_text(metadata.to_json(), "utf-8")
     write_files(out / "rows.jsonl", out)
     return out / "rows.jsonl"
 
 
 def _pairs(
-    settings: Settings, built: Built, world: World, embedder: Remembered, say: Callable[[str], None]
+    settings: Settings,
+    built: BuiltCorpus,
+    truth: GroundTruth,
+    embedder: TimedEmbedder,
+    say: Callable[[str], None],
 ) -> list[Pair]:
-    say(f"{len(world)} chunks; crossing questions with sessions")
+    say(f"{len(truth)} chunks; crossing questions with sessions")
     for question in built.questions:
         embedder.embed_query(question.text)
     pairs = cross(
-        world, built.questions, built.gold, embedder.vectors, count=settings.pairs, seed=settings.seed
+        truth, built.questions, built.gold, embedder.vectors, count=settings.pairs, seed=settings.seed
     )
-    return pairs + built_pairs(world, embedder, count=settings.built, seed=settings.seed)
+    return pairs + built_pairs(truth, embedder, count=settings.built, seed=settings.seed)
 
 
 def _ask(
-    settings: Settings, built: Built, world: World, pairs: list[Pair], models: Models, asker: Asker
+    settings: Settings,
+    built: BuiltCorpus,
+    truth: GroundTruth,
+    pairs: list[Pair],
+    models: Models,
+    runner: Runner,
 ) -> None:
-    with Systems(built.store, world, models, seed=settings.seed, names=settings.systems) as systems:
-        asker.ask(world, pairs, systems, settings.systems, models.generator.name)
+    with Systems(built.store, truth, models, seed=settings.seed, names=settings.systems) as systems:
+        runner.ask(truth, pairs, systems, settings.systems, models.generator.name)
 
 
 def _compare(
     settings: Settings,
-    built: Built,
-    world: World,
+    built: BuiltCorpus,
+    truth: GroundTruth,
     pairs: list[Pair],
     models: Models,
     out: Path,
     say: Callable[[str], None],
-) -> Compared | None:
+) -> Comparison | None:
     if not settings.compared:
         return None
     kept = out / "noninterference.json"
     if kept.exists():
         got = json.loads(kept.read_text("utf-8"))
-        return Compared(**{**got, "differing": tuple(got["differing"])})
+        return Comparison(**{**got, "differing": tuple(got["differing"])})
     say(f"asking {settings.compared} pairs in {settings.worlds} worlds")
     scratch = out / "worlds"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
-    compared = compare_worlds(
-        built.store, world, _many_of_few_sessions(settings, world, pairs), scratch, models
+    compared = compare_rebuilt_stores(
+        built.store, truth, _many_of_few_sessions(settings, truth, pairs), scratch, models
     )
     shutil.rmtree(scratch)
     kept.write_text(json.dumps(asdict(compared)) + "\n", encoding="utf-8")
     return compared
 
 
-def _many_of_few_sessions(settings: Settings, world: World, pairs: list[Pair]) -> list[Pair]:
-    """Ask many questions in each of a few sessions: a store is rebuilt for each session.
+def _many_of_few_sessions(settings: Settings, truth: GroundTruth, pairs: list[Pair]) -> list[Pair]:
+    """Choose pairs of few sessions and many questions, because a store is rebuilt for each session.
 
-    Where the words of a question tighten the policy, it is another session as far as stores go, and is left out.
+    A question whose words tighten the policy would need a store of its own, and is left out.
     """
     rng = random.Random(settings.seed)  # noqa: S311 - sampling, no secret
     sessions = {
         (one.session.role, one.session.purpose, one.session.as_of, one.session.allow_entities): one.session
         for one in pairs
-        if world.admissible(one.session, "") is not None
+        if truth.admissible(one.session, "") is not None
     }
     some = rng.sample(list(sessions.values()), min(settings.worlds, len(sessions)))
     plain = list(
-        {one.question.id: one for one in pairs if not world.meant(one.session, one.question.text)}.values()
+        {one.question.id: one for one in pairs if not truth.meant(one.session, one.question.text)}.values()
     )
     each = min(len(plain), -(-settings.compared // max(len(some), 1)))
     return [replace(one, session=session) for session in some for one in rng.sample(plain, each)]
 
 
-def _trials(settings: Settings, built: Built, world: World, say: Callable[[str], None]) -> tuple[Trials, ...]:
+def _trials(
+    settings: Settings, built: BuiltCorpus, truth: GroundTruth, say: Callable[[str], None]
+) -> tuple[Trials, ...]:
     if not settings.trials:
         return ()
     say(f"{2 * settings.trials} randomised pairs at the level of retrieval")
     with Index.load(built.store / "index.carag") as index:
         return tuple(
-            run_trials(index, world.store, plan=plan, count=settings.trials, seed=settings.seed)
+            run_trials(index, truth.store, plan=plan, count=settings.trials, seed=settings.seed)
             for plan in ("auto", "certified")
         )
 
 
-def _about(
+def _metadata(
     settings: Settings,
-    built: Built,
-    world: World,
+    built: BuiltCorpus,
+    truth: GroundTruth,
     trials: tuple[Trials, ...],
-    compared: Compared | None,
+    compared: Comparison | None,
     rows: list[Row],
-) -> About:
-    filed = sorted(day for row in range(len(world)) if (day := world.public_day(row)))
+) -> RunMetadata:
+    filed = sorted(day for row in range(len(truth)) if (day := truth.public_day(row)))
     notes = [
         f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
         f"{built.dropped} questions left out: no chunk holds any of their evidence",
     ]
-    return About(
+    return RunMetadata(
         corpus="builtin" if settings.size == "small" else settings.size,
-        chunks=len(world),
-        filings=len({world.filing(row).accession_number for row in range(len(world))}),
-        filers=len(set(world.filers) - {0}),
+        chunks=len(truth),
+        filings=len({truth.filing(row).accession_number for row in range(len(truth))}),
+        filers=len(set(truth.filers) - {0}),
         window=f"{filed[0]}/{filed[-1]}" if filed else "",
         machine=f"{processor_name()}, {os.cpu_count()} processors, Python {platform.python_version()}",
         version=carag.__version__,

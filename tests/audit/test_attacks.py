@@ -1,4 +1,4 @@
-"""Fifteen attacks on a log: which auditor notices each is written down in ``bench/attacks.py``, and is so.
+"""Fifteen attacks on a log: which auditor notices each is written down in ``bench/attacks``, and is so.
 
 What a running log notices of its own files when it is opened stands in ``test_tampering.py``.
 """
@@ -38,7 +38,7 @@ def attacks():
     """Import the list; the benchmarks are no part of the package."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT))
-        yield importlib.import_module("bench.attacks")
+        yield importlib.import_module("bench.attacks.attacks")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from bench.distinguish import area_under_curve
+from bench.auc import area_under_curve
 from carag.audit import Label, StateProof, StateView, place
 from tests.audit.trie_attack import Known, TrieAttack
 

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from bench.edgar import generator
-from carag.evaluation.pairs import split_of
+from carag.evaluation.cases.pairs import split_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def bench() -> Iterator[ModuleType]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parents[2]))
-        yield importlib.import_module("bench.replay")
+        yield importlib.import_module("bench.replay.replay")
 
 
 QUESTIONS = [f"What does company {n} say of its revenue in year {n}?" for n in range(12)]

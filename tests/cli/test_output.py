@@ -235,14 +235,16 @@ def test_only_the_terminal_writes_to_a_stream() -> None:
 
 
 def test_no_page_of_a_report_acts_on_its_reader() -> None:
-    """Whatever rows of elsewhere call a system or a question: HTML and pictures hold no markup of theirs."""
-    from carag.evaluation.document import Heading, Paragraph, Table, as_html, as_markdown
+    """Whatever rows of elsewhere call a system or a question: pages act on no terminal, pictures hold no markup."""
+    from carag.evaluation.report.document import Heading, Paragraph, Table, as_markdown
+    from carag.evaluation.report.svg import Dot, dots
 
     evil = f"{EVIL}<script>alert(1)</script>"
     blocks = [Heading(1, evil), Paragraph(evil), Table([evil], [[evil]])]
-    for page in (as_html(blocks, title=evil), as_markdown(blocks)):
+    picture = dots(evil, [Dot(evil, 1.0, note=evil)], unit=evil)
+    for page in (as_markdown(blocks), picture):
         assert [] == acts(page)
-    assert "<script>" not in as_html(blocks, title=evil)
+    assert "<script>" not in picture
     assert 3 == len([line for line in as_markdown(blocks[2:]).splitlines() if line])
 
 

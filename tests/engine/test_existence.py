@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import carag
-from bench.distinguish import area_under_curve
+from bench.auc import area_under_curve
 from carag import Engine, Outcome, Session
 from carag.policy import PolicyTable
 from tests.audit.test_existence import bare_place

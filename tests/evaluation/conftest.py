@@ -3,30 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.evaluation.corpus import Built, build_corpus
-from carag.evaluation.models import Remembered
+from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus
+from carag.evaluation.cases.ground_truth import GroundTruth
+from carag.evaluation.cases.pairs import cross
+from carag.evaluation.cases.synthetic import built_pairs
+from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.run import NOW
-from carag.evaluation.world import World
-from carag.retrieval import embedder_by_name
+from carag.evaluation.systems.systems import Systems
+from carag.generation import Extractive
+from carag.retrieval import ConfidenceGate, embedder_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.evaluation.cases.pairs import Pair
 
 
 @dataclass(frozen=True)
 class Small:
     """The corpus, what is known of it, and the embedder that both were made with."""
 
-    built: Built
-    world: World
-    embedder: Remembered
+    built: BuiltCorpus
+    truth: GroundTruth
+    embedder: TimedEmbedder
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     """The small corpus."""
-    embedder = Remembered(embedder_by_name("wordllama"))
+    embedder = TimedEmbedder(embedder_by_name("wordllama"))
     built = build_corpus("small", cache=tmp_path_factory.mktemp("corpora"), embedder=embedder)
     for question in built.questions:
         embedder.embed_query(question.text)
-    return Small(built, World.open(built.store, now=NOW), embedder)
+    return Small(built, GroundTruth.open(built.store, now=NOW), embedder)
+
+
+@pytest.fixture(scope="session")
+def models(small: Small) -> Models:
+    """The models of every system: none that costs money or time."""
+    return Models(small.embedder, Extractive(), ConfidenceGate(0.3))
+
+
+@pytest.fixture(scope="module")
+def pairs(small: Small) -> list[Pair]:
+    """Real questions and built ones, in sessions."""
+    real = cross(
+        small.truth, small.built.questions, small.built.gold, small.embedder.vectors, count=60, seed=0
+    )
+    return real + built_pairs(small.truth, small.embedder, count=12, seed=0)
+
+
+@pytest.fixture(scope="module")
+def systems(small: Small, models: Models) -> Iterator[Systems]:
+    """Every system over the small corpus; its engine holds the store."""
+    with Systems(small.built.store, small.truth, models, seed=0) as opened:
+        yield opened

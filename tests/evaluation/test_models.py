@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carag.evaluation.models import Recorded
+from carag.evaluation.models import RecordingGenerator
 from carag.generation import Draft, Extractive
 from carag.policy import Reason, Rule
 from carag.retrieval import Passage, Withheld
@@ -39,13 +39,13 @@ class Few(Extractive):
 
 @pytest.mark.parametrize(("most", "shown"), [(1, 1), (2, 2), (9, 3)])
 def test_only_passages_that_the_model_was_shown_are_noted(most: int, shown: int) -> None:
-    recorded = Recorded(Few(most))
+    recorded = RecordingGenerator(Few(most))
     recorded.generate("Did net sales rise?", [passage(at) for at in range(3)], Withheld(()))
     assert recorded.shown == tuple(f"1:{at}" for at in range(shown))
 
 
 def test_of_a_generator_that_shows_all_all_are_noted() -> None:
-    recorded = Recorded(Extractive())
+    recorded = RecordingGenerator(Extractive())
     recorded.generate("Did net sales rise?", [passage(at) for at in range(3)], Withheld(()))
     assert recorded.shown == ("1:0", "1:1", "1:2")
 
@@ -66,7 +66,7 @@ class Counting(Few):
 def test_a_slow_model_is_asked_the_same_thing_once(once: bool, asked: int) -> None:
     """Another question, passage or withheld kind is another thing; the time is that of the first asking."""
     counting = Counting()
-    recorded = Recorded(counting, once=once)
+    recorded = RecordingGenerator(counting, once=once)
     kinds = Withheld((Reason(Rule.FORBIDDEN, (), "drafts"),))
     things = [
         ("Did net sales rise?", [passage(0)], Withheld(())),

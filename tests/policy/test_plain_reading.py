@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from carag.errors import Refused
-from carag.evaluation.plain_reading import PlainRow, PlainTable
+from carag.evaluation.cases.reference_policy import ReferenceLabel, ReferencePolicy
 from carag.policy import (
     NEVER,
     QUARANTINE,
@@ -29,7 +29,7 @@ from carag.policy import (
 
 TEXT = files("carag.policy").joinpath("roles.toml").read_text()
 TABLE = PolicyTable.from_toml(TEXT)
-PLAIN = PlainTable(TEXT)
+PLAIN = ReferencePolicy(TEXT)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOW = 10_000
 PLACES = ["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"]
@@ -75,7 +75,7 @@ def a_session(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def a_row(rng: random.Random) -> PlainRow:
+def a_row(rng: random.Random) -> ReferenceLabel:
     """Draw a word, the names of its bits, whom it is about, and its window."""
     density = rng.choice([0.02, 0.1, 0.1, 0.3])
     names = some(rng, density, list(PolicyBit.__members__)) | (
@@ -85,7 +85,9 @@ def a_row(rng: random.Random) -> PlainRow:
     word = sum(PolicyBit[name] for name in names) | control
     ends = NEVER if rng.random() < 0.8 else rng.randint(0, NOW)
     about = {rng.randint(0, 6) for _ in range(rng.choice([0, 1, 1, 1, 2, 3]))}
-    return PlainRow(word, frozenset(names), frozenset(about), rng.choice([0, rng.randint(0, NOW)]), ends)
+    return ReferenceLabel(
+        word, frozenset(names), frozenset(about), rng.choice([0, rng.randint(0, NOW)]), ends
+    )
 
 
 def compiled(said: dict[str, Any]) -> Decision | str:

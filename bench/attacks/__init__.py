@@ -1,0 +1,1 @@
+"""Attack an audit log in fifteen ways: ``python -m bench.attacks``."""

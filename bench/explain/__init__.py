@@ -1,0 +1,1 @@
+"""Time explanations of hidden and of absent passages: ``python -m bench.explain``."""

@@ -1,0 +1,1 @@
+"""Build what is asked: corpora, questions with their gold, sessions, attacks, and who may see which passage."""

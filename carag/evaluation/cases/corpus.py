@@ -1,0 +1,304 @@
+"""Build the benchmark's corpora by stated rules; the engine itself chunks, labels and embeds the filings.
+
+``paper`` has as many chunks as the paper's corpus: all that hold evidence of a question, then a seeded sample of the
+rest of the question sets' filings up to 20,000, then filings of the paper's window (filed 2024Q3 to 2026Q1) up to
+26,595. ``part`` follows the same rule with smaller numbers. ``full`` is every filing. ``small`` ships with the project.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import carag
+from carag.corpus import chunk, read_filings
+from carag.engine import Engine
+from carag.errors import InvalidArgument
+from carag.evaluation.cases.gold import holders, likely_holders, ngrams
+from carag.evaluation.cases.questions import real_questions, shipped_questions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from carag.corpus import Filing
+    from carag.evaluation.cases.questions import Question
+    from carag.retrieval import Embedder
+
+__all__ = ["SIZES", "BuiltCorpus", "ChunkLocation", "CorpusRule", "build_corpus", "small_data", "source_of"]
+
+_WINDOW: Final = ("2024-07-01", "2026-03-31")
+"""First and last filing date of the paper's window."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusRule:
+    """How many chunks of a corpus are chosen from where.
+
+    Attributes
+    ----------
+    near : int
+        Chunks of the question sets' filings.
+    total : int
+        Those and chunks of the window's filings; 0 for every filing.
+    """
+
+    near: int
+    total: int
+
+
+SIZES: Final[dict[str, CorpusRule | None]] = {
+    "small": None,
+    "part": CorpusRule(1_600, 2_400),
+    "paper": CorpusRule(20_000, 26_595),
+    "full": CorpusRule(0, 0),
+}
+"""Rules by the name of the corpus; None for the corpus that ships."""
+
+
+class ChunkLocation(NamedTuple):
+    """Where a chunk starts: filing, type of document, and character offset in it."""
+
+    accession_number: str
+    document: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltCorpus:
+    """A store, and the questions that are asked of it.
+
+    Attributes
+    ----------
+    store : Path
+    gold : dict
+        By question id: the locations of each piece of evidence.
+    dropped : int
+        Questions left out because none of their evidence was found. A question that has no evidence by intention
+        stays: nothing in the corpus answers it.
+    """
+
+    name: str
+    store: Path
+    questions: tuple[Question, ...]
+    gold: dict[str, tuple[tuple[ChunkLocation, ...], ...]]
+    dropped: int
+
+
+def small_data() -> Path:
+    """Return the directory of the small corpus, in the installed package or at the top of the source tree."""
+    shipped = Path(str(files(carag) / "data"))
+    return shipped if shipped.is_dir() else shipped.parents[1] / "data"
+
+
+def source_of(size: str, data: Path | None) -> Path:
+    """Return the directory with the filings and questions of a corpus.
+
+    Raises
+    ------
+    InvalidArgument
+        If the size is unknown, or needs real filings and they are missing.
+    """
+    if size not in SIZES:
+        raise InvalidArgument(f"there is no corpus {size!r}; want one of {', '.join(SIZES)}")
+    if SIZES[size] is None:
+        return small_data()
+    if data is None or not (data / "edgar" / "qa.jsonl.gz").is_file():
+        raise InvalidArgument(
+            f"the corpus {size!r} needs real filings and questions: name a directory with "
+            "edgar/filings-*.jsonl.gz (scripts/fetch_edgar.py fetches some) and edgar/qa.jsonl.gz, or take --size small"
+        )
+    return data
+
+
+def build_corpus(
+    size: str,
+    *,
+    cache: Path,
+    embedder: Embedder,
+    data: Path | None = None,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> BuiltCorpus:
+    """Build a corpus, or take it from the cache.
+
+    Parameters
+    ----------
+    size : str
+        One of `SIZES`.
+    cache : Path
+        A directory; a corpus that an earlier run began there is completed.
+    embedder : Embedder
+    data : Path, optional
+        The directory with ``edgar/filings-*.jsonl.gz``; not for ``small``.
+    seed : int
+        Seed of the sample.
+    say : callable
+        Called with a line of progress.
+
+    Raises
+    ------
+    InvalidArgument
+        If the size is unknown or the data are missing.
+    """
+    given = source_of(size, data)
+    home = cache / f"{size}-{embedder.name.split(':')[0]}-{embedder.fingerprint[:12]}-{seed}"
+    home.mkdir(parents=True, exist_ok=True)
+    rule = SIZES[size]
+    if rule is None:
+        source, questions, only = given / "corpus", shipped_questions(given), None
+        plan = _Plan({filing.accession_number: filing for filing in _filings(source)}, questions)
+    else:
+        questions = real_questions(given)
+        source = _candidates(given / "edgar", home / "candidates", questions, rule, seed, say)
+        say("finding the evidence")
+        wanted = {
+            doc for question in questions for piece in question.evidence for doc, _ in piece.alternatives
+        }
+        plan = _Plan({one.source_id: one for one in _filings(source) if one.source_id in wanted}, questions)
+        only = _select(source, plan, rule, seed) if rule.total else None
+    say(f"building the store of {size}")
+    with Engine.open(home / "store", embedder=embedder) as engine:
+        report = engine.ingest(
+            source, only=only, progress=lambda stage, _done, _total, note: say(f"{stage}: {note}")
+        )
+    if rule is not None and rule.total and report.total_chunks != rule.total:
+        raise InvalidArgument(
+            f"the store in {home} has {report.total_chunks} chunks; the rule wants {rule.total}: are filings "
+            "missing, or has the cache another run's? Give an empty one"
+        )
+    asked = tuple(one for one in questions if not one.evidence or plan.gold[one.id])
+    return BuiltCorpus(size, home / "store", asked, plan.gold, len(questions) - len(asked))
+
+
+class _Plan:
+    """Locations of the chunks of some filings, and of the evidence in them."""
+
+    def __init__(self, filings: dict[str, Filing], questions: Iterable[Question]) -> None:
+        self.places: dict[str, list[ChunkLocation]] = {}
+        texts: dict[str, list[str]] = {}
+        for name, filing in filings.items():
+            pieces = [(document.type, one) for document in filing.documents for one in chunk(document.text)]
+            self.places[name] = [
+                ChunkLocation(filing.accession_number, kind, one.start) for kind, one in pieces
+            ]
+            texts[name] = [one.text for _, one in pieces]
+        held = {name: [ngrams(text) for text in of_filing] for name, of_filing in texts.items()}
+
+        def find(name: str, evidence: str | None, answer: str | None) -> list[ChunkLocation]:
+            if name not in texts:
+                return []
+            found = (
+                likely_holders(answer or "", texts[name])
+                if evidence is None
+                else holders(evidence, held[name])
+            )
+            return [self.places[name][at] for at in found]
+
+        self.gold: dict[str, tuple[tuple[ChunkLocation, ...], ...]] = {}
+        for question in questions:
+            pieces_held = (
+                tuple(
+                    dict.fromkeys(
+                        place for one in piece.alternatives for place in find(*one, question.answer)
+                    )
+                )
+                for piece in question.evidence
+            )
+            self.gold[question.id] = tuple(piece for piece in pieces_held if piece)
+
+
+def _filings(source: Path) -> Iterable[Filing]:
+    return (outcome.filing for outcome in read_filings(source) if outcome.filing is not None)
+
+
+def _candidates(
+    edgar: Path,
+    home: Path,
+    questions: list[Question],
+    rule: CorpusRule,
+    seed: int,
+    say: Callable[[str], None],
+) -> Path:
+    """Copy the rows that a corpus may need, and those of the same filers, whose later filings change their labels."""
+    if not rule.total:
+        return edgar
+    if (home / "done").exists():
+        return home
+    say("choosing filings")
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    wanted = {doc for question in questions for piece in question.evidence for doc, _ in piece.alternatives}
+    rows: list[dict[str, Any]] = []
+    for path in sorted(edgar.glob("filings-*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                rows.append(
+                    {name: row[name] for name in ("id", "cik", "filed")} | {"chars": len(row["text"])}
+                )
+    window = [
+        row for row in rows if _WINDOW[0] <= (row["filed"] or "") <= _WINDOW[1] and row["id"] not in wanted
+    ]
+    random.Random(seed).shuffle(window)  # noqa: S311 - sampling, no secret
+    # A chunk has about a thousand characters. Twice what is needed is kept; chunks are counted exactly later.
+    room = 2 * 1000 * (rule.total - rule.near)
+    kept = dict.fromkeys(wanted)
+    for row in window:
+        if room <= 0:
+            break
+        room -= row["chars"]
+        kept[row["id"]] = None
+    ciks = {row["cik"] for row in rows if row["id"] in kept and row["cik"]}
+    keep = {row["id"] for row in rows if row["id"] in kept or row["cik"] in ciks}
+    with (home / "filings.jsonl").open("w", encoding="utf-8") as out:
+        for path in sorted(edgar.glob("filings-*.jsonl.gz")):
+            with gzip.open(path, "rt", encoding="utf-8") as file:
+                out.writelines(line for line in file if json.loads(line)["id"] in keep)
+    if (edgar / "headers.jsonl.gz").exists():  # headers are read together with the rows
+        (home / "headers.jsonl.gz").symlink_to((edgar / "headers.jsonl.gz").resolve())
+    (home / "done").touch()
+    return home
+
+
+def _select(source: Path, plan: _Plan, rule: CorpusRule, seed: int) -> dict[str, set[tuple[str, int]]]:
+    """Choose chunks by the rule; filings without a chosen chunk still change the labels of others."""
+    gold = {place for pieces in plan.gold.values() for piece in pieces for place in piece}
+    rest = [place for name in sorted(plan.places) for place in plan.places[name] if place not in gold]
+    rng = random.Random(seed + 1)  # noqa: S311
+    chosen = gold | set(rng.sample(rest, min(len(rest), max(0, rule.near - len(gold)))))
+    near = {place.accession_number for places in plan.places.values() for place in places}
+    others: list[list[ChunkLocation]] = []
+    known: list[str] = []
+    read: Counter[str] = Counter()
+    for filing in _filings(source):
+        read[filing.accession_number] += 1
+        if read[filing.accession_number] > 1:  # the engine keeps the first of two texts under one number
+            continue
+        known.append(filing.accession_number)
+        filed = filing.filed.isoformat() if filing.filed else ""
+        if filing.accession_number not in near and _WINDOW[0] <= filed <= _WINDOW[1]:
+            others.append(
+                [
+                    ChunkLocation(filing.accession_number, document.type, one.start)
+                    for document in filing.documents
+                    for one in chunk(document.text)
+                ]
+            )
+    rng.shuffle(others)
+    places = [place for of_filing in others for place in of_filing]
+    chosen |= set(places[: rule.total - len(chosen)])
+    if len(chosen) != rule.total:
+        raise InvalidArgument(
+            f"the filings give {len(chosen)} chunks; the rule wants {rule.total}: some are missing"
+        )
+    only: dict[str, set[tuple[str, int]]] = {number: set() for number in known}
+    for place in chosen:
+        only[place.accession_number].add((place.document, place.start))
+    return only

@@ -1,0 +1,245 @@
+"""Load all chunks of a store with labels and vectors, and decide which of them a session may use.
+
+The reference policy (:mod:`.reference_policy`) decides, once for each distinct label and session, from the labels in
+the store. No system under test is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+
+from carag.corpus import CorpusStore
+from carag.evaluation.cases.corpus import ChunkLocation
+from carag.evaluation.cases.ngram_index import NgramIndex
+from carag.evaluation.cases.reference_policy import (
+    ReferenceLabel,
+    ReferencePolicy,
+    bit_names,
+    reference_session,
+)
+from carag.policy import as_of_minutes, intents
+from carag.retrieval import Passage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import date, datetime
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from carag.corpus import StoredFiling
+    from carag.policy import Session
+
+__all__ = ["GroundTruth"]
+
+_BATCH: Final = 4096
+"""Labels read from the store at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """All of a passage but its similarity."""
+
+    chunk_id: str
+    key: int
+    """Key of its last label in the store."""
+    text: str
+    word: int
+    document: str
+    start: int
+    end: int
+    filing: StoredFiling
+
+
+class GroundTruth:
+    """All chunks of a store, and who may use which.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    now : datetime
+        Instant of the run; sessions are of it or earlier.
+
+    Attributes
+    ----------
+    ids : list of str
+        Chunk ids in the order of their keys; a *row* is a position in this list.
+    vectors : (n, dim) float32
+    filers : list of int
+        The CIK of the filing that each chunk is of; 0 if none is stated.
+    """
+
+    def __init__(self, store: CorpusStore, *, now: datetime) -> None:
+        self.store = store
+        self.now = now
+        self._table = ReferencePolicy()
+        self._admissible: dict[object, NDArray[np.bool_] | None] = {}
+        self._with: dict[str, tuple[int, ...]] = {}
+        keys = store.open_labels()
+        by_id: dict[str, int] = {}
+        chunks: list[_Chunk] = []
+        vectors: list[NDArray[np.float32]] = []
+        labels: dict[ReferenceLabel, list[int]] = {}
+        filings: dict[tuple[str, int], StoredFiling] = {}
+        self._first: list[ReferenceLabel] = []
+        for start in range(0, len(keys), _BATCH):
+            batch = keys[start : start + _BATCH]
+            _, of_batch = store.rows(batch)
+            for key, vector, one in zip(batch.tolist(), of_batch, store.chunks(batch), strict=True):
+                about = frozenset(one.about)
+                label = ReferenceLabel(one.word, bit_names(one.word), about, one.public_at, one.expires_at)
+                row = by_id.setdefault(one.chunk_id, len(chunks))
+                labels.setdefault(label, []).append(row)
+                name = one.accession_number, one.version
+                if name not in filings:
+                    filings[name] = store.filing(one.accession_number, version=one.version)
+                chunk = _Chunk(
+                    one.chunk_id, key, one.text, one.word, one.document, one.start, one.end, filings[name]
+                )
+                if row == len(chunks):
+                    chunks.append(chunk)
+                    vectors.append(vector)
+                    self._first.append(label)
+                else:
+                    chunks[row] = chunk
+        self._chunks = chunks
+        self._labels = {label: np.array(rows, np.int64) for label, rows in labels.items()}
+        self.ids = [one.chunk_id for one in chunks]
+        self.row_of = by_id
+        self.vectors = np.vstack(vectors) if vectors else np.empty((0, 1), np.float32)
+        self.filers = [one.filing.ciks[0] if one.filing.ciks else 0 for one in chunks]
+
+    @classmethod
+    def open(cls, path: Path, *, now: datetime) -> Self:
+        """Read the store in a directory."""
+        return cls(CorpusStore.open(path / "corpus.db", create=False), now=now)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    # --- who may use which chunk ---
+
+    def meant(self, session: Session, question: str) -> frozenset[str]:
+        """Return the names of the intents that tighten the masks, those of the question's words included."""
+        return frozenset(one.value for one in (*session.intents, *intents(question)))
+
+    def admissible(self, session: Session, question: str) -> NDArray[np.bool_] | None:
+        """Tell of each chunk whether the session may use it for the question; None if the session is refused."""
+        meant = self.meant(session, question)
+        key = session.role, session.purpose, session.as_of, session.allow_entities, meant
+        if key not in self._admissible:
+            self._admissible[key] = self._judge(session, meant)
+        return self._admissible[key]
+
+    def _judge(self, session: Session, meant: frozenset[str]) -> NDArray[np.bool_] | None:
+        said = reference_session(
+            session.role,
+            session.purpose,
+            as_of=None if session.as_of is None else as_of_minutes(session.as_of),
+            allow=session.allow_entities,
+            intents=meant,
+        )
+        if self._table.refused(said) is not None:
+            return None
+        now = as_of_minutes(self.now)
+        found = np.zeros(len(self), bool)
+        for label, rows in self._labels.items():
+            if self._table.admits(said, label, now=now):
+                found[rows] = True
+        return found
+
+    def partition(self, role: str) -> NDArray[np.bool_] | None:
+        """Tell of each chunk whether a role may read it for any purpose, day or question, by its first label.
+
+        This is role-based access control with static lists: no purpose, no time, no later filings. None for an
+        unknown role.
+        """
+        cells = [key for key in self._table.cells if key[0] == role]
+        if not cells:
+            return None
+        if ("partition", role) not in self._admissible:
+            verdicts: dict[ReferenceLabel, bool] = {}
+            for label in set(self._first):
+                timeless = label._replace(public_at=0, expires_at=1, about=frozenset({1}))
+                verdicts[label] = any(
+                    self._table.admits(reference_session(*cell, allow={1}), timeless, now=0) for cell in cells
+                )
+            self._admissible["partition", role] = np.array([verdicts[one] for one in self._first], bool)
+        return self._admissible["partition", role]
+
+    # --- text ---
+
+    def passages(self, rows: Iterable[int], similarities: Iterable[float]) -> tuple[Passage, ...]:
+        """Fetch passages from the store as the engine does, so that every system pays the same time for it."""
+        wanted = list(rows)
+        found = self.store.chunks([self._chunks[row].key for row in wanted])
+        return tuple(
+            Passage(
+                chunk_id=one.chunk_id,
+                text=one.text,
+                similarity=float(similarity),
+                word=one.word,
+                accession_number=one.accession_number,
+                form=one.form,
+                company=one.company,
+                filed=one.filed,
+                document=one.document,
+                start=one.start,
+                end=one.end,
+            )
+            for one, similarity in zip(found, similarities, strict=True)
+        )
+
+    def filing(self, row: int) -> StoredFiling:
+        """Return the filing that a chunk is of."""
+        return self._chunks[row].filing
+
+    def text(self, row: int) -> str:
+        """Return a chunk's text."""
+        return self._chunks[row].text
+
+    def rows_with(self, text: str) -> tuple[int, ...]:
+        """Return the rows of the chunks that contain a text."""
+        if text not in self._with:
+            self._with[text] = tuple(row for row, one in enumerate(self._chunks) if text in one.text)
+        return self._with[text]
+
+    def words(self) -> dict[str, int]:
+        """Return each chunk's word today, by its id."""
+        return {one.chunk_id: one.word for one in self._chunks}
+
+    def document(self, row: int) -> str:
+        """Return the type of the document that a chunk is of."""
+        return self._chunks[row].document
+
+    def names(self, row: int) -> frozenset[str]:
+        """Return the names of the bits of a chunk's last label."""
+        return bit_names(self._chunks[row].word)
+
+    @cached_property
+    def row_at(self) -> dict[ChunkLocation, int]:
+        """Row of the chunk at each location."""
+        return {
+            ChunkLocation(one.filing.accession_number, one.document, one.start): row
+            for row, one in enumerate(self._chunks)
+        }
+
+    def rows_at(self, places: Sequence[ChunkLocation]) -> tuple[int, ...]:
+        """Return the rows of the chunks at some locations, without those that the corpus does not hold."""
+        return tuple(self.row_at[place] for place in places if place in self.row_at)
+
+    @cached_property
+    def ngrams(self) -> NgramIndex:
+        """Index of the chunks by their 8-grams."""
+        return NgramIndex([one.text for one in self._chunks])
+
+    def public_day(self, row: int) -> date | None:
+        """Return the day on which a chunk's filing was filed; None where unknown."""
+        from datetime import date
+
+        filed = self._chunks[row].filing.filed
+        return date.fromisoformat(filed) if filed else None

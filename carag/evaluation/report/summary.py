@@ -1,0 +1,186 @@
+"""Lay out the first page: what was asked, what leaked, and what that proves and does not prove, in plain words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from carag.evaluation.report.document import Heading, Paragraph, Table
+from carag.evaluation.report.figures import safety_figure
+from carag.evaluation.report.goals import GoalState
+from carag.evaluation.report.strata import EVERYTHING, SliceName
+from carag.evaluation.statistics.binomial import clopper_pearson
+from carag.evaluation.statistics.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.evaluation.report.document import Block
+    from carag.evaluation.report.report import Report, Section
+    from carag.evaluation.report.strata import Slice
+    from carag.evaluation.statistics.estimate import NotMeasured
+
+__all__ = ["IN_WORDS", "counted_states", "summary"]
+
+IN_WORDS: Final = {
+    "oracle": "the yardstick: an index that never held a closed passage, searched exactly",
+    "vanilla": "ordinary RAG: the nearest passages, whoever asks",
+    "postfilter-1": "ordinary search for 8 passages, closed ones thrown away afterwards",
+    "postfilter-4": "the same with 32 passages, of which 8 are kept",
+    "postfilter-16": "the same with 128 passages, of which 8 are kept",
+    "prefilter-rbac": "an index for each role, which knows nothing of purposes, dates and lists",
+    "hnswlib-callback": "a common vector index that asks a Python function about every passage",
+    "carag-auto": "CARAG, by the fastest way that finds nearly all",
+    "carag-certified": "CARAG as it runs by default: exact, and reading open passages only",
+    "carag-withheld-text": "CARAG, if the model were shown the closed text and told not to use it",
+    "carag-no-gate": "CARAG without the test whether the passages suffice",
+    "carag-no-refusal": "CARAG made to answer always",
+}
+"""One line on each system of the benchmark."""
+_WHOLE: Final = SliceName(EVERYTHING)
+_REAL: Final = SliceName("real")
+_OURS: Final = ("carag-auto", "carag-certified")
+
+
+def summary(report: Report) -> Iterator[Block]:
+    """Lay out the first page, for the models with which most pairs were asked."""
+    section = max(report.sections, key=lambda one: one.slices[_WHOLE].pairs)
+    part, real = section.slices[_WHOLE], section.slices.get(_REAL)
+    yield Heading(2, "In plain words")
+    yield Paragraph(_asked(report, part))
+    yield Heading(3, _headline(part))
+    yield Paragraph(
+        "A question leaks if it retrieves at least one passage that the person asking may not use for the stated "
+        "purpose; the share of such questions is the constraint violation rate (CVR). The output disclosure rate "
+        "(ODR) is the share of answers that give such a passage away, told by made-up secrets planted for that. A "
+        "system can also betray that something hidden exists, by what it says or by how little it finds. F1 says how "
+        "far the words of an answer agree with the known right one, where it may be given."
+    )
+    yield Table(
+        [
+            *("system", "what it is", "leaked (CVR)", "closed text reached the model, a log or cache"),
+            *("planted secret told (ODR)", "something hidden betrayed", "F1", "refused in error"),
+        ],
+        [
+            [
+                *(system, IN_WORDS[system]),
+                *(_count(figures[name]) for name in ("cvr_query", "cvr_touch", "odr_canary", "existence")),
+                *(_rate(real, system, name) for name in ("f1_answerable", "over_refusal")),
+            ]
+            for system, figures in part.systems.items()
+        ],
+    )
+    yield safety_figure(part, f"violations-{section.models.embedder}-{section.models.generator}")
+    yield Paragraph(f"What this proves. {' '.join(_proved(report, part))}")
+    yield Paragraph(f"What it does not prove. {' '.join(_not_proved(report))}")
+    yield Paragraph(_goals(section))
+
+
+def _asked(report: Report, part: Slice) -> str:
+    metadata = report.metadata
+    corpus = (
+        f"{metadata.chunks:,} passages of {metadata.filings:,} SEC filings" if metadata else "SEC filings"
+    )
+    return (
+        f"{part.pairs:,} times a question was put to {len(part.systems)} systems that answer from {corpus}, each time "
+        "for somebody with a role (an investor, an analyst, a compliance officer, the public ...) and a purpose. "
+        "Rules say which passages that person may use for that purpose; all others are closed. Attacks are among the "
+        "questions: planted secrets, false claims of a right, instructions hidden in documents."
+    )
+
+
+def _headline(part: Slice) -> str:
+    said = [
+        f"{name} leaked in {figure.numerator:,.0f} of {figure.denominator:,} questions"
+        for name, figure in (("CARAG", _leaked(part, *_OURS)), ("ordinary RAG", _leaked(part, "vanilla")))
+        if figure is not None
+    ]
+    return "; ".join(said) or "Neither CARAG nor ordinary RAG was asked"
+
+
+def _leaked(part: Slice, *systems: str) -> Estimate | None:
+    """Return the figure of the system that leaked most often, of those given."""
+    figures = (part.systems[system]["cvr_query"] for system in systems if system in part.systems)
+    known = [figure for figure in figures if isinstance(figure, Estimate)]
+    return max(known, key=lambda figure: figure.value, default=None)
+
+
+def _proved(report: Report, part: Slice) -> Iterator[str]:
+    leaked = _leaked(part, *_OURS)
+    if leaked is None or leaked.value:
+        yield "Nothing of CARAG's safety: it was not asked, or leaked; see the goals."
+    elif leaked.high is not None and leaked.bound_if_independent is not None:
+        yield (
+            "No leak was seen; that bounds how often CARAG can leak and does not make it 0. Were every question a draw "
+            f"of its own, at most {_percent(leaked.bound_if_independent)} of such questions would leak (95 % "
+            "confidence). But questions about one company are alike: if a company's always agreed, all of them would "
+            f"be worth {leaked.effective:,} draws, and so few without a leak only tell that at most "
+            f"{_percent(leaked.high)} would. The truth lies between; neither is a rate that was seen."
+        )
+    if report.metadata is None:
+        return
+    if pairs := sum(one.pairs for one in report.metadata.trials):
+        violating = sum(one.violating for one in report.metadata.trials)
+        most = f" (at most {_percent(clopper_pearson(0, pairs)[1])})" if not violating else ""
+        yield f"Of {pairs:,} random searches under random policies, {violating:,} violated theirs{most}."
+    if worlds := report.metadata.worlds:
+        yield (
+            f"{worlds.asked - worlds.differing:,} of {worlds.asked:,} questions were answered the same, to the last "
+            "bit, by stores from which everything closed to who asked had been deleted: what is hidden had no "
+            "influence on these answers."
+        )
+
+
+def _not_proved(report: Report) -> Iterator[str]:
+    yield "That the labels are right: whoever filters by a wrong label leaks without seeing it."
+    for point in report.noise:
+        if isinstance(point.cvr_query, Estimate) and point.cvr_query.value:
+            yield (
+                f"With {100 * point.rate:g} % of their bits false, {_percent(point.cvr_query.value)} of questions leak."
+            )
+            break
+    yield (
+        "Nor that other documents, questions or models fare the same, nor that a law is kept: labels, roles and "
+        "purposes are an engineering control, not legal advice, and all EDGAR filings are public."
+    )
+    if report.metadata is not None and report.metadata.small:
+        yield "And this was a small run, for trying out."
+
+
+def counted_states(section: Section) -> str:
+    """Write how many goals are in each state."""
+    states = Counter(result.state for result in section.results)
+    return ", ".join(f"{state.value}: {states[state]}" for state in GoalState)
+
+
+def _goals(section: Section) -> str:
+    missed = [
+        f"{result.goal.statement} (by {result.by:.2g})"
+        for result in section.results
+        if result.state is GoalState.MISSED
+    ]
+    counts = f"Of {len(section.results)} goals set before the run: {counted_states(section)}."
+    return f"{counts} Missed: {'; '.join(missed)}." if missed else counts
+
+
+def _count(figure: Estimate | NotMeasured) -> str:
+    if not isinstance(figure, Estimate):
+        return "not measured"
+    counted = f"{figure.numerator:,.0f} of {figure.denominator:,}"
+    return f"{counted} ({_percent(figure.value)})" if figure.value else counted
+
+
+def _rate(part: Slice | None, system: str, measure: str) -> str:
+    figure = part.systems.get(system, {}).get(measure) if part else None
+    return _percent(figure.value) if isinstance(figure, Estimate) else "not measured"
+
+
+def _percent(value: float) -> str:
+    """Write a share with two digits.
+
+    Examples
+    --------
+    >>> _percent(0.185302), _percent(0.0000037), _percent(1.0)
+    ('19 %', '0.00037 %', '100 %')
+    """
+    return f"{100 * value:.0f} %" if value >= 0.995 else f"{100 * value:.2g} %"

@@ -1,0 +1,165 @@
+"""Record what rows do not carry of a run: corpus, machine, randomised trials and rebuilt stores (``run.json``)."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final, Self
+
+from carag.errors import CorruptFile, InvalidArgument
+
+__all__ = ["CORPORA", "PAPER_CHUNKS", "RunMetadata", "Trials", "Worlds", "processor_name"]
+
+CORPORA: Final = ("builtin", "part", "paper", "full")
+"""Names of corpora in ``run.json``; ``builtin`` is the one that ships."""
+PAPER_CHUNKS: Final = 26_595
+"""Chunks of the paper's corpus."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Randomised (query, policy) pairs asked of a system's retrieval alone.
+
+    Attributes
+    ----------
+    system : str
+    pairs : int
+    violating : int
+        Pairs that retrieved an inadmissible chunk.
+    chunks : int
+        Chunks retrieved.
+    seed : int
+    """
+
+    system: str
+    pairs: int
+    violating: int
+    chunks: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        numbers = (self.pairs, self.violating, self.chunks, self.seed)
+        if (
+            not isinstance(self.system, str)
+            or any(type(n) is not int or n < 0 for n in numbers)
+            or self.violating > self.pairs
+        ):
+            raise InvalidArgument(f"{self!r}: want a system and counts >= 0, no more violating than pairs")
+
+
+@dataclass(frozen=True, slots=True)
+class Worlds:
+    """Result of asking pairs through `Engine.ask` of two stores, one rebuilt without what the session may not see.
+
+    Attributes
+    ----------
+    asked : int
+        Number of pairs.
+    differing : int
+        Pairs whose outcome, ids, similarities (to the last bit), text or citations differed.
+    worlds : int
+        Number of stores rebuilt.
+    rows_deleted : int
+        Labels deleted from all of them.
+    """
+
+    asked: int
+    differing: int
+    worlds: int
+    rows_deleted: int
+
+    def __post_init__(self) -> None:
+        numbers = (self.asked, self.differing, self.worlds, self.rows_deleted)
+        if any(type(n) is not int or n < 0 for n in numbers) or self.differing > self.asked:
+            raise InvalidArgument(f"{self!r}: want counts >= 0, no more differing than asked")
+
+
+@dataclass(frozen=True, slots=True)
+class RunMetadata:
+    """What a run was made of.
+
+    Attributes
+    ----------
+    corpus : str
+        ``builtin``, ``part``, ``paper`` or ``full``.
+    chunks, filings, filers : int
+    window : str
+        Filing dates, first to last, as ISO 8601, such as ``2024-07-01/2026-03-31``; empty if not known.
+    machine : str
+        Processor and cores, as a person reads them.
+    version : str
+        Version of CARAG.
+    rows_sha256 : str
+        SHA-256 of the file of rows, unpacked; empty if not to be checked.
+    trials : tuple of Trials
+    worlds : Worlds or None
+        None if no store was rebuilt.
+    notes : tuple of str
+        What else a reader must know, such as what a run left out and why.
+    """
+
+    corpus: str
+    chunks: int
+    filings: int
+    filers: int
+    window: str = ""
+    machine: str = ""
+    version: str = ""
+    rows_sha256: str = ""
+    trials: tuple[Trials, ...] = ()
+    worlds: Worlds | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.corpus not in CORPORA:
+            raise InvalidArgument(f"corpus is {self.corpus!r}; want one of {', '.join(CORPORA)}")
+        for name in ("chunks", "filings", "filers"):
+            if type(getattr(self, name)) is not int or getattr(self, name) < 0:
+                raise InvalidArgument(f"{name} is {getattr(self, name)!r}; want a count")
+        for name in ("window", "machine", "version", "rows_sha256"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidArgument(f"{name} is {getattr(self, name)!r}; want a text")
+        if not all(isinstance(one, Trials) for one in self.trials) or not all(
+            isinstance(note, str) for note in self.notes
+        ):
+            raise InvalidArgument("trials or notes are not what they should be; want Trials and texts")
+        if self.worlds is not None and not isinstance(self.worlds, Worlds):
+            raise InvalidArgument(f"worlds is {self.worlds!r}; want Worlds or None")
+
+    @property
+    def paper_size(self) -> bool:
+        """Whether the corpus has exactly as many chunks as the paper's."""
+        return self.corpus == "paper" and self.chunks == PAPER_CHUNKS
+
+    @property
+    def small(self) -> bool:
+        """Whether the corpus is one of those for trying out, on which some goals cannot be reached."""
+        return self.corpus in ("builtin", "part")
+
+    def to_json(self) -> str:
+        """Write ``run.json``."""
+        return json.dumps(asdict(self), sort_keys=True, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read ``run.json``; CorruptFile if it is not one."""
+        try:
+            got: dict[str, Any] = json.loads(text)
+            if not isinstance(got, dict) or (odd := sorted(set(got) - {field.name for field in fields(cls)})):
+                raise InvalidArgument(f"unknown: {', '.join(odd) if isinstance(got, dict) else 'no object'}")
+            trials = tuple(Trials(**one) for one in got.pop("trials", ()))
+            notes = tuple(got.pop("notes", ()))
+            worlds = got.pop("worlds", None)
+            return cls(**got, trials=trials, notes=notes, worlds=worlds and Worlds(**worlds))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise CorruptFile(f"no description of a run: {error}; run the benchmark again") from error
+
+
+def processor_name() -> str:
+    """Name the processor, for the record of a measurement."""
+    described = Path("/proc/cpuinfo")
+    lines = described.read_text(encoding="utf-8").splitlines() if described.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())

@@ -1,0 +1,86 @@
+"""Search with random queries under random policies, and count the hits that break their policy.
+
+The word and times of every hit are looked up in the store's labels and tested here in numpy, not by the index.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.evaluation.row import K
+from carag.evaluation.run_metadata import Trials
+from carag.policy import NEVER, POLICY_BITS, Mask, Policy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from carag.corpus import CorpusStore
+    from carag.corpus.stored import Labels
+    from carag.index import Index
+
+__all__ = ["run_trials"]
+
+_QUERIES: Final = 1024
+"""Queries of a batch, which share one random policy."""
+
+
+def run_trials(
+    index: Index, store: CorpusStore, *, plan: str, count: int, seed: int, batch: int = _QUERIES
+) -> Trials:
+    """Draw queries and policies, search, and count violations.
+
+    A query is a stored vector with noise; a policy has one to three random masks, at a random instant of the corpus.
+
+    Parameters
+    ----------
+    plan : str
+        ``auto`` or ``certified``.
+    """
+    rng = np.random.default_rng(seed)
+    keys = store.open_labels()
+    labels = store.labels(keys)
+    words = np.unique(labels.words)
+    done = violating = chunks = 0
+    while done < count:
+        size = min(batch, count - done)
+        picked = rng.choice(keys, size)
+        queries = index.vectors(picked) + rng.normal(0, 0.3 / index.dim**0.5, (size, index.dim)).astype(
+            np.float32
+        )
+        queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+        policy = _policy(rng, words)
+        as_of = int(rng.choice(labels.public_at)) + int(rng.integers(-1, 2)) * 60
+        as_of = min(max(as_of, 0), NEVER - 1)  # NEVER itself cannot be asked about
+        found = index.search(queries.astype(np.float32), K, policy, plan=plan, as_of=as_of)
+        returned = np.arange(K) < found.counts[:, None]
+        bad = np.zeros_like(returned)
+        bad[returned] = ~_admits(labels, found.keys[returned], policy, as_of)
+        violating += int(bad.any(axis=1).sum())
+        chunks += int(returned.sum())
+        done += size
+    return Trials(f"carag-{plan}", done, violating, chunks, seed)
+
+
+def _policy(rng: np.random.Generator, words: NDArray[np.uint32]) -> Policy:
+    masks = []
+    for _ in range(int(rng.integers(1, 4))):
+        # Bits of a real word, so that a draw admits something.
+        word = int(rng.choice(words)) & POLICY_BITS
+        required = word & int(rng.integers(0, POLICY_BITS, endpoint=True)) & int(rng.integers(0, POLICY_BITS))
+        some = [int(rng.integers(0, POLICY_BITS, endpoint=True)) for _ in range(2)]
+        masks.append(Mask(required, some[0] & some[1] & ~word & POLICY_BITS))
+    return Policy(*masks)
+
+
+def _admits(labels: Labels, keys: NDArray[np.int64], policy: Policy, as_of: int) -> NDArray[np.bool_]:
+    at = np.searchsorted(labels.keys, keys)
+    words = labels.words[at].astype(np.int64)
+    open_now: NDArray[np.bool_] = (
+        (labels.public_at[at] <= as_of) & (as_of < labels.expires_at[at]) & (words >> 27 == 1)
+    )
+    fits = np.zeros(len(keys), bool)
+    for mask in policy.masks:
+        fits |= ((words & mask.required) == mask.required) & ((words & mask.forbidden) == 0)
+    return np.logical_and(open_now, fits)

@@ -1,0 +1,1 @@
+"""Estimate means, intervals and percentiles from counts."""

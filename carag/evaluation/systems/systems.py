@@ -1,0 +1,323 @@
+"""Run the compared systems, which share embedder, prompt, gate and generator, and differ in what they retrieve.
+
+The oracle is the reference: the same models over an index that holds only admissible chunks, searched exactly. The
+baselines are given the admissible chunks by the ground truth, without error or cost.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+
+from carag.engine import Engine
+from carag.errors import InvalidArgument, ModelUnavailable, Refused
+from carag.evaluation.models import AlwaysAnswering, RecordingGenerator, ShowingWithheld
+from carag.evaluation.row import ORACLE, SYSTEMS, K
+from carag.evaluation.systems.baselines import Hnsw, exact_scan
+from carag.evaluation.systems.output import Output
+from carag.generation import Answered, GuardedGenerator
+from carag.index import Index
+from carag.policy import PolicyTable, infer, intents
+from carag.retrieval import ConfidenceGate, Evidence, Retriever, Withheld
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from carag.corpus import CorpusStore
+    from carag.evaluation.cases.ground_truth import GroundTruth
+    from carag.evaluation.cases.pairs import Pair
+    from carag.evaluation.models import Models
+    from carag.policy import Decision
+    from carag.retrieval import Embedder, Passage
+
+__all__ = ["Systems"]
+
+_NO_ROWS: Final = np.empty(0, np.int64), np.empty(0, np.float32)
+_POSTFILTER: Final = {"postfilter-1": 1, "postfilter-4": 4, "postfilter-16": 16}
+"""How many times `K` passages a post-filter searches before it filters."""
+_EXACT_LIMITS: Final = {
+    "carag-auto": 0,
+    "carag-certified": None,
+    "carag-withheld-text": None,
+    "carag-no-gate": None,
+    "carag-no-refusal": None,
+}
+"""Greatest product of admissible rows and dimension that each system searches exactly; None for the engine's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AsLoaded:
+    """A store and the index file that was saved at one of its instants."""
+
+    store: CorpusStore
+    index: Index
+    embedder: Embedder
+    known_at: int
+
+    def reading(self) -> AbstractContextManager[int]:
+        """Lend the instant of the index."""
+        return nullcontext(self.known_at)
+
+
+class Systems:
+    """The compared systems over one store.
+
+    Parameters
+    ----------
+    store : Path
+        Directory of the engine's store.
+    truth : GroundTruth
+    models : Models
+    seed : int
+        Seed of the baselines' graph.
+    names : iterable of str
+        Systems that are wanted; hnswlib is needed only by those that use it.
+    """
+
+    def __init__(
+        self,
+        store: Path,
+        truth: GroundTruth,
+        models: Models,
+        *,
+        seed: int,
+        names: Iterable[str] = SYSTEMS,
+    ) -> None:
+        self.names = tuple(names)
+        if unknown := set(self.names) - set(SYSTEMS):
+            raise InvalidArgument(
+                f"no system {', '.join(sorted(unknown))}; want some of {', '.join(SYSTEMS)}"
+            )
+        embedder, gate = models.embedder, models.gate
+        self.truth, self.embedder = truth, embedder
+        self._recorded = RecordingGenerator(models.generator, once=models.once)
+        self._showing = ShowingWithheld(self._recorded)
+        self._guarded = GuardedGenerator(self._recorded, gate)
+        self._variants = {
+            "carag-withheld-text": GuardedGenerator(self._showing, gate),
+            "carag-no-gate": GuardedGenerator(self._recorded, ConfidenceGate(-1)),
+            "carag-no-refusal": GuardedGenerator(AlwaysAnswering(self._recorded), ConfidenceGate(-1)),
+        }
+        self._table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+        self._resources = ExitStack()
+        index = self._resources.enter_context(Index.load(store / "index.carag"))
+        collection = _AsLoaded(truth.store, index, embedder, truth.store.known())
+        self._retrievers = {
+            limit: Retriever(collection, **({} if limit is None else {"exact_limit": limit}))
+            for limit in set(_EXACT_LIMITS.values())
+        }
+        self.engine = self._resources.enter_context(
+            Engine.open(
+                store,
+                create=False,
+                embedder=embedder,
+                generator=self._recorded,
+                gate=gate,
+                clock=lambda: truth.now,
+            )
+        )
+        self._hnsw = Hnsw(truth.vectors, seed=seed) if self._need_graph() else None
+        self._run: dict[str, Callable[[Pair], Output]] = {
+            ORACLE: self._oracle,
+            "vanilla": self._vanilla,
+            **{name: self._postfilter(times) for name, times in _POSTFILTER.items()},
+            "prefilter-rbac": self._prefilter,
+            "hnswlib-callback": self._callback,
+            **{name: self._carag(name) for name in _EXACT_LIMITS},
+        }
+
+    def _need_graph(self) -> bool:
+        return bool({"vanilla", "hnswlib-callback", *_POSTFILTER} & set(self.names))
+
+    def close(self) -> None:
+        """Close the engine and its store."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def ask(self, name: str, pair: Pair) -> Output:
+        """Ask one system; an unavailable model is an outcome too."""
+        self._recorded.forget()
+        try:
+            return self._run[name](pair)
+        except ModelUnavailable as failure:
+            return Output((), self._recorded.shown, "error", str(failure), (), self._times(pair, None, None))
+
+    @property
+    def remote(self) -> bool:
+        """Whether the generator runs on another machine."""
+        return self._recorded.remote
+
+    def empty_context(self, question: str) -> str:
+        """Return what the model answers without any passage."""
+        return self._recorded.generate(question, (), Withheld(())).text
+
+    # --- the baselines ---
+
+    def _oracle(self, pair: Pair) -> Output:
+        # Its index holds what is admissible before the clock starts.
+        mask = self.truth.admissible(pair.session, pair.question.text)
+        rows = _NO_ROWS[0] if mask is None else np.flatnonzero(mask)
+        return self._governed(pair, lambda query: exact_scan(self.truth.vectors, rows, query, K))
+
+    def _vanilla(self, pair: Pair) -> Output:
+        return self._answer(pair, lambda query: self._walk.nearest(query, K), Withheld(()))
+
+    def _postfilter(self, times: int) -> Callable[[Pair], Output]:
+        def run(pair: Pair) -> Output:
+            mask = self._mask(pair)
+
+            def search(query: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+                rows, similarities = self._walk.nearest(query, K * times)
+                kept = mask[rows]
+                return rows[kept][:K], similarities[kept][:K]
+
+            return self._governed(pair, search)
+
+        return run
+
+    def _prefilter(self, pair: Pair) -> Output:
+        mask = self.truth.partition(pair.session.role)
+        if mask is None:
+            return self._governed(pair, lambda _: _NO_ROWS)
+        rows = np.flatnonzero(mask)
+        # The partition knows roles but no purposes, so it has no withheld kinds to name.
+        return self._answer(pair, lambda query: exact_scan(self.truth.vectors, rows, query, K), Withheld(()))
+
+    def _callback(self, pair: Pair) -> Output:
+        mask = self._mask(pair)
+        return self._governed(pair, lambda query: self._walk.nearest_of(query, K, mask))
+
+    @property
+    def _walk(self) -> Hnsw:
+        if self._hnsw is None:
+            raise InvalidArgument("this system walks a graph and was not among the names; name it")
+        return self._hnsw
+
+    def _mask(self, pair: Pair) -> NDArray[np.bool_]:
+        mask = self.truth.admissible(pair.session, pair.question.text)
+        return np.zeros(len(self.truth), bool) if mask is None else mask
+
+    def _governed(
+        self,
+        pair: Pair,
+        search: Callable[[NDArray[np.float32]], tuple[NDArray[np.int64], NDArray[np.float32]]],
+    ) -> Output:
+        """Refuse if the table refuses the session; otherwise search and answer."""
+        try:
+            decision = self._decide(pair)
+        except Refused as refusal:
+            return self._refused(pair, refusal)
+        return self._answer(pair, search, Withheld(decision.withheld))
+
+    def _answer(
+        self,
+        pair: Pair,
+        search: Callable[[NDArray[np.float32]], tuple[NDArray[np.int64], NDArray[np.float32]]],
+        withheld: Withheld,
+    ) -> Output:
+        query = self.embedder.embed_query(pair.question.text)
+        start = time.perf_counter()
+        rows, similarities = search(query)
+        passages = self.truth.passages(rows.tolist(), similarities.tolist())
+        retrieval = (time.perf_counter() - start) * 1000
+        evidence = Evidence(passages, withheld, "", len(passages))
+        return self._generate(pair, self._guarded, evidence, retrieval)
+
+    # --- CARAG ---
+
+    def _carag(self, name: str) -> Callable[[Pair], Output]:
+        def run(pair: Pair) -> Output:
+            try:
+                decision = self._decide(pair)
+            except Refused as refusal:
+                if name == "carag-certified":
+                    return self._asked(pair, None)
+                return self._refused(pair, refusal)
+            start = time.perf_counter()
+            evidence = self._retrievers[_EXACT_LIMITS[name]].retrieve(pair.question.text, decision, K)
+            retrieval = (time.perf_counter() - start) * 1000
+            if name == "carag-certified":
+                return self._asked(pair, retrieval)
+            self._showing.withheld = self._hidden_nearby(pair)
+            return self._generate(pair, self._variants.get(name, self._guarded), evidence, retrieval)
+
+        return run
+
+    def _asked(self, pair: Pair, retrieval: float | None) -> Output:
+        """Ask the engine itself, its audit record included."""
+        self.embedder.embed_query(pair.question.text)
+        start = time.perf_counter()
+        answer = self.engine.ask(pair.question.text, pair.session)
+        total = (time.perf_counter() - start) * 1000 + self._recorded.saved
+        total += self.embedder.milliseconds[pair.question.text]
+        times = self._times(pair, retrieval, self._recorded.milliseconds)
+        return Output(
+            self._rows(answer.passages),
+            self._recorded.shown,
+            answer.outcome.value,
+            answer.text,
+            tuple(one.chunk_id for one in answer.citations),
+            {**times, "total": total},
+        )
+
+    def _hidden_nearby(self, pair: Pair) -> tuple[Passage, ...]:
+        """Return the inadmissible passages among the `K` nearest of all: the paper's second bucket."""
+        query = self.embedder.embed_query(pair.question.text)
+        rows, similarities = exact_scan(self.truth.vectors, np.arange(len(self.truth)), query, K)
+        hidden = ~self._mask(pair)[rows]
+        return self.truth.passages(rows[hidden].tolist(), similarities[hidden].tolist())
+
+    # --- shared ---
+
+    def _decide(self, pair: Pair) -> Decision:
+        found = intents(pair.question.text)
+        return infer(pair.session, self._table, now=self.truth.now, intents=found)
+
+    def _refused(self, pair: Pair, refusal: Refused) -> Output:
+        return Output((), (), "refuse", str(refusal), (), self._times(pair, None, None))
+
+    def _generate(
+        self, pair: Pair, guarded: GuardedGenerator, evidence: Evidence, retrieval: float
+    ) -> Output:
+        result = guarded.answer(pair.question.text, evidence)
+        answered = isinstance(result, Answered)
+        return Output(
+            self._rows(evidence.passages),
+            self._recorded.shown,
+            "answer" if answered else "decline",
+            result.text if isinstance(result, Answered) else result.message,
+            tuple(one.chunk_id for one in result.citations) if isinstance(result, Answered) else (),
+            self._times(pair, retrieval, self._recorded.milliseconds),
+        )
+
+    def _rows(self, passages: Iterable[Passage]) -> tuple[int, ...]:
+        return tuple(self.truth.row_of[one.chunk_id] for one in passages)
+
+    def _times(
+        self, pair: Pair, retrieval: float | None, generation: float | None
+    ) -> dict[str, float | None]:
+        embedding = self.embedder.milliseconds.get(pair.question.text)
+        known = [one for one in (embedding, retrieval, generation) if one is not None]
+        return {
+            "embed": embedding,
+            "retrieve": retrieval,
+            "generate": generation,
+            "total": sum(known) if retrieval is not None else None,
+        }

@@ -1,0 +1,24 @@
+"""The baseline graph returns what its walk met, and never raises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from carag.evaluation.row import K
+from carag.evaluation.systems.baselines import Hnsw
+
+if TYPE_CHECKING:
+    from tests.evaluation.conftest import Small
+
+
+def test_the_callback_never_raises_for_too_few(small: Small) -> None:
+    """hnswlib does; where nobody or one row is admitted, one gets that."""
+    walk = Hnsw(small.truth.vectors, seed=0)
+    query = small.truth.vectors[0]
+    nobody = np.zeros(len(small.truth), bool)
+    assert not walk.nearest_of(query, K, nobody)[0].size
+    one = nobody.copy()
+    one[5] = True
+    assert set(walk.nearest_of(query, K, one)[0].tolist()) <= {5}
