@@ -62,6 +62,34 @@ def test_nothing_that_is_named_holds_what_cannot_be_seen(character: str) -> None
         assert not passes(check, f"10{character}K")
 
 
+LONGEST = {
+    check_id: 159,
+    check_label: 200,
+    check_name: 200,
+    check_form: 40,
+    check_question: 8192,
+    check_text: 1 << 25,
+}
+
+
+@pytest.mark.parametrize(("check", "most"), LONGEST.items(), ids=[check.__name__ for check in LONGEST])
+def test_each_text_has_a_longest(check: Callable[[str, object], None], most: int) -> None:
+    """Which the reference names as a number."""
+    assert [True, False] == [passes(check, "a" * length) for length in (most, most + 1)]
+
+
+@pytest.mark.parametrize("value", ["a.v2b", ".v2.a", "a.v", "v2"])
+def test_what_only_resembles_a_version_is_an_id(value: str) -> None:
+    """A version ends it."""
+    assert passes(check_id, value)
+
+
+def test_a_form_is_what_edgar_s_look_like() -> None:
+    """It begins with a letter or a digit."""
+    assert all(passes(check_form, form) for form in ("10-K/A", "SC 13D", "X&(Y)_z.1"))
+    assert not any(passes(check_form, form) for form in ("", None, " 10-K", "/A", "-K"))
+
+
 @given(st.text(max_size=MAX_ID + 5))
 def test_a_passage_of_whatever_may_be_an_id_is_a_label_of_a_record(text: str) -> None:
     """In every version and at every number that a store can count to."""
@@ -77,7 +105,7 @@ def test_the_longest_id_still_names_its_last_passage_in_a_record() -> None:
     assert MAX_LABEL == len(f"{'a' * MAX_ID}.v{COUNT}:{COUNT}")
 
 
-@pytest.mark.parametrize("value", ["", None, 7, b"a", "a.v2", "a.v٣"])
+@pytest.mark.parametrize("value", ["", None, 7, b"a", "a.v2", "a.v12", "a.v٣"])
 def test_an_id_is_a_text_that_no_version_can_be_mistaken_for(value: object) -> None:
     """Not empty, of no other type, and without a version at its end."""
     assert not passes(check_id, value)

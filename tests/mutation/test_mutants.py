@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from tests.mutation import by_hand
 from tests.mutation.mutants import LISTED, reasons, run, score, unexplained
 from tests.mutation.words import words_only
 
@@ -29,6 +30,20 @@ def test_every_mutant_of_a_guard_is_noticed(group, capsys):
     with capsys.disabled():
         print(f"\n{group['name']}: {score(results)}")  # noqa: T201
     assert [] == unexplained(results)
+
+
+@pytest.mark.full
+def test_what_is_broken_by_hand_is_noticed(capsys):
+    """Properties, decorators and constants, which mutmut does not reach."""
+    results = by_hand.run(by_hand.listed())
+    with capsys.disabled():
+        print(f"\n{by_hand.score(results)}")  # noqa: T201
+    assert [] == by_hand.unexplained(results)
+
+
+def test_each_mutant_by_hand_is_found_once():
+    """The list fits the files as they are."""
+    assert by_hand.listed()
 
 
 def test_each_mutant_is_explained_once():

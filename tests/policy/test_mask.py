@@ -261,3 +261,8 @@ def test_a_list_holds_every_number_that_a_filer_can_have() -> None:
     for beyond in (-1, largest + 1):
         with pytest.raises(InvalidArgument, match="want integers from 0 to 9999999999"):
             Policy(Mask(), deny_entities=[beyond])
+
+
+def test_a_pair_is_what_is_required_and_what_is_forbidden():
+    """In this order, as a record has them."""
+    assert ((1, 2), (4, 0)) == Policy(Mask(1, 2), Mask(4)).pairs

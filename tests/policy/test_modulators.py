@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from importlib.resources import files
@@ -271,6 +272,40 @@ def test_a_cooling_time_longer_than_history_is_no_negative_instant() -> None:
     decision = decide("buy_side", "invest", cooling=timedelta(days=300), as_of=date(1970, 1, 2))
     assert len(decision.searches) == 1
     assert not decision.searches[0].policy.admits(0x0802_0000)
+
+
+MATERIAL = PolicyBit.MATERIAL.value
+COOLED_MASKS = st.sampled_from(
+    [(0, 0), (1, 0), (MATERIAL, 0), (0, MATERIAL), (1 | MATERIAL, 2), (2, 1 | MATERIAL)]
+)
+
+
+@given(
+    st.lists(COOLED_MASKS, max_size=3, unique=True),
+    st.sampled_from([None, {"allow_entities": [5]}, {"deny_entities": [5]}]),
+    st.integers(0, 4),
+    st.integers(0, 4),
+)
+def test_the_searches_together_are_what_is_admissible(
+    pairs: list[tuple[int, int]], lists: dict[str, Any] | None, as_of: int, cooling: int
+) -> None:
+    """Each passage is found if and only if the decision admits it; no search is of an instant before the first."""
+    policy = Policy(*(Mask(*pair) for pair in pairs), **(lists or {}))
+    decision = Decision("r", "p", policy, as_of, None, False, "", cooling=cooling)
+    searches = decision.searches
+    assert searches
+    assert all(search.as_of >= 0 for search in searches)
+    for bits, public_at, entity in itertools.product((0, 1, 2, 3), range(5), (5, 6)):
+        for word in (policy_word(bits), policy_word(bits | MATERIAL)):
+            found = [one for one in searches if one.policy.admits(word, entity) and public_at <= one.as_of]
+            assert bool(found) is decision.admits(word, public_at, entity=entity)
+
+
+@pytest.mark.parametrize("word", [PLAIN, policy_word(MATERIAL)], ids=["fresh", "material"])
+def test_no_passage_is_admissible_in_two_searches(word: int) -> None:
+    """Nothing is found twice."""
+    decision = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
+    assert [True] == [True for search in decision.searches if search.policy.admits(word)]
 
 
 minutes = st.integers(0, MINUTES)
