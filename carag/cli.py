@@ -347,9 +347,9 @@ def policy_bits(
 
     [dim]carag policy bits --out carag/policy/BITS.md[/dim]
     """
-    from carag.policy_label import bit_page, shipped_table
+    from carag.policy_label import bits_page, shipped_table
 
-    page = bit_page(shipped_table())
+    page = bits_page(shipped_table())
     if out is None:
         say_lines(page)
     else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from carag.corpus import is_without_text
+from carag.corpus import is_metadata_only
 from carag.policy import bit_names
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _named(store: CorpusStore, accession_number: str, decision: Decision) -> str
         if not any(_admits(decision, label) for label in labels):
             return "a later filing"
     facts = store.facts_of(accession_number)
-    alone = facts is not None and is_without_text(facts)
+    alone = facts is not None and is_metadata_only(facts)
     return f"{accession_number}, known by its facts alone" if alone else accession_number
 
 

@@ -32,9 +32,9 @@ from carag.corpus import (
     chunk,
     chunk_word,
     content_hash,
+    facts_of_metadata,
     facts_of_text,
-    facts_without_text,
-    is_without_text,
+    is_metadata_only,
     label,
     problem_of,
     quarantine_of,
@@ -192,7 +192,7 @@ class Ingestor:
         counts = self._store.counts()
         report.quarantined = dict(counts.quarantined)
         report.total_filings, report.total_chunks = counts.filings, counts.chunks
-        report.total_events = counts.without_text
+        report.total_events = counts.metadata_only
         _logger.info(
             "ingest ends: %d added, %d changed, %d unchanged, %d events, %d problems, %d quarantined",
             report.added,
@@ -250,7 +250,7 @@ class Ingestor:
                 report.unchanged += 1
                 continue
             before = self._store.facts_of(filing.accession_number)
-            is_new = before is None or is_without_text(before)
+            is_new = before is None or is_metadata_only(before)
             cut = _attempt(
                 report, outcome.where, partial(_cut, outcome.filing, labelled, only, filing, facts, before)
             )
@@ -403,7 +403,7 @@ class _Events:
 
     def flush(self) -> None:
         if self._waiting:
-            self._report.relabelled += self._store.put_facts(
+            self._report.relabelled += self._store.put_metadata(
                 list(self._waiting.values()), judge=_judge
             ).relabelled
             self._waiting.clear()
@@ -422,7 +422,7 @@ def _attempt(report: IngestReport, where: str, make: Callable[[], _T]) -> _T | N
 
 def _known_by_facts(filing: Filing, known: Mapping[str, Any] | None) -> StoredFiling:
     """Return a filing without text as the store keeps it, with what was known of it before."""
-    new = facts_without_text(filing, label(filing, facts_only=True))
+    new = facts_of_metadata(filing, label(filing, metadata_only=True))
     facts = new if known is None else united(known, new)
     return StoredFiling(
         accession_number=filing.accession_number,

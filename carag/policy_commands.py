@@ -93,7 +93,7 @@ def diff(
 
     [dim]carag policy diff old.toml carag/policy/roles.toml[/dim]
     """
-    from carag.policy.compare import Direction, compare
+    from carag.policy.diff import Direction, compare
 
     before, after = _table(old), _table(new)
     changes = compare(before, after)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus import KnownFacts, chunk, chunk_word, label, problem_of
-from carag.corpus.bit_page import bit_page
+from carag.corpus.bits_page import bits_page
 from carag.corpus.label_inputs import LabelInput, label_inputs
 from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, bit_names, from_minutes
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.corpus import Filing, Label
-    from carag.corpus.events import StateBits
+    from carag.corpus.lifecycle import StateBits
 
-__all__ = ["bit_page", "labelled", "shipped_table"]
+__all__ = ["bits_page", "labelled", "shipped_table"]
 
 UNREADABLE: Final = "UNREADABLE"
 """Quarantine code of what was meant as a filing and cannot be read as one."""
@@ -46,7 +46,7 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
     failed: dict[str, str] = {}
     for given in label_inputs(path):
         try:
-            if given.filing is not None and given.facts_only:
+            if given.filing is not None and given.metadata_only:
                 known.add_row(given.filing)
             elif given.filing is not None:
                 known.add_text(given.filing, label(given.filing))
@@ -83,7 +83,7 @@ def _described(given: LabelInput, states: Mapping[str, StateBits]) -> dict[str, 
             "public_at_source": "unknown",
             "chunks": [],
         }
-    filing, said = given.filing, label(given.filing, facts_only=given.facts_only)
+    filing, said = given.filing, label(given.filing, metadata_only=given.metadata_only)
     state = states[filing.accession_number]
     causes: list[dict[str, str]] = [
         {"bit": cause.bit, "field": cause.field, "rule": cause.rule} for cause in said.causes

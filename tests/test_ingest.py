@@ -10,7 +10,7 @@ import pytest
 
 import carag.ingest as ingest_module
 from carag.corpus import CorpusStore
-from carag.corpus._history import LabelChange
+from carag.corpus._label_history import LabelChange
 from carag.ingest import Ingestor, no_progress
 from carag.policy import NEVER, TOMBSTONE, Mask, Policy, PolicyBit
 from carag.retrieval import embedder_by_name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag.corpus import CorpusStore, read_filings
-from carag.corpus._history import LabelChange
+from carag.corpus._label_history import LabelChange
 from carag.ingest import Ingestor, IngestReport, no_progress
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, PolicyBit
 from carag.retrieval import embedder_by_name
@@ -187,7 +187,7 @@ def test_a_kill_inside_the_transaction_stores_no_event(
         patched.setattr(LabelChange, step, killed)
         with pytest.raises(KeyboardInterrupt):
             ingestor.run(listed, progress=no_progress)
-    assert ingestor._store.counts().without_text == 0
+    assert ingestor._store.counts().metadata_only == 0
     assert not any(word & PolicyBit.AMENDED for word in words(ingestor, ORIGINAL))
     assert run(ingestor, listed).events == 1
     assert all(word & PolicyBit.AMENDED for word in words(ingestor, ORIGINAL))

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus.agreement import Compared, StatedFacts, Verdict, compare
-from carag.corpus.dei import facts_of_cover
+from carag.corpus.cross_check import Compared, StatedFacts, Verdict, compare
 from carag.corpus.header_facts import facts_of_header
 from carag.corpus.submissions import (
     facts_copied_from_header,
@@ -27,6 +26,7 @@ from carag.corpus.submissions import (
     facts_of_row,
     facts_of_submissions_row,
 )
+from carag.corpus.xbrl_cover import facts_of_cover
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:

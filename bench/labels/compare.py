@@ -34,7 +34,7 @@ class Labelled:
     """Passages whose filing, document or text is no longer what was judged."""
     accessions: frozenset[str]
     """Every filing that was read: what is not among them cannot have caused a bit."""
-    without_text: int
+    metadata_only: int
     """How many of them are known by their facts alone."""
     quarantined: Mapping[str, int]
     """Passages in quarantine, by the code of their filing."""
@@ -132,7 +132,7 @@ def label_audited(audited: Iterable[Audited], data: Path) -> Labelled:
         words={one: word | states[one.accession].bits for one, word in words.items()},
         lost=tuple(lost),
         accessions=frozenset(known),
-        without_text=known.without_text,
+        metadata_only=known.metadata_only,
         quarantined=dict(quarantined.most_common()),
     )
 

@@ -36,7 +36,7 @@ class Counts:
     before: Counter[int] = field(default_factory=Counter)
     """Of passages, as if each had its filing's word."""
     after: Counter[int] = field(default_factory=Counter)
-    without_text: int = 0
+    metadata_only: int = 0
     """Filings known by their facts alone: events, and nothing to search."""
     differing: int = 0
     """Filings whose passages have words of their own."""
@@ -51,7 +51,7 @@ def count(path: Path) -> Counts:
         elif outcome.filing is not None:
             known.add_text(outcome.filing, label(outcome.filing))
     states = known.states()
-    counts = Counts(without_text=known.without_text)
+    counts = Counts(metadata_only=known.metadata_only)
     for filing in _filings(path):
         said, state = label(filing), states[filing.accession_number].bits
         state |= QUARANTINE if known.quarantine(filing.accession_number) else 0
@@ -76,7 +76,8 @@ def table(counts: Counts) -> str:
         f"{counts.filings.total():,} filings, {passages:,} passages; {counts.differing:,} filings have passages with "
         "words of their own.",
         "",
-        f"{counts.without_text:,} more filings are known by their facts alone: they add no passage, and act as events.",
+        f"{counts.metadata_only:,} more filings are known by their facts alone: "
+        "they add no passage, and act as events.",
         "",
         "| bit | name | level | filings | passages before | passages after |",
         "|---|---|---|---|---|---|",

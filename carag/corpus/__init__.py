@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from carag.corpus.chunking import CHUNKER_VERSION, Chunk, chunk
 from carag.corpus.door import problem_of
-from carag.corpus.events import (
+from carag.corpus.filing import Filing, FilingDocument
+from carag.corpus.labelling import LABELLER_VERSION, Cause, Label, QuarantineCode, chunk_word, label
+from carag.corpus.lifecycle import (
     FilingFacts,
     StateBits,
     StateSpan,
@@ -12,20 +14,18 @@ from carag.corpus.events import (
     state_bits,
     state_history,
 )
-from carag.corpus.facts_only import (
+from carag.corpus.metadata_only import (
     KnownFacts,
+    facts_of_metadata,
     facts_of_text,
-    facts_without_text,
-    is_without_text,
+    is_metadata_only,
     quarantine_of,
     readings,
     united,
 )
-from carag.corpus.filing import Filing, FilingDocument
-from carag.corpus.labelling import LABELLER_VERSION, Cause, Label, QuarantineCode, chunk_word, label
 from carag.corpus.readers import ReadKind, ReadOutcome, read_filings, total_bytes
 from carag.corpus.store import CorpusStore
-from carag.corpus.stored import Counts, StoredChunk, StoredFiling, StoredLabel, content_hash
+from carag.corpus.values import Counts, StoredChunk, StoredFiling, StoredLabel, content_hash
 
 __all__ = [
     "CHUNKER_VERSION",
@@ -51,9 +51,9 @@ __all__ = [
     "chunk",
     "chunk_word",
     "content_hash",
+    "facts_of_metadata",
     "facts_of_text",
-    "facts_without_text",
-    "is_without_text",
+    "is_metadata_only",
     "label",
     "problem_of",
     "quarantine_of",

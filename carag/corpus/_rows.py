@@ -7,8 +7,8 @@ from itertools import count
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus._entities import ciks_of, number_of
-from carag.corpus.stored import Counts, StoredChunk, StoredFiling, StoredLabel, canonical_json
+from carag.corpus._entity_sets import ciks_of, number_of
+from carag.corpus.values import Counts, StoredChunk, StoredFiling, StoredLabel, canonical_json
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import QUARANTINE, TOMBSTONE
 
@@ -149,7 +149,7 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
 
 def counts(sql: sqlite3.Connection) -> Counts:
     """Count filings, passages, filings known by their facts alone, and quarantined filings by reason."""
-    filings, without_text = sql.execute(
+    filings, metadata_only = sql.execute(
         "SELECT count(*) FILTER (WHERE version > 0), count(*) FILTER (WHERE version = 0) FROM current_filings"
     ).fetchone()
     chunks = sql.execute("SELECT count(*) FROM chunks JOIN current_filings USING (filing)").fetchone()[0]
@@ -157,7 +157,7 @@ def counts(sql: sqlite3.Connection) -> Counts:
         "SELECT quarantine_code, count(*) FROM current_filings "
         "WHERE quarantine_code IS NOT NULL GROUP BY quarantine_code ORDER BY quarantine_code"
     ).fetchall()
-    return Counts(filings, chunks, dict(quarantined), without_text)
+    return Counts(filings, chunks, dict(quarantined), metadata_only)
 
 
 def dim(sql: sqlite3.Connection) -> int | None:

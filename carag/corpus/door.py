@@ -11,7 +11,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.corpus.bounded import READ_ERRORS
-from carag.corpus.stored import MAX_CIK
+from carag.corpus.values import MAX_CIK
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_form, check_id, check_label, check_name, check_text, quoted, shown
 from carag.visible import logger

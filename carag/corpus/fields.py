@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from carag.corpus.filing import Filing
+from carag.corpus.financial_statements import has_interim_statements, has_opinion, may_carry_statements
+from carag.corpus.form_8k_items import ITEM_NUMBERS
 from carag.corpus.forms import FormFamily, form_families, periodic_family
-from carag.corpus.geography import edgar_jurisdiction, iso_jurisdiction
-from carag.corpus.items import ITEM_NUMBERS
+from carag.corpus.jurisdictions import edgar_jurisdiction, iso_jurisdiction
 from carag.corpus.publication import PublicAtSource, public_time
-from carag.corpus.statements import has_interim_statements, has_opinion, may_carry_statements
 from carag.policy import PolicyBit, bits_of
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ class Mark(IntFlag):
     """The cover page states a usable date; looked for only where no other date is usable."""
     STATEMENTS = auto()
     """Of an amended annual or quarterly report: financial statements stand in its text
-    (:mod:`carag.corpus.statements`)."""
+    (:mod:`carag.corpus.financial_statements`)."""
     DISAGREES = auto()
-    """Two sources of the filing's facts contradict each other (:mod:`carag.corpus.agreement`)."""
+    """Two sources of the filing's facts contradict each other (:mod:`carag.corpus.cross_check`)."""
     UNNUMBERED = auto()
     """A submission that states no accession number."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from carag.corpus.agreement import Place, StatedFacts
-from carag.corpus.geography import edgar_jurisdiction
-from carag.corpus.sgml import parse_header, party_ciks
+from carag.corpus.cross_check import Place, StatedFacts
+from carag.corpus.header import parse_header, party_ciks
+from carag.corpus.jurisdictions import edgar_jurisdiction
 
 if TYPE_CHECKING:
     from carag.corpus.filing import Filing

@@ -10,15 +10,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from carag.corpus.beside import HeadersBeside
 from carag.corpus.bounded import READ_ERRORS, line_text, load_json, opened
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
 from carag.corpus.door import check_filing, problem_of
+from carag.corpus.header import parse_header
 from carag.corpus.readers import JSON, ROWS, TABLES, ReadKind, files_under, kind_of, read_filings
-from carag.corpus.sgml import parse_header
+from carag.corpus.sidecar_headers import SidecarHeaders
 from carag.corpus.submission_rows import (
-    filing_of_facts,
-    is_row_of_facts,
+    filing_of_metadata,
+    is_metadata_row,
     is_submissions,
     rows_of_submissions,
     rows_of_table,
@@ -40,7 +40,7 @@ class LabelInput(NamedTuple):
 
     where: str
     filing: Filing | None = None
-    facts_only: bool = False
+    metadata_only: bool = False
     """The source states facts and holds no text, so its lack is no fault."""
     problem: str = ""
     """Meant as a filing, and unreadable."""
@@ -58,12 +58,12 @@ def label_inputs(path: Path) -> Iterator[LabelInput]:
     InvalidArgument
         If the path does not exist.
     """
-    beside = HeadersBeside()
+    beside = SidecarHeaders()
     folder: Path | None = None
     for file in files_under(path):
         if file.parent != folder:
             folder = file.parent
-            beside = HeadersBeside.load(folder)
+            beside = SidecarHeaders.load(folder)
         where = shown(file.relative_to(path).as_posix() if path.is_dir() else file.name)
         try:
             yield from _READERS.get(kind_of(file), _submission)(file, where, beside)
@@ -71,17 +71,17 @@ def label_inputs(path: Path) -> Iterator[LabelInput]:
             yield LabelInput(where, problem=f"unreadable from here on: {problem_of(error).reason}")
 
 
-def _submission(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:  # noqa: ARG001 - one signature
+def _submission(file: Path, where: str, beside: SidecarHeaders) -> Iterator[LabelInput]:  # noqa: ARG001 - one signature
     for outcome in read_filings(file):
         if outcome.filing is not None:
-            yield LabelInput(where, outcome.filing, facts_only=not outcome.filing.documents)
+            yield LabelInput(where, outcome.filing, metadata_only=not outcome.filing.documents)
         elif outcome.kind is ReadKind.SKIPPED:
             yield LabelInput(where, skipped=outcome.reason)
         else:
             yield LabelInput(where, problem=outcome.reason)
 
 
-def _rows(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
+def _rows(file: Path, where: str, beside: SidecarHeaders) -> Iterator[LabelInput]:
     with opened(file) as source:
         for number, line in source.lines():
             yield _input(partial(_row_of_line, line), f"{where}:{number}", beside)
@@ -91,13 +91,13 @@ def _row_of_line(line: bytes | None) -> dict[str, Any]:
     return load_row(line_text(line))
 
 
-def _table(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
+def _table(file: Path, where: str, beside: SidecarHeaders) -> Iterator[LabelInput]:
     with opened(file) as source:
         for number, row in rows_of_table(source.lines()):
             yield _input(row, f"{where}:{number}", beside)
 
 
-def _json(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]:
+def _json(file: Path, where: str, beside: SidecarHeaders) -> Iterator[LabelInput]:
     """Read one row, a list of rows, or a filer's submissions with its columns of filings."""
     with opened(file) as source:
         value = load_json(source.whole().decode("utf-8"))
@@ -111,7 +111,7 @@ def _json(file: Path, where: str, beside: HeadersBeside) -> Iterator[LabelInput]
             yield _input(partial(dict, row), f"{where}:{number}", beside)
 
 
-_READERS: Final[dict[str, Callable[[Path, str, HeadersBeside], Iterator[LabelInput]]]] = {
+_READERS: Final[dict[str, Callable[[Path, str, SidecarHeaders], Iterator[LabelInput]]]] = {
     **dict.fromkeys(ROWS, _rows),
     **dict.fromkeys(TABLES, _table),
     **dict.fromkeys(JSON, _json),
@@ -119,7 +119,7 @@ _READERS: Final[dict[str, Callable[[Path, str, HeadersBeside], Iterator[LabelInp
 """By the end of a file's name; all others are submissions, or skipped."""
 
 
-def _input(read: Callable[[], Mapping[str, Any]], where: str, beside: HeadersBeside) -> LabelInput:
+def _input(read: Callable[[], Mapping[str, Any]], where: str, beside: SidecarHeaders) -> LabelInput:
     """Read one row, and tell whatever becomes of it."""
     row: Mapping[str, Any] = {}
     try:
@@ -135,13 +135,13 @@ def _input(read: Callable[[], Mapping[str, Any]], where: str, beside: HeadersBes
     return given
 
 
-def _of_row(row: Mapping[str, Any], where: str, beside: HeadersBeside) -> LabelInput:
+def _of_row(row: Mapping[str, Any], where: str, beside: SidecarHeaders) -> LabelInput:
     if "header" in row and "text" not in row:
-        return LabelInput(where, parse_header(str(row["header"])), facts_only=True)
+        return LabelInput(where, parse_header(str(row["header"])), metadata_only=True)
     if "text" in row or "question" in row:
         if why := why_no_filing(row):
             return LabelInput(where, skipped=why)
         return LabelInput(where, beside.compare_and_unite(filing_of_row(row), row))
-    if not is_row_of_facts(row):
+    if not is_metadata_row(row):
         return LabelInput(where, skipped="neither form nor accession: no filing's row")
-    return LabelInput(where, filing_of_facts(row), facts_only=True)
+    return LabelInput(where, filing_of_metadata(row), metadata_only=True)

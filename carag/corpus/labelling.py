@@ -2,7 +2,7 @@
 
 The rules are data (:mod:`carag.corpus.rules`); here they are applied to one filing, with their causes. These are
 the bits a filing earns by itself; those that later filings set (18-23) are events' business. Of what a filing
-earns, each passage keeps what concerns it (:mod:`carag.corpus.passages`).
+earns, each passage keeps what concerns it (:mod:`carag.corpus.narrowing`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.corpus.fields import Mark, fields_of
-from carag.corpus.passages import dropped_bits
+from carag.corpus.narrowing import dropped_bits
 from carag.corpus.publication import PublicAtSource, public_time
 from carag.corpus.rules import QUARANTINES, RULES, QuarantineCode, certified
 from carag.policy import QUARANTINE, policy_word
@@ -64,13 +64,13 @@ class Label:
     quarantine: Quarantine | None = None
 
 
-def label(filing: Filing, *, facts_only: bool = False) -> Label:
+def label(filing: Filing, *, metadata_only: bool = False) -> Label:
     """Label a filing. Never raises: what is missing closes or quarantines.
 
     Parameters
     ----------
     filing : Filing
-    facts_only : bool
+    metadata_only : bool
         Whether the source is a header or a row of metadata, whose lack of text is no fault.
 
     Examples
@@ -86,7 +86,7 @@ def label(filing: Filing, *, facts_only: bool = False) -> Label:
     ('0x8000021', 'filing date', ['J_US', 'FS_AUDITED'])
     """
     fields = fields_of(filing)
-    if facts_only:
+    if metadata_only:
         fields = fields._replace(marks=fields.marks | Mark.HAS_TEXT)
     applied = [rule for rule in RULES if rule.test(fields)]
     bits = sum(rule.bit for rule in applied)

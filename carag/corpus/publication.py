@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from carag.corpus.calendar import disseminated, end_of_year, next_session
-from carag.corpus.coverpage import foreign_report_date, latest_date, meeting_date
+from carag.corpus.cover_page import foreign_report_date, latest_date, meeting_date
 from carag.corpus.forms import FormFamily, accepted_until_ten, form_families
 from carag.policy import EASTERN, NEVER, as_of_minutes
 

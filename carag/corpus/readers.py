@@ -15,15 +15,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from carag.corpus.beside import HeadersBeside, is_headers_file
 from carag.corpus.bounded import READ_ERRORS, line_text, load_json, opened
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
 from carag.corpus.door import check_filing, problem_of
 from carag.corpus.filing import Filing
+from carag.corpus.sidecar_headers import SidecarHeaders, is_headers_file
 from carag.corpus.submission import is_submission, parse_submission
 from carag.corpus.submission_rows import (
-    filing_of_facts,
-    is_row_of_facts,
+    filing_of_metadata,
+    is_metadata_row,
     is_submissions,
     rows_of_submissions,
     rows_of_table,
@@ -61,7 +61,7 @@ class ReadKind(Enum):
     """What became of a file or row."""
 
     FILING = auto()
-    FACTS = auto()
+    METADATA = auto()
     """A filing known by its facts alone."""
     SKIPPED = auto()
     """Readable, and no filing."""
@@ -103,7 +103,7 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
     path : Path
         EDGAR full submissions (``.txt``, ``.sgml``, ``.nc``), JSON Lines with a filing a row (``.jsonl``,
         ``.ndjson``), each also with ``.gz``; or a directory. Headers in ``headers*.jsonl`` beside rows are
-        compared with them; see :mod:`carag.corpus.beside`. Filings without text: rows without ``text``, an index as a
+        compared with them; see :mod:`carag.corpus.sidecar_headers`. Filings without text: rows without ``text``, an index as a
         table (``.tsv``), EDGAR's submissions (``.json``); see :mod:`carag.corpus.submission_rows`.
 
     Yields
@@ -118,11 +118,11 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
     """
     root = path if path.is_dir() else path.parent
     before = 0
-    folder, headers = None, HeadersBeside()
+    folder, headers = None, SidecarHeaders()
     for file in files_under(path):
         size = _size(file)
         if file.parent != folder and _is_rows(file):
-            folder, headers = file.parent, HeadersBeside.load(file.parent)
+            folder, headers = file.parent, SidecarHeaders.load(file.parent)
         for outcome in _read_file(file, shown(file.relative_to(root).as_posix()), headers):
             yield replace(outcome, bytes_read=before + outcome.bytes_read)
         before += size
@@ -159,7 +159,7 @@ def _is_rows(file: Path) -> bool:
     return kind_of(file) in ROWS
 
 
-def _read_file(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadOutcome]:
+def _read_file(file: Path, where: str, headers: SidecarHeaders) -> Iterator[ReadOutcome]:
     name = file.name.lower()
     kind = kind_of(file)
     stem = name.split(".")[0]
@@ -184,7 +184,7 @@ def _read_file(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadO
         yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=reason)
 
 
-def _read_rows(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadOutcome]:
+def _read_rows(file: Path, where: str, headers: SidecarHeaders) -> Iterator[ReadOutcome]:
     number = 0
     try:
         with opened(file) as source:
@@ -200,10 +200,10 @@ def _read_rows(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadO
         yield _unreadable(f"{where}:{number + 1}", file, error)
 
 
-def _of_row(line: bytes | None, headers: HeadersBeside) -> _Read:
+def _of_row(line: bytes | None, headers: SidecarHeaders) -> _Read:
     row = load_row(line_text(line))
-    if is_row_of_facts(row):
-        return ReadKind.FACTS, headers.compare_and_unite(filing_of_facts(row), row)
+    if is_metadata_row(row):
+        return ReadKind.METADATA, headers.compare_and_unite(filing_of_metadata(row), row)
     if why := why_no_filing(row):
         return ReadKind.SKIPPED, why
     return ReadKind.FILING, headers.compare_and_unite(filing_of_row(row), row)
@@ -237,7 +237,7 @@ def _read_json(file: Path, where: str) -> Iterator[ReadOutcome]:
 
 
 def _of_facts(row: Callable[[], Mapping[str, Any]]) -> _Read:
-    return ReadKind.FACTS, filing_of_facts(row())
+    return ReadKind.METADATA, filing_of_metadata(row())
 
 
 def _of_submission(file: Path, where: str) -> _Read:
@@ -270,7 +270,7 @@ def _told(where: str, position: int, read: Callable[[], _Read]) -> ReadOutcome:
         where,
         position,
         filing=found if kind is ReadKind.FILING else None,  # type: ignore[arg-type]
-        facts=found if kind is ReadKind.FACTS else None,  # type: ignore[arg-type]
+        facts=found if kind is ReadKind.METADATA else None,  # type: ignore[arg-type]
         reason=found if isinstance(found, str) else "",
     )
 

@@ -149,8 +149,8 @@ def certified(of: Fields) -> Column:
 
     A section 906 certificate accompanies every report that contains them (Rule 13a-14(b)): EX-32, of a 20-F
     EX-13. Before section 906, and where a source ships no list of exhibits, the statements' own words tell
-    (:mod:`carag.corpus.statements`). A financial data schedule (EX-27) tells nothing: amendments were filed to add
-    one that had been left out.
+    (:mod:`carag.corpus.financial_statements`). A financial data schedule (EX-27) tells nothing: amendments were filed
+    to add one that had been left out.
     """
     is_20f = of.traits & FORM_20F != 0
     certificate = (is_20f & (of.exhibits & Exhibit.EX_13.value != 0)) | (

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from carag.corpus import _rows as rows
-from carag.corpus._entities import EntitySets
-from carag.corpus._history import CLOSED_BETWEEN, OPENED_BETWEEN, LabelChange, system_clock
+from carag.corpus._entity_sets import EntitySets
+from carag.corpus._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, LabelChange, system_clock
 from carag.corpus._schema import connect, create_or_check, translating
-from carag.corpus.stored import (
+from carag.corpus.values import (
     Change,
     Counts,
     Labels,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from carag.corpus._history import Judge
+    from carag.corpus._label_history import Judge
     from carag.policy import Policy
 
 __all__ = ["Change", "CorpusStore", "Counts", "Labels", "StoredChunk", "StoredFiling"]
@@ -154,7 +154,7 @@ class CorpusStore:
             One a chunk. Every put of a store has the same dim.
         judge : callable, optional
             What filings say of one another: given the facts of the filing and of every filing that can bear on it,
-            returns the histories by accession number (:func:`~carag.corpus.events.state_history`). The labels
+            returns the histories by accession number (:func:`~carag.corpus.lifecycle.state_history`). The labels
             of all filings that share a CIK with this one follow it, in this transaction.
 
         Returns
@@ -190,11 +190,11 @@ class CorpusStore:
             labels = np.array([label for (label,) in own], np.int64)
         return Change(change.known_at, labels, change.opened, change.closed, change.relabelled)
 
-    def put_facts(self, filings: Sequence[StoredFiling], *, judge: Judge) -> Change:
+    def put_metadata(self, filings: Sequence[StoredFiling], *, judge: Judge) -> Change:
         """Store what is known of filings without their text, all in one transaction; errors as in :meth:`put`.
 
         A filing not stored yet becomes its version 0, which has no passages. Of a stored one, facts and quarantine are
-        replaced by those given, which unite what was known with what is new (:mod:`carag.corpus.facts_only`). The
+        replaced by those given, which unite what was known with what is new (:mod:`carag.corpus.metadata_only`). The
         ``ciks`` of each are those whose filings it can bear on.
         """
         if not filings:

@@ -11,13 +11,13 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from carag.corpus.agreement import compare, of_main_document
-from carag.corpus.coverpage import with_cover_facts
-from carag.corpus.dei import facts_of_cover
+from carag.corpus.cover_page import with_cover_facts
+from carag.corpus.cross_check import compare, of_main_document
 from carag.corpus.filing import Disagreement, Filing, FilingDocument
+from carag.corpus.header import parse_header
 from carag.corpus.header_facts import stated_by_header
 from carag.corpus.markup import DeiFact, html_text, is_html, xml_text
-from carag.corpus.sgml import parse_header
+from carag.corpus.xbrl_cover import facts_of_cover
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:

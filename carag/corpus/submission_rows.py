@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from carag.corpus.filing import Filing
 
-__all__ = ["filing_of_facts", "is_row_of_facts", "is_submissions", "rows_of_submissions", "rows_of_table"]
+__all__ = ["filing_of_metadata", "is_metadata_row", "is_submissions", "rows_of_submissions", "rows_of_table"]
 
 _SPELLINGS: Final = {
     "accessionNumber": "accession",
@@ -40,21 +40,21 @@ _OF_PAGE: Final = re.compile(r"CIK(\d{10})-submissions-\d+", re.IGNORECASE)
 _MAY_BE_EMPTY: Final = ("filed", "period", "accepted", "is_xbrl", "file_number")
 
 
-def is_row_of_facts(row: Mapping[str, Any]) -> bool:
+def is_metadata_row(row: Mapping[str, Any]) -> bool:
     """Whether a row names a filing and its form, by either spelling, and holds neither text, header nor question.
 
     Examples
     --------
-    >>> is_row_of_facts({"accessionNumber": "0009999999-24-000007", "form": "25-NSE"})
+    >>> is_metadata_row({"accessionNumber": "0009999999-24-000007", "form": "25-NSE"})
     True
-    >>> is_row_of_facts({"cik": 7, "company": "EXAMPLE HOLDINGS PLC"})
+    >>> is_metadata_row({"cik": 7, "company": "EXAMPLE HOLDINGS PLC"})
     False
     """
     other = {"text", "header", "question"} & row.keys()
     return not other and bool({"form", "accession"} & {_SPELLINGS.get(name, name) for name in row})
 
 
-def filing_of_facts(row: Mapping[str, Any]) -> Filing:
+def filing_of_metadata(row: Mapping[str, Any]) -> Filing:
     """Read a row without text.
 
     Raises
@@ -66,7 +66,7 @@ def filing_of_facts(row: Mapping[str, Any]) -> Filing:
     Examples
     --------
     >>> row = {"accessionNumber": "0009999999-24-000007", "form": "8-K", "items": "4.02,9.01", "reportDate": ""}
-    >>> filing_of_facts(row).items
+    >>> filing_of_metadata(row).items
     ('4.02', '9.01')
     """
     facts = {_SPELLINGS.get(name, name): value for name, value in row.items()}

@@ -12,9 +12,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus.acceptance import acceptance_readings
-from carag.corpus.agreement import Place, StatedFacts
-from carag.corpus.geography import edgar_jurisdiction
-from carag.corpus.items import item_number
+from carag.corpus.cross_check import Place, StatedFacts
+from carag.corpus.form_8k_items import item_number
+from carag.corpus.jurisdictions import edgar_jurisdiction
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

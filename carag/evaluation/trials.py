@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.corpus import CorpusStore
-    from carag.corpus.stored import Labels
+    from carag.corpus.values import Labels
     from carag.index import Index
 
 __all__ = ["run_trials"]

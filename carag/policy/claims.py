@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carag.errors import InvalidArgument, Refused
-from carag.policy.modulators import MAX_COOLING, DealWindow, LegalBasis, WallCrossing
+from carag.policy.restrictions import MAX_COOLING, DealWindow, LegalBasis, WallCrossing
 from carag.policy.time import parse_moment
 
 if TYPE_CHECKING:

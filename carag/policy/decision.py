@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from carag.policy.explain import Reason
     from carag.policy.intents import Intent
-    from carag.policy.modulators import Basis, Ground
+    from carag.policy.restrictions import Basis, Ground
 
 __all__ = ["Decision", "Search"]
 

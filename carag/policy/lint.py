@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from carag.policy.bits import bits_of
-from carag.policy.compare import covers
+from carag.policy.diff import covers
 from carag.policy.intents import Intent
 from carag.policy.mask import Mask
 from carag.policy.vocabulary import PolicyBit

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.policy.explain import Rule
-from carag.policy.modulators import Basis
+from carag.policy.restrictions import Basis
 from carag.policy.vocabulary import PolicyBit, meaning
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.coverpage import items_in_text, latest_date, reporting_person_types
+from carag.corpus.cover_page import items_in_text, latest_date, reporting_person_types
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
-from carag.corpus.sgml import parse_header
+from carag.corpus.header import parse_header
 from carag.errors import CorruptFile
 from carag.policy import EASTERN
 

@@ -114,11 +114,11 @@ def test_a_bad_row_of_facts_is_a_problem_with_its_place_and_the_next_is_read(
     if first:
         content = first + "".join(f"{number}\t10-Q\n" for number in numbers).encode()
         content += b"too\tmany\tcells\n" + b"a" * (bounded.MAX_LINE + 1) + b"\n\xff\t10-Q\nlast\t8-K\n"
-        wanted = ["FACTS", "BROKEN", "FACTS", "BROKEN", "BROKEN", "BROKEN", "FACTS"]
+        wanted = ["METADATA", "BROKEN", "FACTS", "BROKEN", "BROKEN", "BROKEN", "FACTS"]
     else:
         columns = {"accessionNumber": numbers, "form": ["10-Q"] * 3}
         content = json.dumps({"cik": 7, "filings": {"recent": columns}}).encode()
-        wanted = ["FACTS", "BROKEN", "FACTS"]
+        wanted = ["METADATA", "BROKEN", "FACTS"]
     outcomes = read(tmp_path, content, name)
     assert wanted == [one.kind.name for one in outcomes]
     assert [f"{name}:{number + bool(first)}" for number in range(1, len(wanted) + 1)] == [
@@ -189,7 +189,7 @@ def test_an_error_nobody_foresaw_is_told_as_a_fault_and_the_rest_is_read(
         "a.tsv": b"accession\tform\na\t4\n",
     }
     (tmp_path / name).write_bytes(content[name])
-    for function in ("filing_of_row", "filing_of_facts", "parse_submission"):
+    for function in ("filing_of_row", "filing_of_metadata", "parse_submission"):
         monkeypatch.setattr(readers_module, function, fails)
     failed, other = read_filings(tmp_path)
     assert (ReadKind.FAILED, ReadKind.SKIPPED) == (failed.kind, other.kind)

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.events import FilingFacts, state_bits
 from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.labelling import Label, QuarantineCode, chunk_word, label
+from carag.corpus.lifecycle import FilingFacts, state_bits
 from carag.corpus.publication import PublicAtSource
 from carag.corpus.readers import read_filings
 from carag.corpus.submission import parse_submission

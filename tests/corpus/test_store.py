@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from carag.corpus._schema import PAGE_BYTES
 from carag.corpus.store import CorpusStore
-from carag.corpus.stored import StoredChunk, StoredFiling
+from carag.corpus.values import StoredChunk, StoredFiling
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, VERSION_WORD, Mask
 
@@ -482,7 +482,7 @@ WRITER = """
 import sys
 import numpy as np
 from carag.corpus.store import CorpusStore
-from carag.corpus.stored import StoredChunk, StoredFiling
+from carag.corpus.values import StoredChunk, StoredFiling
 from carag.policy import VERSION_WORD
 
 with CorpusStore.open(sys.argv[1]) as store:

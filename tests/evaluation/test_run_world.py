@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from carag.corpus.stored import Labels
+from carag.corpus.values import Labels
 from carag.errors import InvalidArgument
 from carag.evaluation.asking import Models
 from carag.evaluation.built import built_pairs

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.policy import Mask, PolicyBit, PolicyTable
-from carag.policy.compare import Direction, compare, covers
+from carag.policy.diff import Direction, compare, covers
 from carag.policy.lint import lint, users_of
 
 SHIPPED = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())

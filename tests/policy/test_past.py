@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, Refused
 from carag.policy import PolicyTable, Session, as_of_minutes, infer
-from carag.policy.compare import Direction, compare
+from carag.policy.diff import Direction, compare
 
 TEXT = files("carag.policy").joinpath("roles.toml").read_text("utf-8")
 SHIPPED = PolicyTable.from_toml(TEXT)

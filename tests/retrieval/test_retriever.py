@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from carag.corpus import StoredChunk
-from carag.corpus._entities import EntitySets, number_of
+from carag.corpus._entity_sets import EntitySets, number_of
 from carag.corpus._schema import TABLES
 from carag.errors import CorruptFile
 from carag.index import Index

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from carag.corpus.items import ITEM_NUMBERS, item_number
+from carag.corpus.form_8k_items import ITEM_NUMBERS, item_number
 from carag.corpus.rules import FURNISHED_ITEMS, MATERIAL_ITEMS, OFFICER_ITEMS
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from carag.policy import PolicyTable
 
-__all__ = ["bit_page"]
+__all__ = ["bits_page"]
 
 
 class _StateRule(NamedTuple):
@@ -25,7 +25,7 @@ class _StateRule(NamedTuple):
     limits: str = ""
 
 
-# What carag.corpus.events computes; a filing's own facts say nothing of these.
+# What carag.corpus.lifecycle computes; a filing's own facts say nothing of these.
 _STATE: Final = {
     PolicyBit.AMENDED: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT; SEC FILE NUMBER",
@@ -84,14 +84,14 @@ A fact that is missing closes: no location is *elsewhere*, an 8-K whose items ca
 """
 
 
-def bit_page(table: PolicyTable) -> str:
+def bits_page(table: PolicyTable) -> str:
     r"""Return the page as Markdown.
 
     Examples
     --------
     >>> from importlib.resources import files
     >>> from carag.policy import PolicyTable
-    >>> page = bit_page(PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text()))
+    >>> page = bits_page(PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text()))
     >>> page.count("\n## ") == 27 + 1
     True
     """

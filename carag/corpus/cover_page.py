@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
+from carag.corpus.form_8k_items import ITEM_NUMBERS, item_number
 from carag.corpus.forms import FormFamily, form_families
-from carag.corpus.items import ITEM_NUMBERS, item_number
 
 if TYPE_CHECKING:
     from carag.corpus.filing import Filing

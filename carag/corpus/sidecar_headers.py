@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from carag.corpus.agreement import StatedFacts, compare
 from carag.corpus.bounded import READ_ERRORS, line_text, opened
+from carag.corpus.cross_check import StatedFacts, compare
 from carag.corpus.dataset import load_row
-from carag.corpus.dei import facts_of_cover
 from carag.corpus.door import check_filing, problem_of
+from carag.corpus.form_8k_items import ITEM_NUMBERS
+from carag.corpus.header import parse_header
 from carag.corpus.header_facts import stated_by_header
-from carag.corpus.items import ITEM_NUMBERS
-from carag.corpus.sgml import parse_header
 from carag.corpus.submissions import facts_copied_from_header, facts_of_row
+from carag.corpus.xbrl_cover import facts_of_cover
 from carag.errors import CorruptFile
 from carag.limits import check_text, quoted
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from carag.corpus.filing import Filing
 
-__all__ = ["HeadersBeside", "is_headers_file", "with_header"]
+__all__ = ["SidecarHeaders", "is_headers_file", "with_header"]
 
 _T = TypeVar("_T")
 MAX_HEADER: Final = 1 << 20
@@ -50,7 +50,7 @@ class _Header(NamedTuple):
 
 
 @dataclass(slots=True)
-class HeadersBeside:
+class SidecarHeaders:
     """The headers of one directory."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class HeadersBeside:
     _headers: dict[str, list[_Header]] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, folder: Path) -> HeadersBeside:
+    def load(cls, folder: Path) -> SidecarHeaders:
         """Read every file of headers in a directory; what cannot be read is a problem, and stops nothing."""
         found = cls()
         for file in sorted(folder.iterdir()) if folder.is_dir() else ():

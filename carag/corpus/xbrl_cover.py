@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from carag.corpus.agreement import Place, StatedFacts
-from carag.corpus.coverpage import date_stated
+from carag.corpus.cover_page import date_stated
+from carag.corpus.cross_check import Place, StatedFacts
 from carag.corpus.forms import form_families
-from carag.corpus.geography import edgar_jurisdiction, iso_jurisdiction, state_or_province
+from carag.corpus.jurisdictions import edgar_jurisdiction, iso_jurisdiction, state_or_province
 from carag.policy import PolicyBit
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from carag.corpus.chunking import Boundary, boundaries
-from carag.corpus.statements import has_opinion
+from carag.corpus.financial_statements import has_opinion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

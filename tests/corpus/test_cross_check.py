@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from bench.labels.agreement import find
 from carag.corpus.acceptance import acceptance_readings
-from carag.corpus.agreement import Place, StatedFacts, Verdict, compare
-from carag.corpus.dei import facts_of_cover
-from carag.corpus.geography import edgar_jurisdiction
+from carag.corpus.cross_check import Place, StatedFacts, Verdict, compare
 from carag.corpus.header_facts import facts_of_header
+from carag.corpus.jurisdictions import edgar_jurisdiction
 from carag.corpus.submissions import (
     facts_copied_from_header,
     facts_of_company,
     facts_of_row,
     facts_of_submissions_row,
 )
+from carag.corpus.xbrl_cover import facts_of_cover
 from carag.policy import EASTERN, PolicyBit
 from tests.corpus.headers import header
 

@@ -8,7 +8,7 @@ which an event hides (its earliest) or a restatement reopens (its latest).
 
 Every rule concerns filings that share a CIK, so a new filing can change the history of those alone.
 
-A filing may be known by its facts alone (:mod:`carag.corpus.facts_only`). What only its text would tell is then a
+A filing may be known by its facts alone (:mod:`carag.corpus.metadata_only`). What only its text would tell is then a
 doubt like any other: an amendment may carry statements, a Form 25 may remove the common equity.
 """
 

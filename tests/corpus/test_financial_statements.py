@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.events import FilingFacts, state_bits
 from carag.corpus.filing import Filing, FilingDocument
+from carag.corpus.financial_statements import has_interim_statements, has_opinion
 from carag.corpus.labelling import carries_certified_statements, chunk_word, label
-from carag.corpus.statements import has_interim_statements, has_opinion
+from carag.corpus.lifecycle import FilingFacts, state_bits
 from carag.policy import PolicyBit, bit_names, bits_of
 
 OPINION = (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from carag.corpus.acceptance import eastern
 from carag.corpus.filing import Disagreement, Filing
+from carag.corpus.form_8k_items import item_number
 from carag.corpus.forms import renamed_form
-from carag.corpus.items import item_number
 from carag.corpus.publication import accepted_in_private
 from carag.errors import CorruptFile
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.geography import edgar_jurisdiction, iso_jurisdiction
+from carag.corpus.jurisdictions import edgar_jurisdiction, iso_jurisdiction
 from carag.policy import PolicyBit
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus.events import StateSpan
-from carag.corpus.stored import canonical_json
+from carag.corpus.lifecycle import StateSpan
+from carag.corpus.values import canonical_json
 from carag.errors import InvalidArgument
 from carag.policy import NEVER
 

@@ -21,7 +21,7 @@ from carag.corpus import (
     readings,
     state_history,
 )
-from carag.corpus.facts_only import facts_of_text, facts_without_text
+from carag.corpus.metadata_only import facts_of_metadata, facts_of_text
 from carag.policy import as_of_minutes
 
 FILED = date(2024, 5, 2)
@@ -221,7 +221,7 @@ def test_a_time_labelled_z_hides_from_its_earliest_reading() -> None:
     """16:32 Z may be 12:32 Eastern: from then on an event hides, and not from 16:32."""
     late, early = datetime(2024, 5, 2, 20, 32, tzinfo=UTC), datetime(2024, 5, 2, 16, 32, tzinfo=UTC)
     row = filing("b", "8-K", accepted=late, accepted_earliest=early, items=("4.02",))
-    said = readings(facts_without_text(row, label(row, facts_only=True)))
+    said = readings(facts_of_metadata(row, label(row, metadata_only=True)))
     assert [one.since for one in said] == [as_of_minutes(early)]
 
 

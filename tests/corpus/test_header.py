@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.corpus.acceptance import eastern
-from carag.corpus.sgml import accession_year, parse_header
+from carag.corpus.header import accession_year, parse_header
 from carag.corpus.submission import parse_submission
 from carag.errors import CorruptFile
 from carag.policy import EASTERN

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus._entities import FIRST_SET, EntitySets, ciks_of, number_of
+from carag.corpus._entity_sets import FIRST_SET, EntitySets, ciks_of, number_of
 from carag.corpus._schema import TABLES
-from carag.corpus.beside import with_header
 from carag.corpus.dataset import filing_of_row
 from carag.corpus.filing import Filing
+from carag.corpus.sidecar_headers import with_header
 from carag.errors import CaragError, CorruptFile
 from carag.policy import MAX_ENTITY, MAX_LISTED, Mask, Policy
 

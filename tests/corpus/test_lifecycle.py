@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.events import FilingFacts, state_bits, state_history
 from carag.corpus.forms import FormFamily, form_families, periodic_family
+from carag.corpus.lifecycle import FilingFacts, state_bits, state_history
 from carag.policy import NEVER, as_of_minutes, bit_names, bits_of
 
 DAY = 24 * 60

@@ -15,8 +15,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.corpus.filing import Disagreement
+from carag.corpus.form_8k_items import ITEM_NUMBERS
 from carag.corpus.forms import FormFamily, form_families, renamed_form
-from carag.corpus.items import ITEM_NUMBERS
 from carag.policy import PolicyBit
 
 if TYPE_CHECKING:

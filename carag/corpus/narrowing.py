@@ -10,11 +10,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from carag.corpus.fields import FORM_10K, family_mask, form_traits
+from carag.corpus.financial_statements import may_carry_statements
+from carag.corpus.form_8k_sections import exhibit_items, item_spans, items_between
 from carag.corpus.forms import FormFamily
-from carag.corpus.person_sections import is_impersonal, tells_of_an_officer
-from carag.corpus.report_items import exhibit_items, item_spans, items_between
+from carag.corpus.personal_sections import is_impersonal, tells_of_an_officer
 from carag.corpus.rules import FURNISHED_ITEMS, MATERIAL_ITEMS, OFFICER_ITEMS, RESULTS_ITEMS
-from carag.corpus.statements import may_carry_statements
 from carag.policy import PolicyBit
 
 if TYPE_CHECKING:

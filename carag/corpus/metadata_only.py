@@ -18,25 +18,25 @@ from datetime import date, datetime
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus.agreement import StatedFacts, compare
-from carag.corpus.events import FilingFacts, state_bits
+from carag.corpus.cross_check import StatedFacts, compare
 from carag.corpus.forms import FormFamily, form_families, periodic_family
 from carag.corpus.labelling import label
+from carag.corpus.lifecycle import FilingFacts, state_bits
 from carag.corpus.rules import QuarantineCode
-from carag.corpus.stored import canonical_json
+from carag.corpus.values import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from carag.corpus.events import StateBits
     from carag.corpus.filing import Filing
     from carag.corpus.labelling import Label
+    from carag.corpus.lifecycle import StateBits
 
 __all__ = [
     "KnownFacts",
+    "facts_of_metadata",
     "facts_of_text",
-    "facts_without_text",
-    "is_without_text",
+    "is_metadata_only",
     "quarantine_of",
     "readings",
     "united",
@@ -66,13 +66,13 @@ class KnownFacts:
         return iter(self._known)
 
     @property
-    def without_text(self) -> int:
+    def metadata_only(self) -> int:
         """How many filings are known by their facts alone."""
-        return sum(is_without_text(one) for one in self._known.values())
+        return sum(is_metadata_only(one) for one in self._known.values())
 
     def add_row(self, filing: Filing) -> None:
         """Take the facts of a filing without text."""
-        self._add(filing.accession_number, facts_without_text(filing, label(filing, facts_only=True)))
+        self._add(filing.accession_number, facts_of_metadata(filing, label(filing, metadata_only=True)))
 
     def add_text(self, filing: Filing, label: Label) -> None:
         """Take the facts of a filing with its text."""
@@ -108,7 +108,7 @@ def facts_of_text(filing: Filing, label: Label) -> dict[str, Any]:
     return {**FilingFacts.of(filing, label).to_json(), "own": own, "stated": []}
 
 
-def facts_without_text(filing: Filing, label: Label) -> dict[str, Any]:
+def facts_of_metadata(filing: Filing, label: Label) -> dict[str, Any]:
     """Gather the facts of a filing of which no text is known.
 
     Examples
@@ -116,7 +116,7 @@ def facts_without_text(filing: Filing, label: Label) -> dict[str, Any]:
     >>> from carag.corpus.filing import Filing
     >>> from carag.corpus.labelling import label
     >>> row = Filing(accession_number="a", form="10-K/A", ciks=(7,), filed=date(2024, 7, 3), period=date(2023, 12, 31))
-    >>> [reading.may_be_certified for reading in readings(facts_without_text(row, label(row, facts_only=True)))]
+    >>> [reading.may_be_certified for reading in readings(facts_of_metadata(row, label(row, metadata_only=True)))]
     [True]
     """
     facts = replace(
@@ -128,7 +128,7 @@ def facts_without_text(filing: Filing, label: Label) -> dict[str, Any]:
     return _main({"own": None, "stated": [stated]})
 
 
-def is_without_text(facts: Mapping[str, Any]) -> bool:
+def is_metadata_only(facts: Mapping[str, Any]) -> bool:
     """Whether facts are of statements alone."""
     return facts.get("own", True) is None
 
@@ -139,13 +139,13 @@ def united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     Parameters
     ----------
     first, second : mapping
-        From :func:`facts_of_text`, :func:`facts_without_text`, or here.
+        From :func:`facts_of_text`, :func:`facts_of_metadata`, or here.
     """
     distinct = {
         canonical_json(one, "statement"): one for facts in (first, second) for one in facts.get("stated", ())
     }
     stated = [distinct[text] for text in sorted(distinct)]
-    with_text = [one for one in (second, first) if not is_without_text(one)]
+    with_text = [one for one in (second, first) if not is_metadata_only(one)]
     return _main({**(with_text[0] if with_text else {"own": None}), "stated": stated})
 
 
@@ -168,7 +168,7 @@ def readings(facts: Mapping[str, Any]) -> list[FilingFacts]:
     """Return what to compute events from: one a filing, and more where its sources leave a doubt."""
     main = FilingFacts.from_json({name: facts[name] for name in facts if name not in {"own", "stated"}})
     stated = [FilingFacts.from_json(one["facts"]) for one in facts.get("stated", ())]
-    if is_without_text(facts):
+    if is_metadata_only(facts):
         found = [_joined(one, stated) for one in stated]
     else:
         found = [main, *(_completed(main, one) for one in stated)]
@@ -177,7 +177,7 @@ def readings(facts: Mapping[str, Any]) -> list[FilingFacts]:
 
 def _main(facts: dict[str, Any]) -> dict[str, Any]:
     """Put one reading where a reader of facts looks for it."""
-    if is_without_text(facts):
+    if is_metadata_only(facts):
         first = FilingFacts.from_json(facts["stated"][0]["facts"])
         all_stated = [FilingFacts.from_json(one["facts"]) for one in facts["stated"]]
         return {**_joined(first, all_stated).to_json(), **facts}

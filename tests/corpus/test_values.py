@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.stored import content_hash
+from carag.corpus.values import content_hash
 from carag.errors import InvalidArgument
 
 

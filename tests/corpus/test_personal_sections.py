@@ -8,7 +8,7 @@ import pytest
 
 from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.labelling import chunk_word, label
-from carag.corpus.person_sections import is_impersonal
+from carag.corpus.personal_sections import is_impersonal
 from carag.policy import PolicyBit, bit_names
 
 

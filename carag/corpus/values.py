@@ -132,7 +132,7 @@ class Counts:
     chunks: int
     quarantined: Mapping[str, int]
     """Filings by quarantine code."""
-    without_text: int = 0
+    metadata_only: int = 0
     """Filings known by their facts alone, which are not among ``filings``."""
 
 
