@@ -223,9 +223,9 @@ class Ingestor:
         seen: dict[str, str] = {}
         for outcome in read_filings(path):
             progress("filings", outcome.bytes_read, total, f"{report.filings} read, {report.chunks} chunks")
-            if outcome.facts is not None:
+            if outcome.metadata is not None:
                 batch.flush()
-                events.add(outcome.facts, outcome.where)
+                events.add(outcome.metadata, outcome.where)
                 continue
             events.flush()
             if outcome.filing is None:

@@ -110,5 +110,6 @@ def test_whatever_comes_in_is_accounted_for_and_nothing_stored_fails_a_question(
                 assert engine.ask("What were net sales in the quarter?", session).receipt is not None
     logging.getLogger(__name__).info("%d cases: %s", count, dict(became))
     assert (
-        min(became[kind] for kind in ("FILING", "METADATA", "BROKEN", "quarantined", "passages")) > count // 50
+        min(became[kind] for kind in ("FILING", "METADATA", "BROKEN", "quarantined", "passages"))
+        > count // 50
     )

@@ -108,8 +108,8 @@ def label_audited(audited: Iterable[Audited], data: Path) -> Labelled:
     lost: list[Audited] = []
     known = KnownFacts()
     for outcome in read_filings(data):
-        if outcome.facts is not None:
-            known.add_row(outcome.facts)
+        if outcome.metadata is not None:
+            known.add_row(outcome.metadata)
             continue
         if (filing := outcome.filing) is None:
             continue

@@ -46,8 +46,8 @@ def count(path: Path) -> Counts:
     """Label every filing under a path, and every passage."""
     known = KnownFacts()
     for outcome in read_filings(path):
-        if outcome.facts is not None:
-            known.add_row(outcome.facts)
+        if outcome.metadata is not None:
+            known.add_row(outcome.metadata)
         elif outcome.filing is not None:
             known.add_text(outcome.filing, label(outcome.filing))
     states = known.states()

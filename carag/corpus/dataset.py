@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from carag.corpus.acceptance import acceptance_readings
 from carag.corpus.bounded import load_json
 from carag.corpus.cover_page import with_cover_facts
 from carag.corpus.cross_check import of_main_document
@@ -20,6 +19,7 @@ from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.form_8k_items import item_number
 from carag.corpus.header import accession_year
 from carag.corpus.markup import DeiFact, xml_text
+from carag.corpus.publication import acceptance_readings
 from carag.errors import CorruptFile
 from carag.limits import quoted
 

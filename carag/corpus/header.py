@@ -1,4 +1,4 @@
-"""The SGML header of an EDGAR submission.
+"""Parse the SGML header of an EDGAR submission.
 
 Three spellings are read by one scan: ``LABEL: value`` (``<SEC-HEADER>``, ``<IMS-HEADER>``), ``<TAG>value``
 as the dissemination feed has it (``<SUBMISSION>``), and labels broken over two lines by a copy that wrapped
@@ -10,20 +10,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from carag.corpus.acceptance import eastern
+from carag.corpus.cross_check import Place, StatedFacts
 from carag.corpus.filing import Disagreement, Filing
 from carag.corpus.form_8k_items import item_number
 from carag.corpus.forms import renamed_form
-from carag.corpus.publication import accepted_in_private
+from carag.corpus.jurisdictions import edgar_jurisdiction
+from carag.corpus.publication import accepted_in_private, eastern
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["accession_year", "parse_header", "party_ciks"]
+__all__ = ["SGML_HEADER", "Header", "accession_year", "parse_header"]
 
+SGML_HEADER: Final = "SGML header"
 _T = TypeVar("_T")
 
 _ACCESSION: Final = re.compile(r"(\d{10})-?(\d\d)-?(\d{6})\b")
@@ -65,6 +67,7 @@ _LABEL: Final = re.compile(
 _STATED: Final = (
     "form", "company", "filed", "period", "accepted", "released", "items", "business_codes", "sics",
 )  # fmt: skip
+_END: Final = re.compile(r"</(?:SEC|IMS)-HEADER>|</SUBMISSION>|<DOCUMENT>", re.IGNORECASE)
 _NAMED: Final = re.compile(r"<(?:SEC|IMS)-HEADER>\s*(\S+?)\.hdr\.sgml\s*:\s*(\d{8})", re.IGNORECASE)
 
 
@@ -83,8 +86,16 @@ def accession_year(accession_number: str) -> int | None:
     return 1900 + year if year >= 93 else 2000 + year  # EDGAR's first accession numbers are of 1993
 
 
-def parse_header(text: str) -> Filing:
-    """Read a header, complete or cut off, into a filing without documents.
+class Header(NamedTuple):
+    """A header as a filing without documents, and as one of several sources to compare."""
+
+    filing: Filing
+    facts: StatedFacts
+    """Its ``ciks`` are those of every party, ``FILED BY`` among them; it is ``complete`` where the header ends."""
+
+
+def parse_header(text: str) -> Header:
+    """Read a header, complete or cut off.
 
     ``released`` is ``PUBLIC-REL-DATE``; for a letter, a draft or a private-to-public submission without one,
     the date in the header's first line, if that is later than the filing date: EDGAR writes that line when it
@@ -131,19 +142,40 @@ def parse_header(text: str) -> Filing:
         documents_counted=_count(header.first("PUBLIC DOCUMENT COUNT")),
         disagreements=_contradictions(header),
     )
-    provenance = {name: "SGML header" for name in _STATED if getattr(filing, name)}
+    provenance = {name: SGML_HEADER for name in _STATED if getattr(filing, name)}
     if filing.released is None and named and accepted_in_private(filing):
         written = _date(named[2])
         if written and filed and written > filed:
             filing = replace(filing, released=written)
             provenance["released"] = "date of the header's first line"
-    return replace(filing, provenance=provenance)
+    filing = replace(filing, provenance=provenance)
+    every_cik = _distinct(int(cik) for party in parties for cik in party.ciks)
+    return Header(filing, _stated_facts(filing, every_cik, complete=_END.search(text) is not None))
 
 
-def party_ciks(text: str) -> tuple[int, ...]:
-    """Return the CIKs of every party of a header, ``FILED BY`` among them."""
-    header = _scan(text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _distinct(int(cik) for party in header.parties for cik in party.ciks)
+def _stated_facts(filing: Filing, ciks: tuple[int, ...], *, complete: bool) -> StatedFacts:
+    """Return what a header states; a party that states no location at all (an empty code) states nothing here."""
+    return StatedFacts(
+        source=SGML_HEADER,
+        accession_number=filing.accession_number,
+        form=filing.form or "",
+        filed=filing.filed,
+        accepted=(filing.accepted,) if filing.accepted else (),
+        period=filing.period,
+        items=filing.items if any(filing.items) else (),
+        ciks=ciks,
+        business=_places(filing.business_codes),
+        incorporation=_places(filing.incorporation_codes),
+        sics=filing.sics,
+        private_to_public=filing.private_to_public,
+        party_roles=filing.party_roles,
+        file_numbers=filing.file_numbers,
+        complete=complete,
+    )
+
+
+def _places(codes: tuple[str, ...]) -> tuple[Place, ...]:
+    return tuple(Place(code, edgar_jurisdiction(code)) for code in codes if code)
 
 
 @dataclass(slots=True)
@@ -176,7 +208,7 @@ class _Party:
 
 
 @dataclass(slots=True)
-class _Header:
+class _Scanned:
     fields: list[tuple[str, str]] = field(default_factory=list)
     parties: list[_Party] = field(default_factory=list)
 
@@ -199,8 +231,8 @@ class _Header:
         return next((" ".join(value.split("\n")[0].split()) for value in self.stripped(name)), "")
 
 
-def _scan(text: str) -> _Header:
-    header, section = _Header(), ""
+def _scan(text: str) -> _Scanned:
+    header, section = _Scanned(), ""
     marks = list(_LABEL.finditer(text))
     for place, mark in enumerate(marks, start=1):
         label = mark["known"] or mark["tag"]
@@ -240,24 +272,24 @@ _ONCE: Final = (
 )
 
 
-def _contradictions(header: _Header) -> tuple[Disagreement, ...]:
+def _contradictions(header: _Scanned) -> tuple[Disagreement, ...]:
     """Return the fields a header states once that this one states twice, and differently.
 
     Only before the first party: behind them, a fund's header lists the accession numbers of other filings. But for
     ``FORM TYPE``, which every party's filing values repeat: of 3,441 real headers one contradicts itself, which amends
     a Schedule TO and a Schedule 13D at once.
     """
-    head = _Header(header.fields[: len(header.fields) - sum(len(party.fields) for party in header.parties)])
+    head = _Scanned(header.fields[: len(header.fields) - sum(len(party.fields) for party in header.parties)])
     found = []
     for name, label in _ONCE:
         first, *others = dict.fromkeys(value.split("\n")[0] for value in head.stripped(label)) or [""]
         found += [
-            Disagreement(name, "SGML header", first, "the same header", other, "a header states it once")
+            Disagreement(name, SGML_HEADER, first, "the same header", other, "a header states it once")
             for other in others
         ]
     form = header.line("CONFORMED SUBMISSION TYPE")
     found += [
-        Disagreement("form", "SGML header", form, "its FORM TYPE", other, "the form decides most bits")
+        Disagreement("form", SGML_HEADER, form, "its FORM TYPE", other, "the form decides most bits")
         for other in dict.fromkeys(
             " ".join(value.split("\n")[0].split()) for value in header.stripped("FORM TYPE")
         )
@@ -266,7 +298,7 @@ def _contradictions(header: _Header) -> tuple[Disagreement, ...]:
     return tuple(found)
 
 
-def _items(header: _Header, filed: date | None) -> tuple[str, ...]:
+def _items(header: _Scanned, filed: date | None) -> tuple[str, ...]:
     """Read the items; each blank line is one too: until 2004 the header has no words for item 12."""
     numbers = _distinct(item_number(item, filed) for item in header.every("ITEM INFORMATION"))
     return (*numbers, *header.blank("ITEM INFORMATION"))

@@ -9,16 +9,15 @@ today. All headers of a directory are in memory while its rows are read, about t
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from carag.corpus.bounded import READ_ERRORS, line_text, opened
-from carag.corpus.cross_check import StatedFacts, compare
+from carag.corpus.cross_check import compare
 from carag.corpus.dataset import load_row
 from carag.corpus.door import check_filing, problem_of
 from carag.corpus.form_8k_items import ITEM_NUMBERS
-from carag.corpus.header import parse_header
-from carag.corpus.header_facts import stated_by_header
-from carag.corpus.submissions import facts_copied_from_header, facts_of_row
+from carag.corpus.header import Header, parse_header
+from carag.corpus.submissions_json import facts_copied_from_header, facts_of_row
 from carag.corpus.xbrl_cover import facts_of_cover
 from carag.errors import CorruptFile
 from carag.limits import check_text, quoted
@@ -44,11 +43,6 @@ def is_headers_file(file: Path) -> bool:
     return name.startswith("headers") and name.endswith((".jsonl", ".ndjson"))
 
 
-class _Header(NamedTuple):
-    filing: Filing
-    facts: StatedFacts
-
-
 @dataclass(slots=True)
 class SidecarHeaders:
     """The headers of one directory."""
@@ -57,7 +51,7 @@ class SidecarHeaders:
     """Headers read, by file name."""
     problems: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     """Lines that could not be read or are kept under another filing's number, by file name."""
-    _headers: dict[str, list[_Header]] = field(default_factory=dict)
+    _headers: dict[str, list[Header]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, folder: Path) -> SidecarHeaders:
@@ -122,12 +116,12 @@ class SidecarHeaders:
         row = load_row(line_text(line))
         text = row.get("header", "")
         check_text("header", text, MAX_HEADER)
-        filing = parse_header(text)
-        number = filing.accession_number
+        header = parse_header(text)
+        number = header.filing.accession_number
         if not number:
             raise CorruptFile("the header states no ACCESSION NUMBER, so it cannot be matched with a filing")
-        check_filing(filing)
-        self._headers.setdefault(number, []).append(_Header(filing, stated_by_header(filing, text)))
+        check_filing(header.filing)
+        self._headers.setdefault(number, []).append(header)
         kept_as = row.get("accession") or number
         if kept_as != number:
             return f"kept under {quoted(kept_as)}, and states {number}: it counts for the latter alone"

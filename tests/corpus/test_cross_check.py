@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.labels.agreement import find
-from carag.corpus.acceptance import acceptance_readings
 from carag.corpus.cross_check import Place, StatedFacts, Verdict, compare
-from carag.corpus.header_facts import facts_of_header
+from carag.corpus.header import parse_header
 from carag.corpus.jurisdictions import edgar_jurisdiction
-from carag.corpus.submissions import (
+from carag.corpus.publication import acceptance_readings
+from carag.corpus.submissions_json import (
     facts_copied_from_header,
     facts_of_company,
     facts_of_row,
@@ -64,7 +64,7 @@ def places(*codes: str) -> tuple[Place, ...]:
 
 def test_a_header_and_its_submissions_row_agree() -> None:
     """Whatever both state, through descriptions and numbers, UTC and Eastern."""
-    agreement = compare(facts_of_header(HEADER), facts_of_submissions_row(SUBMISSIONS_ROW))
+    agreement = compare(parse_header(HEADER).facts, facts_of_submissions_row(SUBMISSIONS_ROW))
     agreed = {one.field for one in agreement.fields if one.verdict is Verdict.AGREE}
     assert agreed == {
         "accession_number", "form", "filed", "accepted", "period", "items", "ciks", "file_numbers",
@@ -74,7 +74,7 @@ def test_a_header_and_its_submissions_row_agree() -> None:
 
 def test_a_header_and_its_cover_agree() -> None:
     """EDGAR's L2 is ISO's IE, file number 1-9999 is 001-09999, and a date has many spellings."""
-    agreement = compare(facts_of_header(HEADER), facts_of_cover(COVER))
+    agreement = compare(parse_header(HEADER).facts, facts_of_cover(COVER))
     agreed = {one.field for one in agreement.fields if one.verdict is Verdict.AGREE}
     assert agreed == {"form", "period", "ciks", "business", "incorporation", "file_numbers"}
     assert agreement.disagreements == ()
@@ -97,7 +97,7 @@ def test_a_header_and_its_cover_agree() -> None:
 )
 def test_one_contradicting_field_is_one_disagreement(change: dict[str, str], field: str) -> None:
     """Each mutation of the row is found, alone, and shows both values."""
-    agreement = compare(facts_of_header(HEADER), facts_of_submissions_row(SUBMISSIONS_ROW | change))
+    agreement = compare(parse_header(HEADER).facts, facts_of_submissions_row(SUBMISSIONS_ROW | change))
     (found,) = agreement.disagreements
     assert found.field == field
     assert found.first in found.text
@@ -119,7 +119,7 @@ def test_one_contradicting_field_is_one_disagreement(change: dict[str, str], fie
 )
 def test_a_cover_that_contradicts_its_header(change: dict[str, list[str]], field: str | None) -> None:
     """The same for the XBRL cover; codes are read by the list they come from."""
-    found = compare(facts_of_header(HEADER), facts_of_cover(COVER | change)).disagreements
+    found = compare(parse_header(HEADER).facts, facts_of_cover(COVER | change)).disagreements
     assert [one.field for one in found] == ([field] if field else [])
 
 
@@ -202,7 +202,7 @@ def test_t1_a_time_labelled_z_agrees_under_either_reading() -> None:
 def test_t7_todays_address_and_industry_are_no_evidence() -> None:
     """A company that has moved, reincorporated or ceased to be a shell is counted, never closed."""
     today = facts_of_company({"cik": 9000001, "business_state": "CA", "state_of_inc": "DE", "sic": "6770"})
-    agreement = compare(facts_of_header(HEADER), today)
+    agreement = compare(parse_header(HEADER).facts, today)
     moved = {one.field: one.reason for one in agreement.fields if one.verdict is Verdict.DIFFER}
     assert moved.keys() == {"business", "incorporation", "sics"}
     assert all("as of the crawl" in reason for reason in moved.values())
@@ -212,15 +212,15 @@ def test_t7_todays_address_and_industry_are_no_evidence() -> None:
 def test_a_cut_header_may_name_more_parties() -> None:
     """Its lists may go on, so another's CIK contradicts nothing; a complete header's does."""
     row = facts_of_submissions_row(SUBMISSIONS_ROW | {"cik": "9000002"})
-    cut = facts_of_header(HEADER[: HEADER.index("\tFILING VALUES")])
+    cut = parse_header(HEADER[: HEADER.index("\tFILING VALUES")]).facts
     assert verdicts(cut, row)["ciks"] is Verdict.DIFFER
-    assert verdicts(facts_of_header(HEADER), row)["ciks"] is Verdict.DISAGREE
+    assert verdicts(parse_header(HEADER).facts, row)["ciks"] is Verdict.DISAGREE
 
 
 def test_the_party_that_files_may_own_the_row() -> None:
     """The exchange's own submissions list its Form 25; it is in the header, though not delisted (T2)."""
     by = HEADER[HEADER.index("FILER:") :].replace("FILER:", "FILED BY:").replace("0009000001", "0009000009")
-    header = facts_of_header(HEADER.replace("FILER:", "SUBJECT COMPANY:").replace("</SEC-HEADER>", by))
+    header = parse_header(HEADER.replace("FILER:", "SUBJECT COMPANY:").replace("</SEC-HEADER>", by)).facts
     assert header.ciks == (9000001, 9000009)
     row = facts_of_submissions_row(SUBMISSIONS_ROW | {"cik": "9000009"})
     assert verdicts(header, row)["ciks"] is Verdict.AGREE

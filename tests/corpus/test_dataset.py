@@ -231,7 +231,7 @@ def test_times_labelled_z_are_sometimes_eastern(shared_data: Path) -> None:
     headers = {}
     with gzip.open(shared_data / "edgar" / "headers.jsonl.gz", "rt") as lines:
         for line in lines:
-            filing = parse_header(json.loads(line)["header"])
+            filing = parse_header(json.loads(line)["header"]).filing
             headers[filing.accession_number] = filing.accepted
     found: Counter[str] = Counter()
     with gzip.open(shared_data / "edgar" / "edgar_index.tsv.gz", "rt") as lines:

@@ -10,7 +10,6 @@ import pytest
 
 import carag.corpus.readers as readers_module
 from carag.corpus import bounded
-from carag.corpus.label_inputs import label_inputs
 from carag.corpus.labelling import QuarantineCode, label
 from carag.corpus.readers import ReadKind, ReadOutcome, read_filings
 from carag.corpus.submission import parse_submission
@@ -96,11 +95,11 @@ def test_a_bad_row_is_a_problem_with_its_place_and_the_next_is_read(tmp_path: Pa
     """Nothing of it is handed on, its reason is printable and bounded, and labelling says the same as reading."""
     outcomes = read(tmp_path, line() + bad + line(accession="0009999999-24-000003"))
     assert [("FILING", "a.jsonl:1"), ("BROKEN", "a.jsonl:2"), ("FILING", "a.jsonl:3")] == kinds(outcomes)
-    assert (None, None) == (outcomes[1].filing, outcomes[1].facts)
+    assert (None, None) == (outcomes[1].filing, outcomes[1].metadata)
     assert outcomes[1].reason.isprintable()
     assert 1000 > len(outcomes[1].reason) > 0
-    given = list(label_inputs(tmp_path / "a.jsonl"))
-    assert [False, True, False] == [bool(one.problem) for one in given]
+    given = list(read_filings(tmp_path / "a.jsonl", metadata=True))
+    assert [False, True, False] == [one.kind is ReadKind.BROKEN for one in given]
 
 
 @pytest.mark.parametrize(
@@ -114,11 +113,11 @@ def test_a_bad_row_of_facts_is_a_problem_with_its_place_and_the_next_is_read(
     if first:
         content = first + "".join(f"{number}\t10-Q\n" for number in numbers).encode()
         content += b"too\tmany\tcells\n" + b"a" * (bounded.MAX_LINE + 1) + b"\n\xff\t10-Q\nlast\t8-K\n"
-        wanted = ["METADATA", "BROKEN", "FACTS", "BROKEN", "BROKEN", "BROKEN", "FACTS"]
+        wanted = ["METADATA", "BROKEN", "METADATA", "BROKEN", "BROKEN", "BROKEN", "METADATA"]
     else:
         columns = {"accessionNumber": numbers, "form": ["10-Q"] * 3}
         content = json.dumps({"cik": 7, "filings": {"recent": columns}}).encode()
-        wanted = ["METADATA", "BROKEN", "FACTS"]
+        wanted = ["METADATA", "BROKEN", "METADATA"]
     outcomes = read(tmp_path, content, name)
     assert wanted == [one.kind.name for one in outcomes]
     assert [f"{name}:{number + bool(first)}" for number in range(1, len(wanted) + 1)] == [

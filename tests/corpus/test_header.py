@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.acceptance import eastern
 from carag.corpus.header import accession_year, parse_header
+from carag.corpus.publication import eastern
 from carag.corpus.submission import parse_submission
 from carag.errors import CorruptFile
 from carag.policy import EASTERN
@@ -110,7 +110,7 @@ def document(kind: str, text: str, sequence: int = 1) -> str:
 
 
 def facts(header: str) -> dict[str, object]:
-    filing = parse_header(header)
+    filing = parse_header(header).filing
     names = (
         "accession_number", "form", "company", "ciks", "filed", "period", "accepted", "items", "business_codes",
         "incorporation_codes", "sics", "party_roles", "file_numbers",
@@ -203,16 +203,16 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_the_mailing_address_is_no_business_address() -> None:
     """Only BUSINESS ADDRESS says where a filer is."""
     without = HEADER.replace("\t\tSTATE:\t\t\tL2\n", "")
-    assert parse_header(without).business_codes == ()
+    assert parse_header(without).filing.business_codes == ()
     silent = without.replace("\t\tSTATE OF INCORPORATION:\t\t\tL2\n", "")
-    assert parse_header(silent).business_codes == ("",)
+    assert parse_header(silent).filing.business_codes == ("",)
 
 
 def test_co_registrants_are_united() -> None:
     """Each FILER block adds its CIK, location and industry."""
     second = HEADER[HEADER.index("FILER:") : HEADER.index("</SEC-HEADER>")]
     second = second.replace("0009000001", "0009000002").replace("\tL2", "\tCA").replace("[3674]", "[6770]")
-    filing = parse_header(HEADER.replace("</SEC-HEADER>", second + "</SEC-HEADER>"))
+    filing = parse_header(HEADER.replace("</SEC-HEADER>", second + "</SEC-HEADER>")).filing
     assert filing.ciks == (9000001, 9000002)
     assert filing.business_codes == ("L2", "CA")
     assert filing.incorporation_codes == ("L2", "CA")
@@ -223,7 +223,7 @@ def test_the_exchange_that_files_a_delisting_is_not_delisted() -> None:
     """FILED BY adds no CIK; SUBJECT COMPANY does."""
     by = HEADER[HEADER.index("FILER:") : HEADER.index("</SEC-HEADER>")]
     by = by.replace("FILER:", "FILED BY:").replace("0009000001", "0009000009")
-    filing = parse_header(HEADER.replace("FILER:", "SUBJECT COMPANY:").replace("</SEC-HEADER>", by))
+    filing = parse_header(HEADER.replace("FILER:", "SUBJECT COMPANY:").replace("</SEC-HEADER>", by)).filing
     assert filing.ciks == (9000001,)
     assert filing.party_roles == ("SUBJECT COMPANY", "FILED BY")
 
@@ -249,14 +249,16 @@ def test_a_filing_is_about_everybody_its_header_names(
 ) -> None:
     """Owner and bidder too, but not the exchange that strikes a security off; who is not named is 0."""
     text = HEADER.replace("TYPE:\t8-K", f"TYPE:\t{form}").replace("FILER:", first)
-    filing = parse_header(text.replace("</SEC-HEADER>", f"{second}</SEC-HEADER>"))
+    filing = parse_header(text.replace("</SEC-HEADER>", f"{second}</SEC-HEADER>")).filing
     assert (filing.form, filing.about) == (form, about)
 
 
 def test_owner_blocks_have_one_name() -> None:
     """Old headers write REPORTING OWNER, new ones REPORTING-OWNER."""
     for spelled in ("REPORTING OWNER", "REPORTING-OWNER"):
-        filing = parse_header(HEADER.replace("FILER:", f"{spelled}:").replace("COMPANY DATA", "OWNER DATA"))
+        filing = parse_header(
+            HEADER.replace("FILER:", f"{spelled}:").replace("COMPANY DATA", "OWNER DATA")
+        ).filing
         assert filing.party_roles == ("REPORTING-OWNER",)
         assert filing.ciks == (9000001,)
 
@@ -264,19 +266,23 @@ def test_owner_blocks_have_one_name() -> None:
 def test_a_release_is_the_stated_date_or_the_date_of_the_header() -> None:
     """Of what was private, a header written later than the filing date tells the release at the latest."""
     private = HEADER.replace("ACCESSION NUMBER:", "<PRIVATE-TO-PUBLIC>\nACCESSION NUMBER:")
-    assert parse_header(private).private_to_public
-    assert parse_header(private).released is None  # the header's date is the filing date: it tells nothing
+    assert parse_header(private).filing.private_to_public
+    assert (
+        parse_header(private).filing.released is None
+    )  # the header's date is the filing date: it tells nothing
     later = private.replace("hdr.sgml : 20240502", "hdr.sgml : 20240614")
-    assert parse_header(later).released == date(2024, 6, 14)
+    assert parse_header(later).filing.released == date(2024, 6, 14)
     stated = later.replace("FILED AS OF", "PUBLIC-REL-DATE: 20240610\nFILED AS OF")
-    assert parse_header(stated).released == date(2024, 6, 10)
+    assert parse_header(stated).filing.released == date(2024, 6, 10)
     public = HEADER.replace("hdr.sgml : 20240502", "hdr.sgml : 20240614")
-    assert parse_header(public).released is None
+    assert parse_header(public).filing.released is None
 
 
 def test_impossible_dates_are_not_stated() -> None:
     """30 February and letters are no dates."""
-    filing = parse_header(HEADER.replace("20240501", "20240230").replace("20240502163105", "2024050299"))
+    filing = parse_header(
+        HEADER.replace("20240501", "20240230").replace("20240502163105", "2024050299")
+    ).filing
     assert filing.period is None
     assert filing.accepted is None
 
@@ -373,7 +379,7 @@ def test_all_real_headers_parse(shared_data: Path) -> None:
     with gzip.open(shared_data / "edgar" / "headers.jsonl.gz", "rt") as lines:
         for line in lines:
             row = json.loads(line)
-            filing = parse_header(row["header"])
+            filing = parse_header(row["header"]).filing
             counts["headers"] += 1
             counts["complete"] += row["complete"]
             stated = bool(filing.accession_number and filing.form and filing.filed and filing.ciks)

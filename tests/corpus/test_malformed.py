@@ -18,7 +18,7 @@ from carag.corpus.publication import PublicAtSource
 from carag.corpus.readers import ReadKind, read_filings
 from carag.corpus.sidecar_headers import SidecarHeaders
 from carag.corpus.submission import parse_submission
-from carag.corpus.submissions import facts_copied_from_header, facts_of_row, facts_of_submissions_row
+from carag.corpus.submissions_json import facts_copied_from_header, facts_of_row, facts_of_submissions_row
 from carag.corpus.xbrl_cover import facts_of_cover
 from carag.errors import CorruptFile
 from carag.policy import bit_names
@@ -49,7 +49,7 @@ READ = (
 
 
 def facts(text: str) -> dict[str, Any]:
-    filing = parse_header(text)
+    filing = parse_header(text).filing
     return {name: getattr(filing, name) for name in READ}
 
 

@@ -54,8 +54,8 @@ def passages(path: Path) -> list[Passage]:
     """Label real filings and their passages, with the bits that later filings set."""
     known, read = KnownFacts(), []
     for outcome in read_filings(path):
-        if outcome.facts is not None:
-            known.add_row(outcome.facts)
+        if outcome.metadata is not None:
+            known.add_row(outcome.metadata)
         elif outcome.filing is not None:
             known.add_text(outcome.filing, label(outcome.filing))
             read.append(outcome.filing)
