@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import wraps
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -352,8 +351,7 @@ def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> C
 def _table(path: Path | None) -> PolicyTable:
     from carag.policy import PolicyTable
 
-    shipped = files("carag.policy").joinpath("roles.toml")
-    return PolicyTable.from_toml(shipped.read_text("utf-8") if path is None else read_text(path))
+    return PolicyTable.shipped() if path is None else PolicyTable.from_toml(read_text(path))
 
 
 def _kept(

@@ -347,9 +347,10 @@ def policy_bits(
 
     [dim]carag policy bits --out carag/policy/BITS.md[/dim]
     """
-    from carag.policy_label import bits_page, shipped_table
+    from carag.policy import PolicyTable
+    from carag.policy_label import bits_page
 
-    page = bits_page(shipped_table())
+    page = bits_page(PolicyTable.shipped())
     if out is None:
         say_lines(page)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path  # noqa: TC003 # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -122,7 +121,7 @@ def diff(
 def _shipped() -> PolicyTable:
     from carag.policy import PolicyTable
 
-    return PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+    return PolicyTable.shipped()
 
 
 def _table(path: Path) -> PolicyTable:

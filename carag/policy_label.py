@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus import KnownFacts, ReadKind, ReadOutcome, chunk, chunk_word, label, problem_of, read_filings
 from carag.corpus.bits_page import bits_page
-from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, bit_names, from_minutes
+from carag.policy import NEVER, QUARANTINE, VERSION_WORD, bit_names, from_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from carag.corpus import Filing, Label
     from carag.corpus.lifecycle import StateBits
 
-__all__ = ["bits_page", "labelled", "shipped_table"]
+__all__ = ["bits_page", "labelled"]
 
 UNREADABLE: Final = "UNREADABLE"
 """Quarantine code of what was meant as a filing and cannot be read as one."""
@@ -67,13 +67,6 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
 def _is_metadata_only(given: ReadOutcome) -> bool:
     """Whether the source states facts and holds no text, so that its lack is no fault: a row, or a header alone."""
     return given.filing is None or not given.filing.documents
-
-
-def shipped_table() -> PolicyTable:
-    """Return the role x purpose table that ships with the package."""
-    from importlib.resources import files
-
-    return PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
 
 
 def _unreadable(given: ReadOutcome, reason: str) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from datetime import UTC, date, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ from carag.snapshot import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 OPEN_CELLS = [cell for cell in TABLE.cells if cell.allow_list == "none"]
 BUY_SIDE = Session(role="buy_side", purpose="invest")
 COMPLIANCE = Session(role="compliance", purpose="surveil")

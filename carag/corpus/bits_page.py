@@ -89,9 +89,8 @@ def bits_page(table: PolicyTable) -> str:
 
     Examples
     --------
-    >>> from importlib.resources import files
     >>> from carag.policy import PolicyTable
-    >>> page = bits_page(PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text()))
+    >>> page = bits_page(PolicyTable.shipped())
     >>> page.count("\n## ") == 27 + 1
     True
     """

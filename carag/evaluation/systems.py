@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -116,7 +115,7 @@ class Systems:
             "carag-no-gate": GuardedGenerator(self._recorded, ConfidenceGate(-1)),
             "carag-no-refusal": GuardedGenerator(NeverSilent(self._recorded), ConfidenceGate(-1)),
         }
-        self._table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+        self._table = PolicyTable.shipped()
         self._resources = ExitStack()
         index = self._resources.enter_context(Index.load(store / "index.carag"))
         known = world.store.known()

@@ -96,7 +96,7 @@ def compare(old: PolicyTable, new: PolicyTable) -> tuple[CellChange, ...]:
     Examples
     --------
     >>> from carag.policy.table import PolicyTable
-    >>> cell = 'schema=2\n[[cell]]\nrole="r"\npurpose="p"\nregulation="x"\nmay_know_existence=false\npast="none"\n'
+    >>> cell = 'schema=1\n[[cell]]\nrole="r"\npurpose="p"\nregulation="x"\nmay_know_existence=false\npast="none"\n'
     >>> wide, tight = (PolicyTable.from_toml(cell + f'masks=[{{forbidden=[{bits}]}}]') for bits in ("", '"EGC"'))
     >>> [(change.direction.value, change.notes) for change in compare(wide, tight)]
     [('tightens', ('mask 1: also forbids EGC',))]

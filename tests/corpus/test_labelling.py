@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter
 from datetime import UTC, date, datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,7 +34,7 @@ from carag.policy import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-TABLE = PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
+TABLE = PolicyTable.shipped()
 ANYWHERE = {"J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"}
 JURISDICTIONS = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
 

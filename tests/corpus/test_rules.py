@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 POLICY = files("carag.policy")
-TABLE = PolicyTable.from_toml((POLICY / "roles.toml").read_text(encoding="utf-8"))
+TABLE = PolicyTable.shipped()
 STATE = {bit for bit in PolicyBit if PolicyBit.AMENDED <= bit <= PolicyBit.DELISTED}
 
 FORMS = ["10-K", "10-K/A", "10-K405/A", "20-F/A", "40-F", "10-Q", "8-K", "8-K/A", "6-K", "ARS", "DEF 14A", "SC 13D",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -53,7 +52,7 @@ def questions() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def table() -> PolicyTable:
-    return PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
+    return PolicyTable.shipped()
 
 
 def test_manifest_matches() -> None:

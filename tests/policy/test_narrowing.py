@@ -6,7 +6,6 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+TABLE = PolicyTable.shipped()
 ADVICE = [cell for cell in TABLE.cells if cell.purpose in {"invest", "publish"}]
 """On which deals and a cooling time bear."""
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ from carag.policy import (
 )
 
 NOW = datetime(2026, 1, 2, 15, 0, tzinfo=UTC)
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 PLAIN = policy_word(PolicyBit.J_US)
 MINUTES = as_of_minutes(NOW)
 ISSUER, OTHER = 320_193, 789_019
@@ -155,7 +154,7 @@ def test_without_a_transfer_basis_personal_data_of_eu_filers_is_closed() -> None
 def test_a_cell_is_split_into_as_many_masks_as_a_policy_holds(count: int, code: str | None) -> None:
     """Without a transfer basis each mask becomes two: eight are searched, and more refuse the session."""
     masks = ", ".join(f'{{ forbidden = ["{bit.name}"] }}' for bit in list(PolicyBit)[5 : 5 + count])
-    head = 'schema = 2\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\n'
+    head = 'schema = 1\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\n'
     table = PolicyTable.from_toml(f'{head}past = "none"\nmasks = [{masks}]')
     session = Session(role="r", purpose="p", eu_transfer_basis=False)
     if code is None:

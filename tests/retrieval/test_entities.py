@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 NOW = datetime(2026, 1, 2, 15, 0, tzinfo=UTC)
 CIKS = [1, 2, 3, 4, 5, 2**31, 9_990_000_101, 10**10 - 1]
 OPEN = int(policy_word(bits_of(["PD_COMP"])))  # open to compliance, to auditors, and on an access request

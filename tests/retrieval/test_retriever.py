@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from carag.policy import (
 )
 from carag.retrieval import Retriever
 
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOW, ROWS, DIM = 1_000, 600, 16
 
