@@ -29,8 +29,9 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from carag.corpus import CorpusStore, label
 from carag.corpus.dataset import filing_of_row, load_row
+from carag.corpus.labeller import label
+from carag.corpus.store import CorpusStore
 from carag.errors import CorruptFile
 from carag.index import Index
 from carag.ingest import Ingestor, no_progress

@@ -8,7 +8,7 @@ from carag.errors import InvalidArgument
 from carag.retrieval import DEFAULT_EMBEDDER, embedder_by_name
 
 if TYPE_CHECKING:
-    from carag.corpus import CorpusStore
+    from carag.corpus.store import CorpusStore
     from carag.retrieval import Embedder
 
 __all__ = ["embedder_of"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 from carag.answers import Answer, Explanation, Retrieval
 from carag.audit import DEFAULT_CLASS, AuditLog, Evaluation, Models, Outcome, RecordKind
 from carag.audit.anchors import Anchoring
-from carag.corpus import CorpusStore
+from carag.corpus.store import CorpusStore
 from carag.denials import Denials
 from carag.embedder_of import embedder_of
 from carag.errors import CorruptFile, InvalidArgument, Refused

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from carag.corpus import is_metadata_only
+from carag.corpus.metadata_only import is_metadata_only
 from carag.policy import bit_names
 
 if TYPE_CHECKING:
-    from carag.corpus import CorpusStore, StoredChunk, StoredLabel
+    from carag.corpus.store import CorpusStore
+    from carag.corpus.values import StoredChunk, StoredLabel
     from carag.policy import Decision
 
 __all__ = ["causes", "is_open"]

@@ -1,4 +1,4 @@
-"""Filings in: read, label, chunk, embed, store; then index and snapshot brought up to the store.
+"""Ingest filings: read, label, chunk, embed and store them, then bring index and snapshot up to the store.
 
 The store is the truth and the index a copy of it. Each filing is one transaction, and what it says of earlier
 filings is part of that transaction; so a kill at any point loses nothing that was stored, and leaves no replaced
@@ -19,31 +19,22 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
 
-from carag.corpus import (
-    CHUNKER_VERSION,
-    LABELLER_VERSION,
-    Filing,
-    Label,
-    QuarantineCode,
-    ReadKind,
-    StoredChunk,
-    StoredFiling,
-    bears_on_others,
-    chunk,
-    chunk_word,
-    content_hash,
+from carag.corpus.chunking import CHUNKER_VERSION, chunk
+from carag.corpus.door import problem_of
+from carag.corpus.filing_events import bears_on_others
+from carag.corpus.labeller import LABELLER_VERSION, chunk_word, label
+from carag.corpus.metadata_only import (
     facts_of_metadata,
     facts_of_text,
+    histories,
     is_metadata_only,
-    label,
-    problem_of,
     quarantine_of,
-    read_filings,
     readings,
-    state_history,
-    total_bytes,
     united,
 )
+from carag.corpus.readers import ReadKind, read_filings, total_bytes
+from carag.corpus.rules import QuarantineCode
+from carag.corpus.values import StoredChunk, StoredFiling, content_hash
 from carag.errors import CorruptFile
 from carag.index import Index
 from carag.policy import QUARANTINE
@@ -53,10 +44,12 @@ from carag.turns import Turns
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from carag.corpus import CorpusStore, StateSpan
+    from carag.corpus.filing import Filing
+    from carag.corpus.label import Label
+    from carag.corpus.store import CorpusStore
     from carag.retrieval import Embedder
 
 __all__ = ["IngestReport", "Ingestor", "Progress", "Selection", "no_progress"]
@@ -104,7 +97,7 @@ class IngestReport:
     unchanged: int = 0
     chunks: int = 0
     """Stored by this run."""
-    set_aside: int = 0
+    newly_quarantined: int = 0
     """Filings this run stored in quarantine."""
     relabelled: int = 0
     """Chunks whose labels other filings changed."""
@@ -119,7 +112,7 @@ class IngestReport:
     quarantined: dict[str, int] = field(default_factory=dict)
     """Filings in quarantine by reason, in the whole store."""
     total_events: int = 0
-    """Filings known by their facts alone."""
+    """Filings known by metadata only."""
     total_filings: int = 0
     total_chunks: int = 0
 
@@ -200,7 +193,7 @@ class Ingestor:
             report.unchanged,
             report.events,
             len(report.problems),
-            report.set_aside,
+            report.newly_quarantined,
         )
         _logger.debug("quarantined, in all: %s", report.quarantined)
         return report
@@ -260,7 +253,7 @@ class Ingestor:
             report.changed += not is_new
             report.added += is_new
             report.chunks += len(chunks)
-            report.set_aside += filing.quarantine is not None
+            report.newly_quarantined += filing.quarantine is not None
             batch.add(filing, chunks)
         batch.flush()
         events.flush()
@@ -367,7 +360,10 @@ class _Batch:
         done = 0
         for filing, chunks in self._waiting:
             own = vectors[done : done + len(chunks)]
-            self._report.relabelled += self._store.put(filing, chunks, own, judge=_judge).relabelled
+            with self._store.writing() as transaction:
+                transaction.put(filing, chunks, own)
+                change = transaction.relabel(histories(transaction.facts()))
+            self._report.relabelled += change.relabelled
             done += len(chunks)
         self._waiting.clear()
         self._size = 0
@@ -392,10 +388,10 @@ class _Events:
         if stored.facts == known:
             self._report.events_unchanged += 1
             return
-        aside = stored.quarantine
-        if aside and aside[0] == QuarantineCode.FACTS_DISAGREE and aside != (known and quarantine_of(known)):
-            self._report.problems.append(f"{where}: quarantined: {number}: {aside[1]}")
-            self._report.set_aside += 1
+        why = stored.quarantine
+        if why and why[0] == QuarantineCode.FACTS_DISAGREE and why != (known and quarantine_of(known)):
+            self._report.problems.append(f"{where}: quarantined: {number}: {why[1]}")
+            self._report.newly_quarantined += 1
         self._report.events += 1
         self._waiting[number] = stored
         if len(self._waiting) >= _EVENT_BATCH:
@@ -403,9 +399,10 @@ class _Events:
 
     def flush(self) -> None:
         if self._waiting:
-            self._report.relabelled += self._store.put_metadata(
-                list(self._waiting.values()), judge=_judge
-            ).relabelled
+            with self._store.writing() as transaction:
+                transaction.put_metadata(list(self._waiting.values()))
+                change = transaction.relabel(histories(transaction.facts()))
+            self._report.relabelled += change.relabelled
             self._waiting.clear()
 
 
@@ -448,13 +445,9 @@ def _with_what_was_known(
 ) -> tuple[StoredFiling, int]:
     """Unite a filing's facts with those of rows without its text; return it and the quarantine bit that follows."""
     known = united(before, facts) if before is not None else dict(facts)
-    aside = quarantine_of(known)
+    quarantine = quarantine_of(known)
     ciks = tuple(dict.fromkeys((*filing.ciks, *(cik for one in readings(known) for cik in one.ciks))))
-    return replace(filing, facts=known, quarantine=aside, ciks=ciks), QUARANTINE if aside else 0
-
-
-def _judge(facts: Iterable[Mapping[str, Any]]) -> Mapping[str, Sequence[StateSpan]]:
-    return state_history(reading for fields in facts for reading in readings(fields))
+    return replace(filing, facts=known, quarantine=quarantine, ciks=ciks), QUARANTINE if quarantine else 0
 
 
 def _header_hash(path: Path) -> str:
@@ -505,8 +498,8 @@ def _cut(
     before: Mapping[str, Any] | None,
 ) -> tuple[StoredFiling, list[StoredChunk]]:
     """Return a filing with what was known of it before, and its passages, labelled."""
-    stored, aside = _with_what_was_known(stored, facts, before)
-    labelled = replace(labelled, word=labelled.word | aside)
+    stored, quarantine_bit = _with_what_was_known(stored, facts, before)
+    labelled = replace(labelled, word=labelled.word | quarantine_bit)
     wanted = None if only is None else only[filing.accession_number]
     return stored, [
         StoredChunk(

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus import KnownFacts, ReadKind, ReadOutcome, chunk, chunk_word, label, problem_of, read_filings
 from carag.corpus.bits_page import bits_page
+from carag.corpus.chunking import chunk
+from carag.corpus.door import problem_of
+from carag.corpus.labeller import chunk_word, label
+from carag.corpus.metadata_only import KnownFacts
+from carag.corpus.readers import ReadKind, ReadOutcome, read_filings
 from carag.policy import NEVER, QUARANTINE, VERSION_WORD, bit_names, from_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from carag.corpus import Filing, Label
+    from carag.corpus.filing import Filing
+    from carag.corpus.label import Label
     from carag.corpus.lifecycle import StateBits
 
 __all__ = ["bits_page", "labelled"]

@@ -260,7 +260,7 @@ def test_an_ingest_record_counts_what_that_run_did(home: Path, small_corpus: Pat
         event = engine._log.record(2).event
         assert (51, 1) == (event.documents, event.quarantined)  # type: ignore[union-attr]
         report = engine.ingest(small_corpus)
-        assert (0, 1) == (report.set_aside, sum(report.quarantined.values()))
+        assert (0, 1) == (report.newly_quarantined, sum(report.quarantined.values()))
 
 
 def test_a_failed_opening_lets_go_of_the_store(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

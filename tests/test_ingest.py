@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import carag.ingest as ingest_module
-from carag.corpus import CorpusStore
 from carag.corpus._label_history import LabelChange
+from carag.corpus.store import CorpusStore
 from carag.ingest import Ingestor, no_progress
 from carag.policy import NEVER, TOMBSTONE, Mask, Policy, PolicyBit
 from carag.retrieval import embedder_by_name

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag.corpus import CorpusStore, read_filings
 from carag.corpus._label_history import LabelChange
+from carag.corpus.readers import read_filings
+from carag.corpus.store import CorpusStore
 from carag.ingest import Ingestor, IngestReport, no_progress
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, PolicyBit
 from carag.retrieval import embedder_by_name
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from carag.corpus import Filing
+    from carag.corpus.filing import Filing
 
     Opened = Callable[[], Ingestor]
 

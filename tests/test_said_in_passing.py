@@ -12,7 +12,7 @@ import pytest
 import carag
 from carag.audit import Opening
 from carag.cli import Exit, _run
-from carag.corpus import read_filings
+from carag.corpus.readers import read_filings
 from carag.errors import InvalidArgument, Refused
 from carag.policy import LegalBasis
 

@@ -11,7 +11,7 @@ import pytest
 
 from carag.audit import Label
 from carag.audit.merkle import EMPTY_ROOT
-from carag.corpus import CorpusStore
+from carag.corpus.store import CorpusStore
 from carag.errors import CorruptFile
 from carag.ingest import Ingestor, no_progress
 from carag.retrieval import embedder_by_name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench.labels.compare import ENOUGH
 from bench.labels.second_reading import UNREAD, explain
-from carag.corpus import LABELLER_VERSION
+from carag.corpus.labeller import LABELLER_VERSION
 from carag.evaluation.bounds import clopper_pearson
 
 if TYPE_CHECKING:

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bench.labels.sample import fingerprint
-from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
+from carag.corpus.chunking import chunk
+from carag.corpus.labeller import chunk_word, label
+from carag.corpus.metadata_only import KnownFacts
+from carag.corpus.readers import read_filings
 from carag.policy import POLICY_BITS, QUARANTINE, PolicyBit, policy_word
 
 if TYPE_CHECKING:
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench.labels.table import Audited
-    from carag.corpus import Filing
+    from carag.corpus.filing import Filing
     from carag.policy import Cell
 
 __all__ = ["BitCount", "CellCount", "Comparison", "Labelled", "compare", "label_audited"]

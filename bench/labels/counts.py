@@ -16,16 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
-from carag.corpus.rules import RULES, Level
+from carag.corpus.chunking import chunk
+from carag.corpus.labeller import chunk_word, label
+from carag.corpus.metadata_only import KnownFacts
+from carag.corpus.readers import read_filings
+from carag.corpus.rule import Level
+from carag.corpus.rules import RULES
 from carag.errors import InvalidArgument
-from carag.policy import QUARANTINE, PolicyBit
-from carag.policy_label import shipped_table
+from carag.policy import QUARANTINE, PolicyBit, PolicyTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from carag.corpus import Filing
+    from carag.corpus.filing import Filing
 
 
 @dataclass(slots=True)
@@ -92,7 +95,7 @@ def table(counts: Counts) -> str:
     aside = [_carrying(words, QUARANTINE) for words in (counts.filings, counts.before, counts.after)]
     lines.append("| 30 | quarantine | | " + " | ".join(f"{n:,}" for n in aside) + " |")
     lines += ["", "| role / purpose | may see before | may see after | opened |", "|---|---|---|---|"]
-    for cell in shipped_table().cells:
+    for cell in PolicyTable.shipped().cells:
         seen = [
             sum(n for word, n in words.items() if cell.policy.admits(word))
             for words in (counts.before, counts.after)

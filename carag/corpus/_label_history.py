@@ -1,4 +1,4 @@
-"""The labels of passages on two time axes: when a word holds, and when the store knew so.
+"""Keep the labels of passages on two time axes: when a word holds, and when the store knew so.
 
 A label is a row that never changes but once: when something else becomes known it is closed, and others take its
 place. The labels of a passage that are open at one instant of knowledge lie side by side over all minutes from
@@ -14,17 +14,14 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from carag.corpus.canonical_json import canonical_json
 from carag.corpus.lifecycle import StateSpan
-from carag.corpus.values import canonical_json
 from carag.errors import InvalidArgument
 from carag.policy import NEVER
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
-
-    Judge: TypeAlias = Callable[[Iterable[Mapping[str, Any]]], Mapping[str, Sequence[StateSpan]]]
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 NO_EVENTS: Final = (StateSpan(0, 0),)
 
@@ -63,6 +60,12 @@ OPENED_BETWEEN: Final = f"""
     AND (known_to IS NULL OR known_to > :b)"""
 
 
+def deciding_facts(sql: sqlite3.Connection, filings: Iterable[int]) -> list[dict[str, Any]]:
+    """Return the facts that decide the histories of some rows of filings and of all that these concern."""
+    rows = {"news": canonical_json(list(filings), "rows")}
+    return [json.loads(facts) for (facts,) in sql.execute(_FACTS, rows).fetchall()]
+
+
 def system_clock() -> int:
     """Return microseconds since 1970."""
     return time.time_ns() // 1000
@@ -99,25 +102,22 @@ class LabelChange:
             ).fetchall()
         )
 
-    def apply(self, judge: Judge | None, *, old: int | None) -> None:
+    def apply(self, histories: Mapping[str, Sequence[StateSpan]] | None, *, old: Iterable[int]) -> None:
         """Bring the labels of every filing concerned in line with what is now known.
 
         Parameters
         ----------
-        judge : callable or None
-            Gives filings' histories from their facts; without one the new filing has no events.
-        old : int or None
-            Row of the version that a single new filing replaces, whose CIKs may have been others.
+        histories : mapping or None
+            Of every filing concerned, by accession number; without any the new filings have no events.
+        old : iterable of int
+            Rows of the versions that the new filings replace, whose CIKs may have been others.
         """
-        if judge is None:
+        if histories is None:
             for filing in self._filings:
                 self._relabel(filing, NO_EVENTS)
         else:
-            news = [*self._filings, *([] if old is None else [old])]
-            rows = {"news": canonical_json(news, "rows")}
-            facts = self._sql.execute(_FACTS, rows).fetchall()
-            histories = judge([json.loads(one) for (one,) in facts])
-            for filing, accession_number in self._sql.execute(_CONCERNED, rows).fetchall():
+            news = {"news": canonical_json([*self._filings, *old], "rows")}
+            for filing, accession_number in self._sql.execute(_CONCERNED, news).fetchall():
                 changed = self._relabel(filing, histories[accession_number])
                 self.relabelled += changed if filing not in self._filings else 0
         self._sql.execute(

@@ -1,4 +1,4 @@
-"""Between values and rows: the statements that write and read one filing, inside the caller's transaction."""
+"""Write and read one filing as rows: the statements, which run inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.corpus._entity_sets import ciks_of, number_of
-from carag.corpus.values import Counts, StoredChunk, StoredFiling, StoredLabel, canonical_json
+from carag.corpus.canonical_json import canonical_json
+from carag.corpus.values import Counts, StoredChunk, StoredFiling, StoredLabel
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import QUARANTINE, TOMBSTONE
 
@@ -53,7 +54,7 @@ INSERT_CHUNK: Final = """
 def supersede(sql: sqlite3.Connection, accession_number: str) -> tuple[int | None, int]:
     """End the filing's current version, if there is one; return its row and the number of the next.
 
-    Version 0 is a filing known by its facts alone, so the first with passages is always 1.
+    Version 0 is a filing known by metadata only, so the first with passages is always 1.
     """
     row = sql.execute(
         "SELECT filing, version FROM current_filings WHERE accession_number = ?", (accession_number,)
@@ -85,10 +86,10 @@ def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -
     return int(row)
 
 
-def add_facts(sql: sqlite3.Connection, filing: StoredFiling) -> int:
+def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
     """Say of a filing what is known without its text: of its current version if there is one; return its row.
 
-    One that is set aside by it is so from now on; its passages' labels are for the caller to bring in line.
+    One that is quarantined by it is so from now on; its passages' labels are for the caller to bring in line.
     """
     row = sql.execute(
         "SELECT filing, version, quarantine_code FROM current_filings WHERE accession_number = ?",
@@ -96,17 +97,17 @@ def add_facts(sql: sqlite3.Connection, filing: StoredFiling) -> int:
     ).fetchone()
     if row is None:
         return insert_filing(sql, filing, 0)
-    number, version, was_aside = row
+    number, version, was_quarantined = row
     facts = canonical_json(filing.facts, f"facts of filing {filing.accession_number}")
-    aside = filing.quarantine or (None, None)
+    quarantine = filing.quarantine or (None, None)
     sql.execute(
         "UPDATE filings SET facts = ?, quarantine_code = coalesce(?, quarantine_code), "
         "quarantine_text = coalesce(?, quarantine_text) WHERE filing = ?",
-        (facts, *aside, number),
+        (facts, *quarantine, number),
     )
     if version == 0:
         sql.execute("UPDATE filings SET content_hash = ? WHERE filing = ?", (filing.content_hash, number))
-    if filing.quarantine and not was_aside:
+    if filing.quarantine and not was_quarantined:
         sql.execute("UPDATE chunks SET word = word | ? WHERE filing = ?", (QUARANTINE, number))
         sql.execute("UPDATE filings SET history = '' WHERE filing = ?", (number,))
     ciks = ((as_int(cik), number) for cik in filing.ciks)
@@ -148,7 +149,7 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
 
 
 def counts(sql: sqlite3.Connection) -> Counts:
-    """Count filings, passages, filings known by their facts alone, and quarantined filings by reason."""
+    """Count filings, passages, filings known by metadata only, and quarantined filings by reason."""
     filings, metadata_only = sql.execute(
         "SELECT count(*) FILTER (WHERE version > 0), count(*) FILTER (WHERE version = 0) FROM current_filings"
     ).fetchone()

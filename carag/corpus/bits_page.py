@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from carag.corpus.rules import QUARANTINES, RULES, Level
+from carag.corpus.rule import Level
+from carag.corpus.rules import QUARANTINES, RULES
 from carag.policy import PolicyBit, meaning
 
 if TYPE_CHECKING:

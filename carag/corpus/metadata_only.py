@@ -1,4 +1,4 @@
-"""Filings known by their facts alone: how several sources of one accession number unite, and how they act.
+"""Unite what several sources state of one filing, of which some hold metadata only and no text.
 
 A source without text (a row of EDGAR's submissions, of an index, of a data set) makes a *statement*. Statements of
 one accession number are kept side by side, with what a text read of the same filing says, and united when asked:
@@ -18,24 +18,25 @@ from datetime import date, datetime
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
+from carag.corpus.canonical_json import canonical_json
 from carag.corpus.cross_check import StatedFacts, compare
+from carag.corpus.filing_events import FilingFacts, state_bits, state_history
 from carag.corpus.forms import FormFamily, form_families, periodic_family
-from carag.corpus.labelling import label
-from carag.corpus.lifecycle import FilingFacts, state_bits
+from carag.corpus.labeller import label
 from carag.corpus.rules import QuarantineCode
-from carag.corpus.values import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from carag.corpus.filing import Filing
-    from carag.corpus.labelling import Label
-    from carag.corpus.lifecycle import StateBits
+    from carag.corpus.label import Label
+    from carag.corpus.lifecycle import StateBits, StateSpan
 
 __all__ = [
     "KnownFacts",
     "facts_of_metadata",
     "facts_of_text",
+    "histories",
     "is_metadata_only",
     "quarantine_of",
     "readings",
@@ -67,7 +68,7 @@ class KnownFacts:
 
     @property
     def metadata_only(self) -> int:
-        """How many filings are known by their facts alone."""
+        """How many filings are known by metadata only."""
         return sum(is_metadata_only(one) for one in self._known.values())
 
     def add_row(self, filing: Filing) -> None:
@@ -83,7 +84,7 @@ class KnownFacts:
         return self._known[accession_number]
 
     def quarantine(self, accession_number: str) -> tuple[str, str] | None:
-        """Return why a filing is set aside."""
+        """Return why a filing is quarantined."""
         return quarantine_of(self._known[accession_number])
 
     def states(self) -> dict[str, StateBits]:
@@ -114,7 +115,7 @@ def facts_of_metadata(filing: Filing, label: Label) -> dict[str, Any]:
     Examples
     --------
     >>> from carag.corpus.filing import Filing
-    >>> from carag.corpus.labelling import label
+    >>> from carag.corpus.labeller import label
     >>> row = Filing(accession_number="a", form="10-K/A", ciks=(7,), filed=date(2024, 7, 3), period=date(2023, 12, 31))
     >>> [reading.may_be_certified for reading in readings(facts_of_metadata(row, label(row, metadata_only=True)))]
     [True]
@@ -150,17 +151,17 @@ def united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
 
 
 def quarantine_of(facts: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return why a filing is set aside: for its own sake, or because its sources contradict each other."""
+    """Return why a filing is quarantined: for its own sake, or because its sources contradict each other."""
     own = facts.get("own")
     sources: list[Mapping[str, Any]] = [*([own] if own else ()), *facts.get("stated", ())]
     found = [
         one.text for pair in combinations(sources, 2) for one in compare(*_comparable(*pair)).disagreements
     ]
-    aside = own["quarantine"] if own else None
+    quarantine = own["quarantine"] if own else None
     if not found:
-        return tuple(aside) if aside else None
-    if aside and aside[0] == QuarantineCode.FACTS_DISAGREE:
-        found.insert(0, aside[1])
+        return tuple(quarantine) if quarantine else None
+    if quarantine and quarantine[0] == QuarantineCode.FACTS_DISAGREE:
+        found.insert(0, quarantine[1])
     return QuarantineCode.FACTS_DISAGREE.value, "; ".join(dict.fromkeys(found))
 
 
@@ -173,6 +174,11 @@ def readings(facts: Mapping[str, Any]) -> list[FilingFacts]:
     else:
         found = [main, *(_completed(main, one) for one in stated)]
     return list(dict.fromkeys(found))
+
+
+def histories(facts: Iterable[Mapping[str, Any]]) -> dict[str, tuple[StateSpan, ...]]:
+    """Compute the histories of filings, by accession number, from what is known of each as a store keeps it."""
+    return state_history(reading for one in facts for reading in readings(one))
 
 
 def _main(facts: dict[str, Any]) -> dict[str, Any]:

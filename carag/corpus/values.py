@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from carag.corpus.canonical_json import canonical_json
 from carag.errors import InvalidArgument
 from carag.limits import check_id, check_minutes, check_text, quoted, shown
 from carag.policy import MAX_LISTED, NEVER, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
@@ -162,14 +162,6 @@ def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str
     """
     text = canonical_json([version, facts, list(texts)], "content")
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def canonical_json(value: object, what: str) -> str:
-    """Write JSON in the one way that is hashed: sorted keys, no spaces, ASCII."""
-    try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidArgument(f"{what} cannot be written as JSON: {error}; want JSON values only") from error
 
 
 # --- checks on the way in; each raises InvalidArgument ----------------------------------------------------

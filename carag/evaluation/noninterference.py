@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.answers import Answer
-    from carag.corpus import CorpusStore
+    from carag.corpus.store import CorpusStore
     from carag.evaluation.asking import Models
     from carag.evaluation.pairs import Pair
     from carag.evaluation.world import World

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from carag.corpus import CorpusStore
+from carag.corpus.store import CorpusStore
 from carag.evaluation.corpus import Place
 from carag.evaluation.grams import GramIndex
 from carag.evaluation.plain_reading import PlainRow, PlainTable, names_of, plain_session
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.corpus import StoredFiling
+    from carag.corpus.values import StoredFiling
     from carag.policy import Session
 
 __all__ = ["World"]

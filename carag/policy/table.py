@@ -162,8 +162,8 @@ class PolicyTable:
 
         Examples
         --------
-        >>> PolicyTable.shipped().get("public", "public_qa").past
-        'none'
+        >>> PolicyTable.shipped().roles[0]
+        'sell_side'
         """
         return cls.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
 

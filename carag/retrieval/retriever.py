@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from carag.corpus import CorpusStore, StoredChunk, StoredLabel
+    from carag.corpus.store import CorpusStore
+    from carag.corpus.values import StoredChunk, StoredLabel
     from carag.index import Index, SearchStats
     from carag.policy import Decision, Reason, Search
     from carag.retrieval.embedders import Embedder

@@ -10,8 +10,9 @@ import pytest
 
 import carag.corpus.readers as readers_module
 from carag.corpus import bounded
-from carag.corpus.labelling import QuarantineCode, label
+from carag.corpus.labeller import label
 from carag.corpus.readers import ReadKind, ReadOutcome, read_filings
+from carag.corpus.rules import QuarantineCode
 from carag.corpus.submission import parse_submission
 from carag.limits import MAX_ID, quoted
 from tests.corpus.headers import header
@@ -19,7 +20,7 @@ from tests.corpus.headers import header
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from carag.corpus.labelling import Quarantine
+    from carag.corpus.label import Quarantine
 
 ROW: dict[str, Any] = {
     "accession": "0009999999-24-000002",

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.corpus.filing import Filing, FilingDocument
+from carag.corpus.filing_events import FilingFacts, state_bits
 from carag.corpus.financial_statements import has_interim_statements, has_opinion
-from carag.corpus.labelling import carries_certified_statements, chunk_word, label
-from carag.corpus.lifecycle import FilingFacts, state_bits
+from carag.corpus.labeller import carries_certified_statements, chunk_word, label
 from carag.policy import PolicyBit, bit_names, bits_of
 
 OPINION = (

@@ -11,20 +11,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carag.corpus import CorpusStore, FilingFacts, StateSpan, StoredChunk, StoredFiling, state_history
+from carag.corpus.filing_events import FilingFacts, state_history
+from carag.corpus.lifecycle import StateSpan
+from carag.corpus.metadata_only import histories
+from carag.corpus.store import CorpusStore
+from carag.corpus.values import StoredChunk, StoredFiling
 from carag.errors import InvalidArgument
 from carag.policy import NEVER, TOMBSTONE, VERSION_WORD, PolicyBit, as_of_minutes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from carag.corpus.values import Change
 
 DAY = 24 * 60
 START = as_of_minutes(date(2020, 1, 1))
-
-
-def judge(facts: Iterable[Mapping[str, Any]]) -> Mapping[str, Sequence[StateSpan]]:
-    return state_history(FilingFacts.from_json(one) for one in facts)
 
 
 def facts(accession: str, form: str, day: int, **changes: Any) -> FilingFacts:
@@ -57,7 +61,13 @@ def put(store: CorpusStore, one: FilingFacts, passages: int = 2) -> Any:
     chunk = StoredChunk(
         document="10-K", start=0, end=4, text="text", word=VERSION_WORD | 1, public_at=one.public_at
     )
-    return store.put(filing, [chunk] * passages, np.ones((passages, 4), np.float32), judge=judge)
+    return put_with_events(store, filing, [chunk] * passages)
+
+
+def put_with_events(store: CorpusStore, filing: StoredFiling, chunks: list[StoredChunk]) -> Change:
+    with store.writing() as transaction:
+        transaction.put(filing, chunks, np.ones((len(chunks), 4), np.float32))
+        return transaction.relabel(histories(transaction.facts()))
 
 
 def ticking(*readings: int) -> Callable[[], int]:
@@ -262,7 +272,7 @@ def test_a_passage_keeps_its_own_window(store: CorpusStore) -> None:
         replace(base, public_at=NEVER),
         replace(base, public_at=START + 60 * DAY, expires_at=START + 60 * DAY),
     ]
-    store.put(filing, chunks, np.ones((5, 4), np.float32), judge=judge)
+    put_with_events(store, filing, chunks)
     put(store, facts("d", "25", 50))
     gone = START + 50 * DAY
     labels = store.chunks(store.filing_labels("a"))
@@ -281,16 +291,32 @@ def test_a_passage_keeps_its_own_window(store: CorpusStore) -> None:
 
 def test_a_history_out_of_order_is_refused(store: CorpusStore) -> None:
     """And the filing it came with is not stored."""
-    one = facts("a", "10-K", 0)
+
+    def put_disordered() -> None:
+        with store.writing() as transaction:
+            transaction.put(*one_passage())
+            transaction.relabel({"a": (StateSpan(0, 0), StateSpan(9, 1), StateSpan(3, 0))})
+
     with pytest.raises(InvalidArgument, match="order"):
-        store.put(
-            StoredFiling(
-                accession_number="a", form="", company="", filed="", content_hash="", facts=one.to_json(),
-                causes={}, public_at_source="",
-            ),
-            [StoredChunk(document="", start=0, end=1, text="x", word=VERSION_WORD, public_at=0)],
-            np.ones((1, 4), np.float32),
-            judge=lambda _: {"a": (StateSpan(0, 0), StateSpan(9, 1), StateSpan(3, 0))},
-        )  # fmt: skip
+        put_disordered()
     assert store.content_hash("a") is None
     assert store.known() == -1
+
+
+def test_filings_without_settled_labels_are_not_stored(store: CorpusStore) -> None:
+    """A passage without a label would be a row nobody can find; and a transaction of nothing is none."""
+    with pytest.raises(InvalidArgument, match="relabel"), store.writing() as transaction:
+        transaction.put(*one_passage())
+    with pytest.raises(InvalidArgument, match="at least one"), store.writing() as transaction:
+        transaction.relabel()
+    assert store.content_hash("a") is None
+    assert store.known() == -1
+
+
+def one_passage() -> tuple[StoredFiling, list[StoredChunk], NDArray[np.float32]]:
+    filing = StoredFiling(
+        accession_number="a", form="", company="", filed="", content_hash="", causes={}, public_at_source="",
+        facts=facts("a", "10-K", 0).to_json(),
+    )  # fmt: skip
+    chunk = StoredChunk(document="", start=0, end=1, text="x", word=VERSION_WORD, public_at=0)
+    return filing, [chunk], np.ones((1, 4), np.float32)

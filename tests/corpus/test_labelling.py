@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.corpus.filing import Filing, FilingDocument
-from carag.corpus.labelling import Label, QuarantineCode, chunk_word, label
-from carag.corpus.lifecycle import FilingFacts, state_bits
+from carag.corpus.filing_events import FilingFacts, state_bits
+from carag.corpus.labeller import chunk_word, label
 from carag.corpus.publication import PublicAtSource
 from carag.corpus.readers import read_filings
+from carag.corpus.rules import QuarantineCode
 from carag.corpus.submission import parse_submission
 from carag.policy import (
     EASTERN,
@@ -33,6 +34,8 @@ from carag.policy import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from carag.corpus.label import Label
 
 TABLE = PolicyTable.shipped()
 ANYWHERE = {"J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"}

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from carag.corpus.dataset import filing_of_row, load_row
 from carag.corpus.filing import Filing
 from carag.corpus.header import parse_header
-from carag.corpus.labelling import QuarantineCode, label
+from carag.corpus.labeller import label
 from carag.corpus.publication import PublicAtSource
 from carag.corpus.readers import ReadKind, read_filings
+from carag.corpus.rules import QuarantineCode
 from carag.corpus.sidecar_headers import SidecarHeaders
 from carag.corpus.submission import parse_submission
 from carag.corpus.submissions_json import facts_copied_from_header, facts_of_row, facts_of_submissions_row

@@ -10,18 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus import (
-    Filing,
-    FilingDocument,
-    FilingFacts,
-    KnownFacts,
-    bears_on_others,
-    label,
-    quarantine_of,
-    readings,
-    state_history,
-)
-from carag.corpus.metadata_only import facts_of_metadata, facts_of_text
+from carag.corpus.filing import Filing, FilingDocument
+from carag.corpus.filing_events import FilingFacts, bears_on_others, state_history
+from carag.corpus.labeller import label
+from carag.corpus.metadata_only import KnownFacts, facts_of_metadata, facts_of_text, quarantine_of, readings
 from carag.policy import as_of_minutes
 
 FILED = date(2024, 5, 2)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from carag.corpus.chunking import chunk
 from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.form_8k_sections import exhibit_items, item_spans, items_between
-from carag.corpus.labelling import chunk_word, label
+from carag.corpus.labeller import chunk_word, label
 from carag.corpus.personal_sections import is_impersonal
 from carag.corpus.readers import read_filings
 from carag.policy import PolicyBit, bit_names, bits_of

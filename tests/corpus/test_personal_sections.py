@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from carag.corpus.filing import Filing, FilingDocument
-from carag.corpus.labelling import chunk_word, label
+from carag.corpus.labeller import chunk_word, label
 from carag.corpus.personal_sections import is_impersonal
 from carag.policy import PolicyBit, bit_names
 

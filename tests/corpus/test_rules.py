@@ -14,10 +14,11 @@ from carag.corpus.bits_page import bits_page
 from carag.corpus.fields import Fields, columns_of, fields_of, item_mask, places
 from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.form_8k_items import ITEM_NUMBERS
-from carag.corpus.labelling import label
+from carag.corpus.labeller import label
 from carag.corpus.publication import PublicAtSource
 from carag.corpus.readers import read_filings
-from carag.corpus.rules import QUARANTINES, RULES, Level, QuarantineCode, words
+from carag.corpus.rule import Level
+from carag.corpus.rules import QUARANTINES, RULES, QuarantineCode, words
 from carag.policy import PolicyBit, PolicyTable, bit_names
 
 if TYPE_CHECKING:

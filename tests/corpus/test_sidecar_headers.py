@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag.corpus.labelling import QuarantineCode, label
+from carag.corpus.labeller import label
 from carag.corpus.readers import ReadKind, read_filings
+from carag.corpus.rules import QuarantineCode
 from carag.corpus.submission import parse_submission
 from carag.policy import EASTERN, QUARANTINE, bit_names
 from tests.corpus.headers import NUMBER, header

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pytest
 
 from carag.corpus.chunking import chunk
-from carag.corpus.labelling import chunk_word, label
-from carag.corpus.lifecycle import FilingFacts, state_bits
+from carag.corpus.filing_events import FilingFacts, state_bits
+from carag.corpus.labeller import chunk_word, label
 from carag.corpus.readers import read_filings
 from carag.policy import QUARANTINE, PolicyBit, PolicyTable, bit_names
 

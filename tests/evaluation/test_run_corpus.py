@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus import chunk
+from carag.corpus.chunking import chunk
 from carag.errors import InvalidArgument
 from carag.evaluation import corpus as corpora
 from carag.evaluation.corpus import Rule, build_corpus

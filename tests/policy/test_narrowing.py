@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
+from carag.corpus.chunking import chunk
+from carag.corpus.labeller import chunk_word, label
+from carag.corpus.metadata_only import KnownFacts
+from carag.corpus.readers import read_filings
 from carag.errors import Refused
 from carag.policy import (
     NEVER,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus import CorpusStore, StoredChunk, StoredFiling
+from carag.corpus.store import CorpusStore
+from carag.corpus.values import StoredChunk, StoredFiling
 from carag.errors import CorruptFile
 from carag.ingest import Ingestor, no_progress
 from carag.policy import PolicyTable, Session, bits_of, infer, policy_word

@@ -12,7 +12,7 @@ import pytest
 
 from carag import Engine, Outcome, Session
 from carag.audit import Record
-from carag.corpus import CorpusStore
+from carag.corpus.store import CorpusStore
 from carag.errors import StoreLocked
 from carag.index import Index
 from carag.ingest import Ingestor, no_progress

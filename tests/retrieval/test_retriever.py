@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from carag.corpus import StoredChunk
 from carag.corpus._entity_sets import EntitySets, number_of
 from carag.corpus._schema import TABLES
+from carag.corpus.values import StoredChunk
 from carag.errors import CorruptFile
 from carag.index import Index
 from carag.policy import (

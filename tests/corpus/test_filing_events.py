@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag.corpus.filing_events import FilingFacts, state_bits, state_history
 from carag.corpus.forms import FormFamily, form_families, periodic_family
-from carag.corpus.lifecycle import FilingFacts, state_bits, state_history
 from carag.policy import NEVER, as_of_minutes, bit_names, bits_of
 
 DAY = 24 * 60
@@ -123,13 +123,6 @@ def test_reports_share_a_file_number_for_ever_and_amend_none_by_it() -> None:
         facts("b", "8-K/A", date(2024, 5, 1), period=None, file_numbers=("001-09999",)),
     )
     assert found == {"a": {}, "b": {}}
-
-
-def test_facts_stored_before_there_were_file_numbers_are_read() -> None:
-    """They are of the version before, and amended again as their filings are."""
-    old = ANNUAL.to_json()
-    del old["file_numbers"], old["leaves_common"]
-    assert FilingFacts.from_json(old) == ANNUAL
 
 
 def test_a_restatement_lifts_non_reliance_and_supersedes() -> None:

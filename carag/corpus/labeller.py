@@ -1,4 +1,4 @@
-"""A filing's facts to its policy word, and the word to its passages.
+"""Label an EDGAR filing: apply the rules to its fields, and narrow its policy word to each of its passages.
 
 The rules are data (:mod:`carag.corpus.rules`); here they are applied to one filing, with their causes. These are
 the bits a filing earns by itself; those that later filings set (18-23) are events' business. Of what a filing
@@ -7,12 +7,12 @@ earns, each passage keeps what concerns it (:mod:`carag.corpus.narrowing`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from carag.corpus.fields import Mark, fields_of
+from carag.corpus.label import Cause, Label, Quarantine
 from carag.corpus.narrowing import dropped_bits
-from carag.corpus.publication import PublicAtSource, public_time
+from carag.corpus.publication import public_time
 from carag.corpus.rules import QUARANTINES, RULES, QuarantineCode, certified
 from carag.policy import QUARANTINE, policy_word
 
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LABELLER_VERSION",
-    "Cause",
-    "Label",
-    "Quarantine",
-    "QuarantineCode",
     "carries_certified_statements",
     "chunk_word",
     "label",
@@ -33,35 +29,6 @@ __all__ = [
 
 LABELLER_VERSION: Final = "edgar-6"
 """Changes whenever the same filing may be labelled otherwise."""
-
-
-class Cause(NamedTuple):
-    """Why a bit is set."""
-
-    bit: str
-    field: str
-    """The EDGAR field the rule read."""
-    rule: str
-
-
-class Quarantine(NamedTuple):
-    """A stable code, and the same for a person."""
-
-    code: QuarantineCode
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """What labelling says of a filing."""
-
-    word: int
-    """Policy bits and schema version, with the quarantine bit where quarantined."""
-    public_at: int
-    """Minutes since 1970-01-01T00:00Z; ``NEVER`` where unknown."""
-    public_at_source: PublicAtSource
-    causes: tuple[Cause, ...]
-    quarantine: Quarantine | None = None
 
 
 def label(filing: Filing, *, metadata_only: bool = False) -> Label:
