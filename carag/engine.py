@@ -427,7 +427,7 @@ class Engine(Lifetime):
             except InvalidArgument:  # no such chunk: for explain that is an answer
                 return self._nothing_to_explain(request)
             hidden = decision.reasons(
-                chunk.word, chunk.public_at, entity=chunk.about, expires_at=chunk.expires_at
+                chunk.word, chunk.public_at, entity=chunk.subjects, expires_at=chunk.expires_at
             )
             verdict = "hidden from" if hidden else "admissible for"
             text = f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}"
@@ -439,7 +439,7 @@ class Engine(Lifetime):
             why,
             receipt,
             text=text,
-            reasons=tuple(explained(reason, decision, chunk.about) for reason in hidden),
+            reasons=tuple(explained(reason, decision, chunk.subjects) for reason in hidden),
             causes=why_so,
             regulation=decision.regulation,
         )

@@ -49,4 +49,4 @@ def _named(store: CorpusStore, accession_number: str, decision: Decision) -> str
 
 
 def _admits(decision: Decision, label: StoredLabel) -> bool:
-    return decision.admits(label.word, label.public_at, entity=label.about, expires_at=label.expires_at)
+    return decision.admits(label.word, label.public_at, entity=label.subjects, expires_at=label.expires_at)

@@ -471,7 +471,7 @@ def _describe(filing: Filing, only: Selection | None) -> tuple[Label, StoredFili
         content_hash=content_hash(
             {
                 **facts,
-                "about": filing.about,
+                "subjects": filing.subjects,
                 "company": filing.company,
                 "documents": [document.type for document in filing.documents],
                 "filed": filed,
@@ -509,7 +509,7 @@ def _cut(
             text=piece.text,
             word=chunk_word(labelled, filing, document, piece.text, piece.start),
             public_at=labelled.public_at,
-            about=filing.about,
+            subjects=filing.subjects,
         )
         for document in filing.documents
         for piece in chunk(document.text)

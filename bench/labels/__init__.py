@@ -1,1 +1,1 @@
-"""Are the labels right? Judged against the filings themselves, not against the rules that made them."""
+"""Judge the labels against the filings themselves, not against the rules that made them."""

@@ -1,4 +1,4 @@
-"""How often two derivations of the filing facts agree: ``python -m bench.labels.agreement``.
+"""Count how often two derivations of the filing facts agree: ``python -m bench.labels.agreement``.
 
 Reads the directory named by ``CARAG_SHARED_DATA``; prints counts for every pair of sources, writes them to
 ``AGREEMENT.md``, and each contradiction and each difference without consequence to ``disagreements.csv``: facts,

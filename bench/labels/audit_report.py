@@ -1,4 +1,4 @@
-"""What the audit found, as Markdown."""
+"""Write what the audit found as Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audited table against the labels of this checkout."""
+"""Compare the audited table with the labels of this checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often each bit stands on real filings and passages, and what each role may see before and after narrowing.
+"""Count how often each bit stands on real filings and passages, and what each role may see before and after narrowing.
 
 *Before* gives every passage its filing's whole word; *after* is the word ingest stores. State bits are those that all
 the filings cause in each other::

@@ -1,4 +1,4 @@
-"""Why the labels and the audit disagree: what a second reading of each disagreement found.
+"""Explain each disagreement of labels and audit by what a second reading of it found.
 
 ``fault`` is *rule* where the rule is wrong or coarser than the definition, *data* where the source does not hold
 the fact that the rule reads, *judgement* where the reader was wrong. An empty field of a row stands for any;

@@ -1,4 +1,4 @@
-"""The audited table: what a reader found in a passage, as facts and without its text.
+"""Read and write the audited table: what a reader found in a passage, as facts and without its text.
 
 One row a passage, named by accession number, place of the document in the filing (0 is the main document) and
 character offsets in the document's text. ``true`` lists the bits that the passage has, ``unclear`` those that

@@ -71,7 +71,13 @@ def _put(store: CorpusStore, cik: int, form: str, minute: int, rng: np.random.Ge
         ciks=(cik,),
     )
     chunk = StoredChunk(
-        document=form, start=0, end=900, text="x" * 900, word=VERSION_WORD | 1, public_at=minute, about=(cik,)
+        document=form,
+        start=0,
+        end=900,
+        text="x" * 900,
+        word=VERSION_WORD | 1,
+        public_at=minute,
+        subjects=(cik,),
     )
     vectors = rng.standard_normal((PASSAGES, DIM)).astype(np.float32)
     with store.writing() as transaction:

@@ -1,4 +1,4 @@
-"""Whom passages are about: sets of CIKs, each under one number of 32 bits, which is all an index's row can carry.
+"""Number the sets of CIKs that passages have as subjects, for an index row carries one number of 32 bits.
 
 A set of one CIK below 2**31 has that CIK for its number, as EDGAR's have; nobody stated is 0. Every other set gets
 the next number from 2**31 on, for good. So no CIK and no set share a number, and a list of CIKs is put into the
@@ -26,9 +26,9 @@ _KEPT: Final = 256
 """Expanded policies kept: one has up to three numbers a set, and sessions come again."""
 
 
-def number_of(sql: sqlite3.Connection, about: Collection[int]) -> int:
+def number_of(sql: sqlite3.Connection, subjects: Collection[int]) -> int:
     """Return the number of a set, a new one if it has none, inside the caller's transaction."""
-    ciks = sorted({as_int(cik) for cik in about})
+    ciks = sorted({as_int(cik) for cik in subjects})
     if len(ciks) < 2 and sum(ciks) < FIRST_SET:
         return sum(ciks)
     stated = json.dumps(ciks)

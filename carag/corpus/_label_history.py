@@ -1,7 +1,7 @@
 """Keep the labels of passages on two time axes: when a word holds, and when the store knew so.
 
 A label is a row that never changes but once: when something else becomes known it is closed, and others take its
-place. The labels of a passage that are open at one instant of knowledge lie side by side over all minutes from
+place. The labels of a passage that are open at one instant of knowledge cover, one after another, all minutes from
 its ``public_at`` to its ``expires_at``, so one minute has one word. All statements run inside the caller's
 transaction.
 """

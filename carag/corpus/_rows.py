@@ -121,11 +121,11 @@ def insert_chunks(
     """Add passages under the next free keys, and return those."""
     first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
     keys = range(first, first + len(chunks))
-    numbers = {about: number_of(sql, about) for about in {chunk.about for chunk in chunks}}
+    numbers = {subjects: number_of(sql, subjects) for subjects in {chunk.subjects for chunk in chunks}}
     rows = (
         (
             *(key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), as_int(c.word)),
-            *(as_int(c.public_at), as_int(c.expires_at), numbers[c.about], c.text_sha256, c.text),
+            *(as_int(c.public_at), as_int(c.expires_at), numbers[c.subjects], c.text_sha256, c.text),
         )
         for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
     )
@@ -223,10 +223,10 @@ def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     """Read a row of :data:`SELECT_LABEL`; its word as :func:`stored_chunk` has it."""
     _, chunk_id, word, until, entity, ciks, since, known_to = row
     try:
-        about = ciks_of(entity, ciks)
+        subjects = ciks_of(entity, ciks)
     except ValueError as error:
         raise _changed(path, chunk_id, error) from error
-    return StoredLabel(chunk_id, _word(word, known_to, known_at), since, until, about)
+    return StoredLabel(chunk_id, _word(word, known_to, known_at), since, until, subjects)
 
 
 def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
@@ -250,7 +250,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             public_at=since,
             expires_at=until,
             entity=entity,
-            about=ciks_of(entity, ciks),
+            subjects=ciks_of(entity, ciks),
             causes=tuple((bit, accession_number) for bit, accession_number in json.loads(causes)),
             form=form,
             company=company,

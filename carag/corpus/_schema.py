@@ -1,4 +1,4 @@
-"""What a store file is: its tables, how it is told from other files, and SQLite's errors in CARAG's words.
+"""Define the tables of a store file, tell it from other files, and translate SQLite's errors.
 
 Nothing here knows what a row means to anybody.
 """

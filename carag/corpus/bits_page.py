@@ -1,6 +1,6 @@
-"""The page that documents every bit, written from the rules that set it and the table that reads it.
+"""Write the page that documents every bit, from the rules that set it and the table that reads it.
 
-Nothing here is told twice: a rule's field, text, passages and limits stand beside its test, a bit's meaning and
+Nothing is stated twice: a rule's field, text, passages and limits are kept with its test, a bit's meaning and
 regulation in the vocabulary, and who forbids or requires it in the role x purpose table.
 """
 
@@ -26,7 +26,7 @@ class _StateRule(NamedTuple):
     limits: str = ""
 
 
-# What carag.corpus.lifecycle computes; a filing's own facts say nothing of these.
+# What carag.corpus.filing_events computes; a filing's own facts say nothing of these.
 _STATE: Final = {
     PolicyBit.AMENDED: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT; SEC FILE NUMBER",
@@ -96,7 +96,7 @@ def bits_page(table: PolicyTable) -> str:
     True
     """
     return "\n".join(
-        [_HEAD, *_summary(), *(line for bit in PolicyBit for line in _section(bit, table)), *_aside()]
+        [_HEAD, *_summary(), *(line for bit in PolicyBit for line in _section(bit, table)), *_quarantine()]
     )
 
 
@@ -154,7 +154,7 @@ def _cells(table: PolicyTable, bit: PolicyBit, *, required: bool) -> str:
     return ", ".join(found)
 
 
-def _aside() -> Iterator[str]:
+def _quarantine() -> Iterator[str]:
     yield "## Quarantine (bit 30)"
     yield ""
     yield "A filing that cannot be labelled is kept where no policy reaches it. The first of these that holds is its"

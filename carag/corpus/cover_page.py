@@ -1,4 +1,4 @@
-"""What a document's first page says of itself: its dates, its 8-K items, the kind of person reporting.
+"""Read a document's first page: its dates, its 8-K items, the kind of person reporting.
 
 Read only where the header or the source's metadata is silent. A date counts only in a phrase that gives it a
 meaning, and of several the latest counts, because a page looks back further than it looks ahead.

@@ -1,4 +1,4 @@
-"""Two derivations of a filing's facts, compared field by field: does one contradict the other? Then it is closed.
+"""Compare what two sources state of a filing, field by field: a contradiction quarantines it.
 
 The sources are the SGML header, the submissions row, and the cover page's XBRL (``dei``); each has a reader
 of its own that knows nothing of the others. A contradiction on a fact that a policy bit, an entity list or the

@@ -1,4 +1,4 @@
-"""Filings as rows of a JSON Lines dataset: one filing with its text and EDGAR metadata a row.
+"""Read rows of a JSON Lines data set: one filing with its text and EDGAR metadata a row.
 
 Of the readings an acceptance time allows, the latest counts: a ``Z`` is read as Eastern.
 """
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carag.corpus.bounded import load_json
+from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR
 from carag.corpus.cover_page import with_cover_facts
 from carag.corpus.cross_check import of_main_document
-from carag.corpus.fields import FIRST_YEAR, LAST_YEAR
 from carag.corpus.filing import Filing, FilingDocument
 from carag.corpus.form_8k_items import item_number
 from carag.corpus.header import accession_year

@@ -1,4 +1,4 @@
-"""A filing's parsed fields as a few integers: what the rules of the policy word read.
+"""Reduce a filing to a few integers, which the rules of the policy word read.
 
 One filing is a :class:`Fields` of plain integers, a corpus a :class:`Fields` of columns, and the rules are written
 in operators that mean the same of both. So there is one statement of each rule, read one filing or a million at a
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR
 from carag.corpus.filing import Filing
 from carag.corpus.financial_statements import has_interim_statements, has_opinion, may_carry_statements
 from carag.corpus.form_8k_items import ITEM_NUMBERS
@@ -195,10 +196,8 @@ def _exhibit(document_type: str) -> int:
 
 # --- a filing to its fields -------------------------------------------------------------------------------
 
-FIRST_YEAR, LAST_YEAR = 1970, 8999
 FIRST_DAY: Final = date(FIRST_YEAR, 1, 1).toordinal()
 LAST_DAY: Final = date(LAST_YEAR, 12, 31).toordinal()
-"""Of a date outside, nothing can be computed; it tells no time."""
 
 
 def fields_of(filing: Filing) -> Fields:
@@ -238,7 +237,8 @@ def columns_of(filings: Iterable[Filing]) -> Fields:
 
     Examples
     --------
-    >>> from carag.corpus.filing import Filing
+    >>> from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR
+    from carag.corpus.filing import Filing
     >>> columns_of([Filing(accession_number="a", form="6-K"), Filing(accession_number="b", form="S-1")]).year
     array([0, 0])
     """

@@ -1,4 +1,4 @@
-"""Whether a text holds financial statements, told from the words that the rules of accounting prescribe for them.
+"""Tell whether a text holds financial statements, by the words that the rules of accounting prescribe.
 
 Audited statements are accompanied by an accountant's report (Regulation S-X 2-02), and its opinion has kept its words
 through every standard: *in our opinion ... present fairly* (AU 508.08; PCAOB AS 3101.08). Interim statements need no

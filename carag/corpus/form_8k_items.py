@@ -1,4 +1,4 @@
-"""8-K items: EDGAR's numbers, the descriptions its headers print instead, and the numbers before 2004.
+"""Read items of Form 8-K: EDGAR's numbers, its headers' descriptions, and the numbers before 2004.
 
 On 23 August 2004 (Release 33-8400) Form 8-K's twelve items were renumbered by section. An old ``4`` (change
 of accountant) is today's 4.01 and never 4.02 (non-reliance).

@@ -1,4 +1,4 @@
-"""The items of an 8-K as places in its text: which passage and which exhibit belongs to which item.
+"""Divide an 8-K by its items: tell which passage and which exhibit belongs to which item.
 
 A report is read by its headings. What stands before the first item is the cover, what follows the signature is
 nobody's item, and an exhibit belongs to the items that name it ("furnished as Exhibit 99.1"). Whatever cannot be

@@ -1,4 +1,4 @@
-"""EDGAR location codes to the five jurisdictions of the policy word.
+"""Map EDGAR and ISO location codes to the five jurisdictions of the policy word.
 
 EDGAR's codes are not ISO 3166: ``DE`` is Delaware, ``CA`` California, ``2M`` Germany, ``X0`` the United
 Kingdom. ``dei:EntityAddressCountry`` *is* ISO (EDGAR Filer Manual 6.5.48). So the two have separate tables

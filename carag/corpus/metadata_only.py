@@ -103,7 +103,7 @@ def facts_of_text(filing: Filing, label: Label) -> dict[str, Any]:
     own = {
         **_stated("the filing itself", filing),
         "items": [] if from_headings else list(filing.items),
-        "ciks": [] if 0 in filing.about else list(filing.about),
+        "ciks": [] if 0 in filing.subjects else list(filing.subjects),
         "quarantine": list(label.quarantine) if label.quarantine else None,
     }
     return {**FilingFacts.of(filing, label).to_json(), "own": own, "stated": []}

@@ -1,4 +1,4 @@
-"""What a passage keeps of its filing's word: bits belong to items, exhibits and sections, not to their neighbours.
+"""Narrow a filing's word to a passage: bits belong to items, exhibits and sections, not to their neighbours.
 
 Narrowing only ever takes bits away, and only where the filing itself says that they are another passage's. One
 function a kind of document; each returns the bits that do not concern the passage.

@@ -1,4 +1,4 @@
-"""Where a report speaks of named officers and directors, and where it does not.
+"""Find where a report speaks of named officers and directors, and where it does not.
 
 A proxy statement, and Part III of an annual report, are personal unless a heading says otherwise. A passage is
 impersonal only on two grounds at once: it stands where something else is told (the cover of Schedule 14A, audit fees,

@@ -19,7 +19,7 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from carag.corpus.calendar import disseminated, end_of_year, next_session
+from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR, disseminated, end_of_year, next_session
 from carag.corpus.cover_page import foreign_report_date, latest_date, meeting_date
 from carag.corpus.forms import FormFamily, accepted_until_ten, form_families
 from carag.policy import EASTERN, NEVER, as_of_minutes
@@ -36,8 +36,7 @@ __all__ = [
     "public_time",
 ]
 
-_YEARS: Final = range(1970, 9000)
-"""Of a date outside, nothing can be computed; it counts as not stated."""
+_YEARS: Final = range(FIRST_YEAR, LAST_YEAR + 1)
 
 
 class PublicAtSource(StrEnum):

@@ -13,14 +13,13 @@ from datetime import date
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR
 from carag.corpus.fields import (
     AMENDMENT,
     FIRST_DAY,
-    FIRST_YEAR,
     FORM_10K,
     FORM_20F,
     LAST_DAY,
-    LAST_YEAR,
     UNREADABLE,
     Exhibit,
     Mark,

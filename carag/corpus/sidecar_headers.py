@@ -1,4 +1,4 @@
-"""Headers that lie beside a data set's rows: the second derivation of the same filings.
+"""Compare the rows of a data set with their filings' SGML headers, kept in files of the same directory.
 
 ``headers*.jsonl`` (or with ``.gz``) in a directory holds one SGML header a line, as ``{"accession": ...,
 "header": ...}``. Every row of the directory's other files whose accession number a header states is compared

@@ -1,4 +1,4 @@
-"""EDGAR full submissions: the header, then each ``<DOCUMENT>`` as plain text.
+"""Parse EDGAR full submissions: the header, then each ``<DOCUMENT>`` as plain text.
 
 Graphics, archives, spreadsheets and XBRL files keep their place and type, because which exhibits a filing has
 is a fact labelling needs (EX-32), but carry no text.

@@ -1,4 +1,4 @@
-"""What the store holds, as values: a labelled filing, its passages, and the checks on their way in."""
+"""Hold what the store holds, as values, and check a labelled filing and its passages on their way in."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class StoredChunk:
     """The policy word, version bits included."""
     public_at: int
     """Minutes since the epoch, from which this word holds."""
-    about: tuple[int, ...] = ()
+    subjects: tuple[int, ...] = ()
     """CIKs of all whom the passage may be about: registrants, subject companies, issuer and owners. The store keeps
     them ascending; 0 is somebody who is not stated."""
     expires_at: int = NEVER
@@ -70,7 +70,7 @@ class StoredChunk:
     key: int = -1
     """The label's key, which is the index's, given by the store; so is all that follows."""
     entity: int = NO_ENTITY
-    """The number the index has for ``about``."""
+    """The number the index has for ``subjects``."""
     chunk_id: str = ""
     """``<accession number>:<ordinal>``; ``<accession number>.v2:<ordinal>`` in a second version."""
     accession_number: str = ""
@@ -96,7 +96,7 @@ class StoredLabel(NamedTuple):
     word: int
     public_at: int
     expires_at: int
-    about: tuple[int, ...]
+    subjects: tuple[int, ...]
 
 
 class Labels(NamedTuple):
@@ -198,14 +198,14 @@ def check_chunk(chunk: StoredChunk) -> None:
         check_minutes(f"{name} of {what}", check_integer(getattr(chunk, name), f"{name} of {what}"))
     if chunk.expires_at < chunk.public_at:
         raise InvalidArgument(f"{what} expires at {chunk.expires_at}, before it is public")
-    if not isinstance(chunk.about, tuple):
-        raise InvalidArgument(f"{what} is about {quoted(chunk.about)}; want a tuple of CIKs")
-    for cik in chunk.about:
+    if not isinstance(chunk.subjects, tuple):
+        raise InvalidArgument(f"{what} has subjects {quoted(chunk.subjects)}; want a tuple of CIKs")
+    for cik in chunk.subjects:
         if not 0 <= check_integer(cik, f"cik of {what}") < MAX_CIK:
             raise InvalidArgument(f"{what} is about cik {cik}; want ten digits at most")
     if chunk.entity != NO_ENTITY:
         raise InvalidArgument(
-            f"{what} has entity {chunk.entity}; the store numbers whom a passage is about: give the CIKs in about"
+            f"{what} has entity {chunk.entity}; the store numbers sets of subjects: give the CIKs in subjects"
         )
 
 

@@ -1,4 +1,4 @@
-"""The facts of a filing as its cover page's XBRL states them: the ``dei`` taxonomy.
+"""Read the facts of a filing from its cover page's XBRL, the ``dei`` taxonomy.
 
 Since 2019 the cover pages of periodic and current reports carry tags. Copies hold them as XBRL values or as
 the text on the page (``California`` for ``CA``, ``1-3526`` for ``001-03526``); both are read, and what is

@@ -80,7 +80,7 @@ def without_inadmissible(
     verdicts: dict[PlainRow, bool] = {}
     gone: list[int] = []
     for key, one in zip(keys.tolist(), corpus.chunks(keys), strict=True):
-        row = PlainRow(one.word, names_of(one.word), frozenset(one.about), one.public_at, one.expires_at)
+        row = PlainRow(one.word, names_of(one.word), frozenset(one.subjects), one.public_at, one.expires_at)
         if row not in verdicts:
             verdicts[row] = table.admits(said, row, now=now)
         if not verdicts[row]:

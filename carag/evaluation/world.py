@@ -84,7 +84,7 @@ class World:
             batch = keys[start : start + _BATCH]
             _, of_batch = store.rows(batch)
             for key, vector, one in zip(batch.tolist(), of_batch, store.chunks(batch), strict=True):
-                about = frozenset(one.about)
+                about = frozenset(one.subjects)
                 label = PlainRow(one.word, names_of(one.word), about, one.public_at, one.expires_at)
                 row = by_id.setdefault(one.chunk_id, len(chunks))
                 labels.setdefault(label, []).append(row)

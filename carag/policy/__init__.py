@@ -1,4 +1,4 @@
-"""The policy room: words, masks, sessions and decisions. Pure: no I/O, no clock, nothing of EDGAR.
+"""Decide what a session may use: words, masks, sessions and decisions. No clock, nothing of EDGAR.
 
 Words and masks, which the index takes, need numpy alone; the rest is loaded on first use, for tables and claims are
 validated by pydantic and days need time zone data.

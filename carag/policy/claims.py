@@ -1,4 +1,4 @@
-"""A verified token's claims, as the fields of a session.
+"""Read a verified token's claims as the fields of a session.
 
 Beside the registered claims a token names ``role`` and ``purpose``, and whatever modulates them stands in one
 object, ``carag``, whose keys are all known: a misspelt list must not be a list that is not there.

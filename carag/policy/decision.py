@@ -1,4 +1,4 @@
-"""What a session may use, and how that is asked of an index that knows one policy and one instant a search."""
+"""Hold what a session may use, and ask it of an index that knows one policy and one instant a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two tables compared: which cells admit more, which less, exactly.
+"""Compare two tables: which cells admit more, which less, exactly.
 
 A policy is a set of words, described by pairs. Whether one set holds another cannot be read off the pairs one by one
 (two halves cover a whole), so a pair is split until each part lies in one pair of the other side, or in none.

@@ -1,4 +1,4 @@
-"""Session and table to policy, deterministically. Default deny: what the table does not say is refused."""
+"""Infer a policy from session and table. Default deny: what the table does not say is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a table that is valid: bits nobody looks at, roles without a cell, masks that do nothing."""
+"""Find what is wrong with a valid table: bits no mask reads, roles without a cell, masks that do nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who could lift what hides a passage, and how; and the regulation each rule serves.
+"""Say who could lift what hides a passage, and how; and the regulation each rule serves.
 
 For people whose role may know that hidden passages exist. The mapping to regulations is an engineering control, not
 legal advice.

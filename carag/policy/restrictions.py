@@ -1,4 +1,4 @@
-"""What a session brings beside role and purpose: lists with windows, legal basis, residency.
+"""Hold what a session brings to role and purpose: lists with windows, legal basis, residency.
 
 None of this comes from a document. Deal, restricted and watch lists are the firm's, kept by its control room
 (Exchange Act 15(g)); a legal basis is the controller's (GDPR Art. 30). They are inside information themselves, so

@@ -1,4 +1,4 @@
-"""Who asks, for which purpose, as of when, and what else bears on it."""
+"""Hold who asks, for which purpose, as of when, and what else bears on it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class _Found(NamedTuple):
 
 
 def _reasons(one: StoredChunk | StoredLabel, decision: Decision) -> tuple[Reason, ...]:
-    return decision.reasons(one.word, one.public_at, entity=one.about, expires_at=one.expires_at)
+    return decision.reasons(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
 
 
 class Retriever:

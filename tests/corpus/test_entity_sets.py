@@ -131,7 +131,7 @@ def test_a_row_that_counts_more_parties_than_it_names_is_about_somebody_unstated
     more: dict[str, object], about: tuple[int, ...]
 ) -> None:
     """Whoever that is may be on a list."""
-    assert filing_of_row({**ROW, **more}).about == about
+    assert filing_of_row({**ROW, **more}).subjects == about
 
 
 @pytest.mark.parametrize("count", [-1, 10_001, "two"])
@@ -159,4 +159,4 @@ def test_a_header_beside_a_row_names_whom_the_row_counts(
     """And what it was cut off before stays unstated."""
     row = filing_of_row({**ROW, "n_parties": counted})
     stated_there = Filing(accession_number="a", form="4", ciks=tuple(filter(None, header)), parties=header)
-    assert with_header(row, stated_there).about == about
+    assert with_header(row, stated_there).subjects == about

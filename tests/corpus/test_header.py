@@ -250,7 +250,7 @@ def test_a_filing_is_about_everybody_its_header_names(
     """Owner and bidder too, but not the exchange that strikes a security off; who is not named is 0."""
     text = HEADER.replace("TYPE:\t8-K", f"TYPE:\t{form}").replace("FILER:", first)
     filing = parse_header(text.replace("</SEC-HEADER>", f"{second}</SEC-HEADER>")).filing
-    assert (filing.form, filing.about) == (form, about)
+    assert (filing.form, filing.subjects) == (form, about)
 
 
 def test_owner_blocks_have_one_name() -> None:

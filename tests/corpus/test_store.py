@@ -155,7 +155,7 @@ def test_rows_come_back_whole(
 
 def test_labels_come_as_arrays(store: CorpusStore) -> None:
     """Keys, words, windows and entities; of all passages, of those above a key, and of one filing."""
-    chunks = [replace(some_chunks("a")[0], about=(7,), expires_at=5000), some_chunks("b")[0]]
+    chunks = [replace(some_chunks("a")[0], subjects=(7,), expires_at=5000), some_chunks("b")[0]]
     store.put(a_filing("one"), chunks, some_vectors(2))
     put(store, a_filing("two"), "c")
     labels = store.labels(store.open_labels())
@@ -271,10 +271,10 @@ GOOD = some_chunks("text")[0]
         (a_filing(), replace(GOOD, word=GOOD.word | TOMBSTONE), some_vectors(1)),
         (a_filing(), replace(GOOD, expires_at=999), some_vectors(1)),
         (a_filing(), replace(GOOD, expires_at=1 << 32), some_vectors(1)),
-        (a_filing(), replace(GOOD, about=(10**10,)), some_vectors(1)),
-        (a_filing(), replace(GOOD, about=(-1,)), some_vectors(1)),
-        (a_filing(), replace(GOOD, about=("1",)), some_vectors(1)),  # type: ignore[arg-type]
-        (a_filing(), replace(GOOD, about=[1]), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, subjects=(10**10,)), some_vectors(1)),
+        (a_filing(), replace(GOOD, subjects=(-1,)), some_vectors(1)),
+        (a_filing(), replace(GOOD, subjects=("1",)), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, subjects=[1]), some_vectors(1)),  # type: ignore[arg-type]
         (a_filing(), replace(GOOD, entity=7), some_vectors(1)),
         (a_filing(ciks=(10**10,)), GOOD, some_vectors(1)),
         (a_filing(ciks=("1",)), GOOD, some_vectors(1)),

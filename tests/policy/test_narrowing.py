@@ -69,7 +69,7 @@ def passages(path: Path) -> list[Passage]:
         for document in filing.documents:
             for piece in chunk(document.text):
                 word = chunk_word(said, filing, document, piece.text, piece.start) | state
-                found.add(Passage(word, filing.about, said.public_at, NEVER))
+                found.add(Passage(word, filing.subjects, said.public_at, NEVER))
     return sorted(found)
 
 

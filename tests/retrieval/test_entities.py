@@ -59,7 +59,9 @@ def put(store: CorpusStore, number: int, about: frozenset[int], content: str = "
         causes={"bits": []},
         public_at_source="",
     )
-    chunk = StoredChunk(document="10-K", start=0, end=1, text="x", word=OPEN, public_at=0, about=tuple(about))
+    chunk = StoredChunk(
+        document="10-K", start=0, end=1, text="x", word=OPEN, public_at=0, subjects=tuple(about)
+    )
     store.put(filing, [chunk], rng.standard_normal((1, Unit.dim)).astype(np.float32))
     return accession
 
@@ -210,4 +212,4 @@ def test_numbers_are_kept_when_the_store_is_opened_again(tmp_path: Path) -> None
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         again = [store.chunk(f"{put(store, 100 + n, about)}:00000") for n, about in enumerate(reversed(sets))]
     assert [one.entity for one in reversed(again)] == first == [2**31, 2**31 + 1, 0, 4, 2**31 + 2]
-    assert [frozenset(one.about) for one in reversed(again)] == sets
+    assert [frozenset(one.subjects) for one in reversed(again)] == sets

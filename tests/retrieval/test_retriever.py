@@ -75,7 +75,7 @@ class Corpus:
                 text="x",
                 word=int(policy_word(int(word))),
                 public_at=int(public_at),
-                about=about,
+                subjects=about,
                 entity=number_of(self.database, about),
                 expires_at=int(max(end, public_at)),
                 key=key,
@@ -126,7 +126,7 @@ def admissible_of(corpus: Corpus, decision: Decision) -> list[StoredChunk]:
     """Ask of every passage, one by one; the verdict is the one that the reasons explain."""
     found = []
     for row in corpus.rows:
-        label = (row.word, row.public_at), {"entity": row.about, "expires_at": row.expires_at}
+        label = (row.word, row.public_at), {"entity": row.subjects, "expires_at": row.expires_at}
         admits = decision.admits(*label[0], **label[1])
         assert admits == (not decision.reasons(*label[0], **label[1]))
         found += [row] if admits else []
@@ -240,7 +240,7 @@ def test_sessions_differ_so_that_the_loop_proves_something() -> None:
     corpus = Corpus(7)
     admissible = {
         name: sum(
-            not decision.reasons(row.word, row.public_at, entity=row.about, expires_at=row.expires_at)
+            not decision.reasons(row.word, row.public_at, entity=row.subjects, expires_at=row.expires_at)
             for row in corpus.rows
         )
         for name, session in SESSIONS.items()
