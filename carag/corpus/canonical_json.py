@@ -20,7 +20,7 @@ def canonical_json(value: object, what: str) -> str:
     Examples
     --------
     >>> canonical_json({"b": [1, None], "a": "é"}, "facts")
-    '{"a":"\u00e9","b":[1,null]}'
+    '{"a":"\\u00e9","b":[1,null]}'
     """
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

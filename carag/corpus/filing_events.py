@@ -8,7 +8,7 @@ which an event hides (its earliest) or a restatement reopens (its latest).
 
 Every rule concerns filings that share a CIK, so a new filing can change the history of those alone.
 
-A filing may be known by its facts alone (:mod:`carag.corpus.metadata_only`). What only its text would tell is then a
+A filing may be known by metadata only (:mod:`carag.corpus.metadata_only`). What only its text would tell is then a
 doubt like any other: an amendment may carry statements, a Form 25 may remove the common equity.
 """
 
@@ -76,7 +76,7 @@ class FilingFacts:
     lists_common: bool = False
     """Of a periodic report: its cover says that the filer's common equity is listed."""
     may_be_certified: bool = False
-    """Of an amendment known by its facts alone: nothing shows that it carries no statements."""
+    """Of an amendment known by metadata only: nothing shows that it carries no statements."""
 
     @classmethod
     def of(cls, filing: Filing, label: Label) -> Self:
@@ -222,8 +222,8 @@ class _State:
         which the reports of a registrant, that share one for ever, have not.
 
         An amendment is later than what it amends by nature; only two amendments need their times compared. Most
-        10-K/As carry Part III alone, so one without statements replaces nothing (PCAOB AS 2905). One known by its
-        facts alone may carry them, and is taken to replace those of a report that has some.
+        10-K/As carry Part III alone, so one without statements replaces nothing (PCAOB AS 2905). One known by metadata
+        only may carry them, and is taken to replace those of a report that has some.
         """
         for group in (*self._by_period.values(), *self._by_registration.values()):
             amendments = [one for one in group if one.is_amendment]
@@ -298,7 +298,7 @@ class _State:
         still reports may trade nowhere. A form that says it removes another class than common equity concerns none.
 
         The class stands in the form's text alone. In EDGAR's index of 152 companies 97 have such forms, 581 in all, and
-        91 of the 97 reported in 2025 or later. So one known by its facts alone counts, and any counts no longer once a
+        91 of the 97 reported in 2025 or later. So one known by metadata only counts, and any counts no longer once a
         periodic report proves the contrary: its cover lists common equity on an exchange under section 12(b), 90 days
         or more after the form, when removal and the end of registration have taken effect (Rules 12d2-2(d), 12g-4(a)).
         """

@@ -45,7 +45,7 @@ class StoredFiling:
     ciks: tuple[int, ...] = ()
     """Whose filing it is: events concern filings that share one."""
     version: int = 0
-    """1, 2, ... in order of arrival, given by the store; 0 is a filing known by its facts alone."""
+    """1, 2, ... in order of arrival, given by the store; 0 is a filing known by metadata only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class Counts:
     quarantined: Mapping[str, int]
     """Filings by quarantine code."""
     metadata_only: int = 0
-    """Filings known by their facts alone, which are not among ``filings``."""
+    """Filings known by metadata only, which are not among ``filings``."""
 
 
 def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str) -> str:

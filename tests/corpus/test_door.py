@@ -51,7 +51,7 @@ def kinds(outcomes: list[ReadOutcome]) -> list[tuple[str, str]]:
     return [(one.kind.name, one.where) for one in outcomes]
 
 
-def aside(text: str) -> Quarantine | None:
+def quarantine_in(text: str) -> Quarantine | None:
     return label(parse_submission(text)).quarantine
 
 
@@ -214,7 +214,7 @@ def test_an_error_nobody_foresaw_is_told_as_a_fault_and_the_rest_is_read(
 )  # fmt: skip
 def test_a_submission_that_contradicts_itself_is_quarantined(text: str, told: str) -> None:
     """Two forms, a main document of another form, more documents than were filed: nobody sees what cannot be told."""
-    found = aside(text)
+    found = quarantine_in(text)
     assert found is not None
     assert QuarantineCode.FACTS_DISAGREE is found.code
     assert told in found.text
@@ -233,7 +233,7 @@ def test_a_submission_that_contradicts_itself_is_quarantined(text: str, told: st
 )
 def test_what_differs_in_spelling_or_was_left_out_is_no_contradiction(text: str) -> None:
     """EDGAR's own variants, and copies that keep fewer documents than were filed."""
-    assert aside(text) is None
+    assert quarantine_in(text) is None
 
 
 @pytest.mark.parametrize("mark", ["<SEC-HEADER>", "<SUBMISSION>", "<IMS-HEADER>"])
