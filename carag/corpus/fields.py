@@ -237,8 +237,7 @@ def columns_of(filings: Iterable[Filing]) -> Fields:
 
     Examples
     --------
-    >>> from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR
-    from carag.corpus.filing import Filing
+    >>> from carag.corpus.filing import Filing
     >>> columns_of([Filing(accession_number="a", form="6-K"), Filing(accession_number="b", form="S-1")]).year
     array([0, 0])
     """
