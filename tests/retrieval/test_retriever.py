@@ -253,7 +253,8 @@ def test_sessions_differ_so_that_the_loop_proves_something() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"subjects": (1,)}, {"subjects": (3, 1)}, {"expires_at": NOW}, {"public_at": NOW + 1}, {"word": 0}]
+    "changes",
+    [{"subjects": (1,)}, {"subjects": (3, 1)}, {"expires_at": NOW}, {"public_at": NOW + 1}, {"word": 0}],
 )
 def test_a_store_that_would_not_admit_a_hit_stops_everything(changes: dict[str, Any]) -> None:
     """Two statements of one rule: whom it is about, window and word are all tested again."""
