@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus.agreement import Compared, StatedFacts, Verdict, compare
-from carag.corpus.dei import facts_of_cover
-from carag.corpus.header_facts import facts_of_header
-from carag.corpus.submissions import (
+from carag.corpus.cross_check import Compared, StatedFacts, Verdict, compare
+from carag.corpus.header import parse_header
+from carag.corpus.submissions_json import (
     facts_copied_from_header,
     facts_of_company,
     facts_of_row,
     facts_of_submissions_row,
 )
+from carag.corpus.xbrl_cover import facts_of_cover
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def find(edgar: Path) -> Findings:
     findings = Findings()
     headers: dict[str, StatedFacts] = {}
     for row in _lines(edgar / "headers.jsonl.gz"):
-        facts = facts_of_header(row["header"])
+        facts = parse_header(row["header"]).facts
         headers[facts.accession_number] = facts
         if facts.accession_number != row["accession"]:
             findings.misfiled.append((row["accession"], facts.accession_number))

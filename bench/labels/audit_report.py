@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench.labels.compare import ENOUGH
 from bench.labels.second_reading import UNREAD, explain
-from carag.corpus import LABELLER_VERSION
+from carag.corpus.labeller import LABELLER_VERSION
 from carag.evaluation.statistics.binomial import clopper_pearson
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _HEAD = """# Labels against a hand audit
 Written by `python -m bench.labels audit`. {passages} passages of {filings} filings, drawn by `sample.py`, were judged
 from header and text by the policy chapter's definitions before any rule was run; the verdicts are in `audited.csv`
 (its format: `table.py`). A verdict that the comparison showed to be wrong was corrected, and its reason says so.
-Labels: version `{version}`, state bits over all {read} filings of the data, {without_text} of them known by their facts
+Labels: version `{version}`, state bits over all {read} filings of the data, {metadata} of them known by their facts
 alone (rows of EDGAR's index and of metadata).
 {lost}
 Bounds are 95 % Clopper-Pearson. A bit with fewer than {enough} audited positives is *not established*; one with none
@@ -46,7 +46,7 @@ def report(result: Comparison, labelled: Labelled, known: Sequence[Explanation])
             filings=len({one.accession for one in (*labelled.words, *labelled.lost)}),
             version=LABELLER_VERSION,
             read=len(labelled.accessions),
-            without_text=labelled.without_text,
+            metadata=labelled.metadata_only,
             enough=ENOUGH,
             lost=f"\n**No longer found, and so not compared: {lost}.**\n" if lost else "",
         ),

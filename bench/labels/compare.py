@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bench.labels.sample import fingerprint
-from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
+from carag.corpus.chunking import chunk
+from carag.corpus.labeller import chunk_word, label
+from carag.corpus.metadata_only import KnownFacts
+from carag.corpus.readers import read_filings
 from carag.policy import POLICY_BITS, QUARANTINE, PolicyBit, policy_word
 
 if TYPE_CHECKING:
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench.labels.table import Audited
-    from carag.corpus import Filing
+    from carag.corpus.filing import Filing
     from carag.policy import Cell
 
 __all__ = ["BitCount", "CellCount", "Comparison", "Labelled", "compare", "label_audited"]
@@ -34,7 +37,7 @@ class Labelled:
     """Passages whose filing, document or text is no longer what was judged."""
     accessions: frozenset[str]
     """Every filing that was read: what is not among them cannot have caused a bit."""
-    without_text: int
+    metadata_only: int
     """How many of them are known by their facts alone."""
     quarantined: Mapping[str, int]
     """Passages in quarantine, by the code of their filing."""
@@ -108,8 +111,8 @@ def label_audited(audited: Iterable[Audited], data: Path) -> Labelled:
     lost: list[Audited] = []
     known = KnownFacts()
     for outcome in read_filings(data):
-        if outcome.facts is not None:
-            known.add_row(outcome.facts)
+        if outcome.metadata is not None:
+            known.add_row(outcome.metadata)
             continue
         if (filing := outcome.filing) is None:
             continue
@@ -132,7 +135,7 @@ def label_audited(audited: Iterable[Audited], data: Path) -> Labelled:
         words={one: word | states[one.accession].bits for one, word in words.items()},
         lost=tuple(lost),
         accessions=frozenset(known),
-        without_text=known.without_text,
+        metadata_only=known.metadata_only,
         quarantined=dict(quarantined.most_common()),
     )
 

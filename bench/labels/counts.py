@@ -16,16 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carag.cli.policy import shipped_table
-from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
-from carag.corpus.rules import RULES, Level
+from carag.corpus.chunking import chunk
+from carag.corpus.labeller import chunk_word, label
+from carag.corpus.metadata_only import KnownFacts
+from carag.corpus.readers import read_filings
+from carag.corpus.rule import Level
+from carag.corpus.rules import RULES
 from carag.errors import InvalidArgument
-from carag.policy import QUARANTINE, PolicyBit
+from carag.policy import QUARANTINE, PolicyBit, PolicyTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from carag.corpus import Filing
+    from carag.corpus.filing import Filing
 
 
 @dataclass(slots=True)
@@ -36,7 +39,7 @@ class Counts:
     before: Counter[int] = field(default_factory=Counter)
     """Of passages, as if each had its filing's word."""
     after: Counter[int] = field(default_factory=Counter)
-    without_text: int = 0
+    metadata_only: int = 0
     """Filings known by their facts alone: events, and nothing to search."""
     differing: int = 0
     """Filings whose passages have words of their own."""
@@ -46,12 +49,12 @@ def count(path: Path) -> Counts:
     """Label every filing under a path, and every passage."""
     known = KnownFacts()
     for outcome in read_filings(path):
-        if outcome.facts is not None:
-            known.add_row(outcome.facts)
+        if outcome.metadata is not None:
+            known.add_row(outcome.metadata)
         elif outcome.filing is not None:
             known.add_text(outcome.filing, label(outcome.filing))
     states = known.states()
-    counts = Counts(without_text=known.without_text)
+    counts = Counts(metadata_only=known.metadata_only)
     for filing in _filings(path):
         said, state = label(filing), states[filing.accession_number].bits
         state |= QUARANTINE if known.quarantine(filing.accession_number) else 0
@@ -76,7 +79,8 @@ def table(counts: Counts) -> str:
         f"{counts.filings.total():,} filings, {passages:,} passages; {counts.differing:,} filings have passages with "
         "words of their own.",
         "",
-        f"{counts.without_text:,} more filings are known by their facts alone: they add no passage, and act as events.",
+        f"{counts.metadata_only:,} more filings are known by their facts alone: "
+        "they add no passage, and act as events.",
         "",
         "| bit | name | level | filings | passages before | passages after |",
         "|---|---|---|---|---|---|",
@@ -91,7 +95,7 @@ def table(counts: Counts) -> str:
     aside = [_carrying(words, QUARANTINE) for words in (counts.filings, counts.before, counts.after)]
     lines.append("| 30 | quarantine | | " + " | ".join(f"{n:,}" for n in aside) + " |")
     lines += ["", "| role / purpose | may see before | may see after | opened |", "|---|---|---|---|"]
-    for cell in shipped_table().cells:
+    for cell in PolicyTable.shipped().cells:
         seen = [
             sum(n for word, n in words.items() if cell.policy.admits(word))
             for words in (counts.before, counts.after)

@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus import chunk, read_filings
+from carag.corpus.chunking import chunk
+from carag.corpus.readers import read_filings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from carag.corpus import Filing
+    from carag.corpus.filing import Filing
 
 __all__ = ["SEED", "STRATA", "Stratum", "draw", "fingerprint"]
 

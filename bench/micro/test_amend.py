@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from carag.corpus import CorpusStore, FilingFacts, StoredChunk, StoredFiling, state_history
+from carag.corpus.filing_events import FilingFacts
+from carag.corpus.metadata_only import histories
+from carag.corpus.store import CorpusStore
+from carag.corpus.values import StoredChunk, StoredFiling
 from carag.engine.collection import Collection, no_progress
 from carag.engine.state import StoreState
 from carag.policy import VERSION_WORD, as_of_minutes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
 COMPANIES: Final = 500
@@ -41,10 +44,6 @@ class _Vectors:
 
     def embed_query(self, text: Any) -> Any:
         raise NotImplementedError
-
-
-def _judge(facts: Iterable[Mapping[str, Any]]) -> Any:
-    return state_history(FilingFacts.from_json(one) for one in facts)
 
 
 def _put(store: CorpusStore, cik: int, form: str, minute: int, rng: np.random.Generator) -> Any:
@@ -72,10 +71,18 @@ def _put(store: CorpusStore, cik: int, form: str, minute: int, rng: np.random.Ge
         ciks=(cik,),
     )
     chunk = StoredChunk(
-        document=form, start=0, end=900, text="x" * 900, word=VERSION_WORD | 1, public_at=minute, about=(cik,)
+        document=form,
+        start=0,
+        end=900,
+        text="x" * 900,
+        word=VERSION_WORD | 1,
+        public_at=minute,
+        subjects=(cik,),
     )
     vectors = rng.standard_normal((PASSAGES, DIM)).astype(np.float32)
-    return store.put(filing, [chunk] * PASSAGES, vectors, judge=_judge)
+    with store.writing() as transaction:
+        transaction.put(filing, [chunk] * PASSAGES, vectors)
+        return transaction.relabel(histories(transaction.facts()))
 
 
 @pytest.fixture(scope="module")

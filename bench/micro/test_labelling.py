@@ -11,14 +11,18 @@ import time
 from functools import cache
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pytest
 
-from carag.corpus import Filing, label, read_filings
 from carag.corpus.fields import Exhibit, Fields, Mark, columns_of, form_traits, item_mask, places
+from carag.corpus.labeller import label
+from carag.corpus.readers import read_filings
 from carag.corpus.rules import words
+
+if TYPE_CHECKING:
+    from carag.corpus.filing import Filing
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import time
 from datetime import UTC, date, datetime, timedelta
-from importlib.resources import files
 from typing import Any, Final
 
 import pytest
@@ -29,7 +28,7 @@ from carag.policy import (
 ROWS: Final = 1_000
 LIMIT: Final = 50e-6
 NOW: Final = datetime(2026, 1, 2, tzinfo=UTC)
-TABLE: Final = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE: Final = PolicyTable.shipped()
 LISTED: Final = frozenset(range(1, 20_001, 2))
 SESSIONS: Final = {
     "plain": Session(role="buy_side", purpose="invest"),

@@ -20,13 +20,13 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from importlib.resources import files
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from carag.corpus import CorpusStore, label
 from carag.corpus.dataset import filing_of_row, load_row
+from carag.corpus.labeller import label
+from carag.corpus.store import CorpusStore
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.errors import CorruptFile
@@ -176,7 +176,7 @@ class _Draw:
     def __init__(self, lines: list[str], questions: list[str], seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a drawing of questions, not of secrets
         self._texts = questions
-        self._table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+        self._table = PolicyTable.shipped()
         self._cells = [cell for cell in self._table.cells if "known_at" in cell.past]
         sample = lines[:: max(1, len(lines) // 500)]
         minutes = (label(filing_of_row(load_row(line))).public_at for line in sample)

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus import KnownFacts, chunk, chunk_word, label, problem_of
-from carag.corpus.label_inputs import LabelInput, label_inputs
+from carag.corpus.chunking import chunk
+from carag.corpus.door import problem_of
+from carag.corpus.labeller import chunk_word, label
+from carag.corpus.metadata_only import KnownFacts
+from carag.corpus.readers import ReadKind, read_filings
 from carag.policy import NEVER, QUARANTINE, VERSION_WORD, bit_names, from_minutes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from carag.corpus import Filing, Label
-    from carag.corpus.events import StateBits
+    from carag.corpus.filing import Filing
+    from carag.corpus.label import Label
+    from carag.corpus.lifecycle import StateBits
+    from carag.corpus.readers import ReadOutcome
 
 __all__ = ["UNREADABLE", "labelled"]
 
@@ -43,47 +48,55 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
     """
     known = KnownFacts()
     failed: dict[str, str] = {}
-    for given in label_inputs(path):
+    for given in read_filings(path, metadata=True):
+        filing = given.filing or given.metadata
         try:
-            if given.filing is not None and given.facts_only:
-                known.add_row(given.filing)
-            elif given.filing is not None:
-                known.add_text(given.filing, label(given.filing))
+            if filing is not None and _is_metadata_only(given):
+                known.add_row(filing)
+            elif filing is not None:
+                known.add_text(filing, label(filing))
         except Exception as error:  # noqa: BLE001 - one filing must not end the run; its error is reported below
             failed[given.where] = problem_of(error).reason
     states = known.states()
-    for given in label_inputs(path):
-        if given.where in failed:
-            yield _as_json(given._replace(filing=None, problem=failed[given.where]), states)
+    for given in read_filings(path, metadata=True):
+        filing = given.filing or given.metadata
+        if given.kind is ReadKind.SKIPPED:
+            yield {"where": given.where, "skipped": given.reason}
+        elif filing is None or given.where in failed:
+            yield _unreadable(given, failed.get(given.where, given.reason))
         else:
-            yield _as_json(given, states)
+            said = label(filing, metadata_only=_is_metadata_only(given))
+            yield _described(given.where, filing, said, states[filing.accession_number])
 
 
-def _as_json(given: LabelInput, states: Mapping[str, StateBits]) -> dict[str, Any]:
-    if given.skipped:
-        return {"where": given.where, "skipped": given.skipped}
-    if given.filing is None:
-        return {
-            "accession": given.accession or None,
-            "where": given.where,
-            "form": None,
-            "word": VERSION_WORD | QUARANTINE,
-            "bits": [],
-            "quarantined": {"code": UNREADABLE, "text": given.problem},
-            "causes": [],
-            "public_at": None,
-            "public_at_source": "unknown",
-            "chunks": [],
-        }
-    filing, said = given.filing, label(given.filing, facts_only=given.facts_only)
-    state = states[filing.accession_number]
+def _is_metadata_only(given: ReadOutcome) -> bool:
+    """Say whether the source states facts and holds no text, as a metadata row or a header alone does."""
+    return given.filing is None or not given.filing.documents
+
+
+def _unreadable(given: ReadOutcome, reason: str) -> dict[str, Any]:
+    return {
+        "accession": given.accession or None,
+        "where": given.where,
+        "form": None,
+        "word": VERSION_WORD | QUARANTINE,
+        "bits": [],
+        "quarantined": {"code": UNREADABLE, "text": reason},
+        "causes": [],
+        "public_at": None,
+        "public_at_source": "unknown",
+        "chunks": [],
+    }
+
+
+def _described(where: str, filing: Filing, said: Label, state: StateBits) -> dict[str, Any]:
     causes: list[dict[str, str]] = [
         {"bit": cause.bit, "field": cause.field, "rule": cause.rule} for cause in said.causes
     ]
     causes += [{"bit": cause.bit, "accession": cause.accession_number} for cause in state.causes]
     return {
         "accession": filing.accession_number or None,
-        "where": given.where,
+        "where": where,
         "form": filing.form,
         "word": said.word | state.bits,
         "bits": list(bit_names(said.word | state.bits)),

@@ -17,7 +17,6 @@ from carag.cli import audit_admin, audit_anchor, audit_erase, audit_read
 from carag.cli._files import given_key, read_bytes, read_text, reader_of, write_text
 from carag.cli._options import AsJson, Key, ReadableStore, TrustedWitnesses, TsaRoots
 from carag.cli._output import Exit, exit_of, say, say_json, say_lines, warn
-from carag.cli.policy import shipped_table
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -345,7 +344,7 @@ def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> C
 def _table(path: Path | None) -> PolicyTable:
     from carag.policy import PolicyTable
 
-    return shipped_table() if path is None else PolicyTable.from_toml(read_text(path))
+    return PolicyTable.shipped() if path is None else PolicyTable.from_toml(read_text(path))
 
 
 def _kept(

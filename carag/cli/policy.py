@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,7 @@ from carag.errors import InvalidArgument
 if TYPE_CHECKING:
     from carag.policy import Cell, Mask, PolicyTable
 
-__all__ = ["app", "shipped_table"]
+__all__ = ["app"]
 
 app = typer.Typer(help="What the policy is, and what it says of filings.", no_args_is_help=True)
 
@@ -32,7 +31,9 @@ def show(
 
     [dim]carag policy show buy_side invest[/dim]
     """
-    table = shipped_table()
+    from carag.policy import PolicyTable
+
+    table = PolicyTable.shipped()
     cells = [cell for cell in table.cells if role in (None, cell.role) and purpose in (None, cell.purpose)]
     if not cells:
         known = ", ".join(f"{cell.role}/{cell.purpose}" for cell in table.cells)
@@ -73,9 +74,10 @@ def lint(
 
     [dim]carag policy lint carag/policy/roles.toml[/dim]
     """
+    from carag.policy import PolicyTable
     from carag.policy.lint import lint as findings_of
 
-    table = shipped_table() if path is None else _table(path)
+    table = PolicyTable.shipped() if path is None else _table(path)
     findings = findings_of(table)
     if as_json:
         say_json({"sha256": table.sha256, "findings": [finding.to_json() for finding in findings]})
@@ -96,7 +98,7 @@ def diff(
 
     [dim]carag policy diff old.toml carag/policy/roles.toml[/dim]
     """
-    from carag.policy.compare import Direction, compare
+    from carag.policy.diff import Direction, compare
 
     before, after = _table(old), _table(new)
     changes = compare(before, after)
@@ -157,21 +159,15 @@ def bits(
 
     [dim]carag policy bits --out carag/policy/BITS.md[/dim]
     """
-    from carag.corpus.bit_page import bit_page
+    from carag.corpus.bits_page import bits_page
+    from carag.policy import PolicyTable
 
-    page = bit_page(shipped_table())
+    page = bits_page(PolicyTable.shipped())
     if out is None:
         say_lines(page)
     else:
         out.write_text(page, encoding="utf-8")
     return Exit.OK
-
-
-def shipped_table() -> PolicyTable:
-    """Return the table of roles and purposes that ships with the package."""
-    from carag.policy import PolicyTable
-
-    return PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
 
 
 def _table(path: Path) -> PolicyTable:

@@ -1,4 +1,4 @@
-"""Between values and rows: the statements that write and read one filing, inside the caller's transaction."""
+"""Write and read one filing as rows: the statements, which run inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from itertools import count
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus._entities import ciks_of, number_of
-from carag.corpus.stored import Counts, StoredChunk, StoredFiling, StoredLabel, canonical_json, hash_of_text
+from carag.corpus._entity_sets import ciks_of, number_of
+from carag.corpus.canonical_json import canonical_json
+from carag.corpus.values import Counts, StoredChunk, StoredFiling, StoredLabel, hash_of_text
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import QUARANTINE, TOMBSTONE
 
@@ -53,7 +54,7 @@ INSERT_CHUNK: Final = """
 def supersede(sql: sqlite3.Connection, accession_number: str) -> tuple[int | None, int]:
     """End the filing's current version, if there is one; return its row and the number of the next.
 
-    Version 0 is a filing known by its facts alone, so the first with passages is always 1.
+    Version 0 is a filing known by metadata only, so the first with passages is always 1.
     """
     row = sql.execute(
         "SELECT filing, version FROM current_filings WHERE accession_number = ?", (accession_number,)
@@ -85,10 +86,10 @@ def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -
     return int(row)
 
 
-def add_facts(sql: sqlite3.Connection, filing: StoredFiling) -> int:
+def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
     """Say of a filing what is known without its text: of its current version if there is one; return its row.
 
-    One that is set aside by it is so from now on; its passages' labels are for the caller to bring in line.
+    One that is quarantined by it is so from now on; its passages' labels are for the caller to bring in line.
     """
     row = sql.execute(
         "SELECT filing, version, quarantine_code FROM current_filings WHERE accession_number = ?",
@@ -96,17 +97,17 @@ def add_facts(sql: sqlite3.Connection, filing: StoredFiling) -> int:
     ).fetchone()
     if row is None:
         return insert_filing(sql, filing, 0)
-    number, version, was_aside = row
+    number, version, was_quarantined = row
     facts = canonical_json(filing.facts, f"facts of filing {filing.accession_number}")
-    aside = filing.quarantine or (None, None)
+    quarantine = filing.quarantine or (None, None)
     sql.execute(
         "UPDATE filings SET facts = ?, quarantine_code = coalesce(?, quarantine_code), "
         "quarantine_text = coalesce(?, quarantine_text) WHERE filing = ?",
-        (facts, *aside, number),
+        (facts, *quarantine, number),
     )
     if version == 0:
         sql.execute("UPDATE filings SET content_hash = ? WHERE filing = ?", (filing.content_hash, number))
-    if filing.quarantine and not was_aside:
+    if filing.quarantine and not was_quarantined:
         sql.execute("UPDATE chunks SET word = word | ? WHERE filing = ?", (QUARANTINE, number))
         sql.execute("UPDATE filings SET history = '' WHERE filing = ?", (number,))
     ciks = ((as_int(cik), number) for cik in filing.ciks)
@@ -120,11 +121,11 @@ def insert_chunks(
     """Add passages under the next free keys, and return those."""
     first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
     keys = range(first, first + len(chunks))
-    numbers = {about: number_of(sql, about) for about in {chunk.about for chunk in chunks}}
+    numbers = {subjects: number_of(sql, subjects) for subjects in {chunk.subjects for chunk in chunks}}
     rows = (
         (
             *(key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), as_int(c.word)),
-            *(as_int(c.public_at), as_int(c.expires_at), numbers[c.about], hash_of_text(c.text), c.text),
+            *(as_int(c.public_at), as_int(c.expires_at), numbers[c.subjects], hash_of_text(c.text), c.text),
         )
         for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
     )
@@ -148,8 +149,8 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
 
 
 def counts(sql: sqlite3.Connection) -> Counts:
-    """Count filings, passages, filings known by their facts alone, and quarantined filings by reason."""
-    filings, without_text = sql.execute(
+    """Count filings, passages, filings known by metadata only, and quarantined filings by reason."""
+    filings, metadata_only = sql.execute(
         "SELECT count(*) FILTER (WHERE version > 0), count(*) FILTER (WHERE version = 0) FROM current_filings"
     ).fetchone()
     chunks = sql.execute("SELECT count(*) FROM chunks JOIN current_filings USING (filing)").fetchone()[0]
@@ -157,7 +158,7 @@ def counts(sql: sqlite3.Connection) -> Counts:
         "SELECT quarantine_code, count(*) FROM current_filings "
         "WHERE quarantine_code IS NOT NULL GROUP BY quarantine_code ORDER BY quarantine_code"
     ).fetchall()
-    return Counts(filings, chunks, dict(quarantined), without_text)
+    return Counts(filings, chunks, dict(quarantined), metadata_only)
 
 
 def dim(sql: sqlite3.Connection) -> int | None:
@@ -222,10 +223,10 @@ def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     """Read a row of :data:`SELECT_LABEL`; its word as :func:`stored_chunk` has it."""
     _, chunk_id, word, until, entity, ciks, since, known_to = row
     try:
-        about = ciks_of(entity, ciks)
+        subjects = ciks_of(entity, ciks)
     except ValueError as error:
         raise _changed(path, chunk_id, error) from error
-    return StoredLabel(chunk_id, _word(word, known_to, known_at), since, until, about)
+    return StoredLabel(chunk_id, _word(word, known_to, known_at), since, until, subjects)
 
 
 def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
@@ -249,7 +250,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             public_at=since,
             expires_at=until,
             entity=entity,
-            about=ciks_of(entity, ciks),
+            subjects=ciks_of(entity, ciks),
             causes=tuple((bit, accession_number) for bit, accession_number in json.loads(causes)),
             form=form,
             company=company,

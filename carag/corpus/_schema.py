@@ -1,4 +1,4 @@
-"""What a store file is: its tables, how it is told from other files, and SQLite's errors in CARAG's words.
+"""Define the tables of a store file, tell it from other files, and translate SQLite's errors.
 
 Nothing here knows what a row means to anybody.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 APPLICATION_ID: Final = int.from_bytes(b"CRAG")
 """In the file's header, where ``file`` and SQLite look for it."""
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 1
 
 PAGE_BYTES: Final = 16384
 """A vector or a passage takes about 1 KiB; of these a page of 4 KiB holds three and wastes the rest."""

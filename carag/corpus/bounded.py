@@ -1,7 +1,7 @@
-"""Files in, bounded: nothing is read, unpacked or nested beyond a stated size, however it was made.
+"""Read files within stated limits of size, growth and nesting.
 
 The sizes are checked while reading, so that a file made to be large costs no more than the limit it breaks. The real
-ones beside them are of 4,758 filings, 3,441 headers and 78,626 rows of an index.
+figures given for comparison are of 4,758 filings, 3,441 headers and 78,626 rows of an index.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When EDGAR is open: business days in US Eastern time, and the sessions that begin on them.
+"""Compute EDGAR's business days in US Eastern time, and the sessions that begin on them.
 
 Weekends and the federal holidays of 5 U.S.C. 6103 are closed. Closures by executive order (a day of national
 mourning, some Christmas Eves) are not known here; a filing date falls on none of them, so the cost is a
@@ -13,8 +13,18 @@ from typing import Final
 
 from carag.policy import EASTERN
 
-__all__ = ["disseminated", "end_of_year", "federal_holidays", "is_business_day", "next_session"]
+__all__ = [
+    "FIRST_YEAR",
+    "LAST_YEAR",
+    "disseminated",
+    "end_of_year",
+    "federal_holidays",
+    "is_business_day",
+    "next_session",
+]
 
+FIRST_YEAR, LAST_YEAR = 1970, 8999
+"""Of a date in a year outside, nothing can be computed; it tells no time."""
 _SESSION: Final = time(9, 30)
 """Regular trading begins: by then a filing dated the day before is out, whatever its hour."""
 _OPENS: Final = time(6)

@@ -1,4 +1,4 @@
-"""Cutting a document into passages at the boundaries its author drew.
+"""Cut a document into passages at the boundaries its author drew.
 
 A passage that stops inside a clause hides the exception from the condition, so cuts follow the text: before
 a heading, between paragraphs, before a numbered clause, after a sentence; only then at the end of a line,

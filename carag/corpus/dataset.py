@@ -1,4 +1,4 @@
-"""Filings as rows of a JSON Lines dataset: one filing with its text and EDGAR metadata a row.
+"""Read rows of a JSON Lines data set: one filing with its text and EDGAR metadata a row.
 
 Of the readings an acceptance time allows, the latest counts: a ``Z`` is read as Eastern.
 """
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from carag.corpus.acceptance import acceptance_readings
-from carag.corpus.agreement import of_main_document
 from carag.corpus.bounded import load_json
-from carag.corpus.coverpage import with_cover_facts
-from carag.corpus.fields import FIRST_YEAR, LAST_YEAR
+from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR
+from carag.corpus.cover_page import with_cover_facts
+from carag.corpus.cross_check import of_main_document
 from carag.corpus.filing import Filing, FilingDocument
-from carag.corpus.items import item_number
+from carag.corpus.form_8k_items import item_number
+from carag.corpus.header import accession_year
 from carag.corpus.markup import DeiFact, xml_text
-from carag.corpus.sgml import accession_year
+from carag.corpus.publication import acceptance_readings
 from carag.errors import CorruptFile
 from carag.limits import quoted
 

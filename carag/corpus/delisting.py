@@ -1,4 +1,4 @@
-"""Whether a form that removes a class of securities leaves the filer's common equity alone, and whether it is listed.
+"""Tell whether a form that removes a class of securities leaves the common equity alone, and whether it is listed.
 
 Form 25 strikes one class from listing (Exchange Act 12(d)), and most that are filed name notes that matured; Form 15
 names the classes it covers, and those for which the duty to report remains. Only what a form says in so many words

@@ -1,4 +1,4 @@
-"""What a filing may hold to be let in, and what is said of one that is not.
+"""Validate a filing before it is taken in, and say why one is not.
 
 Whatever passes can be labelled, stored, indexed, searched, recorded and shown. Whatever does not is a problem with a
 place and a reason, and nothing of it is kept; neither does an error that nobody foresaw end the reading of the rest.
@@ -11,9 +11,9 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.corpus.bounded import READ_ERRORS
-from carag.corpus.stored import MAX_CIK
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_form, check_id, check_label, check_name, check_text, quoted, shown
+from carag.policy import MAX_LISTED
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def check_filing(filing: Filing) -> None:
     for name in ("items", "file_numbers", "sics"):
         for value in filter(None, getattr(filing, name)):
             check_label(name, value)
-    for cik in filing.about:
-        if not 0 <= cik < MAX_CIK:
+    for cik in filing.subjects:
+        if not 0 <= cik <= MAX_LISTED:
             raise InvalidArgument(f"CIK is {quoted(cik)}; want ten digits at most")
 
 

@@ -1,4 +1,4 @@
-"""A filing's parsed fields as a few integers: what the rules of the policy word read.
+"""Reduce a filing to a few integers, which the rules of the policy word read.
 
 One filing is a :class:`Fields` of plain integers, a corpus a :class:`Fields` of columns, and the rules are written
 in operators that mean the same of both. So there is one statement of each rule, read one filing or a million at a
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR
 from carag.corpus.filing import Filing
+from carag.corpus.financial_statements import has_interim_statements, has_opinion, may_carry_statements
+from carag.corpus.form_8k_items import ITEM_NUMBERS
 from carag.corpus.forms import FormFamily, form_families, periodic_family
-from carag.corpus.geography import edgar_jurisdiction, iso_jurisdiction
-from carag.corpus.items import ITEM_NUMBERS
+from carag.corpus.jurisdictions import edgar_jurisdiction, iso_jurisdiction
 from carag.corpus.publication import PublicAtSource, public_time
-from carag.corpus.statements import has_interim_statements, has_opinion, may_carry_statements
 from carag.policy import PolicyBit, bits_of
 
 if TYPE_CHECKING:
@@ -98,9 +99,9 @@ class Mark(IntFlag):
     """The cover page states a usable date; looked for only where no other date is usable."""
     STATEMENTS = auto()
     """Of an amended annual or quarterly report: financial statements stand in its text
-    (:mod:`carag.corpus.statements`)."""
+    (:mod:`carag.corpus.financial_statements`)."""
     DISAGREES = auto()
-    """Two sources of the filing's facts contradict each other (:mod:`carag.corpus.agreement`)."""
+    """Two sources of the filing's facts contradict each other (:mod:`carag.corpus.cross_check`)."""
     UNNUMBERED = auto()
     """A submission that states no accession number."""
 
@@ -195,10 +196,8 @@ def _exhibit(document_type: str) -> int:
 
 # --- a filing to its fields -------------------------------------------------------------------------------
 
-FIRST_YEAR, LAST_YEAR = 1970, 8999
 FIRST_DAY: Final = date(FIRST_YEAR, 1, 1).toordinal()
 LAST_DAY: Final = date(LAST_YEAR, 12, 31).toordinal()
-"""Of a date outside, nothing can be computed; it tells no time."""
 
 
 def fields_of(filing: Filing) -> Fields:

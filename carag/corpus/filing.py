@@ -1,4 +1,4 @@
-"""A filing as EDGAR describes it: header facts and documents, before any judgement is made.
+"""Hold a filing as EDGAR describes it: header facts and documents, before any judgement is made.
 
 Readers fill these in; labelling reads them. A fact the source does not state is None or empty, never guessed,
 and ``provenance`` says where each stated fact comes from.
@@ -124,12 +124,12 @@ class Filing:
         return " ".join((self.form or "").upper().split()).removesuffix("/A").strip()
 
     @property
-    def about(self) -> tuple[int, ...]:
+    def subjects(self) -> tuple[int, ...]:
         """CIKs of all whom its passages may be about, ascending; with 0 where the source counts more than it names.
 
         Examples
         --------
-        >>> Filing(accession_number="a", form="4", ciks=(7,), parties=(7, 9)).about
+        >>> Filing(accession_number="a", form="4", ciks=(7,), parties=(7, 9)).subjects
         (7, 9)
         """
         return tuple(sorted({*self.ciks, *self.parties}))

@@ -1,4 +1,4 @@
-"""EDGAR form types and the families a rule speaks of.
+"""Sort EDGAR form types into the families a rule speaks of.
 
 The families are a closed list: a form in none of them is unknown, and unknown means quarantined. A form may
 be in several (``F-1`` is an offering and foreign).

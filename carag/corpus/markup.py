@@ -1,4 +1,4 @@
-"""HTML and XML documents to plain text, and the ``dei`` cover-page facts tagged inside them.
+"""Convert HTML and XML documents to plain text, and extract the ``dei`` cover-page facts tagged in them.
 
 One line a table row, cells joined by ``" | "``; a blank line between blocks; hidden parts left out. Written
 for what filers send: unclosed cells, tables inside tables, inline XBRL.

@@ -1,31 +1,42 @@
-"""When a filing became public, as far as its own facts can prove.
+"""Derive when a filing became public, as far as its own facts can prove.
 
 Of 2,865 real headers with an acceptance time, 238 were accepted after 17:30 Eastern: 231 are dated the next
 business day, and of the seven others one is a Form 4, five came within three minutes and one within the hour.
 
 Each source is the latest moment the fact allows, so a session in the past never sees a filing too early;
 and which source it was is kept.
+
+EDGAR's submissions JSON labels acceptance times ``Z``, and they are not always UTC. Of 661 accessions whose
+SGML header and submissions row could be compared, 583 were UTC and 78 the header's Eastern time with a ``Z``
+behind it. No field tells them apart, so a ``Z`` has two readings.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from carag.corpus.calendar import disseminated, end_of_year, next_session
-from carag.corpus.coverpage import foreign_report_date, latest_date, meeting_date
+from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR, disseminated, end_of_year, next_session
+from carag.corpus.cover_page import foreign_report_date, latest_date, meeting_date
 from carag.corpus.forms import FormFamily, accepted_until_ten, form_families
 from carag.policy import EASTERN, NEVER, as_of_minutes
 
 if TYPE_CHECKING:
     from carag.corpus.filing import Filing
 
-__all__ = ["PublicAtSource", "PublicTime", "public_time"]
+__all__ = [
+    "PublicAtSource",
+    "PublicTime",
+    "acceptance_readings",
+    "accepted_in_private",
+    "eastern",
+    "public_time",
+]
 
-_YEARS: Final = range(1970, 9000)
-"""Of a date outside, nothing can be computed; it counts as not stated."""
+_YEARS: Final = range(FIRST_YEAR, LAST_YEAR + 1)
 
 
 class PublicAtSource(StrEnum):
@@ -146,3 +157,41 @@ def _usable(day: date | None) -> date | None:
 def _at(moment: datetime, source: PublicAtSource) -> PublicTime:
     epoch = datetime(1970, 1, 2, tzinfo=UTC)
     return PublicTime(as_of_minutes(max(moment, epoch)), source)
+
+
+def eastern(digits: str) -> datetime | None:
+    """Read ``YYYYMMDDHHMMSS`` as EDGAR means it: US Eastern. Of an hour that occurs twice, the second."""
+    try:
+        moment = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=EASTERN, fold=1)
+    except ValueError:
+        return None
+    return moment if 1970 < moment.year < 9000 else None
+
+
+def acceptance_readings(stated: str) -> tuple[datetime, ...]:
+    """Return every moment an acceptance time may mean, the latest first; empty where it tells none.
+
+    A stated offset is believed, ``Z`` is not: it has the Eastern reading and the UTC one. Midnight under a
+    ``Z``, UTC or Eastern, is a date without a time.
+
+    Examples
+    --------
+    >>> [moment.isoformat() for moment in acceptance_readings("2025-04-30T16:32:30.000Z")]
+    ['2025-04-30T16:32:30-04:00', '2025-04-30T12:32:30-04:00']
+    >>> acceptance_readings("1994-03-11T05:00:00.000Z")
+    ()
+    """
+    moment = eastern(re.sub(r"\D", "", stated)[:14])
+    if moment is None:
+        return ()
+    if re.search(r"[+-]\d\d:\d\d$", stated):
+        try:
+            return (datetime.fromisoformat(stated).astimezone(EASTERN),)
+        except ValueError:
+            return ()
+    if not stated.endswith("Z"):
+        return (moment,)
+    as_utc = moment.replace(tzinfo=UTC)
+    readings = (moment, as_utc.astimezone(EASTERN))
+    clocks = {(reading.hour, reading.minute, reading.second) for reading in (as_utc, readings[1])}
+    return () if (0, 0, 0) in clocks else readings

@@ -1,8 +1,8 @@
-"""Files in: which of them hold filings, and one outcome for each filing, skipped file and broken place.
+"""Read filings from files: one outcome for each filing, skipped file and broken place.
 
 Nothing is passed over in silence, and nothing stops the reading: what cannot be read is an outcome with its
-place and reason. One filing is in memory at a time, and the headers that lie beside a directory's rows. A filing of
-which a source states facts and holds no text is an outcome of its own kind.
+place and reason. One filing is in memory at a time, and the sidecar headers of its directory. A filing of which a
+source holds metadata and no text is an outcome of its own kind.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from enum import Enum, auto
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from carag.corpus.beside import HeadersBeside, is_headers_file
 from carag.corpus.bounded import READ_ERRORS, line_text, load_json, opened
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
 from carag.corpus.door import check_filing, problem_of
 from carag.corpus.filing import Filing
+from carag.corpus.header import parse_header
+from carag.corpus.sidecar_headers import SidecarHeaders, is_headers_file
 from carag.corpus.submission import is_submission, parse_submission
-from carag.corpus.submission_rows import (
-    filing_of_facts,
-    is_row_of_facts,
+from carag.corpus.submissions_json import (
+    filing_of_metadata,
+    is_metadata_row,
     is_submissions,
     rows_of_submissions,
     rows_of_table,
@@ -35,20 +36,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 __all__ = [
-    "JSON",
-    "ROWS",
-    "TABLES",
     "ReadKind",
     "ReadOutcome",
-    "files_under",
     "kind_of",
     "read_filings",
     "total_bytes",
 ]
 
-ROWS: Final = {".jsonl", ".ndjson"}
-TABLES: Final = {".tsv"}
-JSON: Final = {".json"}
+_ROWS: Final = {".jsonl", ".ndjson"}
+_TABLES: Final = {".tsv"}
+_JSON: Final = {".json"}
 _SUBMISSIONS: Final = {".txt", ".sgml", ".nc"}
 _NEVER_DOCUMENTS: Final = {
     "qa": "questions are never documents",
@@ -61,8 +58,8 @@ class ReadKind(Enum):
     """What became of a file or row."""
 
     FILING = auto()
-    FACTS = auto()
-    """A filing known by its facts alone."""
+    METADATA = auto()
+    """A filing of which the source holds no text."""
     SKIPPED = auto()
     """Readable, and no filing."""
     BROKEN = auto()
@@ -82,34 +79,42 @@ class ReadOutcome:
     """Bytes of all files taken so far, for a progress bar against :func:`total_bytes`."""
     filing: Filing | None = None
     """With its text."""
-    facts: Filing | None = None
-    """Of a filing without text."""
+    metadata: Filing | None = None
+    """Without text."""
     reason: str = ""
+    accession: str = ""
+    """Of a broken row, where it still states one."""
 
 
+_T = TypeVar("_T")
 _Read: TypeAlias = tuple[ReadKind, Filing | str]
+_Row: TypeAlias = "Mapping[str, Any]"
 
 
 def total_bytes(path: Path) -> int:
     """Return the size of everything :func:`read_filings` will go through."""
-    return sum(_size(file) for file in files_under(path))
+    return sum(_size(file) for file in _files_under(path))
 
 
-def read_filings(path: Path) -> Iterator[ReadOutcome]:
+def read_filings(path: Path, *, metadata: bool = False) -> Iterator[ReadOutcome]:
     """Read every filing of a file, or of a directory and those below it, in the order of their names.
 
     Parameters
     ----------
     path : Path
         EDGAR full submissions (``.txt``, ``.sgml``, ``.nc``), JSON Lines with a filing a row (``.jsonl``,
-        ``.ndjson``), each also with ``.gz``; or a directory. Headers in ``headers*.jsonl`` beside rows are
-        compared with them; see :mod:`carag.corpus.beside`. Filings without text: rows without ``text``, an index as a
-        table (``.tsv``), EDGAR's submissions (``.json``); see :mod:`carag.corpus.submission_rows`.
+        ``.ndjson``), each also with ``.gz``; or a directory. Rows are compared with the sidecar headers of their
+        directory, ``headers*.jsonl``; see :mod:`carag.corpus.sidecar_headers`. Filings without text: rows without
+        ``text``, an index as a table (``.tsv``), EDGAR's submissions (``.json``); see
+        :mod:`carag.corpus.submissions_json`.
+    metadata : bool
+        Whether to read also what can be labelled and not searched: a header without its filing, and rows and lists
+        of rows in ``.json``. No row is then left out by the name of its file, or for the first row of it.
 
     Yields
     ------
     ReadOutcome
-        A filing, the facts of one, a skipped file or row, or a broken one.
+        A filing, the metadata of one, a skipped file or row, or a broken one.
 
     Raises
     ------
@@ -118,17 +123,18 @@ def read_filings(path: Path) -> Iterator[ReadOutcome]:
     """
     root = path if path.is_dir() else path.parent
     before = 0
-    folder, headers = None, HeadersBeside()
-    for file in files_under(path):
+    folder, headers = None, SidecarHeaders()
+    for file in _files_under(path):
         size = _size(file)
-        if file.parent != folder and _is_rows(file):
-            folder, headers = file.parent, HeadersBeside.load(file.parent)
-        for outcome in _read_file(file, shown(file.relative_to(root).as_posix()), headers):
+        if file.parent != folder and kind_of(file) in _ROWS | _JSON:
+            folder, headers = file.parent, SidecarHeaders.load(file.parent)
+        where = shown(file.relative_to(root).as_posix())
+        for outcome in _read_file(file, where, headers, metadata=metadata):
             yield replace(outcome, bytes_read=before + outcome.bytes_read)
         before += size
 
 
-def files_under(path: Path) -> list[Path]:
+def _files_under(path: Path) -> list[Path]:
     """List a file, or all files of a directory and those below it, in the order of their names.
 
     Raises
@@ -155,42 +161,45 @@ def kind_of(file: Path) -> str:
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
-def _is_rows(file: Path) -> bool:
-    return kind_of(file) in ROWS
-
-
-def _read_file(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadOutcome]:
-    name = file.name.lower()
+def _read_file(file: Path, where: str, headers: SidecarHeaders, *, metadata: bool) -> Iterator[ReadOutcome]:
     kind = kind_of(file)
-    stem = name.split(".")[0]
-    never = next(
-        (why for start, why in _NEVER_DOCUMENTS.items() if stem == start or stem.startswith(f"{start}_")), ""
-    )
-    if is_headers_file(file):
-        yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=headers.account(file.name))
-    elif never:
-        yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=never)
-    elif kind in ROWS:
-        yield from _read_rows(file, where, headers)
-    elif kind in _SUBMISSIONS:
-        yield _told(where, _size(file), partial(_of_submission, file, where))
-    elif kind in TABLES:
-        yield from _read_table(file, where)
-    elif kind in JSON:
-        yield from _read_json(file, where)
-    else:
-        wanted = ", ".join(sorted(ROWS | _SUBMISSIONS | TABLES | JSON))
-        reason = f"no format of filings; want {wanted}, or one of them with .gz"
+    of_row = partial(_of_row_or_metadata if metadata else _of_row, headers=headers)
+    has_rows = kind in _ROWS | _TABLES | _JSON
+    if not (metadata and has_rows) and (reason := _why_skipped(file, headers)):
         yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=reason)
+    elif kind in _ROWS:
+        yield from _read_rows(file, where, of_row, any_first=metadata)
+    elif kind in _TABLES:
+        yield from _read_table(file, where)
+    elif kind in _JSON:
+        yield from _read_json(file, where, of_row if metadata else None)
+    else:
+        yield _told(where, _size(file), lambda: file, partial(_of_submission, where=where))
 
 
-def _read_rows(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadOutcome]:
+def _why_skipped(file: Path, headers: SidecarHeaders) -> str:
+    """Say why a file holds no filings, told by its name; empty where it may."""
+    if is_headers_file(file):
+        return headers.account(file.name)
+    stem = file.name.lower().split(".")[0]
+    for start, why in _NEVER_DOCUMENTS.items():
+        if stem == start or stem.startswith(f"{start}_"):
+            return why
+    known = _ROWS | _SUBMISSIONS | _TABLES | _JSON
+    if kind_of(file) not in known:
+        return f"no format of filings; want {', '.join(sorted(known))}, or one of them with .gz"
+    return ""
+
+
+def _read_rows(
+    file: Path, where: str, of_row: Callable[[_Row], _Read], *, any_first: bool
+) -> Iterator[ReadOutcome]:
     number = 0
     try:
         with opened(file) as source:
             for number, line in source.lines():
-                outcome = _told(f"{where}:{number}", source.position, partial(_of_row, line, headers))
-                if number == 1 and outcome.kind is ReadKind.SKIPPED:
+                outcome = _told(f"{where}:{number}", source.position, partial(_row_of_line, line), of_row)
+                if number == 1 and outcome.kind is ReadKind.SKIPPED and not any_first:
                     yield replace(
                         outcome, where=where, reason=f"holds no filings: its first row is {outcome.reason}"
                     )
@@ -200,47 +209,72 @@ def _read_rows(file: Path, where: str, headers: HeadersBeside) -> Iterator[ReadO
         yield _unreadable(f"{where}:{number + 1}", file, error)
 
 
-def _of_row(line: bytes | None, headers: HeadersBeside) -> _Read:
-    row = load_row(line_text(line))
-    if is_row_of_facts(row):
-        return ReadKind.FACTS, headers.compare_and_unite(filing_of_facts(row), row)
+def _row_of_line(line: bytes | None) -> _Row:
+    return load_row(line_text(line))
+
+
+def _of_row(row: _Row, headers: SidecarHeaders) -> _Read:
+    if is_metadata_row(row):
+        return ReadKind.METADATA, headers.compare_and_unite(filing_of_metadata(row), row)
     if why := why_no_filing(row):
         return ReadKind.SKIPPED, why
     return ReadKind.FILING, headers.compare_and_unite(filing_of_row(row), row)
+
+
+def _of_row_or_metadata(row: _Row, headers: SidecarHeaders) -> _Read:
+    """Read a row of any kind; one without text by itself, for the header it could be united with is read too."""
+    if "header" in row and "text" not in row:
+        return ReadKind.METADATA, parse_header(str(row["header"])).filing
+    if is_metadata_row(row):
+        return _of_metadata(row)
+    if not {"text", "question"} & row.keys():
+        return ReadKind.SKIPPED, "neither form nor accession: no filing's row"
+    return _of_row(row, headers)
+
+
+def _of_metadata(row: _Row) -> _Read:
+    return ReadKind.METADATA, filing_of_metadata(row)
 
 
 def _read_table(file: Path, where: str) -> Iterator[ReadOutcome]:
     try:
         with opened(file) as source:
             for number, row in rows_of_table(source.lines()):
-                yield _told(f"{where}:{number}", source.position, partial(_of_facts, row))
+                yield _told(f"{where}:{number}", source.position, row, _of_metadata)
     except (CorruptFile, *READ_ERRORS) as error:
         yield _unreadable(where, file, error)
 
 
-def _read_json(file: Path, where: str) -> Iterator[ReadOutcome]:
+def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -> Iterator[ReadOutcome]:
+    """Read a filer's submissions with its columns of filings; given what reads a row, also a row or a list of them."""
     size = _size(file)
-    rows: list[dict[str, Any]] = []
+    rows: list[Any] = []
 
-    def columns() -> _Read:
+    def load() -> Any:
         with opened(file) as source:
-            value = load_json(source.whole().decode("utf-8"))
+            return load_json(source.whole().decode("utf-8"))
+
+    def take(value: Any) -> _Read:
         if is_submissions(value):
             rows.extend(rows_of_submissions(value, file.name.removesuffix(".gz")))
+        elif of_row is not None:
+            rows.extend(value if isinstance(value, list) else [value])
         return ReadKind.SKIPPED, "no submissions of a filer (EDGAR's CIK##########.json)"
 
-    outcome = _told(where, size, columns)
+    outcome = _told(where, size, load, take)
     if outcome.kind is not ReadKind.SKIPPED or not rows:
         yield outcome
     for number, row in enumerate(rows, start=1):
-        yield _told(f"{where}:{number}", size, partial(_of_facts, partial(dict, row)))
+        yield _told(f"{where}:{number}", size, partial(_object, row), of_row or _of_metadata)
 
 
-def _of_facts(row: Callable[[], Mapping[str, Any]]) -> _Read:
-    return ReadKind.FACTS, filing_of_facts(row())
+def _object(value: Any) -> _Row:
+    if not isinstance(value, dict):
+        raise CorruptFile(f"a JSON {type(value).__name__}; want an object a filing")
+    return value
 
 
-def _of_submission(file: Path, where: str) -> _Read:
+def _of_submission(file: Path, *, where: str) -> _Read:
     with opened(file) as source:
         content = source.whole()
     text = _decode(content)
@@ -256,23 +290,36 @@ def _of_submission(file: Path, where: str) -> _Read:
     return ReadKind.FILING, filing
 
 
-def _told(where: str, position: int, read: Callable[[], _Read]) -> ReadOutcome:
+def _told(where: str, position: int, load: Callable[[], _T], read: Callable[[_T], _Read]) -> ReadOutcome:
     """Read one filing, and tell whatever becomes of it."""
+    loaded = None
+    accession = ""
     try:
-        kind, found = read()
-        if isinstance(found, Filing):
+        loaded = load()
+        kind, found = read(loaded)
+        if isinstance(found, Filing) and found.accession_number:  # a header can be labelled without one
             check_filing(found)
     except Exception as error:  # noqa: BLE001 - nothing stops the reading, and nothing is passed over in silence
         problem = problem_of(error)
         kind, found = (ReadKind.BROKEN if problem.foreseen else ReadKind.FAILED), problem.reason
+        accession = _stated_number(loaded)
     return ReadOutcome(
         kind,
         where,
         position,
         filing=found if kind is ReadKind.FILING else None,  # type: ignore[arg-type]
-        facts=found if kind is ReadKind.FACTS else None,  # type: ignore[arg-type]
+        metadata=found if kind is ReadKind.METADATA else None,  # type: ignore[arg-type]
         reason=found if isinstance(found, str) else "",
+        accession=accession,
     )
+
+
+def _stated_number(row: object) -> str:
+    """Return what a row that cannot be read calls its filing, or nothing."""
+    stated = (
+        (row.get(name) for name in ("accession", "accessionNumber", "id")) if isinstance(row, dict) else ()
+    )
+    return next((shown(str(one)) for one in stated if one and isinstance(one, str | int)), "")
 
 
 def _unreadable(where: str, file: Path, error: Exception) -> ReadOutcome:

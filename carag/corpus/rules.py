@@ -1,6 +1,6 @@
-"""The rules of the policy word: for each bit the field it reads, when it is set, and where in a filing it holds.
+"""State the rules that turn the fields of an EDGAR filing into policy bits, and those that quarantine it.
 
-These are data. :mod:`carag.corpus.labelling` applies them to one filing, :func:`words` to columns of a million, and
+These are data. :mod:`carag.corpus.labeller` applies them to one filing, :func:`words` to columns of a million, and
 ``carag policy bits`` prints them as a page. A fact that is missing closes: no location is *elsewhere*, an 8-K whose
 items cannot be read is whatever an 8-K may be, and what cannot be labelled at all is quarantined.
 
@@ -11,35 +11,31 @@ from __future__ import annotations
 
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
+from carag.corpus.calendar import FIRST_YEAR, LAST_YEAR
 from carag.corpus.fields import (
     AMENDMENT,
     FIRST_DAY,
-    FIRST_YEAR,
     FORM_10K,
     FORM_20F,
     LAST_DAY,
-    LAST_YEAR,
     UNREADABLE,
-    Column,
     Exhibit,
-    Fields,
     Mark,
     family_mask,
     item_mask,
 )
 from carag.corpus.forms import FormFamily
-from carag.policy import QUARANTINE, VERSION_WORD, PolicyBit
+from carag.corpus.rule import QuarantineRule, Rule, label_words
+from carag.policy import PolicyBit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    import numpy as np
     from numpy.typing import NDArray
 
-    Test: TypeAlias = Callable[[Fields], Column]
+    from carag.corpus.fields import Column, Fields
+    from carag.corpus.rule import Test
 
 __all__ = [
     "FURNISHED_ITEMS",
@@ -48,12 +44,8 @@ __all__ = [
     "QUARANTINES",
     "RESULTS_ITEMS",
     "RULES",
-    "Level",
     "QuarantineCode",
-    "QuarantineRule",
-    "Rule",
     "certified",
-    "quarantined",
     "words",
 ]
 
@@ -66,39 +58,6 @@ MATERIAL_ITEMS: Final = (
     "1.01", "1.02", "1.03", "1.04", "1.05", "2.01", "2.02", "2.03", "2.04", "2.05", "2.06", "3.01", "3.03",
     "4.01", "4.02", "5.01",
 )  # fmt: skip
-
-
-class Level(StrEnum):
-    """What a bit belongs to."""
-
-    FILING = "filing"
-    """Every passage of the filing carries it."""
-    PASSAGE = "passage"
-    """The filing earns it, and only the passages it concerns keep it."""
-    STATE = "state"
-    """Other filings set it, and later ones may take it away."""
-
-
-class Rule(NamedTuple):
-    """One bit of the word."""
-
-    bit: PolicyBit
-    field: str
-    """The EDGAR field that decides."""
-    text: str
-    """When the bit is set."""
-    test: Test
-    also: str = ""
-    """Other fields that are read."""
-    passages: str = ""
-    """Which passages keep the bit; empty where all do."""
-    limits: str = ""
-    """What the rule is known to miss or to close needlessly."""
-
-    @property
-    def level(self) -> Level:
-        """Filing or passage; bits of state have no rule here."""
-        return Level.PASSAGE if self.passages else Level.FILING
 
 
 # --- tests ------------------------------------------------------------------------------------------------
@@ -149,8 +108,8 @@ def certified(of: Fields) -> Column:
 
     A section 906 certificate accompanies every report that contains them (Rule 13a-14(b)): EX-32, of a 20-F
     EX-13. Before section 906, and where a source ships no list of exhibits, the statements' own words tell
-    (:mod:`carag.corpus.statements`). A financial data schedule (EX-27) tells nothing: amendments were filed to add
-    one that had been left out.
+    (:mod:`carag.corpus.financial_statements`). A financial data schedule (EX-27) tells nothing: amendments were filed
+    to add one that had been left out.
     """
     is_20f = of.traits & FORM_20F != 0
     certificate = (is_20f & (of.exhibits & Exhibit.EX_13.value != 0)) | (
@@ -392,14 +351,6 @@ class QuarantineCode(StrEnum):
     FACTS_DISAGREE = "FACTS_DISAGREE"
 
 
-class QuarantineRule(NamedTuple):
-    """One reason a filing is shown to nobody."""
-
-    code: QuarantineCode
-    text: str
-    test: Test
-
-
 def _usable(day: Column) -> Column:
     return (day >= FIRST_DAY) & (day <= LAST_DAY)
 
@@ -445,14 +396,6 @@ QUARANTINES: Final = (
 """The most telling first; a form that is not stated at all is an unknown one."""
 
 
-def quarantined(of: Fields) -> Column:
-    """Test whether any rule sets a filing aside."""
-    found = QUARANTINES[0].test(of)
-    for rule in QUARANTINES[1:]:
-        found = found | rule.test(of)
-    return found
-
-
 def words(columns: Fields) -> NDArray[np.uint32]:
     """Label many filings at once.
 
@@ -464,7 +407,7 @@ def words(columns: Fields) -> NDArray[np.uint32]:
     Returns
     -------
     (n,) uint32 array
-        The words :func:`~carag.corpus.labelling.label` gives the same filings one by one.
+        The words :func:`~carag.corpus.labeller.label` gives the same filings one by one.
 
     Examples
     --------
@@ -479,7 +422,4 @@ def words(columns: Fields) -> NDArray[np.uint32]:
     >>> [hex(word) for word in words(columns_of(filings))]
     ['0x800003f', '0xc02009f', '0x4800001f']
     """
-    found = np.full(np.shape(columns.traits), VERSION_WORD, dtype=np.uint32)
-    for rule in RULES:
-        found |= np.where(rule.test(columns), np.uint32(rule.bit), np.uint32(0))
-    return found | np.where(quarantined(columns), np.uint32(QUARANTINE), np.uint32(0))
+    return label_words(columns, RULES, QUARANTINES)

@@ -1,6 +1,6 @@
-"""The corpus in one SQLite file: filings, passages, labels and vectors. The index derives from it.
+"""Store the corpus in one SQLite file: filings, passages, labels and vectors. The index derives from it.
 
-The store keeps what it is given; it judges no label and computes no vector. Nothing is ever deleted:
+The store keeps what it is given; it decides no label and computes no vector. Nothing is ever deleted:
 
 - A changed filing is a new *version* with new passages and new keys. The old version stays, so that an answer
   which cited it can be replayed word for word; its labels are closed, so no policy admits it again.
@@ -25,20 +25,18 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from carag.corpus import _rows as rows
-from carag.corpus._entities import EntitySets
-from carag.corpus._history import CLOSED_BETWEEN, OPENED_BETWEEN, LabelChange, system_clock
+from carag.corpus._entity_sets import EntitySets
+from carag.corpus._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, system_clock
 from carag.corpus._schema import connect, create_or_check, translating
-from carag.corpus.stored import (
+from carag.corpus._transaction import Transaction
+from carag.corpus.values import (
     Change,
     Counts,
     Labels,
     StoredChunk,
     StoredFiling,
     StoredLabel,
-    check_chunk,
-    check_filing,
     check_integer,
-    check_vectors,
 )
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_text, quoted
@@ -49,10 +47,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from carag.corpus._history import Judge
     from carag.policy import Policy
 
-__all__ = ["Change", "CorpusStore", "Counts", "Labels", "StoredChunk", "StoredFiling"]
+__all__ = ["CorpusStore"]
 
 _AT_ONCE: Final = 256
 _EVER: Final = 2**63 - 1
@@ -135,78 +132,32 @@ class CorpusStore:
 
     # --- writing ---
 
-    def put(
-        self,
-        filing: StoredFiling,
-        chunks: Sequence[StoredChunk],
-        vectors: NDArray[np.float32],
-        *,
-        judge: Judge | None = None,
-    ) -> Change:
-        """Store a filing with all its passages, superseding an earlier version of it.
-
-        Parameters
-        ----------
-        filing : StoredFiling
-        chunks : sequence of StoredChunk
-            In order over all documents; may be empty. Their words are the filing's own, before any event.
-        vectors : (n, dim) float32
-            One a chunk. Every put of a store has the same dim.
-        judge : callable, optional
-            What filings say of one another: given the facts of the filing and of every filing that can bear on it,
-            returns the histories by accession number (:func:`~carag.corpus.events.state_history`). The labels
-            of all filings that share a CIK with this one follow it, in this transaction.
-
-        Returns
-        -------
-        Change
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """Hold the store for one transaction: what is put in it is stored, and known, all together or not at all.
 
         Raises
         ------
         InvalidArgument
-            If anything given does not fit together, or a word carries no label; nothing is stored.
+            If filings were put and their labels were not settled (:meth:`Transaction.relabel`).
         StoreLocked
             If another writer holds the store.
         """
-        check_filing(filing)
-        for chunk in chunks:
-            check_chunk(chunk)
-        check_vectors(vectors, len(chunks))
         with self._writing() as sql:
-            rows.check_dim(sql, vectors)
-            old, version = rows.supersede(sql, filing.accession_number)
-            row = rows.insert_filing(sql, filing, version)
-            keys = rows.insert_chunks(sql, row, chunks, ids=rows.chunk_ids(filing.accession_number, version))
-            rows.insert_vectors(sql, keys, vectors)
-            change = LabelChange(sql, [row], now=self._clock())
-            if old is not None:
-                change.retire(old)
-            change.apply(judge, old=old)
-            rows.raise_epoch(sql)
-            own = sql.execute(
-                "SELECT label FROM labels WHERE key BETWEEN ? AND ? ORDER BY label",
-                (keys.start, keys.stop - 1),
-            )
-            labels = np.array([label for (label,) in own], np.int64)
-        return Change(change.known_at, labels, change.opened, change.closed, change.relabelled)
+            transaction = Transaction(sql, clock=self._clock)
+            yield transaction
+            transaction.check_settled()
 
-    def put_facts(self, filings: Sequence[StoredFiling], *, judge: Judge) -> Change:
-        """Store what is known of filings without their text, all in one transaction; errors as in :meth:`put`.
+    def put(
+        self, filing: StoredFiling, chunks: Sequence[StoredChunk], vectors: NDArray[np.float32]
+    ) -> Change:
+        """Store a filing that says nothing of others with its passages, in a transaction of its own.
 
-        A filing not stored yet becomes its version 0, which has no passages. Of a stored one, facts and quarantine are
-        replaced by those given, which unite what was known with what is new (:mod:`carag.corpus.facts_only`). The
-        ``ciks`` of each are those whose filings it can bear on.
+        Parameters and errors as of :meth:`Transaction.put`.
         """
-        if not filings:
-            raise InvalidArgument("no filings are given; want at least one")
-        for filing in filings:
-            check_filing(filing)
-        with self._writing() as sql:
-            news = [rows.add_facts(sql, filing) for filing in filings]
-            change = LabelChange(sql, news, now=self._clock())
-            change.apply(judge, old=None)
-            rows.raise_epoch(sql)
-        return Change(change.known_at, np.empty(0, np.int64), change.opened, change.closed, change.relabelled)
+        with self.writing() as transaction:
+            transaction.put(filing, chunks, vectors)
+            return transaction.relabel()
 
     # --- reading: passages and filings ---
 
@@ -337,13 +288,6 @@ class CorpusStore:
     def content_hash(self, accession_number: str) -> str | None:
         """Return the content hash of a filing's current version, or None if the filing is not stored."""
         return self._of_current("content_hash", accession_number)
-
-    def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Stream ``(accession number, facts)`` of every filing's current version, by accession number."""
-        for accession_number, facts in self._snapshot(
-            "SELECT accession_number, facts FROM current_filings ORDER BY accession_number"
-        ):
-            yield accession_number, json.loads(facts)
 
     def facts_of(self, accession_number: str) -> dict[str, Any] | None:
         """Return the facts of a filing's current version, or None if the filing is not stored."""

@@ -1,4 +1,4 @@
-"""EDGAR full submissions: the header, then each ``<DOCUMENT>`` as plain text.
+"""Parse EDGAR full submissions: the header, then each ``<DOCUMENT>`` as plain text.
 
 Graphics, archives, spreadsheets and XBRL files keep their place and type, because which exhibits a filing has
 is a fact labelling needs (EX-32), but carry no text.
@@ -11,13 +11,12 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from carag.corpus.agreement import compare, of_main_document
-from carag.corpus.coverpage import with_cover_facts
-from carag.corpus.dei import facts_of_cover
+from carag.corpus.cover_page import with_cover_facts
+from carag.corpus.cross_check import compare, of_main_document
 from carag.corpus.filing import Disagreement, Filing, FilingDocument
-from carag.corpus.header_facts import stated_by_header
+from carag.corpus.header import parse_header
 from carag.corpus.markup import DeiFact, html_text, is_html, xml_text
-from carag.corpus.sgml import parse_header
+from carag.corpus.xbrl_cover import facts_of_cover
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
@@ -64,8 +63,7 @@ def parse_submission(text: str) -> Filing:
     )
     if len(_START.findall(outside)) > 1:
         raise CorruptFile("the file holds several submissions; want one a file")
-    header = text[:header_end]
-    filing = parse_header(header)
+    filing, stated = parse_header(text[:header_end])
     read = [_read_document(block) for _, block in blocks]
     documents = tuple(document for document, _ in read)
     facts = [fact for _, found in read for fact in found]
@@ -74,7 +72,7 @@ def parse_submission(text: str) -> Filing:
         *filing.disagreements,
         *_more_documents(filing.documents_counted, len(documents)),
         *of_main_document(filing.form or "", documents),
-        *compare(stated_by_header(filing, header), cover).disagreements,
+        *compare(stated, cover).disagreements,
     )
     filing = replace(filing, documents=documents, disagreements=contradictions)
     return with_cover_facts(_with_dei_facts(filing, facts))

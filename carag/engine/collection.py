@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from carag.corpus import CorpusStore
+from carag.corpus.store import CorpusStore
 from carag.engine.locks import ReadWriteLock
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument

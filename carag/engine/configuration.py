@@ -15,7 +15,7 @@ from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
     from carag.audit import AuditLog, Event, Models
-    from carag.corpus import CorpusStore
+    from carag.corpus.store import CorpusStore
     from carag.engine.state import StoreState
 
 __all__ = ["ConfigurationLog"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -176,7 +175,7 @@ class Engine:
         def microseconds() -> int:
             return known_at_microseconds(now())
 
-        table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+        table = PolicyTable.shipped()
         with ExitStack() as resources:
             # The log's lock is the store's: one writer, and a store without a writable log stays shut.
             log = resources.enter_context(

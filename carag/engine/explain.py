@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from carag.audit import Outcome
-from carag.corpus import is_without_text
+from carag.corpus.metadata_only import is_metadata_only
 from carag.engine.recorder import Finding
 from carag.errors import InvalidArgument
 from carag.policy import bit_names, explained
 
 if TYPE_CHECKING:
-    from carag.corpus import CorpusStore, StoredChunk, StoredLabel
+    from carag.corpus.store import CorpusStore
+    from carag.corpus.values import StoredChunk, StoredLabel
     from carag.policy import Decision
 
 __all__ = ["explain"]
@@ -28,13 +29,13 @@ def explain(store: CorpusStore, chunk_id: str, decision: Decision) -> Finding:
         chunk = store.chunk(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
     except InvalidArgument:  # no such passage: to a session that may know, that is an answer
         return _nothing_to_explain(chunk_id)
-    hidden = decision.reasons(chunk.word, chunk.public_at, entity=chunk.about, expires_at=chunk.expires_at)
+    hidden = decision.reasons(chunk.word, chunk.public_at, entity=chunk.subjects, expires_at=chunk.expires_at)
     verdict = "hidden from" if hidden else "admissible for"
     return Finding(
         Outcome.ANSWER,
         "HIDDEN" if hidden else "ADMISSIBLE",
         f"{chunk.chunk_id} is {verdict} {decision.role}/{decision.purpose}",
-        reasons=tuple(explained(reason, decision, chunk.about) for reason in hidden),
+        reasons=tuple(explained(reason, decision, chunk.subjects) for reason in hidden),
         causes=_causes(store, chunk, decision),
         regulation=decision.regulation,
     )
@@ -73,9 +74,9 @@ def _named(store: CorpusStore, accession_number: str, decision: Decision) -> str
         if not any(_admits(decision, label) for label in labels):
             return "a later filing"
     facts = store.facts_of(accession_number)
-    alone = facts is not None and is_without_text(facts)
+    alone = facts is not None and is_metadata_only(facts)
     return f"{accession_number}, known by its facts alone" if alone else accession_number
 
 
 def _admits(decision: Decision, label: StoredLabel) -> bool:
-    return decision.admits(label.word, label.public_at, entity=label.about, expires_at=label.expires_at)
+    return decision.admits(label.word, label.public_at, entity=label.subjects, expires_at=label.expires_at)

@@ -7,32 +7,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from carag.corpus import (
-    CHUNKER_VERSION,
-    LABELLER_VERSION,
-    Filing,
-    Label,
-    ReadKind,
-    StoredChunk,
-    StoredFiling,
-    bears_on_others,
-    chunk,
-    chunk_word,
-    content_hash,
-    facts_of_text,
-    facts_without_text,
-    label,
-    problem_of,
-    quarantine_of,
-    readings,
-    united,
-)
+from carag.corpus.chunking import CHUNKER_VERSION, chunk
+from carag.corpus.door import problem_of
+from carag.corpus.filing_events import bears_on_others
+from carag.corpus.labeller import LABELLER_VERSION, chunk_word, label
+from carag.corpus.metadata_only import facts_of_metadata, facts_of_text, quarantine_of, readings, united
+from carag.corpus.readers import ReadKind
+from carag.corpus.values import StoredChunk, StoredFiling, content_hash
 from carag.policy import QUARANTINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from carag.corpus import ReadOutcome
+    from carag.corpus.filing import Filing
+    from carag.corpus.label import Label
+    from carag.corpus.readers import ReadOutcome
 
 __all__ = ["Accepted", "Listed", "Rejected", "Selection", "attempt", "classify", "rows_of_listed"]
 
@@ -68,7 +57,7 @@ class Accepted:
                 text=piece.text,
                 word=chunk_word(labelled, self.filing, document, piece.text, piece.start),
                 public_at=labelled.public_at,
-                about=self.filing.about,
+                subjects=self.filing.subjects,
             )
             for document in self.filing.documents
             for piece in chunk(document.text)
@@ -102,8 +91,8 @@ def classify(
     """
     first_place: dict[str, str] = {}
     for outcome in outcomes:
-        if outcome.facts is not None:
-            yield Listed(outcome.where, outcome.facts)
+        if outcome.metadata is not None:
+            yield Listed(outcome.where, outcome.metadata)
         elif outcome.filing is None:
             text = f"{outcome.where}: {outcome.kind.name.lower()}: {outcome.reason}"
             yield Rejected(text, is_fault=outcome.kind is ReadKind.FAILED)
@@ -129,7 +118,7 @@ def attempt(where: str, make: Callable[[], _T]) -> _T | Rejected:
 
 def rows_of_listed(filing: Filing, known: Facts | None) -> StoredFiling:
     """Return a filing without text as the store keeps it, united with what was known of it before."""
-    new = facts_without_text(filing, label(filing, facts_only=True))
+    new = facts_of_metadata(filing, label(filing, metadata_only=True))
     facts = new if known is None else united(known, new)
     return StoredFiling(
         accession_number=filing.accession_number,
@@ -174,7 +163,7 @@ def _labelled(where: str, filing: Filing, only: Selection | None) -> Accepted:
         content_hash=content_hash(
             {
                 **facts,
-                "about": filing.about,
+                "subjects": filing.subjects,
                 "company": filing.company,
                 "documents": [document.type for document in filing.documents],
                 "filed": filed,

@@ -9,31 +9,25 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.corpus import (
-    QuarantineCode,
-    StoredChunk,
-    StoredFiling,
-    is_without_text,
-    quarantine_of,
-    read_filings,
-    readings,
-    state_history,
-    total_bytes,
-)
+from carag.corpus.metadata_only import histories, is_metadata_only, quarantine_of
+from carag.corpus.readers import read_filings, total_bytes
+from carag.corpus.rules import QuarantineCode
 from carag.engine.filing_rows import Accepted, Listed, Rejected, attempt, classify, rows_of_listed
 from carag.engine.results import IngestReport
 from carag.retrieval import headed
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from carag.corpus import CorpusStore, ReadOutcome, StateSpan
+    from carag.corpus.readers import ReadOutcome
+    from carag.corpus.store import CorpusStore
+    from carag.corpus.values import StoredChunk, StoredFiling
     from carag.engine.collection import Collection, Progress
     from carag.engine.filing_rows import Selection
     from carag.retrieval import Embedder
@@ -74,7 +68,7 @@ class Ingestor:
         counts = store.counts()
         report.quarantined = dict(counts.quarantined)
         report.total_filings, report.total_chunks = counts.filings, counts.chunks
-        report.total_events = counts.without_text
+        report.total_events = counts.metadata_only
         _logger.info(
             "ingest ends: %d added, %d changed, %d unchanged, %d events, %d problems, %d quarantined",
             report.added,
@@ -82,7 +76,7 @@ class Ingestor:
             report.unchanged,
             report.events,
             len(report.problems),
-            report.set_aside,
+            report.newly_quarantined,
         )
         _logger.debug("quarantined, in all: %s", report.quarantined)
         return report
@@ -142,11 +136,11 @@ class _Filings:
             _reject(self._report, rows)
             return
         filing, chunks = rows
-        is_new = before is None or is_without_text(before)
+        is_new = before is None or is_metadata_only(before)
         self._report.changed += not is_new
         self._report.added += is_new
         self._report.chunks += len(chunks)
-        self._report.set_aside += filing.quarantine is not None
+        self._report.newly_quarantined += filing.quarantine is not None
         self._waiting.append((filing, chunks))
         self._size += len(chunks)
         if self._size >= _EMBED_BATCH:
@@ -164,7 +158,10 @@ class _Filings:
         done = 0
         for filing, chunks in self._waiting:
             own = vectors[done : done + len(chunks)]
-            self._report.relabelled += self._store.put(filing, chunks, own, judge=_judge).relabelled
+            with self._store.writing() as transaction:
+                transaction.put(filing, chunks, own)
+                change = transaction.relabel(histories(transaction.facts()))
+            self._report.relabelled += change.relabelled
             done += len(chunks)
         self._waiting.clear()
         self._size = 0
@@ -194,7 +191,7 @@ class _ListedFilings:
         is_new = quarantine != (known and quarantine_of(known))
         if quarantine and quarantine[0] == QuarantineCode.FACTS_DISAGREE and is_new:
             self._report.problems.append(f"{one.where}: quarantined: {number}: {quarantine[1]}")
-            self._report.set_aside += 1
+            self._report.newly_quarantined += 1
         self._report.events += 1
         self._waiting[number] = stored
         if len(self._waiting) >= _LISTED_BATCH:
@@ -202,11 +199,8 @@ class _ListedFilings:
 
     def flush(self) -> None:
         if self._waiting:
-            self._report.relabelled += self._store.put_facts(
-                list(self._waiting.values()), judge=_judge
-            ).relabelled
+            with self._store.writing() as transaction:
+                transaction.put_metadata(list(self._waiting.values()))
+                change = transaction.relabel(histories(transaction.facts()))
+            self._report.relabelled += change.relabelled
             self._waiting.clear()
-
-
-def _judge(facts: Iterable[Mapping[str, Any]]) -> Mapping[str, Sequence[StateSpan]]:
-    return state_history(reading for fields in facts for reading in readings(fields))

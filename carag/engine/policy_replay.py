@@ -89,10 +89,9 @@ def replay(record: Record, table: PolicyTable) -> Replay:
 
     Examples
     --------
-    >>> from importlib.resources import files
     >>> from carag.audit import Record, Recovery
     >>> from carag.policy import PolicyTable
-    >>> table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+    >>> table = PolicyTable.shipped()
     >>> replay(Record("log.example", 0, bytes(16), 0, Recovery("DRILL")), table).verdict.value
     'nothing'
     """

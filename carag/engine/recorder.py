@@ -294,7 +294,7 @@ class Recorder:
             ended=known_at_microseconds(self._clock()),
             documents=report.added + report.changed,
             chunks=report.chunks,
-            quarantined=report.set_aside,
+            quarantined=report.newly_quarantined,
             rows=len(collection.index),
             snapshot=collection.state.root,
             table=self._table_hash,

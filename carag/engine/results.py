@@ -134,7 +134,7 @@ class IngestReport:
     unchanged: int = 0
     chunks: int = 0
     """Passages that this run stored."""
-    set_aside: int = 0
+    newly_quarantined: int = 0
     """Filings that this run stored in quarantine."""
     relabelled: int = 0
     """Passages whose labels other filings changed."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.audit import Record, StateView
-    from carag.corpus import CorpusStore
+    from carag.corpus.store import CorpusStore
 
 __all__ = ["StoreState"]
 

@@ -1,4 +1,4 @@
-"""The policy room: words, masks, sessions and decisions. Pure: no I/O, no clock, nothing of EDGAR.
+"""Decide what a session may use: words, masks, sessions and decisions. No clock, nothing of EDGAR.
 
 Words and masks, which the index takes, need numpy alone; the rest is loaded on first use, for tables and claims are
 validated by pydantic and days need time zone data.
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from carag.policy.decision import Decision, Search
     from carag.policy.explain import Reason, Rule, reasons, withheld_kinds
     from carag.policy.inference import infer
-    from carag.policy.modulators import Basis, DealWindow, Ground, LawfulBasis, LegalBasis, WallCrossing
     from carag.policy.remedy import Explained, explained
+    from carag.policy.restrictions import Basis, DealWindow, Ground, LawfulBasis, LegalBasis, WallCrossing
     from carag.policy.session import Session, SessionSource
     from carag.policy.table import Cell, PolicyTable
     from carag.policy.time import (
@@ -93,7 +93,7 @@ __all__ = [
 ]
 
 _LATER: Final = (
-    *("time", "modulators", "explain", "decision", "remedy"),
+    *("time", "restrictions", "explain", "decision", "remedy"),
     *("claims", "session", "table", "inference"),
 )
 """Modules in the order in which they need each other; each says in its ``__all__`` what it has."""

@@ -1,4 +1,4 @@
-"""Policy bits as a caller may write them, read in one place; whatever can be mistaken is refused.
+"""Read policy bits as a caller may write them, in one place; refuse whatever can be mistaken.
 
 A vector of bits, a bit's number and a policy word are all integers, and the wrong one opens what should be closed.
 So a number alone is always a vector, a name or a member of :class:`PolicyBit` is always that bit, and a list of

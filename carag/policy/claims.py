@@ -1,4 +1,4 @@
-"""A verified token's claims, as the fields of a session.
+"""Read a verified token's claims as the fields of a session.
 
 Beside the registered claims a token names ``role`` and ``purpose``, and whatever modulates them stands in one
 object, ``carag``, whose keys are all known: a misspelt list must not be a list that is not there.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carag.errors import InvalidArgument, Refused
-from carag.policy.modulators import MAX_COOLING, DealWindow, LegalBasis, WallCrossing
+from carag.policy.restrictions import MAX_COOLING, DealWindow, LegalBasis, WallCrossing
 from carag.policy.time import parse_moment
 
 if TYPE_CHECKING:

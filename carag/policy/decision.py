@@ -1,4 +1,4 @@
-"""What a session may use, and how that is asked of an index that knows one policy and one instant a search."""
+"""Hold what a session may use, and ask it of an index that knows one policy and one instant a search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from carag.policy.explain import Reason
     from carag.policy.intents import Intent
-    from carag.policy.modulators import Basis, Ground
+    from carag.policy.restrictions import Basis, Ground
 
 __all__ = ["Decision", "Search"]
 

@@ -1,4 +1,4 @@
-"""Why a passage is hidden, and what a policy hides at all.
+"""Explain why a passage is hidden, and what a policy hides at all.
 
 The second question is answered from the policy alone: nothing in :func:`withheld_kinds` depends on what the
 corpus holds, so it may be shown to a model or a person who must not learn what exists.

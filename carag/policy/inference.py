@@ -1,4 +1,4 @@
-"""Session and table to policy, deterministically. Default deny: what the table does not say is refused."""
+"""Infer a policy from session and table. Default deny: what the table does not say is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from carag.policy.bits import bits_of, nearest
 from carag.policy.decision import Decision
 from carag.policy.intents import Intent, add_bits, tighten
 from carag.policy.mask import NO_ENTITY, Mask, Policy
-from carag.policy.modulators import ADVICE, DSAR, Basis, Ground, whole_minutes
+from carag.policy.restrictions import ADVICE, DSAR, Basis, Ground, whole_minutes
 from carag.policy.session import Session
 from carag.policy.time import as_of_minutes, known_at_microseconds
 from carag.policy.vocabulary import PolicyBit

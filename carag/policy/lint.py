@@ -1,4 +1,4 @@
-"""What is wrong with a table that is valid: bits nobody looks at, roles without a cell, masks that do nothing."""
+"""Find what is wrong with a valid table: bits no mask reads, roles without a cell, masks that do nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from carag.policy.bits import bits_of
-from carag.policy.compare import covers
+from carag.policy.diff import covers
 from carag.policy.intents import Intent
 from carag.policy.mask import Mask
 from carag.policy.vocabulary import PolicyBit

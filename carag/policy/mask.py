@@ -1,4 +1,4 @@
-"""Masks and policies: what a session may see, as an OR of (required, forbidden) pairs and a rule about entities.
+"""Define masks and policies: what a session may see, as an OR of (required, forbidden) pairs and lists of entities.
 
 A pair compiles to one AND and one compare, ``(word & mask) == value``. Because ``mask`` always covers the
 control bits, deletion, quarantine and a missing label are the same test as the policy itself. What does not fit

@@ -1,4 +1,4 @@
-"""Who could lift what hides a passage, and how; and the regulation each rule serves.
+"""Say who could lift what hides a passage, and how; and the regulation each rule serves.
 
 For people whose role may know that hidden passages exist. The mapping to regulations is an engineering control, not
 legal advice.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.policy.explain import Rule
-from carag.policy.modulators import Basis
+from carag.policy.restrictions import Basis
 from carag.policy.vocabulary import PolicyBit, meaning
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Who asks, for which purpose, as of when, and what else bears on it."""
+"""Hold who asks, for which purpose, as of when, and what else bears on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from carag.errors import MALFORMED, InvalidArgument, Refused
 from carag.limits import check_label, quoted
 from carag.policy.claims import fields_of
 from carag.policy.intents import Intent
-from carag.policy.modulators import (
+from carag.policy.restrictions import (
     DealWindow,
     LegalBasis,
     WallCrossing,

@@ -1,6 +1,6 @@
-"""The role x purpose table as validated data.
+"""Validate the role x purpose table.
 
-The table is read from TOML text that the caller brings; this room opens no file. Unknown keys, unknown
+A table is TOML text, the caller's or the one that ships with the package. Unknown keys, unknown
 bits, double cells and conflicting masks are refused, so a typing slip cannot widen a policy.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from functools import cached_property
+from importlib.resources import files
 from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -84,7 +85,7 @@ class Cell(_Strict):
 
 
 class _Document(_Strict):
-    schema_: Literal[2] = Field(alias="schema")
+    schema_: Literal[1] = Field(alias="schema")
     roles: list[_Name] = []
     purposes: list[_Name] = []
     cell: list[Cell] = Field(min_length=1)
@@ -154,6 +155,17 @@ class PolicyTable:
             roles=tuple(document.roles),
             purposes=tuple(document.purposes),
         )
+
+    @classmethod
+    def shipped(cls) -> Self:
+        """Read the table that ships with the package.
+
+        Examples
+        --------
+        >>> PolicyTable.shipped().roles[0]
+        'sell_side'
+        """
+        return cls.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
 
     def get(self, role: str, purpose: str) -> Cell | None:
         """Return the cell, or None: the caller refuses."""

@@ -1,4 +1,4 @@
-"""The two clock readings of a policy: what was public as of an instant, and what was known at one.
+"""Read the two clocks of a policy: what was public as of an instant, and what was known at one.
 
 As-of is whole minutes since 1970-01-01T00:00Z: a minute is EDGAR's practical grain, and 32 bits of minutes reach
 the year 10136. Known-at is microseconds, as in the audit record: two changes of a store may lie in one minute.

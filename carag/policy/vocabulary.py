@@ -1,4 +1,4 @@
-"""The 27-bit policy vocabulary: one ``uint32`` word per chunk.
+"""Define the 27-bit policy vocabulary: one ``uint32`` word per chunk.
 
 ==========  =====================================================================
 bits 0-26   the policy vector, one fact about the passage a bit (:class:`PolicyBit`)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.corpus import CorpusStore
+    from carag.corpus.store import CorpusStore
 
 __all__ = ["PastIndex", "add_labels"]
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from carag.corpus import CorpusStore, StoredChunk, StoredLabel
+    from carag.corpus.store import CorpusStore
+    from carag.corpus.values import StoredChunk, StoredLabel
     from carag.index import Index, SearchStats
     from carag.policy import Decision, Reason, Search
     from carag.retrieval.embedder import Embedder
@@ -70,7 +71,7 @@ class _Found(NamedTuple):
 
 
 def _reasons(one: StoredChunk | StoredLabel, decision: Decision) -> tuple[Reason, ...]:
-    return decision.reasons(one.word, one.public_at, entity=one.about, expires_at=one.expires_at)
+    return decision.reasons(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
 
 
 class Retriever:

@@ -154,7 +154,7 @@ def judged(data, accession, true, *, unclear="", causes="", start=0, sha256=None
 
 def cells():
     text = """
-schema = 2
+schema = 1
 [[cell]]
 role = "buyer"
 purpose = "invest"

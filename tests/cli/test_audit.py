@@ -21,7 +21,7 @@ from carag.cli.app import run
 from carag.policy import DealWindow, LegalBasis, PolicyTable
 
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+TABLE = PolicyTable.shipped()
 
 
 def sessions():

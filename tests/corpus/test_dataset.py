@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.coverpage import items_in_text, latest_date, reporting_person_types
+from carag.corpus.cover_page import items_in_text, latest_date, reporting_person_types
 from carag.corpus.dataset import filing_of_row, load_row, why_no_filing
-from carag.corpus.sgml import parse_header
+from carag.corpus.header import parse_header
 from carag.errors import CorruptFile
 from carag.policy import EASTERN
 
@@ -231,7 +231,7 @@ def test_times_labelled_z_are_sometimes_eastern(shared_data: Path) -> None:
     headers = {}
     with gzip.open(shared_data / "edgar" / "headers.jsonl.gz", "rt") as lines:
         for line in lines:
-            filing = parse_header(json.loads(line)["header"])
+            filing = parse_header(json.loads(line)["header"]).filing
             headers[filing.accession_number] = filing.accepted
     found: Counter[str] = Counter()
     with gzip.open(shared_data / "edgar" / "edgar_index.tsv.gz", "rt") as lines:

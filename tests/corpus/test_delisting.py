@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from carag.corpus.delisting import leaves_common_equity
-from carag.corpus.events import FilingFacts, state_bits
 from carag.corpus.filing import Filing, FilingDocument
-from carag.corpus.labelling import label
+from carag.corpus.filing_events import FilingFacts, state_bits
+from carag.corpus.labeller import label
 from carag.policy import PolicyBit
 
 STRUCK = "Fiction Corp.\n(Exact name of Issuer)\n{}\n(Description of class of securities)\n"

@@ -10,9 +10,9 @@ import pytest
 
 import carag.corpus.readers as readers_module
 from carag.corpus import bounded
-from carag.corpus.label_inputs import label_inputs
-from carag.corpus.labelling import QuarantineCode, label
+from carag.corpus.labeller import label
 from carag.corpus.readers import ReadKind, ReadOutcome, read_filings
+from carag.corpus.rules import QuarantineCode
 from carag.corpus.submission import parse_submission
 from carag.limits import MAX_ID, quoted
 from tests.corpus.headers import header
@@ -20,7 +20,7 @@ from tests.corpus.headers import header
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from carag.corpus.labelling import Quarantine
+    from carag.corpus.label import Quarantine
 
 ROW: dict[str, Any] = {
     "accession": "0009999999-24-000002",
@@ -51,7 +51,7 @@ def kinds(outcomes: list[ReadOutcome]) -> list[tuple[str, str]]:
     return [(one.kind.name, one.where) for one in outcomes]
 
 
-def aside(text: str) -> Quarantine | None:
+def quarantine_in(text: str) -> Quarantine | None:
     return label(parse_submission(text)).quarantine
 
 
@@ -96,11 +96,11 @@ def test_a_bad_row_is_a_problem_with_its_place_and_the_next_is_read(tmp_path: Pa
     """Nothing of it is handed on, its reason is printable and bounded, and labelling says the same as reading."""
     outcomes = read(tmp_path, line() + bad + line(accession="0009999999-24-000003"))
     assert [("FILING", "a.jsonl:1"), ("BROKEN", "a.jsonl:2"), ("FILING", "a.jsonl:3")] == kinds(outcomes)
-    assert (None, None) == (outcomes[1].filing, outcomes[1].facts)
+    assert (None, None) == (outcomes[1].filing, outcomes[1].metadata)
     assert outcomes[1].reason.isprintable()
     assert 1000 > len(outcomes[1].reason) > 0
-    given = list(label_inputs(tmp_path / "a.jsonl"))
-    assert [False, True, False] == [bool(one.problem) for one in given]
+    given = list(read_filings(tmp_path / "a.jsonl", metadata=True))
+    assert [False, True, False] == [one.kind is ReadKind.BROKEN for one in given]
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def test_a_bad_row_of_facts_is_a_problem_with_its_place_and_the_next_is_read(
     if first:
         content = first + "".join(f"{number}\t10-Q\n" for number in numbers).encode()
         content += b"too\tmany\tcells\n" + b"a" * (bounded.MAX_LINE + 1) + b"\n\xff\t10-Q\nlast\t8-K\n"
-        wanted = ["FACTS", "BROKEN", "FACTS", "BROKEN", "BROKEN", "BROKEN", "FACTS"]
+        wanted = ["METADATA", "BROKEN", "METADATA", "BROKEN", "BROKEN", "BROKEN", "METADATA"]
     else:
         columns = {"accessionNumber": numbers, "form": ["10-Q"] * 3}
         content = json.dumps({"cik": 7, "filings": {"recent": columns}}).encode()
-        wanted = ["FACTS", "BROKEN", "FACTS"]
+        wanted = ["METADATA", "BROKEN", "METADATA"]
     outcomes = read(tmp_path, content, name)
     assert wanted == [one.kind.name for one in outcomes]
     assert [f"{name}:{number + bool(first)}" for number in range(1, len(wanted) + 1)] == [
@@ -189,7 +189,7 @@ def test_an_error_nobody_foresaw_is_told_as_a_fault_and_the_rest_is_read(
         "a.tsv": b"accession\tform\na\t4\n",
     }
     (tmp_path / name).write_bytes(content[name])
-    for function in ("filing_of_row", "filing_of_facts", "parse_submission"):
+    for function in ("filing_of_row", "filing_of_metadata", "parse_submission"):
         monkeypatch.setattr(readers_module, function, fails)
     failed, other = read_filings(tmp_path)
     assert (ReadKind.FAILED, ReadKind.SKIPPED) == (failed.kind, other.kind)
@@ -214,7 +214,7 @@ def test_an_error_nobody_foresaw_is_told_as_a_fault_and_the_rest_is_read(
 )  # fmt: skip
 def test_a_submission_that_contradicts_itself_is_quarantined(text: str, told: str) -> None:
     """Two forms, a main document of another form, more documents than were filed: nobody sees what cannot be told."""
-    found = aside(text)
+    found = quarantine_in(text)
     assert found is not None
     assert QuarantineCode.FACTS_DISAGREE is found.code
     assert told in found.text
@@ -233,7 +233,7 @@ def test_a_submission_that_contradicts_itself_is_quarantined(text: str, told: st
 )
 def test_what_differs_in_spelling_or_was_left_out_is_no_contradiction(text: str) -> None:
     """EDGAR's own variants, and copies that keep fewer documents than were filed."""
-    assert aside(text) is None
+    assert quarantine_in(text) is None
 
 
 @pytest.mark.parametrize("mark", ["<SEC-HEADER>", "<SUBMISSION>", "<IMS-HEADER>"])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag.corpus.form_8k_items import ITEM_NUMBERS, item_number
 from carag.corpus.forms import FormFamily, form_families, periodic_family
-from carag.corpus.items import ITEM_NUMBERS, item_number
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,18 @@ import json
 import re
 from collections import Counter
 from datetime import UTC, date, datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.events import FilingFacts, state_bits
 from carag.corpus.filing import Filing, FilingDocument
-from carag.corpus.labelling import Label, QuarantineCode, chunk_word, label
+from carag.corpus.filing_events import FilingFacts, state_bits
+from carag.corpus.labeller import chunk_word, label
 from carag.corpus.publication import PublicAtSource
 from carag.corpus.readers import read_filings
+from carag.corpus.rules import QuarantineCode
 from carag.corpus.submission import parse_submission
 from carag.policy import (
     EASTERN,
@@ -35,7 +35,9 @@ from carag.policy import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-TABLE = PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
+    from carag.corpus.label import Label
+
+TABLE = PolicyTable.shipped()
 ANYWHERE = {"J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"}
 JURISDICTIONS = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
 

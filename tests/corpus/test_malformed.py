@@ -10,16 +10,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from carag.corpus.beside import HeadersBeside
 from carag.corpus.dataset import filing_of_row, load_row
-from carag.corpus.dei import facts_of_cover
 from carag.corpus.filing import Filing
-from carag.corpus.labelling import QuarantineCode, label
+from carag.corpus.header import parse_header
+from carag.corpus.labeller import label
 from carag.corpus.publication import PublicAtSource
 from carag.corpus.readers import ReadKind, read_filings
-from carag.corpus.sgml import parse_header
+from carag.corpus.rules import QuarantineCode
+from carag.corpus.sidecar_headers import SidecarHeaders
 from carag.corpus.submission import parse_submission
-from carag.corpus.submissions import facts_copied_from_header, facts_of_row, facts_of_submissions_row
+from carag.corpus.submissions_json import facts_copied_from_header, facts_of_row, facts_of_submissions_row
+from carag.corpus.xbrl_cover import facts_of_cover
 from carag.errors import CorruptFile
 from carag.policy import bit_names
 from tests.corpus.headers import header
@@ -49,7 +50,7 @@ READ = (
 
 
 def facts(text: str) -> dict[str, Any]:
-    filing = parse_header(text)
+    filing = parse_header(text).filing
     return {name: getattr(filing, name) for name in READ}
 
 
@@ -179,7 +180,7 @@ def test_any_row_is_read_or_refused(row: dict[str, Any]) -> None:
         filing = filing_of_row(row)
     except CorruptFile:
         return
-    filing = HeadersBeside().compare_and_unite(filing, row)
+    filing = SidecarHeaders().compare_and_unite(filing, row)
     label(filing)
 
 

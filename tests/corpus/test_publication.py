@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carag.corpus.filing import Filing, FilingDocument
-from carag.corpus.labelling import label
+from carag.corpus.labeller import label
 from carag.corpus.publication import PublicAtSource, PublicTime, public_time
 from carag.policy import EASTERN, as_of_minutes
 

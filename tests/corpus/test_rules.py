@@ -10,21 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.bit_page import bit_page
+from carag.corpus.bits_page import bits_page
 from carag.corpus.fields import Fields, columns_of, fields_of, item_mask, places
 from carag.corpus.filing import Filing, FilingDocument
-from carag.corpus.items import ITEM_NUMBERS
-from carag.corpus.labelling import label
+from carag.corpus.form_8k_items import ITEM_NUMBERS
+from carag.corpus.labeller import label
 from carag.corpus.publication import PublicAtSource
 from carag.corpus.readers import read_filings
-from carag.corpus.rules import QUARANTINES, RULES, Level, QuarantineCode, words
+from carag.corpus.rule import Level
+from carag.corpus.rules import QUARANTINES, RULES, QuarantineCode, words
 from carag.policy import PolicyBit, PolicyTable, bit_names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 POLICY = files("carag.policy")
-TABLE = PolicyTable.from_toml((POLICY / "roles.toml").read_text(encoding="utf-8"))
+TABLE = PolicyTable.shipped()
 STATE = {bit for bit in PolicyBit if PolicyBit.AMENDED <= bit <= PolicyBit.DELISTED}
 
 FORMS = ["10-K", "10-K/A", "10-K405/A", "20-F/A", "40-F", "10-Q", "8-K", "8-K/A", "6-K", "ARS", "DEF 14A", "SC 13D",
@@ -101,7 +102,7 @@ def test_a_filing_without_a_time_is_quarantined_and_no_other_for_time(filing: Fi
 @given(FILINGS)
 def test_facts_alone_differ_only_in_the_missing_text(filing: Filing) -> None:
     """A header is labelled as its filing is, and not set aside for having no text."""
-    whole, facts = label(filing), label(filing, facts_only=True)
+    whole, facts = label(filing), label(filing, metadata_only=True)
     assert facts.causes == whole.causes
     if whole.quarantine is None or whole.quarantine.code is not QuarantineCode.NO_TEXT:
         assert facts == whole
@@ -139,13 +140,13 @@ def test_every_bit_has_one_rule_or_is_state() -> None:
 
 def test_the_page_is_what_the_rules_say() -> None:
     """Stale? Run ``carag policy bits --out carag/policy/BITS.md``."""
-    assert (POLICY / "BITS.md").read_text(encoding="utf-8") == bit_page(TABLE)
+    assert (POLICY / "BITS.md").read_text(encoding="utf-8") == bits_page(TABLE)
 
 
 @pytest.mark.parametrize("bit", PolicyBit, ids=lambda bit: bit.name)
 def test_the_page_tells_of_each_bit(bit: PolicyBit) -> None:
     """Name, position, when, field, regulation, level, and exactly the cells whose every mask forbids it."""
-    section = bit_page(TABLE).split(f"\n## {bit.number} {bit.name}\n")[1].split("\n## ")[0]
+    section = bits_page(TABLE).split(f"\n## {bit.number} {bit.name}\n")[1].split("\n## ")[0]
     for label_ in ("word:", "level:", "set when:", "field:", "regulation:", "forbidden by:"):
         assert label_ in section
     line = next(line for line in section.splitlines() if line.startswith("- forbidden by:"))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
 from carag.corpus.chunking import chunk
-from carag.corpus.events import FilingFacts, state_bits
-from carag.corpus.labelling import chunk_word, label
+from carag.corpus.filing_events import FilingFacts, state_bits
+from carag.corpus.labeller import chunk_word, label
 from carag.corpus.readers import read_filings
 from carag.policy import QUARANTINE, PolicyBit, PolicyTable, bit_names
 
@@ -53,7 +52,7 @@ def questions() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def table() -> PolicyTable:
-    return PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
+    return PolicyTable.shipped()
 
 
 def test_manifest_matches() -> None:

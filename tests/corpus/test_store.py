@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from carag.corpus._schema import PAGE_BYTES
 from carag.corpus.store import CorpusStore
-from carag.corpus.stored import StoredChunk, StoredFiling
+from carag.corpus.values import StoredChunk, StoredFiling
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, VERSION_WORD, Mask
 
@@ -121,7 +121,7 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list
         keys = put(store, a_filing(company=texts[0], facts={"texts": texts}), *texts)
         assert texts == [c.text for c in store.chunks(keys)]
         assert texts[0] == store.filing("0000000001-25-000001").company
-        assert [("0000000001-25-000001", {"texts": texts})] == list(store.facts())
+        assert {"texts": texts} == store.facts_of("0000000001-25-000001")
 
 
 def test_passages_come_in_the_order_of_the_keys(store: CorpusStore) -> None:
@@ -155,7 +155,7 @@ def test_rows_come_back_whole(
 
 def test_labels_come_as_arrays(store: CorpusStore) -> None:
     """Keys, words, windows and entities; of all passages, of those above a key, and of one filing."""
-    chunks = [replace(some_chunks("a")[0], about=(7,), expires_at=5000), some_chunks("b")[0]]
+    chunks = [replace(some_chunks("a")[0], subjects=(7,), expires_at=5000), some_chunks("b")[0]]
     store.put(a_filing("one"), chunks, some_vectors(2))
     put(store, a_filing("two"), "c")
     labels = store.labels(store.open_labels())
@@ -202,7 +202,7 @@ def test_a_changed_filing_supersedes_and_keeps_the_old_text(store: CorpusStore) 
     assert "cd" * 32 == store.content_hash("one")
     assert new == store.filing_labels("one").tolist()
     assert new == store.open_labels().tolist()
-    assert 1 == len(list(store.facts()))
+    assert 1 == store.counts().filings
 
 
 @settings(max_examples=15, deadline=None)
@@ -271,10 +271,10 @@ GOOD = some_chunks("text")[0]
         (a_filing(), replace(GOOD, word=GOOD.word | TOMBSTONE), some_vectors(1)),
         (a_filing(), replace(GOOD, expires_at=999), some_vectors(1)),
         (a_filing(), replace(GOOD, expires_at=1 << 32), some_vectors(1)),
-        (a_filing(), replace(GOOD, about=(10**10,)), some_vectors(1)),
-        (a_filing(), replace(GOOD, about=(-1,)), some_vectors(1)),
-        (a_filing(), replace(GOOD, about=("1",)), some_vectors(1)),  # type: ignore[arg-type]
-        (a_filing(), replace(GOOD, about=[1]), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, subjects=(10**10,)), some_vectors(1)),
+        (a_filing(), replace(GOOD, subjects=(-1,)), some_vectors(1)),
+        (a_filing(), replace(GOOD, subjects=("1",)), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, subjects=[1]), some_vectors(1)),  # type: ignore[arg-type]
         (a_filing(), replace(GOOD, entity=7), some_vectors(1)),
         (a_filing(ciks=(10**10,)), GOOD, some_vectors(1)),
         (a_filing(ciks=("1",)), GOOD, some_vectors(1)),
@@ -386,7 +386,7 @@ def test_no_other_file_is_taken_for_a_store(tmp_path: Path, content: bytes) -> N
     "change",
     [
         "PRAGMA application_id = 7",
-        "PRAGMA user_version = 1",
+        "PRAGMA user_version = 0",
         "PRAGMA user_version = 2",
         "CREATE TABLE extra (x)",
         "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END",
@@ -482,7 +482,7 @@ WRITER = """
 import sys
 import numpy as np
 from carag.corpus.store import CorpusStore
-from carag.corpus.stored import StoredChunk, StoredFiling
+from carag.corpus.values import StoredChunk, StoredFiling
 from carag.policy import VERSION_WORD
 
 with CorpusStore.open(sys.argv[1]) as store:

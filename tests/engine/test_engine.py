@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from datetime import UTC, date, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ from carag.policy import PolicyTable, as_of_minutes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 OPEN_CELLS = [cell for cell in TABLE.cells if cell.allow_list == "none"]
 BUY_SIDE = Session(role="buy_side", purpose="invest")
 COMPLIANCE = Session(role="compliance", purpose="surveil")
@@ -261,7 +260,7 @@ def test_an_ingest_record_counts_what_that_run_did(home: Path, small_corpus: Pat
         event = engine._log.record(2).event
         assert (51, 1) == (event.documents, event.quarantined)  # type: ignore[union-attr]
         report = engine.ingest(small_corpus)
-        assert (0, 1) == (report.set_aside, sum(report.quarantined.values()))
+        assert (0, 1) == (report.newly_quarantined, sum(report.quarantined.values()))
 
 
 def test_a_failed_opening_lets_go_of_the_store(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

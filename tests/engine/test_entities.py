@@ -47,7 +47,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         (filings / f"{number}.txt").write_text(submission(number, form, text, **parties))
     with Engine.open(home / "store", embedder="wordllama") as opened:
         report = opened.ingest(filings)
-        assert (report.added, report.set_aside, report.problems) == (3, 0, [])
+        assert (report.added, report.newly_quarantined, report.problems) == (3, 0, [])
         yield opened
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-TABLE = PolicyTable.from_toml(Path(carag.__file__).parent.joinpath("policy", "roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 BLIND = [cell for cell in TABLE.cells if not cell.may_know_existence]
 CODE = str(Path(carag.__file__).parent)
 LOG = str(Path(carag.__file__).parent / "audit")

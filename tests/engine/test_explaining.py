@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from carag.corpus.stored import StoredLabel
+from carag.corpus.values import StoredLabel
 from carag.engine.explain import _causes as causes
 from carag.engine.explain import _is_open as is_open
 from carag.policy import Decision, Mask, Policy, bit_names

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.corpus import CorpusStore
-from carag.corpus._history import LabelChange
+from carag.corpus._label_history import LabelChange
+from carag.corpus.store import CorpusStore
 from carag.engine import collection as collection_module
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor

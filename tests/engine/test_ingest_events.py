@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag.corpus import CorpusStore, read_filings
-from carag.corpus._history import LabelChange
+from carag.corpus._label_history import LabelChange
+from carag.corpus.readers import read_filings
+from carag.corpus.store import CorpusStore
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, PolicyBit
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from carag.corpus import Filing
+    from carag.corpus.filing import Filing
     from carag.engine import IngestReport
 
     Opened = Callable[[], Collection]
@@ -189,7 +190,7 @@ def test_a_kill_inside_the_transaction_stores_no_event(
         patched.setattr(LabelChange, step, killed)
         with pytest.raises(KeyboardInterrupt):
             Ingestor(collection).run(listed, progress=no_progress)
-    assert collection.store.counts().without_text == 0
+    assert collection.store.counts().metadata_only == 0
     assert not any(word & PolicyBit.AMENDED for word in words(collection, ORIGINAL))
     assert run(collection, listed).events == 1
     assert all(word & PolicyBit.AMENDED for word in words(collection, ORIGINAL))

@@ -13,7 +13,7 @@ import carag
 from carag.audit import Opening
 from carag.cli import Exit
 from carag.cli.app import run
-from carag.corpus import read_filings
+from carag.corpus.readers import read_filings
 from carag.errors import InvalidArgument, Refused
 from carag.policy import LegalBasis
 

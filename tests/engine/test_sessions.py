@@ -32,7 +32,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Iter
 
 
 def companies_of(engine: Engine, found: Retrieval) -> set[int]:
-    return {cik for p in found.passages for cik in engine._collection.store.chunk(p.chunk_id).about or (0,)}
+    return {
+        cik for p in found.passages for cik in engine._collection.store.chunk(p.chunk_id).subjects or (0,)
+    }
 
 
 def event_of(receipt: object) -> Access:
@@ -61,7 +63,7 @@ def test_an_access_request_sees_one_persons_data(engine: Engine) -> None:
     session = Session(role="dpo", purpose="dsar", allow_entities=frozenset({BRANDRETH}))
     found = engine.retrieve(QUESTION, session, 400)
     assert found.outcome is Outcome.ANSWER
-    assert all(BRANDRETH in engine._collection.store.chunk(p.chunk_id).about for p in found.passages)
+    assert all(BRANDRETH in engine._collection.store.chunk(p.chunk_id).subjects for p in found.passages)
     assert engine.retrieve(QUESTION, Session(role="dpo", purpose="dsar")).why == "ALLOW_LIST_REQUIRED"
 
 
@@ -135,7 +137,7 @@ def test_explain_names_bit_rule_regulation_cause_and_remedy(engine: Engine) -> N
 def test_explain_of_a_denied_company_names_the_list_only_to_whom_it_may(engine: Engine) -> None:
     """Everyone else hears what is said of a passage that does not exist."""
     chunk = engine.retrieve(QUESTION, COMPLIANCE).passages[0].chunk_id
-    (entity,) = engine._collection.store.chunk(chunk).about
+    (entity,) = engine._collection.store.chunk(chunk).subjects
     knowing = engine.explain(
         chunk, Session(role="compliance", purpose="surveil", watched=frozenset({entity}))
     )

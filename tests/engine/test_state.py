@@ -11,7 +11,7 @@ import pytest
 
 from carag.audit import Label
 from carag.audit.merkle import EMPTY_ROOT
-from carag.corpus import CorpusStore
+from carag.corpus.store import CorpusStore
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.engine.state import StoreState

@@ -98,7 +98,7 @@ def closed_places(session: Session) -> int:
 
 
 TABLE = PolicyTable.from_toml(
-    'schema = 2\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\npast = "none"\n'
+    'schema = 1\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\npast = "none"\n'
     "masks = [{}]\n"
 )
 NOW = datetime(2026, 11, 23, tzinfo=UTC)

@@ -144,23 +144,23 @@ CELL = '[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existenc
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("schema = 2\n" + CELL + 'masks = [{ forbiden = ["J_US"] }]', "forbiden"),
-        ("schema = 2\n" + CELL + 'masks = [{ forbidden = ["J_MARS"] }]', "J_MARS"),
-        ("schema = 2\n" + CELL + "masks = []", "masks"),
+        ("schema = 1\n" + CELL + 'masks = [{ forbiden = ["J_US"] }]', "forbiden"),
+        ("schema = 1\n" + CELL + 'masks = [{ forbidden = ["J_MARS"] }]', "J_MARS"),
+        ("schema = 1\n" + CELL + "masks = []", "masks"),
         ("schema = 3\n" + CELL + "masks = [{}]", "schema"),
         (CELL + "masks = [{}]", "schema"),
-        ("schema = 2\n" + CELL, "masks"),
-        ("schema = 2\n" + CELL + 'masks = [{}]\nallow_list = "maybe"', "allow_list"),
-        ("schema = 2\n" + CELL.replace('past = "none"\n', "") + "masks = [{}]", "past"),
-        ("schema = 2\n" + CELL.replace("none", "known_at") + "masks = [{}]", "past"),
-        ("schema = 1\n" + CELL + "masks = [{}]", "schema"),
-        ("schema = 2\n" + 2 * (CELL + "masks = [{}]\n"), "r/p"),
-        ("schema = 2\n" + CELL + 'masks = [{ when = "always" }]', "when"),
-        ("schema = 2\n" + CELL + 'masks = [{ when = "not_participating" }]', "conditional masks only"),
-        ("schema = 2\n" + CELL + 'masks = [{}, { when = "not_participating" }]', "overlaps"),
-        ('schema = 2\nroles = ["q"]\n' + CELL + "masks = [{}]", "role r is not declared"),
-        ('schema = 2\npurposes = ["q"]\n' + CELL + "masks = [{}]", "purpose p is not declared"),
-        ("schema = 2\n[[cell", "end of document"),
+        ("schema = 1\n" + CELL, "masks"),
+        ("schema = 1\n" + CELL + 'masks = [{}]\nallow_list = "maybe"', "allow_list"),
+        ("schema = 1\n" + CELL.replace('past = "none"\n', "") + "masks = [{}]", "past"),
+        ("schema = 1\n" + CELL.replace("none", "known_at") + "masks = [{}]", "past"),
+        ("schema = 2\n" + CELL + "masks = [{}]", "schema"),
+        ("schema = 1\n" + 2 * (CELL + "masks = [{}]\n"), "r/p"),
+        ("schema = 1\n" + CELL + 'masks = [{ when = "always" }]', "when"),
+        ("schema = 1\n" + CELL + 'masks = [{ when = "not_participating" }]', "conditional masks only"),
+        ("schema = 1\n" + CELL + 'masks = [{}, { when = "not_participating" }]', "overlaps"),
+        ('schema = 1\nroles = ["q"]\n' + CELL + "masks = [{}]", "role r is not declared"),
+        ('schema = 1\npurposes = ["q"]\n' + CELL + "masks = [{}]", "purpose p is not declared"),
+        ("schema = 1\n[[cell", "end of document"),
         ("", "schema"),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_typing_slip_in_the_table_is_refused(text: str, names: str) -> None:
 
 def test_a_conflict_in_the_table_is_refused() -> None:
     """A pair that can admit nothing by mistake never loads."""
-    text = "schema = 2\n" + CELL + 'masks = [{ required = ["EGC"], forbidden = ["EGC"] }]'
+    text = "schema = 1\n" + CELL + 'masks = [{ required = ["EGC"], forbidden = ["EGC"] }]'
     with pytest.raises((InvalidArgument, PolicyConflict), match="EGC"):
         PolicyTable.from_toml(text)
 

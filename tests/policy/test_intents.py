@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from importlib.resources import files
 
 import pytest
 from hypothesis import given
@@ -25,7 +24,7 @@ from carag.policy import (
 )
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 vectors = st.integers(0, POLICY_BITS)
 policies = st.builds(
     lambda pairs, denied: Policy(*(Mask(req & ~ban, ban) for req, ban in pairs), deny_entities=denied),
@@ -104,7 +103,7 @@ def test_any_text_has_its_intents(text: str) -> None:
 def test_a_question_that_contradicts_its_cell_is_refused() -> None:
     """Neither side is dropped: no search for less, none for more."""
     text = (
-        'schema = 2\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\npast = "none"\n'
+        'schema = 1\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\npast = "none"\n'
         'masks = [{ required = ["NOT_LATEST"] }, {}]'
     )
     with pytest.raises(Refused, match="NOT_LATEST") as refusal:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.policy import Mask, PolicyBit, PolicyTable
-from carag.policy.compare import Direction, compare, covers
+from carag.policy.diff import Direction, compare, covers
 from carag.policy.lint import lint, users_of
 
-SHIPPED = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+SHIPPED = PolicyTable.shipped()
 
 
 def cell(masks: str, role: str = "r", purpose: str = "p", more: str = "") -> str:
@@ -23,7 +21,7 @@ def cell(masks: str, role: str = "r", purpose: str = "p", more: str = "") -> str
 
 
 def table(*cells: str, top: str = "") -> PolicyTable:
-    return PolicyTable.from_toml("schema = 2\n" + top + "\n" + "".join(cells))
+    return PolicyTable.from_toml("schema = 1\n" + top + "\n" + "".join(cells))
 
 
 def codes(found: PolicyTable) -> list[tuple[str, str]]:

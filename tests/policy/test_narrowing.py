@@ -6,13 +6,15 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from carag.corpus import KnownFacts, chunk, chunk_word, label, read_filings
+from carag.corpus.chunking import chunk
+from carag.corpus.labeller import chunk_word, label
+from carag.corpus.metadata_only import KnownFacts
+from carag.corpus.readers import read_filings
 from carag.errors import Refused
 from carag.policy import (
     NEVER,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+TABLE = PolicyTable.shipped()
 ADVICE = [cell for cell in TABLE.cells if cell.purpose in {"invest", "publish"}]
 """On which deals and a cooling time bear."""
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
@@ -54,8 +56,8 @@ def passages(path: Path) -> list[Passage]:
     """Label real filings and their passages, with the bits that later filings set."""
     known, read = KnownFacts(), []
     for outcome in read_filings(path):
-        if outcome.facts is not None:
-            known.add_row(outcome.facts)
+        if outcome.metadata is not None:
+            known.add_row(outcome.metadata)
         elif outcome.filing is not None:
             known.add_text(outcome.filing, label(outcome.filing))
             read.append(outcome.filing)
@@ -67,7 +69,7 @@ def passages(path: Path) -> list[Passage]:
         for document in filing.documents:
             for piece in chunk(document.text):
                 word = chunk_word(said, filing, document, piece.text, piece.start) | state
-                found.add(Passage(word, filing.about, said.public_at, NEVER))
+                found.add(Passage(word, filing.subjects, said.public_at, NEVER))
     return sorted(found)
 
 
@@ -141,7 +143,7 @@ def is_admissible(passage: Passage, session: Session) -> bool:
     except Refused:
         return False
     return not decision.reasons(
-        passage.word, passage.public_at, entity=passage.about, expires_at=passage.expires_at
+        passage.word, passage.public_at, entity=passage.subjects, expires_at=passage.expires_at
     )
 
 

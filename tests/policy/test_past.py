@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, Refused
 from carag.policy import PolicyTable, Session, as_of_minutes, infer
-from carag.policy.compare import Direction, compare
+from carag.policy.diff import Direction, compare
 
 TEXT = files("carag.policy").joinpath("roles.toml").read_text("utf-8")
 SHIPPED = PolicyTable.from_toml(TEXT)
@@ -21,7 +21,7 @@ ALL = ["none", "as_of", "as_of+known_at"]
 
 def table(past: str) -> PolicyTable:
     return PolicyTable.from_toml(
-        'schema = 2\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\n'
+        'schema = 1\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\n'
         f'past = "{past}"\nmasks = [{{}}]\n'
     )
 
@@ -75,7 +75,7 @@ def test_every_cell_may_ask_of_a_day_and_three_of_an_instant_of_knowledge() -> N
 def test_a_table_that_does_not_state_the_past_grants_nothing() -> None:
     """One from before the right is refused, and says what it lacks: unknown is never wide open."""
     unstated = "".join(line for line in TEXT.splitlines(keepends=True) if not line.startswith("past ="))
-    for text in (unstated, unstated.replace("schema = 2", "schema = 1")):
+    for text in (unstated, unstated.replace("schema = 1", "schema = 2")):
         with pytest.raises(InvalidArgument, match="past"):
             PolicyTable.from_toml(text)
 

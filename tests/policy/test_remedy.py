@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from carag.policy import (
 from carag.policy.remedy import _BASES, _BITS, _RULES
 
 NOW = datetime(2026, 1, 2, 15, 0, tzinfo=UTC)
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 SURVEIL = infer(Session(role="compliance", purpose="surveil"), TABLE, now=NOW)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus import CorpusStore, StoredChunk, StoredFiling
+from carag.corpus.store import CorpusStore
+from carag.corpus.values import StoredChunk, StoredFiling
 from carag.engine.collection import Collection, no_progress
 from carag.errors import CorruptFile
 from carag.policy import PolicyTable, Session, bits_of, infer, policy_word
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 NOW = datetime(2026, 1, 2, 15, 0, tzinfo=UTC)
 CIKS = [1, 2, 3, 4, 5, 2**31, 9_990_000_101, 10**10 - 1]
 OPEN = int(policy_word(bits_of(["PD_COMP"])))  # open to compliance, to auditors, and on an access request
@@ -59,7 +59,9 @@ def put(store: CorpusStore, number: int, about: frozenset[int], content: str = "
         causes={"bits": []},
         public_at_source="",
     )
-    chunk = StoredChunk(document="10-K", start=0, end=1, text="x", word=OPEN, public_at=0, about=tuple(about))
+    chunk = StoredChunk(
+        document="10-K", start=0, end=1, text="x", word=OPEN, public_at=0, subjects=tuple(about)
+    )
     store.put(filing, [chunk], rng.standard_normal((1, Unit.dim)).astype(np.float32))
     return accession
 
@@ -210,4 +212,4 @@ def test_numbers_are_kept_when_the_store_is_opened_again(tmp_path: Path) -> None
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         again = [store.chunk(f"{put(store, 100 + n, about)}:00000") for n, about in enumerate(reversed(sets))]
     assert [one.entity for one in reversed(again)] == first == [2**31, 2**31 + 1, 0, 4, 2**31 + 2]
-    assert [frozenset(one.about) for one in reversed(again)] == sets
+    assert [frozenset(one.subjects) for one in reversed(again)] == sets

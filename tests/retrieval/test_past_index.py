@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 from datetime import UTC, date, datetime, timedelta
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 
 from carag import Engine, Outcome, Session
 from carag.audit import Record
-from carag.corpus import CorpusStore
+from carag.corpus.store import CorpusStore
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.errors import StoreLocked
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 CELLS = [cell for cell in TABLE.cells if "known_at" in cell.past]
 QUESTIONS = [
     "What royalty rate does Lumenfield pay on net sales?",

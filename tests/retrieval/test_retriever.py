@@ -6,16 +6,15 @@ import sqlite3
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from carag.corpus import StoredChunk
-from carag.corpus._entities import EntitySets, number_of
+from carag.corpus._entity_sets import EntitySets, number_of
 from carag.corpus._schema import TABLES
+from carag.corpus.values import StoredChunk
 from carag.errors import CorruptFile
 from carag.index import Index
 from carag.policy import (
@@ -34,7 +33,7 @@ from carag.policy import (
 )
 from carag.retrieval import Retriever
 
-TABLE = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text())
+TABLE = PolicyTable.shipped()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOW, ROWS, DIM = 1_000, 600, 16
 
@@ -76,7 +75,7 @@ class Corpus:
                 text="x",
                 word=int(policy_word(int(word))),
                 public_at=int(public_at),
-                about=about,
+                subjects=about,
                 entity=number_of(self.database, about),
                 expires_at=int(max(end, public_at)),
                 key=key,
@@ -136,7 +135,7 @@ def admissible_of(corpus: Corpus, decision: Decision) -> list[StoredChunk]:
     """Ask of every passage, one by one; the verdict is the one that the reasons explain."""
     found = []
     for row in corpus.rows:
-        label = (row.word, row.public_at), {"entity": row.about, "expires_at": row.expires_at}
+        label = (row.word, row.public_at), {"entity": row.subjects, "expires_at": row.expires_at}
         admits = decision.admits(*label[0], **label[1])
         assert admits == (not decision.reasons(*label[0], **label[1]))
         found += [row] if admits else []
@@ -250,7 +249,7 @@ def test_sessions_differ_so_that_the_loop_proves_something() -> None:
     corpus = Corpus(7)
     admissible = {
         name: sum(
-            not decision.reasons(row.word, row.public_at, entity=row.about, expires_at=row.expires_at)
+            not decision.reasons(row.word, row.public_at, entity=row.subjects, expires_at=row.expires_at)
             for row in corpus.rows
         )
         for name, session in SESSIONS.items()
@@ -263,7 +262,8 @@ def test_sessions_differ_so_that_the_loop_proves_something() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"about": (1,)}, {"about": (3, 1)}, {"expires_at": NOW}, {"public_at": NOW + 1}, {"word": 0}]
+    "changes",
+    [{"subjects": (1,)}, {"subjects": (3, 1)}, {"expires_at": NOW}, {"public_at": NOW + 1}, {"word": 0}],
 )
 def test_a_store_that_would_not_admit_a_hit_stops_everything(changes: dict[str, Any]) -> None:
     """Two statements of one rule: whom it is about, window and word are all tested again."""

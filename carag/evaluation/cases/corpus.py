@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import carag
-from carag.corpus import chunk, read_filings
+from carag.corpus.chunking import chunk
+from carag.corpus.readers import read_filings
 from carag.engine import Engine
 from carag.errors import InvalidArgument
 from carag.evaluation.cases.gold import holders, likely_holders, ngrams
@@ -27,7 +28,7 @@ from carag.evaluation.cases.questions import real_questions, shipped_questions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from carag.corpus import Filing
+    from carag.corpus.filing import Filing
     from carag.evaluation.cases.questions import Question
     from carag.retrieval import Embedder
 

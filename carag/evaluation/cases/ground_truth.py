@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from carag.corpus import CorpusStore
+from carag.corpus.store import CorpusStore
 from carag.evaluation.cases.corpus import ChunkLocation
 from carag.evaluation.cases.ngram_index import NgramIndex
 from carag.evaluation.cases.reference_policy import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.corpus import StoredFiling
+    from carag.corpus.values import StoredFiling
     from carag.policy import Session
 
 __all__ = ["GroundTruth"]
@@ -90,8 +90,8 @@ class GroundTruth:
             batch = keys[start : start + _BATCH]
             _, of_batch = store.rows(batch)
             for key, vector, one in zip(batch.tolist(), of_batch, store.chunks(batch), strict=True):
-                about = frozenset(one.about)
-                label = ReferenceLabel(one.word, bit_names(one.word), about, one.public_at, one.expires_at)
+                subjects = frozenset(one.subjects)
+                label = ReferenceLabel(one.word, bit_names(one.word), subjects, one.public_at, one.expires_at)
                 row = by_id.setdefault(one.chunk_id, len(chunks))
                 labels.setdefault(label, []).append(row)
                 name = one.accession_number, one.version

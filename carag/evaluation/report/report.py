@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from carag.errors import CorruptFile, InvalidArgument
@@ -188,7 +187,7 @@ def _asked(row: Row) -> tuple[str, ...]:
 
 @cache
 def _table() -> PolicyTable:
-    return PolicyTable.from_toml((files("carag.policy") / "roles.toml").read_text(encoding="utf-8"))
+    return PolicyTable.shipped()
 
 
 def _policy_of(row: Row) -> Policy:

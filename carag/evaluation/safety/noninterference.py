@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from carag.corpus import CorpusStore
+    from carag.corpus.store import CorpusStore
     from carag.engine import Answer
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
@@ -83,7 +83,7 @@ def without_inadmissible(
     gone: list[int] = []
     for key, one in zip(keys.tolist(), corpus.chunks(keys), strict=True):
         row = ReferenceLabel(
-            one.word, bit_names(one.word), frozenset(one.about), one.public_at, one.expires_at
+            one.word, bit_names(one.word), frozenset(one.subjects), one.public_at, one.expires_at
         )
         if row not in verdicts:
             verdicts[row] = table.admits(said, row, now=now)

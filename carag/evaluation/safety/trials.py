@@ -16,8 +16,8 @@ from carag.policy import NEVER, POLICY_BITS, Mask, Policy
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from carag.corpus import CorpusStore
-    from carag.corpus.stored import Labels
+    from carag.corpus.store import CorpusStore
+    from carag.corpus.values import Labels
     from carag.index import Index
 
 __all__ = ["run_trials"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.corpus import CorpusStore
+    from carag.corpus.store import CorpusStore
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.models import Models
@@ -108,7 +107,7 @@ class Systems:
             "carag-no-gate": GuardedGenerator(self._recorded, ConfidenceGate(-1)),
             "carag-no-refusal": GuardedGenerator(AlwaysAnswering(self._recorded), ConfidenceGate(-1)),
         }
-        self._table = PolicyTable.from_toml(files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+        self._table = PolicyTable.shipped()
         self._resources = ExitStack()
         index = self._resources.enter_context(Index.load(store / "index.carag"))
         collection = _AsLoaded(truth.store, index, embedder, truth.store.known())

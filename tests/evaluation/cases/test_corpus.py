@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.corpus import chunk
+from carag.corpus.chunking import chunk
 from carag.errors import InvalidArgument
 from carag.evaluation.cases import corpus as corpora
 from carag.evaluation.cases.corpus import CorpusRule, build_corpus

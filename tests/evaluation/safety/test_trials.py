@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from carag.corpus.stored import Labels
+from carag.corpus.values import Labels
 from carag.evaluation.safety.trials import run_trials
 from carag.index import Index
 from carag.policy import NEVER, VERSION_WORD, Mask, Policy

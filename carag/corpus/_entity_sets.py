@@ -1,0 +1,115 @@
+"""Number the sets of CIKs that passages have as subjects, for an index row carries one number of 32 bits.
+
+A set of one CIK below 2**31 has that CIK for its number, as EDGAR's have; nobody stated is 0. Every other set gets
+the next number from 2**31 on, for good. So no CIK and no set share a number, and a list of CIKs is put into the
+numbers of all sets that it concerns before an index is asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, defaultdict
+from operator import index as as_int
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import CaragError, CorruptFile
+from carag.policy import MAX_ENTITY, NO_ENTITY, Policy
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
+
+FIRST_SET: Final = 1 << 31
+"""Below it a number is a CIK."""
+_KEPT: Final = 256
+"""Expanded policies kept: one has up to three numbers a set, and sessions come again."""
+
+
+def number_of(sql: sqlite3.Connection, subjects: Collection[int]) -> int:
+    """Return the number of a set, a new one if it has none, inside the caller's transaction."""
+    ciks = sorted({as_int(cik) for cik in subjects})
+    if len(ciks) < 2 and sum(ciks) < FIRST_SET:
+        return sum(ciks)
+    stated = json.dumps(ciks)
+    found = sql.execute("SELECT number FROM entity_sets WHERE ciks = ?", (stated,)).fetchone()
+    if found is None:
+        found = sql.execute("SELECT coalesce(max(number) + 1, ?) FROM entity_sets", (FIRST_SET,)).fetchone()
+        if found[0] > MAX_ENTITY:
+            raise CaragError("the store has no numbers left for sets of CIKs; ingest into a second store")
+        sql.execute("INSERT INTO entity_sets (number, ciks) VALUES (?, ?)", (found[0], stated))
+    return int(found[0])
+
+
+def ciks_of(number: int, stated: str | None) -> tuple[int, ...]:
+    """Return the CIKs behind a number, given those that ``entity_sets`` states of it.
+
+    Raises
+    ------
+    ValueError
+        If it is the number of a set and nothing is stated.
+    """
+    if number < FIRST_SET:
+        return () if number == NO_ENTITY else (number,)
+    if stated is None:
+        raise ValueError(f"whom set {number} holds is lost")
+    ciks = tuple(json.loads(stated))
+    if not ciks or not all(isinstance(cik, int) for cik in ciks):
+        raise ValueError(f"set {number} holds {stated}")
+    return ciks
+
+
+class EntitySets:
+    """The sets a store holds, in memory; read on as they grow.
+
+    Parameters
+    ----------
+    path : Path
+        Of the store, for messages.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last = FIRST_SET - 1
+        self._members: dict[int, tuple[int, ...]] = {}
+        self._numbers: dict[int, list[int]] = defaultdict(list)
+        self._expanded: OrderedDict[Policy, Policy] = OrderedDict()
+
+    def expanded(self, sql: sqlite3.Connection, policy: Policy) -> Policy:
+        """Return the policy whose lists hold the numbers of all sets that this one, over CIKs, closes or admits."""
+        if policy.allow_entities is None and not policy.deny_entities:
+            return policy
+        self._read_on(sql)
+        if policy not in self._expanded:
+            self._expanded[policy] = self._expand(policy)
+        self._expanded.move_to_end(policy)
+        if len(self._expanded) > _KEPT:
+            self._expanded.popitem(last=False)
+        return self._expanded[policy]
+
+    def _expand(self, policy: Policy) -> Policy:
+        if policy.allow_entities is None:
+            return Policy(*policy.masks, deny_entities=self._of(policy.deny_entities))
+        near = self._of(policy.allow_entities)
+        admitted = [one for one in near if policy.admits_entity(self._members.get(one, (one,)))]
+        return Policy(*policy.masks, allow_entities=admitted)
+
+    def _of(self, ciks: Iterable[int]) -> set[int]:
+        """Return the numbers of all sets that hold any of some CIKs, those of one among them."""
+        found: set[int] = set()
+        for cik in ciks:
+            found.update(self._numbers.get(cik, ()), (cik,) if cik < FIRST_SET else ())
+        return found
+
+    def _read_on(self, sql: sqlite3.Connection) -> None:
+        query = "SELECT number, ciks FROM entity_sets WHERE number > ? ORDER BY number"
+        for number, stated in sql.execute(query, (self._last,)).fetchall():
+            self._expanded.clear()
+            try:
+                ciks = ciks_of(number, stated)
+            except ValueError as error:
+                raise CorruptFile(f"{self._path}: {error}; restore a backup") from error
+            self._members[number] = ciks
+            for cik in ciks:
+                self._numbers[cik].append(number)
+            self._last = number

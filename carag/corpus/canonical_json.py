@@ -1,0 +1,28 @@
+"""Write JSON in the one way that is hashed and compared."""
+
+from __future__ import annotations
+
+import json
+
+from carag.errors import InvalidArgument
+
+__all__ = ["canonical_json"]
+
+
+def canonical_json(value: object, what: str) -> str:
+    r"""Write a value with sorted keys, no spaces and in ASCII.
+
+    Raises
+    ------
+    InvalidArgument
+        If the value holds what JSON cannot; ``what`` says what the value is.
+
+    Examples
+    --------
+    >>> canonical_json({"b": [1, None], "a": "é"}, "facts")
+    '{"a":"\\u00e9","b":[1,null]}'
+    """
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgument(f"{what} cannot be written as JSON: {error}; want JSON values only") from error

@@ -1,0 +1,111 @@
+"""Read items of Form 8-K: EDGAR's numbers, its headers' descriptions, and the numbers before 2004.
+
+On 23 August 2004 (Release 33-8400) Form 8-K's twelve items were renumbered by section. An old ``4`` (change
+of accountant) is today's 4.01 and never 4.02 (non-reliance).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Final
+
+__all__ = ["ITEM_NUMBERS", "item_number"]
+
+# The beginning of each description, lower case, letters only; longest first where one begins another.
+_DESCRIPTIONS: Final = (
+    ("entry into a material definitive agreement", "1.01"),
+    ("termination of a material definitive agreement", "1.02"),
+    ("bankruptcy or receivership", "1.03"),
+    ("mine safety", "1.04"),
+    ("material cybersecurity incident", "1.05"),
+    ("completion of acquisition or disposition of assets", "2.01"),
+    ("acquisition or disposition of assets", "2.01"),
+    ("results of operations and financial condition", "2.02"),
+    ("creation of a direct financial obligation", "2.03"),
+    ("triggering events that accelerate", "2.04"),
+    ("cost associated with exit", "2.05"),
+    ("costs associated with exit", "2.05"),
+    ("material impairment", "2.06"),
+    ("notice of delisting", "3.01"),
+    ("unregistered sale", "3.02"),
+    ("sales of equity securities pursuant to regulation s", "3.02"),
+    ("material modification", "3.03"),
+    ("changes in registrants certifying accountant", "4.01"),
+    ("change in registrants certifying accountant", "4.01"),
+    ("nonreliance on previously issued", "4.02"),
+    ("non reliance on previously issued", "4.02"),
+    ("changes in control of registrant", "5.01"),
+    ("change in control of registrant", "5.01"),
+    ("departure of director", "5.02"),
+    ("resignations of registrants directors", "5.02"),
+    ("resignation of registrants directors", "5.02"),
+    ("amendments to articles of incorporation", "5.03"),
+    ("amendment to articles of incorporation", "5.03"),
+    ("change in fiscal year", "5.03"),
+    ("temporary suspension of trading", "5.04"),
+    ("amendments to the registrants code of ethics", "5.05"),
+    ("amendment to registrants code of ethics", "5.05"),
+    ("change in shell company status", "5.06"),
+    ("submission of matters to a vote", "5.07"),
+    ("shareholder director nominations", "5.08"),
+    ("shareholder nominations", "5.08"),
+    ("abs informational and computational", "6.01"),
+    ("change of servicer or trustee", "6.02"),
+    ("change in credit enhancement", "6.03"),
+    ("failure to make a required distribution", "6.04"),
+    ("securities act updating disclosure", "6.05"),
+    ("static pool", "6.06"),
+    ("regulation fd disclosure", "7.01"),
+    ("other events", "8.01"),
+    ("financial statements and exhibits", "9.01"),
+)
+ITEM_NUMBERS: Final = frozenset(number for _, number in _DESCRIPTIONS)
+"""Every item number of today's Form 8-K."""
+
+_BEFORE_2004: Final = {
+    "1": "5.01",  # changes in control
+    "2": "2.01",  # acquisition or disposition of assets
+    "3": "1.03",  # bankruptcy or receivership
+    "4": "4.01",  # changes in certifying accountant
+    "5": "8.01",  # other events
+    "6": "5.02",  # resignations of directors
+    "7": "9.01",  # financial statements and exhibits
+    "8": "5.03",  # change in fiscal year
+    "9": "7.01",  # Regulation FD disclosure
+    "10": "5.05",  # code of ethics
+    "11": "5.04",  # suspension of trading under benefit plans
+    "12": "2.02",  # results of operations and financial condition
+}
+_REGULATION_FD: Final = date(2000, 10, 23)
+"""Item 9 is Regulation FD disclosure from here; before, sales of equity securities under Regulation S."""
+_RENUMBERED: Final = date(2004, 8, 23)
+
+
+def item_number(stated: str, filed: date | None = None) -> str:
+    """Return today's number of an item, or what was stated, where it cannot be read.
+
+    Parameters
+    ----------
+    stated : str
+        ``ITEM INFORMATION`` as a number of either numbering, or as a description.
+    filed : date or None
+        An old number on a filing made after the renumbering is unreadable, not old.
+
+    Examples
+    --------
+    >>> item_number("Results of Operations and Financial Condition"), item_number("12"), item_number("4")
+    ('2.02', '2.02', '4.01')
+    """
+    text = re.sub(r"^item\s+", "", stated.strip(), flags=re.IGNORECASE).rstrip(".")
+    if text in ITEM_NUMBERS:
+        return text
+    if text in _BEFORE_2004 and (filed is None or filed < _RENUMBERED):
+        if text == "9" and filed is not None and filed < _REGULATION_FD:
+            return "3.02"
+        return _BEFORE_2004[text]
+    letters = " ".join(re.sub(r"[^a-z ]", "", text.lower().replace("-", "")).split())
+    for beginning, number in _DESCRIPTIONS:
+        if letters.startswith(beginning):
+            return number
+    return stated.strip()

@@ -1,0 +1,75 @@
+"""Lay the effects of later documents on an earlier one into spans of time, each with its bits and their causes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from carag.policy import NEVER, PolicyBit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Effect", "StateBits", "StateCause", "StateSpan", "spans_of"]
+
+
+class StateCause(NamedTuple):
+    """A state bit and the document that sets it."""
+
+    bit: str
+    accession_number: str
+
+
+class StateBits(NamedTuple):
+    """The state of one document: bits to add to its word, and why."""
+
+    bits: int
+    causes: tuple[StateCause, ...]
+
+
+class StateSpan(NamedTuple):
+    """The state of one document from a minute on, until the next span's."""
+
+    since: int
+    bits: int
+    causes: tuple[StateCause, ...] = ()
+
+
+class Effect(NamedTuple):
+    """A bit that one document sets for another, and when; in order of what is named as the cause."""
+
+    since: int
+    until: int
+    bit: PolicyBit
+    cause: str
+
+
+def spans_of(public_at: int, effects: Iterable[Effect]) -> tuple[StateSpan, ...]:
+    """Lay effects one after another, from the minute the document is public.
+
+    Returns
+    -------
+    tuple of StateSpan
+        Ascending, at least one, the first since ``public_at``. Each names of every bit the cause that was first.
+
+    Examples
+    --------
+    >>> effect = Effect(9, NEVER, PolicyBit.DELISTED, "b")
+    >>> [(span.since, span.bits, span.causes) for span in spans_of(5, [effect])]
+    [(5, 0, ()), (9, 8388608, (StateCause(bit='DELISTED', accession_number='b'),))]
+    """
+    effects = sorted(effects)
+    edges = {minute for one in effects for minute in (one.since, one.until) if public_at < minute < NEVER}
+    spans: list[StateSpan] = []
+    for since in sorted({public_at, *edges}):
+        causes: dict[PolicyBit, str] = {}
+        for one in effects:
+            if one.since <= since < one.until or since == one.until == NEVER:
+                causes.setdefault(one.bit, one.cause)
+        span = StateSpan(
+            since,
+            sum(causes),
+            tuple(StateCause(bit.name, causes[bit]) for bit in sorted(causes)),
+        )
+        if not spans or spans[-1][1:] != span[1:]:
+            spans.append(span)
+    return tuple(spans)

@@ -1,0 +1,88 @@
+"""Define what a rule of the policy word is, and apply rules to many documents at once.
+
+A rule tests a document's fields: a named tuple of integers, or of arrays with a document an element. Its operators mean
+the same of both, so there is one statement of each rule, read one document or a million at a time.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from carag.policy import QUARANTINE, VERSION_WORD, PolicyBit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    Test: TypeAlias = Callable[[Any], Any]
+
+__all__ = ["Level", "QuarantineRule", "Rule", "label_words"]
+
+
+class Level(StrEnum):
+    """What a bit belongs to."""
+
+    FILING = "filing"
+    """Every passage of the document carries it."""
+    PASSAGE = "passage"
+    """The document earns it, and only the passages it concerns keep it."""
+    STATE = "state"
+    """Other documents set it, and later ones may take it away."""
+
+
+class Rule(NamedTuple):
+    """One bit of the word."""
+
+    bit: PolicyBit
+    field: str
+    """The field that decides, as its source calls it."""
+    text: str
+    """When the bit is set."""
+    test: Test
+    also: str = ""
+    """Other fields that are read."""
+    passages: str = ""
+    """Which passages keep the bit; empty where all do."""
+    limits: str = ""
+    """What the rule is known to miss or to close needlessly."""
+
+    @property
+    def level(self) -> Level:
+        """Filing or passage; bits of state have rules of another kind."""
+        return Level.PASSAGE if self.passages else Level.FILING
+
+
+class QuarantineRule(NamedTuple):
+    """One reason for which nobody is shown a document."""
+
+    code: StrEnum
+    text: str
+    test: Test
+
+
+def label_words(
+    columns: tuple[Any, ...], rules: Iterable[Rule], quarantines: Iterable[QuarantineRule]
+) -> NDArray[np.uint32]:
+    """Label many documents at once.
+
+    Parameters
+    ----------
+    columns : named tuple of arrays
+        The fields of n documents, as the rules read them.
+    rules, quarantines : iterable
+
+    Returns
+    -------
+    (n,) uint32 array
+        Bits and schema version, with the quarantine bit where any of those rules holds.
+    """
+    found = np.full(np.shape(columns[0]), VERSION_WORD, dtype=np.uint32)
+    for rule in rules:
+        found |= np.where(rule.test(columns), np.uint32(rule.bit), np.uint32(0))
+    for quarantine in quarantines:
+        found |= np.where(quarantine.test(columns), np.uint32(QUARANTINE), np.uint32(0))
+    return found

@@ -1,0 +1,179 @@
+"""Compare two tables: which cells admit more, which less, exactly.
+
+A policy is a set of words, described by pairs. Whether one set holds another cannot be read off the pairs one by one
+(two halves cover a whole), so a pair is split until each part lies in one pair of the other side, or in none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from carag.policy.bits import bit_names
+from carag.policy.mask import Mask
+from carag.policy.table import Past
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.policy.table import Cell, Pair, PolicyTable
+
+__all__ = ["CellChange", "Direction", "compare", "covers"]
+
+_PASTS: Final = get_args(Past)
+
+
+class Direction(StrEnum):
+    """What a change does to what may be used."""
+
+    WIDENS = "widens"
+    TIGHTENS = "tightens"
+    BOTH = "both"
+    SAME = "same"
+    """It is written otherwise and means the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellChange:
+    """One cell that two tables have otherwise.
+
+    Attributes
+    ----------
+    old, new : Cell or None
+        None where the table has no such cell.
+    direction : Direction
+    notes : tuple of str
+        What changed, bit by bit.
+    """
+
+    role: str
+    purpose: str
+    old: Cell | None
+    new: Cell | None
+    direction: Direction
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "role": self.role,
+            "purpose": self.purpose,
+            "change": "added" if self.old is None else "removed" if self.new is None else "changed",
+            "direction": self.direction.value,
+            "notes": list(self.notes),
+        }
+
+
+def covers(masks: Sequence[Mask], part: Mask) -> bool:
+    """Say whether every word that a mask admits is admitted by one of several.
+
+    Examples
+    --------
+    >>> covers([Mask(required=1), Mask(forbidden=1)], Mask())
+    True
+    >>> covers([Mask(required=1), Mask(forbidden=2)], Mask())
+    False
+    """
+    met = [
+        mask for mask in masks if not mask.required & part.forbidden and not mask.forbidden & part.required
+    ]
+    if not met:
+        return False
+    nearest = min(met, key=lambda mask: _open(mask, part).bit_count())
+    free = _open(nearest, part)
+    if not free:
+        return True
+    bit = free & -free
+    return covers(met, Mask(part.required | bit, part.forbidden)) and covers(
+        met, Mask(part.required, part.forbidden | bit)
+    )
+
+
+def compare(old: PolicyTable, new: PolicyTable) -> tuple[CellChange, ...]:
+    r"""List the cells that differ, in the order of the new table and then of the old.
+
+    Examples
+    --------
+    >>> from carag.policy.table import PolicyTable
+    >>> cell = 'schema=1\n[[cell]]\nrole="r"\npurpose="p"\nregulation="x"\nmay_know_existence=false\npast="none"\n'
+    >>> wide, tight = (PolicyTable.from_toml(cell + f'masks=[{{forbidden=[{bits}]}}]') for bits in ("", '"EGC"'))
+    >>> [(change.direction.value, change.notes) for change in compare(wide, tight)]
+    [('tightens', ('mask 1: also forbids EGC',))]
+    """
+    before = {(cell.role, cell.purpose): cell for cell in old.cells}
+    after = {(cell.role, cell.purpose): cell for cell in new.cells}
+    found = []
+    for role, purpose in dict.fromkeys([*after, *before]):
+        was, now = before.get((role, purpose)), after.get((role, purpose))
+        if was != now:
+            found.append(CellChange(role, purpose, was, now, _direction(was, now), _notes(was, now)))
+    return tuple(found)
+
+
+def _open(mask: Mask, part: Mask) -> int:
+    return (mask.required & ~part.required) | (mask.forbidden & ~part.forbidden)
+
+
+def _direction(old: Cell | None, new: Cell | None) -> Direction:
+    if old is None or new is None:
+        return Direction.WIDENS if old is None else Direction.TIGHTENS
+    widens = _admits_more(old, new)
+    tightens = _admits_more(new, old)
+    if widens and tightens:
+        return Direction.BOTH
+    if widens:
+        return Direction.WIDENS
+    return Direction.TIGHTENS if tightens else Direction.SAME
+
+
+def _admits_more(old: Cell, new: Cell) -> bool:
+    """Say whether the new cell lets something through that the old one does not."""
+    plain = old.policy.masks
+    reopened = (*plain, *(old.reopened.masks if old.reopened else ()))
+    return (
+        any(not covers(plain, mask) for mask in new.policy.masks)
+        or any(not covers(reopened, mask) for mask in (new.reopened.masks if new.reopened else ()))
+        or (new.may_know_existence and not old.may_know_existence)
+        or (new.personal_data and not old.personal_data)
+        or (new.allow_list == "none" and old.allow_list == "mandatory")
+        or _PASTS.index(new.past) > _PASTS.index(old.past)
+    )
+
+
+def _notes(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
+    if old is None:
+        return ("cell added: it was refused",)
+    if new is None:
+        return ("cell removed: it is refused",)
+    notes = []
+    if len(old.masks) == len(new.masks):
+        for number, (was, now) in enumerate(zip(old.masks, new.masks, strict=True), start=1):
+            for verb, before, after in (
+                ("forbids", was.mask.forbidden, now.mask.forbidden),
+                ("requires", was.mask.required, now.mask.required),
+            ):
+                if more := bit_names(after & ~before):
+                    notes.append(f"mask {number}: also {verb} {', '.join(more)}")
+                if less := bit_names(before & ~after):
+                    notes.append(f"mask {number}: no longer {verb} {', '.join(less)}")
+            if was.when != now.when:
+                notes.append(f"mask {number}: when {was.when or 'always'} is now {now.when or 'always'}")
+    else:
+        said, says = ([_read(pair) for pair in cell.masks] for cell in (old, new))
+        notes += [f"mask removed: {text}" for text in said if text not in says]
+        notes += [f"mask added: {text}" for text in says if text not in said]
+    for name in ("may_know_existence", "personal_data", "past", "allow_list", "regulation"):
+        before, after = getattr(old, name), getattr(new, name)
+        if before != after:
+            notes.append(f"{name}: {before} is now {after}")
+    return tuple(notes)
+
+
+def _read(pair: Pair) -> str:
+    parts = [
+        f"{verb} {', '.join(names)}"
+        for verb, names in (("requires", pair.required), ("forbids", pair.forbidden))
+        if names
+    ]
+    return "; ".join(parts or ["everything"]) + (f"; when {pair.when}" if pair.when else "")

@@ -1,0 +1,243 @@
+"""Hold what a session brings to role and purpose: lists with windows, legal basis, residency.
+
+None of this comes from a document. Deal, restricted and watch lists are the firm's, kept by its control room
+(Exchange Act 15(g)); a legal basis is the controller's (GDPR Art. 30). They are inside information themselves, so
+no ``repr`` shows them and a record holds only a salted commitment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+from carag.policy.bits import bit_names, bits_of
+from carag.policy.mask import MAX_LISTED, NO_ENTITY, entity_set
+from carag.policy.time import EASTERN, as_of_minutes
+from carag.policy.vocabulary import PolicyBit
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from carag.policy.bits import Bits
+
+__all__ = ["ADVICE", "DSAR", "Basis", "DealWindow", "Ground", "LawfulBasis", "LegalBasis", "WallCrossing"]
+
+ADVICE: Final = frozenset({"invest", "publish"})
+"""Purposes that a quiet window, a cooling time and knowledge of a deal bear on."""
+DSAR: Final = "dsar"
+MAX_COOLING: Final = timedelta(days=366)
+_OBLIGED: Final = frozenset({"surveil", "assure"})
+_JURISDICTIONS: Final = PolicyBit.J_US | PolicyBit.J_EU | PolicyBit.J_UK | PolicyBit.J_CA | PolicyBit.J_OTHER
+
+
+class Basis(StrEnum):
+    """Why an entity is on a session's list."""
+
+    RESTRICTED_LIST = "RESTRICTED_LIST"
+    WATCH_LIST = "WATCH_LIST"
+    QUIET_PERIOD = "QUIET_PERIOD"
+    WALL_CROSSED = "WALL_CROSSED"
+    OBJECTION = "OBJECTION"
+    RESTRICTION = "RESTRICTION"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Entities denied, and why."""
+
+    basis: Basis
+    entities: frozenset[int] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DealWindow:
+    """An offering the firm takes part in, and its quiet period (FINRA 2241(b)(2)(I)).
+
+    Parameters
+    ----------
+    entity : int
+        The issuer, for EDGAR its CIK.
+    begins, ends : datetime or date
+        Aware, and both inclusive; of a date, the whole day in US Eastern time.
+
+    Raises
+    ------
+    InvalidArgument
+        If the entity is none, a time has no zone, or the window ends before it begins.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> window = DealWindow(320193, date(2025, 6, 2), date(2025, 6, 12))
+    >>> window.contains(as_of_minutes(date(2025, 6, 12)))
+    True
+    >>> window.contains(as_of_minutes(date(2025, 6, 13)))
+    False
+    """
+
+    entity: int = field(repr=False)
+    begins: datetime | date
+    ends: datetime | date
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entity", one_entity("deal entity", self.entity))
+        if as_of_minutes(self.ends) < _first_minute(self.begins):
+            raise InvalidArgument(f"deal window ends {self.ends} before it begins {self.begins}; swap them")
+
+    def contains(self, minutes: int) -> bool:
+        """Say whether a minute is inside."""
+        return _first_minute(self.begins) <= minutes <= as_of_minutes(self.ends)
+
+
+@dataclass(frozen=True, slots=True)
+class WallCrossing:
+    """A signed crossing: for the deal's purpose the entity may be used, for advice it may not.
+
+    Exchange Act 15(g); Regulation FD 100(b)(2); MAR Art. 11.
+
+    Parameters
+    ----------
+    entity : int
+    purpose : str
+        The deal's, such as ``"draft"``; never ``"invest"`` or ``"publish"``.
+    """
+
+    entity: int = field(repr=False)
+    purpose: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entity", one_entity("crossing entity", self.entity))
+        if not isinstance(self.purpose, str) or not self.purpose or self.purpose in ADVICE:
+            raise InvalidArgument(
+                f"crossing purpose is {quoted(self.purpose)}; want the deal's, such as 'draft': whoever was brought "
+                "over the wall neither invests in the entity nor publishes on it"
+            )
+
+
+class LawfulBasis(StrEnum):
+    """Ground of processing personal data, GDPR Art. 6(1)."""
+
+    CONSENT = "consent"
+    LEGAL_OBLIGATION = "legal_obligation"
+    LEGITIMATE_INTERESTS = "legitimate_interests"
+
+
+@dataclass(frozen=True, slots=True)
+class LegalBasis:
+    """The controller's record of why it may process, and who said no.
+
+    Parameters
+    ----------
+    basis : LawfulBasis
+        Consent covers the purposes consented to; a legal obligation surveillance and assurance; legitimate
+        interests any purpose.
+    purposes : frozenset of str
+        Consented to; only with consent.
+    objections : frozenset of int
+        Who objected (Art. 21): denied, except under a legal obligation and for an access request.
+    restrictions : frozenset of int
+        Whose data are restricted (Art. 18): denied except for an access request.
+
+    Examples
+    --------
+    >>> LegalBasis(LawfulBasis.LEGAL_OBLIGATION).covers("surveil")
+    True
+    >>> LegalBasis(LawfulBasis.CONSENT, purposes=frozenset({"public_qa"})).covers("invest")
+    False
+    """
+
+    basis: LawfulBasis
+    purposes: frozenset[str] = frozenset()
+    objections: frozenset[int] = field(default=frozenset(), repr=False)
+    restrictions: frozenset[int] = field(default=frozenset(), repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "basis", LawfulBasis(self.basis))
+        except ValueError:
+            known = ", ".join(LawfulBasis)
+            raise InvalidArgument(f"legal basis is {quoted(self.basis)}; want one of {known}") from None
+        is_several = isinstance(self.purposes, Iterable) and not isinstance(self.purposes, str)
+        purposes = tuple(self.purposes) if is_several else (None,)
+        if not all(isinstance(purpose, str) for purpose in purposes):
+            raise InvalidArgument(f"purposes consented to are {quoted(self.purposes)}; want a set of texts")
+        object.__setattr__(self, "purposes", frozenset(purposes))
+        if (self.basis is LawfulBasis.CONSENT) != bool(self.purposes):
+            raise InvalidArgument(
+                f"legal basis {self.basis.value} with {len(self.purposes)} purposes; consent names the purposes "
+                "consented to, any other basis names none"
+            )
+        for name in ("objections", "restrictions"):
+            object.__setattr__(self, name, entities(name, getattr(self, name)))
+
+    def covers(self, purpose: str) -> bool:
+        """Say whether this basis carries a purpose."""
+        match self.basis:
+            case LawfulBasis.CONSENT:
+                return purpose in self.purposes
+            case LawfulBasis.LEGAL_OBLIGATION:
+                return purpose in _OBLIGED
+        return True
+
+    def denied(self, purpose: str) -> tuple[Ground, ...]:
+        """List whom it closes for a purpose."""
+        if purpose == DSAR:
+            return ()
+        restricted = Ground(Basis.RESTRICTION, self.restrictions)
+        if self.basis is LawfulBasis.LEGAL_OBLIGATION:  # Art. 21(1) speaks of Art. 6(1)(e) and (f)
+            return (restricted,)
+        return (restricted, Ground(Basis.OBJECTION, self.objections))
+
+
+def entities(name: str, numbers: Iterable[int]) -> frozenset[int]:
+    """Check a list of entities; *about nobody* cannot be listed."""
+    found = entity_set(name, numbers)
+    if NO_ENTITY in found:
+        raise InvalidArgument(
+            f"{name} holds {NO_ENTITY}, which stands for no entity; want CIKs, 1 to {MAX_LISTED}"
+        )
+    return found
+
+
+def one_entity(name: str, number: int) -> int:
+    """Check one entity."""
+    (found,) = entities(name, [number])
+    return found
+
+
+def residency_bits(bits: Bits) -> frozenset[PolicyBit]:
+    """Check jurisdictions: J_* bits, written as :func:`carag.policy.bits_of` reads them."""
+    found = bits_of(bits, name="residency")
+    if others := bit_names(found & ~_JURISDICTIONS.value):
+        raise InvalidArgument(
+            f"residency names {', '.join(others)}; want jurisdictions not to be processed, of "
+            f"{', '.join(bit_names(_JURISDICTIONS))}"
+        )
+    return frozenset(bit for bit in PolicyBit if found & bit.value)
+
+
+def _first_minute(value: datetime | date) -> int:
+    if isinstance(value, datetime) or not hasattr(value, "year"):
+        return as_of_minutes(value)
+    start: datetime = datetime.combine(value, time(0), tzinfo=EASTERN)
+    return as_of_minutes(start)
+
+
+def whole_minutes(window: timedelta) -> int:
+    """Round a cooling window up to minutes; longer is tighter.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is no positive timedelta of at most a year.
+    """
+    if not isinstance(window, timedelta) or not timedelta(0) < window <= MAX_COOLING:
+        raise InvalidArgument(
+            f"cooling is {quoted(window)}; want a positive timedelta of at most {MAX_COOLING.days} days, or None"
+        )
+    return -(-window // timedelta(minutes=1))

@@ -1,0 +1,517 @@
+"""What a session brings: each list and window closes what it is for, lifts nothing else, and shows itself nowhere."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.errors import InvalidArgument, Refused
+from carag.policy import (
+    NO_ENTITY,
+    Basis,
+    DealWindow,
+    Decision,
+    LawfulBasis,
+    LegalBasis,
+    Mask,
+    Policy,
+    PolicyBit,
+    PolicyTable,
+    Session,
+    SessionSource,
+    WallCrossing,
+    as_of_minutes,
+    bits_of,
+    infer,
+    policy_word,
+)
+
+NOW = datetime(2026, 1, 2, 15, 0, tzinfo=UTC)
+TABLE = PolicyTable.shipped()
+PLAIN = policy_word(PolicyBit.J_US)
+MINUTES = as_of_minutes(NOW)
+ISSUER, OTHER = 320_193, 789_019
+
+
+def decide(role: str, purpose: str, **more: Any) -> Decision:
+    return infer(Session(role=role, purpose=purpose, **more), TABLE, now=NOW)
+
+
+def codes(decision: Decision, word: int = PLAIN, public_at: int = 0, entity: int = OTHER) -> list[str]:
+    return [reason.code for reason in decision.reasons(word, public_at, entity=entity)]
+
+
+def test_a_deny_list_closes_what_names_nobody() -> None:
+    """A passage that does not say whom it is about may be about the company on the list."""
+    decision = decide("buy_side", "invest", restricted={ISSUER})
+    assert decision.policy.deny_entities == (NO_ENTITY, ISSUER)
+    assert [codes(decision, entity=one) for one in (ISSUER, NO_ENTITY, OTHER)] == [["ENTITY_DENIED"]] * 2 + [
+        []
+    ]
+
+
+def test_a_list_closes_a_passage_about_several_if_one_of_them_is_on_it() -> None:
+    """A co-registrant's filing is the co-registrant's; and the reason says whose number it was."""
+    decision = decide("buy_side", "invest", restricted={ISSUER})
+    (why,) = decision.reasons(PLAIN, 0, entity=(OTHER, ISSUER))
+    assert (why.code, f"CIK {ISSUER}" in why.text, f"{OTHER}" in why.text) == ("ENTITY_DENIED", True, False)
+    assert not decision.reasons(PLAIN, 0, entity=(OTHER, 5))
+    (unsaid,) = decision.reasons(PLAIN, 0, entity=(0, OTHER))
+    assert (unsaid.code, f"{ISSUER}" in unsaid.text) == ("ENTITY_DENIED", False)
+
+
+def test_behind_a_wall_all_must_be_allowed() -> None:
+    """What is filed together with somebody else's company is somebody else's too."""
+    decision = decide("auditor", "assure", audit_clients={ISSUER, 5})
+    assert not decision.reasons(PLAIN, 0, entity=(5, ISSUER))
+    (why,) = decision.reasons(PLAIN, 0, entity=(OTHER, ISSUER))
+    assert (why.code, f"CIK {OTHER}" in why.text) == ("ENTITY_NOT_ALLOWED", True)
+    clients = decide("dpo", "dsar", allow_entities={ISSUER}, audit_clients={ISSUER})
+    assert [one.code for one in clients.reasons(0x0800_2801, 0, entity=(OTHER, ISSUER))] == [
+        "ENTITY_NOT_ALLOWED"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("now", "is_open"),
+    [
+        (datetime(2026, 6, 1, 3, 59, tzinfo=UTC), True),  # 23:59 Eastern on the day before
+        (datetime(2026, 6, 1, 4, 0, tzinfo=UTC), False),
+        (datetime(2026, 6, 12, 3, 59, tzinfo=UTC), False),
+        (datetime(2026, 6, 12, 4, 0, tzinfo=UTC), True),
+    ],
+)
+def test_a_quiet_period_holds_whole_eastern_days(now: datetime, is_open: bool) -> None:
+    """From the first minute of its first day to the last of its last, for publishing only."""
+    deals = (DealWindow(ISSUER, date(2026, 6, 1), date(2026, 6, 11)),)
+    publish = infer(Session(role="sell_side", purpose="publish", deals=deals), TABLE, now=now)
+    assert publish.policy.admits(PLAIN, ISSUER) == is_open
+    invest = infer(Session(role="buy_side", purpose="invest", deals=deals), TABLE, now=now)
+    assert invest.policy.admits(PLAIN, ISSUER)
+
+
+def test_asking_about_the_past_is_no_way_out_of_a_quiet_period() -> None:
+    """What is published, is published now."""
+    deals = (DealWindow(ISSUER, date(2026, 1, 1), date(2026, 1, 10)),)
+    assert codes(decide("sell_side", "publish", deals=deals, as_of=date(2025, 1, 1)), entity=ISSUER) == [
+        "ENTITY_DENIED"
+    ]
+
+
+def test_an_egc_offering_reopens_for_whoever_takes_no_part_in_it() -> None:
+    """The pair of the specification; not for an issuer on the deal list, in its window or out of it."""
+    offering = policy_word(bits_of(["OFFERING", "EGC", "J_US"]))
+    assert codes(decide("sell_side", "publish"), offering) == ["FORBIDDEN:OFFERING"]  # no deal list known
+    deals = (DealWindow(ISSUER, date(2020, 1, 1), date(2020, 1, 11)),)
+    decision = decide("sell_side", "publish", deals=deals)
+    assert decision.reopened is not None
+    assert decision.reopened.masks == (Mask(0x1000100, 0x019C000),)
+    assert codes(decision, offering) == []
+    assert codes(decision, offering, entity=ISSUER) != []
+    assert codes(decision, offering, entity=NO_ENTITY) != []
+    assert codes(decision, PLAIN, entity=ISSUER) == []  # its window is over
+    assert codes(decision, policy_word(bits_of(["OFFERING"]))) != []
+    assert codes(decision, policy_word(bits_of(["OFFERING", "EGC", "PRIV2PUB"]))) != []
+    assert decide("buy_side", "invest", deals=()).reopened is None
+
+
+def test_a_wall_crossing_opens_the_deal_and_closes_advice() -> None:
+    """The restricted list is lifted for the crossing's own purpose; investing and publishing are closed."""
+    crossed = {"wall_crossings": (WallCrossing(ISSUER, "draft"),), "restricted": {ISSUER, OTHER}}
+    draft = decide("counsel", "draft", **crossed)
+    assert [codes(draft, entity=one) for one in (ISSUER, OTHER)] == [[], ["ENTITY_DENIED"]]
+    assert codes(decide("counsel", "surveil", **crossed), entity=ISSUER) == ["ENTITY_DENIED"]
+    only = {"wall_crossings": (WallCrossing(ISSUER, "draft"),)}
+    for role, purpose in (("buy_side", "invest"), ("sell_side", "publish")):
+        assert decide(role, purpose, **only).bases(ISSUER) == (Basis.WALL_CROSSED,)
+        assert codes(decide(role, purpose, **only), entity=ISSUER) == ["ENTITY_DENIED"]
+
+
+def test_audit_clients_are_the_only_ones_and_meet_an_allow_list() -> None:
+    """Both lists at once is what stands on both."""
+    decision = decide("auditor", "assure", audit_clients={1, 2}, allow_entities={2, 3})
+    assert decision.policy.allow_entities == (2,)
+    assert codes(decision, entity=1) == ["ENTITY_NOT_ALLOWED"]
+
+
+def test_without_a_transfer_basis_personal_data_of_eu_filers_is_closed() -> None:
+    """The two pairs of the specification, and its worked example of an Irish proxy."""
+    decision = decide("buy_side", "invest", eu_transfer_basis=False)
+    assert decision.policy == Policy(Mask(0, 0x0194002), Mask(0, 0x0197800))
+    assert codes(decision, 0x0800_1202) != []
+    assert codes(decide("buy_side", "invest", eu_transfer_basis=True), 0x0800_1202) == []
+    dsar = decide("dpo", "dsar", allow_entities={OTHER}, eu_transfer_basis=False)
+    assert codes(dsar, policy_word(bits_of(["PD_COMP", "J_EU"]))) == ["FORBIDDEN:J_EU"]
+    assert codes(dsar, policy_word(bits_of(["PD_COMP", "J_US"]))) == []
+
+
+@pytest.mark.parametrize(("count", "code"), [(4, None), (5, "TOO_MANY_MASKS")])
+def test_a_cell_is_split_into_as_many_masks_as_a_policy_holds(count: int, code: str | None) -> None:
+    """Without a transfer basis each mask becomes two: eight are searched, and more refuse the session."""
+    masks = ", ".join(f'{{ forbidden = ["{bit.name}"] }}' for bit in list(PolicyBit)[5 : 5 + count])
+    head = 'schema = 1\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\n'
+    table = PolicyTable.from_toml(f'{head}past = "none"\nmasks = [{masks}]')
+    session = Session(role="r", purpose="p", eu_transfer_basis=False)
+    if code is None:
+        assert len(infer(session, table, now=NOW).policy.masks) == 2 * count
+        return
+    with pytest.raises(Refused, match="too far") as refusal:
+        infer(session, table, now=NOW)
+    assert refusal.value.code == code
+
+
+def test_residency_forbids_jurisdictions_and_nothing_else() -> None:
+    """By bit or by name."""
+    decision = decide("buy_side", "invest", residency={"J_EU", PolicyBit.J_UK})
+    assert decision.policy == Policy(Mask(0, 0x0194000 | 0x6))
+    for bad in ({"EGC"}, {"J_MARS"}, {1}, "J_MARS"):
+        with pytest.raises(InvalidArgument, match="residency"):
+            Session(role="r", purpose="p", residency=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("basis", "purpose", "code"),
+    [
+        (LegalBasis(LawfulBasis.CONSENT, frozenset({"invest"})), "invest", None),
+        (LegalBasis(LawfulBasis.CONSENT, frozenset({"public_qa"})), "invest", "NO_LEGAL_BASIS"),
+        (LegalBasis(LawfulBasis.LEGAL_OBLIGATION), "invest", "NO_LEGAL_BASIS"),
+        (LegalBasis(LawfulBasis.LEGITIMATE_INTERESTS), "invest", None),
+    ],
+)
+def test_a_basis_that_does_not_cover_the_purpose_refuses(
+    basis: LegalBasis, purpose: str, code: str | None
+) -> None:
+    """GDPR Art. 6(1)(a), (c), (f)."""
+    if code is None:
+        assert decide("buy_side", purpose, legal_basis=basis)
+        return
+    with pytest.raises(Refused) as refusal:
+        decide("buy_side", purpose, legal_basis=basis)
+    assert refusal.value.code == code
+
+
+def test_objection_and_restriction_close_a_person_but_not_to_that_person() -> None:
+    """Art. 18 and 21; an access request still answers, and a legal obligation outlives an objection."""
+    said_no = {"objections": frozenset({1}), "restrictions": frozenset({2})}
+    interests = LegalBasis(LawfulBasis.LEGITIMATE_INTERESTS, **said_no)
+    invest = decide("buy_side", "invest", legal_basis=interests)
+    assert [invest.bases(who) for who in (1, 2, 3)] == [(Basis.OBJECTION,), (Basis.RESTRICTION,), ()]
+    assert [codes(invest, entity=who) for who in (1, 2, 3)] == [["ENTITY_DENIED"], ["ENTITY_DENIED"], []]
+    surveil = decide("compliance", "surveil", legal_basis=LegalBasis(LawfulBasis.LEGAL_OBLIGATION, **said_no))
+    assert [codes(surveil, entity=who) for who in (1, 2)] == [[], ["ENTITY_DENIED"]]
+    dsar = decide("dpo", "dsar", legal_basis=interests, allow_entities={1, 2})
+    assert [codes(dsar, policy_word(bits_of(["PD_COMP"])), entity=who) for who in (1, 2)] == [[], []]
+
+
+def test_every_reason_to_deny_somebody_holds_beside_the_others() -> None:
+    """The firm's lists and what persons have said are one deny list."""
+    said_no = LegalBasis(LawfulBasis.LEGITIMATE_INTERESTS, objections=frozenset({1}))
+    both = decide("buy_side", "invest", legal_basis=said_no, restricted={2}, watched={3})
+    assert both.policy.deny_entities == (0, 1, 2, 3)
+
+
+def test_dsar_opens_with_a_list_and_for_that_list_only() -> None:
+    """Worked example: a Form 4 answers for the named person's number alone."""
+    form_4 = 0x0800_2801
+    for role in ("dpo", "counsel"):
+        decision = decide(role, "dsar", allow_entities={ISSUER})
+        assert [codes(decision, form_4, entity=who) for who in (ISSUER, OTHER)] == [
+            [],
+            ["ENTITY_NOT_ALLOWED"],
+        ]
+        assert [codes(decision, form_4, entity=who) for who in ((ISSUER, OTHER), (OTHER, 5))] == [  # type: ignore[arg-type]
+            [],
+            ["ENTITY_NOT_ALLOWED"],
+        ]
+    for empty in (None, frozenset()):
+        with pytest.raises(Refused) as refusal:
+            decide("dpo", "dsar", allow_entities=empty)
+        assert refusal.value.code == "ALLOW_LIST_REQUIRED"
+
+
+def test_material_news_cools_to_the_minute_for_advice_only() -> None:
+    """Worked example: an earnings release is for investing once it has been public for the firm's window."""
+    release, window = 0x0802_00C1, timedelta(minutes=30)
+    cooled = decide("buy_side", "invest", cooling=window)
+    assert [codes(cooled, release, MINUTES - age) for age in (29, 30)] == [["COOLING:MATERIAL"], []]
+    assert codes(cooled, PLAIN, MINUTES) == []
+    assert codes(cooled, release, MINUTES + 1) == ["NOT_YET_PUBLIC"]
+    assert codes(decide("compliance", "surveil", cooling=window), release, MINUTES) == []
+    assert decide("buy_side", "invest", cooling=timedelta(seconds=61)).cooling == 2  # longer is tighter
+    for bad in (timedelta(0), timedelta(minutes=-1), timedelta(days=400), 30):
+        with pytest.raises(InvalidArgument, match="cooling"):
+            Session(role="buy_side", purpose="invest", cooling=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("mask", "instants"),
+    [(Mask(), [100, 70]), (Mask(0, 0x20000), [100]), (Mask(0x20000), [70])],
+    ids=["either", "never material", "always material"],
+)
+def test_a_pair_is_searched_only_where_it_can_admit(mask: Mask, instants: list[int]) -> None:
+    """A pair that requires or forbids material news needs one search, not a contradiction."""
+    decision = Decision("r", "p", Policy(mask), 100, None, False, "", cooling=30)
+    assert [search.as_of for search in decision.searches] == instants
+
+
+def test_with_an_empty_deal_list_nobody_is_on_it() -> None:
+    """A firm that takes part in no offering takes part in none of an unstated company either."""
+    offering = policy_word(bits_of(["OFFERING", "EGC"]))
+    assert codes(decide("sell_side", "publish", deals=()), offering, entity=NO_ENTITY) == []
+
+
+def test_a_cooling_time_longer_than_history_is_no_negative_instant() -> None:
+    """Nothing material can be old enough."""
+    decision = decide("buy_side", "invest", cooling=timedelta(days=300), as_of=date(1970, 1, 2))
+    assert len(decision.searches) == 1
+    assert not decision.searches[0].policy.admits(0x0802_0000)
+
+
+MATERIAL = PolicyBit.MATERIAL.value
+COOLED_MASKS = st.sampled_from(
+    [(0, 0), (1, 0), (MATERIAL, 0), (0, MATERIAL), (1 | MATERIAL, 2), (2, 1 | MATERIAL)]
+)
+
+
+@given(
+    st.lists(COOLED_MASKS, max_size=3, unique=True),
+    st.sampled_from([None, {"allow_entities": [5]}, {"deny_entities": [5]}]),
+    st.integers(0, 4),
+    st.integers(0, 4),
+)
+def test_the_searches_together_are_what_is_admissible(
+    pairs: list[tuple[int, int]], lists: dict[str, Any] | None, as_of: int, cooling: int
+) -> None:
+    """Each passage is found if and only if the decision admits it; no search is of an instant before the first."""
+    policy = Policy(*(Mask(*pair) for pair in pairs), **(lists or {}))
+    decision = Decision("r", "p", policy, as_of, None, False, "", cooling=cooling)
+    searches = decision.searches
+    assert searches
+    assert all(search.as_of >= 0 for search in searches)
+    for bits, public_at, entity in itertools.product((0, 1, 2, 3), range(5), (5, 6)):
+        for word in (policy_word(bits), policy_word(bits | MATERIAL)):
+            found = [one for one in searches if one.policy.admits(word, entity) and public_at <= one.as_of]
+            assert bool(found) is decision.admits(word, public_at, entity=entity)
+
+
+@pytest.mark.parametrize("word", [PLAIN, policy_word(MATERIAL)], ids=["fresh", "material"])
+def test_no_passage_is_admissible_in_two_searches(word: int) -> None:
+    """Nothing is found twice."""
+    decision = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
+    assert [True] == [True for search in decision.searches if search.policy.admits(word)]
+
+
+minutes = st.integers(0, MINUTES)
+few = st.frozensets(st.integers(1, 5))
+GRANTED = st.fixed_dictionaries(
+    {},
+    optional={
+        "allow_entities": few,
+        "restricted": few,
+        "watched": few,
+        "residency": st.frozensets(st.sampled_from(["J_US", "J_EU", "J_UK"])),
+        "cooling": st.timedeltas(timedelta(minutes=1), timedelta(days=300)),
+        "intents": st.lists(st.sampled_from(["LATEST", "AUDITED", "US_GAAP"])),
+    },
+)
+CELLS = [cell for cell in TABLE.cells if cell.allow_list == "none"]
+
+
+# Few bits and an old passage: most would be hidden by chance otherwise, and prove nothing.
+few_bits = st.sets(st.sampled_from(list(PolicyBit)), max_size=2).map(sum)
+
+
+@given(
+    st.sampled_from(CELLS),
+    GRANTED,
+    GRANTED,
+    few_bits,
+    st.just(0) | minutes,
+    st.frozensets(st.integers(0, 5), max_size=2),
+)
+def test_a_request_only_narrows(
+    cell: Any,
+    granted: dict[str, Any],
+    asked: dict[str, Any],
+    bits: int,
+    public_at: int,
+    entity: frozenset[int],
+) -> None:
+    """Whatever a request asks for, what it gets was granted."""
+    session = Session(role=cell.role, purpose=cell.purpose, **granted)
+    wide, narrow = (infer(one, TABLE, now=NOW) for one in (session, session.narrow(**asked)))
+    word = policy_word(bits)
+    if not narrow.reasons(word, public_at, entity=entity):
+        assert not wide.reasons(word, public_at, entity=entity)
+    alone = infer(Session(role=cell.role, purpose=cell.purpose, **asked), TABLE, now=NOW)
+    if not narrow.reasons(word, public_at, entity=entity):
+        assert not alone.reasons(word, public_at, entity=entity)
+
+
+def test_narrowing_meets_an_allow_list_joins_the_others_and_keeps_the_longer_wait() -> None:
+    """Term by term."""
+    granted = Session(
+        role="buy_side",
+        purpose="invest",
+        allow_entities={1, 2},
+        restricted={3},
+        watched={4},
+        residency={"J_EU"},
+        cooling=timedelta(hours=2),
+        as_of=date(2025, 1, 1),
+        intents=("LATEST",),
+    )
+    asked = granted.narrow(
+        allow_entities=[2, 9],
+        restricted=[5],
+        watched=[6],
+        residency=["J_UK"],
+        cooling=timedelta(hours=1),
+        intents=["AUDITED"],
+    )
+    assert (asked.allow_entities, asked.narrowed_to) == ({1, 2}, {2, 9})
+    assert infer(asked, TABLE, now=NOW).policy.allow_entities == (2,)
+    assert (asked.restricted, asked.watched) == ({3, 5}, {4, 6})
+    assert (asked.residency, asked.cooling) == ({PolicyBit.J_EU, PolicyBit.J_UK}, timedelta(hours=2))
+    assert (asked.as_of, asked.intents) == (date(2025, 1, 1), ("AUDITED", "LATEST"))
+    assert granted.narrow() == granted
+    assert granted.narrow(cooling=timedelta(hours=3)).cooling == timedelta(hours=3)
+
+
+@pytest.mark.parametrize(
+    "name", ["role", "purpose", "subject", "as_of", "known_at", "deals", "wall_crossings", "legal_basis"]
+)
+def test_a_request_cannot_say_who_it_is(name: str) -> None:
+    """There is no such argument."""
+    with pytest.raises(TypeError, match=name):
+        Session(role="r", purpose="p").narrow(**{name: "x"})
+
+
+def test_a_changed_copy_of_a_session_is_asserted_again() -> None:
+    """Only narrowing keeps what a token proved."""
+
+    class Trusting:
+        def verify(self, token: str) -> dict[str, str]:
+            return {"sub": "ana", "role": "buy_side", "purpose": "invest"}
+
+    proved = Session.from_token("t", Trusting())
+    assert proved.source is SessionSource.VERIFIED
+    assert proved.narrow(restricted={7}).source is SessionSource.VERIFIED
+    assert replace(proved, role="counsel").source is SessionSource.ASSERTED
+
+
+def test_no_list_shows_itself() -> None:
+    """A repr that reaches a log file gives no deal away."""
+    session = Session(
+        role="counsel",
+        purpose="draft",
+        allow_entities={ISSUER},
+        restricted={ISSUER},
+        watched={ISSUER},
+        audit_clients={ISSUER},
+        deals=(DealWindow(ISSUER, date(2026, 1, 1), date(2026, 1, 2)),),
+        wall_crossings=(WallCrossing(ISSUER, "draft"),),
+        legal_basis=LegalBasis(LawfulBasis.LEGITIMATE_INTERESTS, objections={ISSUER}, restrictions={ISSUER}),
+    )
+    assert str(ISSUER) not in repr(session)
+    assert str(ISSUER) not in repr([session.deals, session.wall_crossings])
+    decided = decide("sell_side", "publish", restricted={ISSUER}, deals=session.deals)
+    assert str(ISSUER) not in repr([decided, decided.searches])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"allow_entities": [0]},
+        {"restricted": [-1]},
+        {"restricted": "320193"},
+        {"watched": [1.5]},
+        {"deals": [(1, 2, 3)]},
+        {"deals": 7},
+        {"wall_crossings": ["x"]},
+        {"eu_transfer_basis": 1},
+        {"legal_basis": "consent"},
+    ],
+)
+def test_a_malformed_list_is_never_an_empty_one(bad: dict[str, Any]) -> None:
+    """What came and what was wanted."""
+    with pytest.raises(InvalidArgument, match="want"):
+        Session(role="r", purpose="p", **bad)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DealWindow(ISSUER, date(2026, 1, 2), date(2026, 1, 1)),
+        lambda: DealWindow(0, date(2026, 1, 1), date(2026, 1, 1)),
+        lambda: DealWindow(ISSUER, datetime(2026, 1, 1), date(2026, 1, 1)),  # noqa: DTZ001
+        lambda: DealWindow(ISSUER, "2026-01-01", date(2026, 1, 1)),
+        lambda: WallCrossing(ISSUER, "invest"),
+        lambda: WallCrossing(ISSUER, ""),
+        lambda: LegalBasis("because"),
+        lambda: LegalBasis(LawfulBasis.CONSENT),
+        lambda: LegalBasis(LawfulBasis.LEGAL_OBLIGATION, frozenset({"invest"})),
+        lambda: LegalBasis(LawfulBasis.CONSENT, "invest"),
+    ],
+)
+def test_a_malformed_term_is_refused_when_it_is_made(make: Any) -> None:
+    """Not when it should have closed something."""
+    with pytest.raises(InvalidArgument):
+        make()
+
+
+LISTS: dict[str, list[Any]] = {
+    **{name: [1, 2] for name in ("allow_entities", "narrowed_to", "restricted", "watched", "audit_clients")},
+    "deals": [DealWindow(1, NOW, NOW)],
+    "wall_crossings": [WallCrossing(1, "draft")],
+    "residency": ["J_EU"],
+    "intents": ["LATEST"],
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_session_keeps_its_lists_whatever_becomes_of_those_it_was_made_of(name: str) -> None:
+    """Each is copied and frozen; what is no list is an argument of the wrong kind, and no other error."""
+    given_list = list(LISTS[name])
+    session = Session(role="r", purpose="p", **{name: given_list})
+    kept = getattr(session, name)
+    given_list.clear()
+    assert (len(kept), getattr(session, name)) == (len(LISTS[name]), kept)
+    assert isinstance(kept, (tuple, frozenset))
+    for bad in (1.5, object(), "x", b"x", [None], [[1]], True):
+        with pytest.raises(InvalidArgument):
+            Session(role="r", purpose="p", **{name: bad})
+
+
+@pytest.mark.parametrize("purposes", [None, 5, "surveil", [None], [["a"]]])
+def test_purposes_consented_to_are_texts(purposes: Any) -> None:
+    """What is no set of texts is no consent, and no other error."""
+    with pytest.raises(InvalidArgument, match="want a set of texts"):
+        LegalBasis(LawfulBasis.CONSENT, purposes=purposes)
+
+
+def test_what_a_session_names_is_plain_text() -> None:
+    """A subclass of text could be of one role where it is decided and of another where it is recorded."""
+
+    class Changing(str):
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            return "compliance"
+
+    session = Session(role=Changing("public"), purpose=Changing("public_qa"), subject=Changing("ana"))
+    assert [type(one) for one in (session.role, session.purpose, session.subject)] == [str] * 3
+    assert (session.role, session.purpose, session.subject) == ("public", "public_qa", "ana")
+
+
+def test_a_session_names_what_a_record_can_hold() -> None:
+    """Up to 200 characters, and not one more."""
+    assert len(Session(role="r" * 200, purpose="p").role) == 200
+    with pytest.raises(InvalidArgument, match="1 to 200"):
+        Session(role="r" * 201, purpose="p")
