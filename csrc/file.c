@@ -21,7 +21,7 @@
 
 const char carag_magic[8] = {'C', 'A', 'R', 'A', 'G', 'I', 'D', 'X'};
 
-const char *const carag_section_names[SECTION_NAMES] = {
+const char *const carag_section_names[SECTIONS] = {
     [WORDS] = "words",
     [CLASSES] = "classes",
     [TERMS] = "terms",
@@ -35,21 +35,12 @@ const char *const carag_section_names[SECTION_NAMES] = {
     [CODES] = "codes",
     [SCALES] = "scales",
     [ERRORS] = "errors",
-    [BITS] = "bits",
-    [FACTORS] = "factors",
-    [CENTRE] = "centre",
     [CELLS] = "cells",
     [CENTRES] = "centres",
     [MEMBERS] = "members",
-    [PUBLIC_AT] = "public",
-};
-
-const carag_format carag_formats[CARAG_FORMATS] = {
-    {1, 384, 72, 9, {VECTORS, WORDS, PUBLIC_AT, KEYS, LEVELS, LINKS, PARENTS, UPPER_LINKS, UPPER_PARENTS}},
-    {2, 640, 112, 16, {WORDS, CLASSES, TERMS, KEYS, LEVELS, VECTORS, LINKS, PARENTS, UPPER_LINKS, UPPER_PARENTS, CODES,
-                      SCALES, ERRORS, BITS, FACTORS, CENTRE}},
-    {3, 768, 128, 19, {WORDS, CLASSES, TERMS, KEYS, LEVELS, VECTORS, LINKS, PARENTS, UPPER_LINKS, UPPER_PARENTS, CODES,
-                      SCALES, ERRORS, CELLS, CENTRES, MEMBERS, BITS, FACTORS, CENTRE}},
+    [BITS] = "bits",
+    [FACTORS] = "factors",
+    [CENTRE] = "centre",
 };
 
 /* Bytes of one item of a section. */
@@ -89,18 +80,17 @@ static uint64_t item_count(const carag_header *header, int section)
 
 /* Where each section lies, given the header's counts; false if the sizes do not fit 64 bits. Returns the file's
  * length. */
-bool carag_lay_out(const carag_index *index, const carag_format *format, const carag_header *header,
-                   carag_section sections[SECTIONS], uint64_t *out_end)
+bool carag_lay_out(const carag_index *index, const carag_header *header, carag_section sections[SECTIONS],
+                   uint64_t *out_end)
 {
-    uint64_t end = format->header_size;
-    for (uint32_t s = 0; s < format->section_count; s++) {
-        const int section = format->sections[s];
+    uint64_t end = sizeof *header;
+    for (int section = 0; section < SECTIONS; section++) {
         uint64_t size;
         if (__builtin_mul_overflow(item_count(header, section), item_size(index, section), &size) ||
             size > INT64_MAX / 2 - end)
             return false;
-        sections[s] = (carag_section){.offset = end, .size = size};
-        memcpy(sections[s].name, carag_section_names[section], strlen(carag_section_names[section]));
+        sections[section] = (carag_section){.offset = end, .size = size};
+        memcpy(sections[section].name, carag_section_names[section], strlen(carag_section_names[section]));
         end = carag_aligned(end + size);
     }
     *out_end = end;
@@ -113,7 +103,6 @@ void *carag_section_data(const carag_view *view, int section)
     case WORDS: return (void *)view->words;
     case CLASSES: return view->catalog->classes;
     case TERMS: return view->catalog->terms;
-    case PUBLIC_AT: return view->terms;
     case KEYS: return view->keys;
     case LEVELS: return view->graph.levels;
     case VECTORS: return view->vectors;
@@ -173,8 +162,8 @@ static void fill_header(const carag_index *index, const carag_view *view, const 
     const uint32_t entry = atomic_load(&view->graph.entry_point);
     uint64_t end;
     *header = (carag_header){
-        .version = CARAG_LATEST->version,
-        .section_count = CARAG_LATEST->section_count,
+        .version = CARAG_FILE_VERSION,
+        .section_count = SECTIONS,
         .dim = index->params.dim,
         .M = index->params.M,
         .ef_construction = index->params.ef_construction,
@@ -202,12 +191,12 @@ static void fill_header(const carag_index *index, const carag_view *view, const 
         header->scored = view->costs.scored;
     }
     memcpy(header->magic, carag_magic, sizeof carag_magic);
-    carag_lay_out(index, CARAG_LATEST, header, header->sections, &end); /* what is in memory fits */
-    for (int s = 0; s < SECTIONS; s++) {
-        const int section = CARAG_LATEST->sections[s];
+    carag_lay_out(index, header, header->sections, &end); /* what is in memory fits */
+    for (int section = 0; section < SECTIONS; section++) {
         const void *data = carag_section_data(view, section);
-        header->sections[s].crc =
-            carag_is_in_file(index, data) ? index->sums[section] : carag_crc(tables, 0, data, header->sections[s].size);
+        header->sections[section].crc = carag_is_in_file(index, data)
+                                            ? index->sums[section]
+                                            : carag_crc(tables, 0, data, header->sections[section].size);
     }
     header->crc = carag_crc(tables, 0, header, offsetof(carag_header, crc));
 }
@@ -221,9 +210,9 @@ static bool write_view(int file, const carag_index *index, const carag_view *vie
     fill_header(index, view, &tables, &header);
     if (!write_all(file, &header, sizeof header))
         return false;
-    for (int s = 0; s < SECTIONS; s++) {
-        const uint64_t size = header.sections[s].size;
-        if (!write_all(file, carag_section_data(view, CARAG_LATEST->sections[s]), size) ||
+    for (int section = 0; section < SECTIONS; section++) {
+        const uint64_t size = header.sections[section].size;
+        if (!write_all(file, carag_section_data(view, section), size) ||
             !write_all(file, zeros, carag_aligned(size) - size))
             return false;
     }

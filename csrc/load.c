@@ -9,13 +9,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "crc32c.h"
-
 
 carag_status carag_corrupt(carag_fault *out_fault, const char *where, const char *what)
 {
@@ -54,47 +52,22 @@ bool carag_are_zero(const void *data, size_t size)
     return any == 0;
 }
 
-/* Find out the version from the first bytes of a file, verify and take apart its header. */
+/* Verify and take apart the header at the beginning of a file. */
 carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, size_t size, carag_fault *out_fault)
 {
     carag_header *header = &job->header;
-    const size_t common = offsetof(carag_header, ef);
-    if (size < carag_formats[0].header_size)
+    if (size < sizeof *header)
         return carag_corrupt(out_fault, "header", "the file ends too early");
-    memset(header, 0, sizeof *header);
-    memcpy(header, bytes, common);
+    memcpy(header, bytes, sizeof *header);
     if (memcmp(header->magic, carag_magic, sizeof carag_magic) != 0)
         return carag_corrupt(out_fault, "header", "this is no CARAG index");
-    if (header->version < carag_formats[0].version || header->version > CARAG_LATEST->version)
+    if (header->version != CARAG_FILE_VERSION)
         return carag_corrupt(out_fault, "header", "the format version is none that this library reads");
-    const carag_format *format = &carag_formats[header->version - carag_formats[0].version];
-    if (size < format->header_size)
-        return carag_corrupt(out_fault, "header", "the file ends too early");
-    const size_t table_size = format->section_count * sizeof(carag_section);
-    const size_t table_end = format->table + table_size;
-    const size_t slack_size = format->version < 3 ? 0 : sizeof header->slack;
-    uint32_t crc;
-    memcpy((unsigned char *)header + common, bytes + common, format->table - common);
-    memcpy(header->sections, bytes + format->table, table_size);
-    memcpy(&header->slack, bytes + table_end, slack_size);
-    memcpy(&crc, bytes + format->header_size - sizeof crc, sizeof crc);
-    if (crc != carag_crc(&job->tables, 0, bytes, format->header_size - sizeof crc))
+    if (header->crc != carag_crc(&job->tables, 0, header, offsetof(carag_header, crc)))
         return carag_corrupt(out_fault, "header", "the checksum does not match");
-    if (header->section_count != format->section_count ||
-        (format->version < 3 &&
-         !carag_are_zero(&header->cells, offsetof(carag_header, reach) - offsetof(carag_header, cells))) ||
-        !carag_are_zero(bytes + table_end + slack_size, format->header_size - sizeof crc - slack_size - table_end))
+    if (header->section_count != SECTIONS || !carag_are_zero(header->zeros, sizeof header->zeros))
         return carag_corrupt(out_fault, "header", "the section count is wrong, or a reserved byte is not zero");
-    header->crc = crc;
-    job->format = format;
     return CARAG_OK;
-}
-
-/* What version 1 did not say. */
-static void complete_header(carag_header *header)
-{
-    if (header->version == 1)
-        header->ef = CARAG_DEFAULT_EF_SEARCH;
 }
 
 /* The table must be the layout the counts demand, and the file exactly so long. */
@@ -111,13 +84,13 @@ carag_status carag_verify_layout(const carag_reading *job, const carag_index *in
         header->classes > header->live || header->max_level > CARAG_MAX_LEVEL || header->listed > header->rows ||
         (header->cells == 0) != (header->listed == 0) || !(header->slack >= 0.0F && header->slack <= CARAG_MAX_SLACK))
         return carag_corrupt(out_fault, "header", "a number is out of its range");
-    if (!carag_lay_out(index, job->format, header, expected, &end))
+    if (!carag_lay_out(index, header, expected, &end))
         return carag_corrupt(out_fault, "header", "sections larger than any file");
-    for (uint32_t s = 0; s < job->format->section_count; s++) {
-        expected[s].crc = header->sections[s].crc;
-        if (memcmp(&expected[s], &header->sections[s], sizeof *expected) != 0)
-            return carag_corrupt(out_fault, carag_section_names[job->format->sections[s]],
-                           "the section table does not match the counts");
+    for (int section = 0; section < SECTIONS; section++) {
+        expected[section].crc = header->sections[section].crc;
+        if (memcmp(&expected[section], &header->sections[section], sizeof *expected) != 0)
+            return carag_corrupt(out_fault, carag_section_names[section],
+                                 "the section table does not match the counts");
     }
     if (job->length != end)
         return carag_corrupt(out_fault, "header", "the file is not as long as its sections");
@@ -137,19 +110,14 @@ static carag_status read_header(carag_reading *job, carag_fault *out_fault)
     const ssize_t got = read_all(job->file, bytes, sizeof bytes);
     if (got < 0)
         return carag_io_failed(out_fault, "header", "cannot read");
-    const carag_status status = carag_parse_header(job, bytes, (size_t)got, out_fault);
-    if (status == CARAG_OK)
-        complete_header(&job->header);
-    return status;
+    return carag_parse_header(job, bytes, (size_t)got, out_fault);
 }
 
 /* ---------------------------------------------------------------- reading all */
 
-/* A catalog for the classes of the file to be read into; version 1 has none. */
+/* A catalog for the classes of the file to be read into. */
 carag_status carag_room_for_classes(const carag_header *header, carag_view *view)
 {
-    if (header->version == 1)
-        return CARAG_OK;
     view->catalog = carag_catalog_room(header->classes + CARAG_SPARE_CLASSES, (uint32_t)header->rows);
     return view->catalog ? CARAG_OK : CARAG_NO_MEMORY;
 }
@@ -176,14 +144,12 @@ static carag_status read_part(const carag_reading *job, const char *where, void 
     return (size_t)got == size ? CARAG_OK : carag_corrupt(out_fault, where, "the file ends too early");
 }
 
+/* The header was read: the first section is next. */
 static carag_status read_sections(const carag_reading *job, const carag_view *view, carag_fault *out_fault)
 {
-    if (lseek(job->file, job->format->header_size, SEEK_SET) < 0)
-        return carag_io_failed(out_fault, "header", "cannot read");
-    for (uint32_t s = 0; s < job->format->section_count; s++) {
-        const int section = job->format->sections[s];
+    for (int section = 0; section < SECTIONS; section++) {
         const char *name = carag_section_names[section];
-        const uint64_t size = job->header.sections[s].size;
+        const uint64_t size = job->header.sections[section].size;
         void *data = carag_section_data(view, section);
         uint8_t padding[CARAG_ALIGNMENT];
         carag_status status = read_part(job, name, data, size, out_fault);
@@ -191,47 +157,12 @@ static carag_status read_sections(const carag_reading *job, const carag_view *vi
             status = read_part(job, name, padding, carag_aligned(size) - size, out_fault);
         if (status != CARAG_OK)
             return status;
-        if (carag_crc(&job->tables, 0, data, size) != job->header.sections[s].crc)
+        if (carag_crc(&job->tables, 0, data, size) != job->header.sections[section].crc)
             return carag_corrupt(out_fault, name, "the checksum does not match");
         if (!carag_are_zero(padding, carag_aligned(size) - size))
             return carag_corrupt(out_fault, name, "a byte between sections is not zero");
     }
     return CARAG_OK;
-}
-
-static bool is_about_unit(const float *vector, size_t dim)
-{
-    double squares = 0.0;
-    for (size_t i = 0; i < dim; i++)
-        squares += (double)vector[i] * (double)vector[i];
-    return fabs(squares - 1.0) < 0.01; /* false for NaN and infinity; check.c will measure */
-}
-
-/* What version 1 did not hold: the rest of the terms, and codes of both kinds. The public minutes were read to where
- * the terms go, and are spread out from the last. */
-static carag_status derive(const carag_index *index, carag_view *view, uint32_t rows, carag_fault *out_fault)
-{
-    const size_t dim = index->params.dim;
-    float *unit = carag_allocate_aligned(index->stride, sizeof *unit);
-    if (!unit)
-        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    for (uint32_t row = rows; row-- > 0;) {
-        uint32_t public_at;
-        memcpy(&public_at, (const unsigned char *)view->terms + (size_t)row * sizeof public_at, sizeof public_at);
-        view->terms[row] = (carag_terms){public_at, CARAG_NEVER_EXPIRES, CARAG_NO_ENTITY};
-    }
-    carag_status status = CARAG_OK;
-    for (uint32_t row = 0; status == CARAG_OK && row < rows; row++) {
-        memcpy(unit, (const float *)view->vectors + (size_t)row * index->stride, index->vector_bytes);
-        if (is_about_unit(unit, dim))
-            carag_keep_vector(index, view, row, unit);
-        else
-            status = carag_corrupt(out_fault, "vectors", "a vector is not of unit length");
-    }
-    carag_release_aligned(unit);
-    if (status == CARAG_OK && rows > 0 && carag_bits_encode(index, view, 0, rows, 1) != CARAG_OK)
-        status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    return status;
 }
 
 static carag_status read_view(const carag_reading *job, const carag_index *index, carag_view **out_view,
@@ -242,14 +173,8 @@ static carag_status read_view(const carag_reading *job, const carag_index *index
     if (!*out_view || carag_room_for_classes(header, *out_view) != CARAG_OK ||
         carag_room_for_cells(header, *out_view, false) != CARAG_OK)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    carag_status status = read_sections(job, *out_view, out_fault);
     (*out_view)->bits.centred = header->centred;
-    if (status == CARAG_OK && header->version == 1)
-        status = derive(index, *out_view, (uint32_t)header->rows, out_fault);
-    if (status == CARAG_OK && header->version < 3 &&
-        carag_cells_new(&(*out_view)->codes, (uint32_t)header->rows, 1, &(*out_view)->cells) != CARAG_OK)
-        status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    return status;
+    return read_sections(job, *out_view, out_fault);
 }
 
 /* ---------------------------------------------------------------- loading */
@@ -273,19 +198,16 @@ static carag_status number_slots(const carag_header *header, carag_graph *graph,
     return CARAG_OK;
 }
 
-/* The dictionary of classes: as the file gives it, or found (version 1); and what the header says of it. */
+/* The dictionary of classes, as the file gives it; and what the header says of it. */
 static carag_status make_catalog(const carag_header *header, carag_view *view, carag_fault *out_fault)
 {
     const uint32_t rows = (uint32_t)header->rows;
-    carag_status status = CARAG_OK;
-    if (header->version > 1)
-        status = carag_catalog_complete(view->catalog, view->words, view->terms, rows, header->classes);
-    else
-        view->catalog = carag_catalog_new(view->words, view->terms, rows, rows, 0, 0);
+    const carag_status status =
+        carag_catalog_complete(view->catalog, view->words, view->terms, rows, header->classes);
     if (status == CARAG_CORRUPT)
         return carag_corrupt(out_fault, "classes",
                              "a row's class is not that of its word, or not where it first occurs");
-    if (status != CARAG_OK || !view->catalog)
+    if (status != CARAG_OK)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     uint64_t live = 0;
     const uint32_t count = atomic_load(&view->catalog->count);
@@ -338,7 +260,7 @@ static carag_status load(carag_reading *job, bool map, carag_index **out_index, 
     const carag_header *header = &job->header;
     const carag_params params = {header->dim, header->M, header->ef_construction, header->seed,
                                  (carag_dtype)header->dtype};
-    if (carag_params_verify(&params, NULL) != CARAG_OK || (header->version == 1 && header->dtype != CARAG_FLOAT32))
+    if (carag_params_verify(&params, NULL) != CARAG_OK)
         return carag_corrupt(out_fault, "header", "dim, M, ef_construction or dtype is out of range");
     status = carag_index_new(&params, out_index, out_fault);
     if (status == CARAG_OK)
@@ -346,8 +268,7 @@ static carag_status load(carag_reading *job, bool map, carag_index **out_index, 
     if (status != CARAG_OK)
         return status;
     carag_view *view = NULL;
-    status = map && header->version > 1 ? carag_map_view(job, *out_index, &view, out_fault)
-                                        : read_view(job, *out_index, &view, out_fault);
+    status = map ? carag_map_view(job, *out_index, &view, out_fault) : read_view(job, *out_index, &view, out_fault);
     if (status != CARAG_OK) {
         carag_view_free(*out_index, view, atomic_load(&(*out_index)->view));
         return status;

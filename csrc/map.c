@@ -20,20 +20,11 @@
 
 #define COPIED_AT_A_TIME ((size_t)1 << 18) /* stays in cache between copying and summing */
 
-/* Of a section that the version has. */
-static const carag_section *entry_of(const carag_reading *job, int section)
-{
-    uint32_t s = 0;
-    while (job->format->sections[s] != section)
-        s++;
-    return &job->header.sections[s];
-}
-
 /* Copy a section, unless `to` is NULL, and compare its checksum: of the copy, which nobody else can change. */
 static carag_status take_section(const carag_reading *job, const carag_index *index, int section, void *to,
                                  carag_fault *out_fault)
 {
-    const carag_section *entry = entry_of(job, section);
+    const carag_section *entry = &job->header.sections[section];
     const unsigned char *from = index->mapping + entry->offset;
     const unsigned char *taken = to ? to : from;
     uint32_t crc = 0;
@@ -50,9 +41,9 @@ static carag_status take_section(const carag_reading *job, const carag_index *in
 
 static void point_into_file(const carag_reading *job, const carag_index *index, carag_view *view)
 {
-    unsigned char *at[SECTIONS] = {NULL};
-    for (uint32_t s = 0; s < job->format->section_count; s++)
-        at[job->format->sections[s]] = index->mapping + job->header.sections[s].offset;
+    unsigned char *at[SECTIONS];
+    for (int section = 0; section < SECTIONS; section++)
+        at[section] = index->mapping + job->header.sections[section].offset;
     view->vectors = index->vector_bytes ? at[VECTORS] : NULL;
     view->keys = (int64_t *)at[KEYS];
     view->codes.bytes = at[CODES];
@@ -81,8 +72,8 @@ static carag_status open_mapping(const carag_reading *job, carag_index *index, c
         return carag_io_failed(out_fault, "", "cannot map the file");
     index->mapping = mapping;
     index->mapping_size = (size_t)job->length;
-    for (uint32_t s = 0; s < job->format->section_count; s++)
-        index->sums[job->format->sections[s]] = job->header.sections[s].crc;
+    for (int section = 0; section < SECTIONS; section++)
+        index->sums[section] = job->header.sections[section].crc;
     return CARAG_OK;
 }
 
@@ -131,15 +122,15 @@ static carag_status verify_mapping(const carag_index *index, carag_fault *out_fa
     carag_status status = carag_parse_header(&job, index->mapping, index->mapping_size, out_fault);
     if (status == CARAG_OK)
         status = carag_verify_layout(&job, index, out_fault);
-    for (uint32_t s = 0; status == CARAG_OK && s < job.format->section_count; s++) {
-        const carag_section *section = &job.header.sections[s];
-        const char *name = carag_section_names[job.format->sections[s]];
-        const unsigned char *data = index->mapping + section->offset;
-        if (section->crc != index->sums[job.format->sections[s]])
+    for (int section = 0; status == CARAG_OK && section < SECTIONS; section++) {
+        const carag_section *entry = &job.header.sections[section];
+        const char *name = carag_section_names[section];
+        const unsigned char *data = index->mapping + entry->offset;
+        if (entry->crc != index->sums[section])
             status = carag_corrupt(out_fault, name, "the file was changed after it was opened");
-        else if (section->crc != carag_crc(&job.tables, 0, data, section->size))
+        else if (entry->crc != carag_crc(&job.tables, 0, data, entry->size))
             status = carag_corrupt(out_fault, name, "the checksum does not match");
-        else if (!carag_are_zero(data + section->size, carag_aligned(section->size) - section->size))
+        else if (!carag_are_zero(data + entry->size, carag_aligned(entry->size) - entry->size))
             status = carag_corrupt(out_fault, name, "a byte between sections is not zero");
     }
     return status;
