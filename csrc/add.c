@@ -9,6 +9,13 @@
  * (hnsw_insert.c): rows double between builds, so a row is built a bounded number of times.
  */
 #include "carag_internal.h"
+#include "code.h"
+#include "cost.h"
+#include "file.h"
+#include "hnsw.h"
+#include "parallel.h"
+#include "row.h"
+#include "write.h"
 
 #include <string.h>
 
@@ -361,7 +368,7 @@ static void publish(addition *job)
     if (job->is_new) {
         atomic_init(&job->view->rows, job->total);
         if (job->builds)
-            carag_costs_measure(index, job->view, true);
+            carag_costs_tune(index, job->view);
         carag_publish(index, job->view);
     } else {
         open_rows(job);

@@ -18,6 +18,10 @@
  * rows, too; hence certified answers never read these codes.
  */
 #include "carag_internal.h"
+#include "code.h"
+#include "hash.h"
+#include "parallel.h"
+#include "row.h"
 
 #include <math.h>
 #include <string.h>

@@ -19,6 +19,7 @@
  * another is not missed in both; when relabels never pause, the selection says that its count is not exact.
  */
 #include "carag_internal.h"
+#include "row.h"
 
 #include <sched.h>
 #include <string.h>

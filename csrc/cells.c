@@ -20,7 +20,10 @@
  * Centres depend on inadmissible rows, too; hence exact and certified answers never read them.
  */
 #include "carag_internal.h"
+#include "code.h"
+#include "parallel.h"
 #include "ranks.h"
+#include "row.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,8 +33,6 @@
 #define SAMPLED_A_CELL 32   /* rows that centres are taken from */
 #define ROUNDS 4
 #define BLOCK 64            /* rows of one matrix product */
-#define FEWEST_TAIL (CARAG_CELL_ROWS / 4)
-#define TAIL_SHARE 16       /* one row in so many may be in no cell */
 #define UNTUNED_REACH 0.6F
 #define SHORTEST 1e-6F      /* a centre this near the origin has no direction */
 
@@ -317,7 +318,8 @@ done:
 }
 
 /* The same centres, with the rows up to `rows` that are in no cell yet. */
-static carag_status extend(const carag_cells *from, const carag_codes *codes, uint32_t rows, carag_cells **out_cells)
+carag_status carag_cells_extend(const carag_cells *from, const carag_codes *codes, uint32_t rows,
+                                carag_cells **out_cells)
 {
     carag_cells *cells = carag_cells_room(from->count, rows, from->stride, false);
     assignment job = {.codes = codes, .cells = cells, .first = from->rows, .count = rows - from->rows, .threads = 1};
@@ -347,71 +349,4 @@ static carag_status extend(const carag_cells *from, const carag_codes *codes, ui
     }
     release_assignment(&job);
     return status;
-}
-
-/* Before rows are added: see that few enough are in no cell. The writer's; publishes a view when it makes others. An
- * index that grew by small additions is measured here, too. */
-carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
-{
-    const carag_view *present = atomic_load(&index->view);
-    const uint32_t rows = atomic_load(&present->rows);
-    const carag_cells *cells = present->cells;
-    const uint32_t listed = cells ? cells->rows : 0;
-    const uint32_t slack = rows / TAIL_SHARE > FEWEST_TAIL ? rows / TAIL_SHARE : FEWEST_TAIL;
-    if (rows < CARAG_CELL_ROWS || rows - listed <= slack)
-        return CARAG_OK;
-    carag_cells *fresh = NULL;
-    const bool grew = !cells || rows / 2 >= cells->centred;
-    const carag_status status = grew ? carag_cells_new(&present->codes, rows, threads, &fresh)
-                                     : extend(cells, &present->codes, rows, &fresh);
-    if (status != CARAG_OK)
-        return status;
-    carag_view *view = carag_view_share(present);
-    if (!view) {
-        carag_cells_free(fresh);
-        return CARAG_NO_MEMORY;
-    }
-    view->catalog = present->catalog;
-    view->cells = fresh;
-    if (grew)
-        carag_costs_measure(index, view, true);
-    carag_publish(index, view);
-    return CARAG_OK;
-}
-
-/* ---------------------------------------------------------------- in the order of a query */
-
-#define GRADES 64
-
-/* Put the numbers of the cells into scratch->cells, those whose rows may be nearest first, and what their rows hardly
- * exceed into scratch->uppers, by cell. Sorted into grades only: returns by how much a later cell may be above. */
-float carag_cells_rank(const carag_cells *cells, carag_scratch *scratch)
-{
-    const carag_query *query = &scratch->query;
-    const carag_kernel *kernel = carag_kernel_get();
-    float lowest = INFINITY;
-    float highest = -INFINITY;
-    for (uint32_t from = 0; from < cells->count; from += CARAG_BLOCK) {
-        const uint32_t count = cells->count - from < CARAG_BLOCK ? cells->count - from : CARAG_BLOCK;
-        for (uint32_t i = 0; i < count; i++)
-            scratch->numbers[i] = from + i;
-        kernel->dot8(cells->centres, cells->stride, scratch->numbers, count, query->codes, cells->stride,
-                     scratch->dots);
-        for (uint32_t i = 0; i < count; i++) {
-            const carag_cell cell = cells->cells[from + i];
-            const float upper = query->scale * cell.scale * (float)scratch->dots[i] + cells->reach * cell.spread;
-            scratch->uppers[from + i] = upper;
-            lowest = upper < lowest ? upper : lowest;
-            highest = upper > highest ? upper : highest;
-        }
-    }
-    uint32_t ends[GRADES + 1] = {0};
-    const float grades = highest > lowest ? (GRADES - 1) / (highest - lowest) : 0.0F;
-    for (uint32_t c = 0; c < cells->count; c++)
-        ends[1 + (int32_t)((highest - scratch->uppers[c]) * grades)]++;
-    for (int grade = 0; grade < GRADES; grade++)
-        ends[grade + 1] += ends[grade];
-    for (uint32_t c = 0; c < cells->count; c++)
-        scratch->cells[ends[(int32_t)((highest - scratch->uppers[c]) * grades)]++] = c;
-    return (highest - lowest) / (GRADES - 1);
 }

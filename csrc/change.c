@@ -5,55 +5,10 @@
  * latest; `index->relabels` is odd meanwhile, so that nobody takes half-changed counts for the truth.
  */
 #include "carag_internal.h"
+#include "row.h"
+#include "write.h"
 
 #include <string.h>
-
-void carag_relabel_begin(carag_index *index)
-{
-    atomic_fetch_add_explicit(&index->relabels, 1, memory_order_acq_rel);
-    atomic_thread_fence(memory_order_seq_cst);
-}
-
-void carag_relabel_end(carag_index *index)
-{
-    atomic_fetch_add_explicit(&index->relabels, 1, memory_order_release);
-}
-
-/* ---------------------------------------------------------------- the catalog */
-
-/* Publish a catalog of these words (NULL: the present ones), to which `spare` classes can be added, in a view that
- * shares everything else. */
-static carag_status replace_catalog(carag_index *index, const _Atomic(uint32_t) *words, uint32_t spare)
-{
-    carag_view *present = atomic_load(&index->view);
-    const uint32_t rows = atomic_load(&present->rows);
-    carag_view *view = carag_view_share(present);
-    if (!view)
-        return CARAG_NO_MEMORY;
-    view->catalog = carag_catalog_new(words ? words : present->words, view->terms, rows, view->capacity,
-                                      atomic_load(&present->catalog->count), spare);
-    if (!view->catalog) {
-        carag_view_free(index, view, present);
-        return CARAG_NO_MEMORY;
-    }
-    for (uint32_t row = 0; words && row < rows; row++)
-        atomic_store_explicit(&present->words[row], atomic_load_explicit(&words[row], memory_order_relaxed),
-                              memory_order_release);
-    carag_publish(index, view);
-    return CARAG_OK;
-}
-
-/* Make sure that so many classes can be added, and that neither moved rows nor the tail slow searches down. */
-carag_status carag_refresh_catalog(carag_index *index, uint32_t classes)
-{
-    const carag_view *view = atomic_load(&index->view);
-    const carag_catalog *catalog = view->catalog;
-    const uint32_t tail = atomic_load(&view->rows) - catalog->rows;
-    const uint32_t count = atomic_load(&catalog->count);
-    if (tail <= carag_catalog_slack(catalog->rows) && catalog->capacity - count >= classes)
-        return CARAG_OK;
-    return replace_catalog(index, NULL, classes);
-}
 
 /* ---------------------------------------------------------------- relabelling */
 
@@ -105,7 +60,7 @@ static carag_status relabel_anew(carag_index *index, const uint32_t *rows, const
     for (size_t i = 0; i < count; i++)
         atomic_store_explicit(&after[rows[i]], words[i], memory_order_relaxed);
     carag_relabel_begin(index);
-    const carag_status status = replace_catalog(index, after, 0);
+    const carag_status status = carag_replace_catalog(index, after, 0);
     carag_relabel_end(index);
     carag_release((void *)after);
     return status;

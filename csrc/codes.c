@@ -14,6 +14,8 @@
  * own vector alone, so no row's code says anything about another row.
  */
 #include "carag_internal.h"
+#include "code.h"
+#include "row.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,6 +11,13 @@
  * or nothing: what can fail comes first, and is thrown away when something does.
  */
 #include "carag_internal.h"
+#include "code.h"
+#include "cost.h"
+#include "file.h"
+#include "hnsw.h"
+#include "parallel.h"
+#include "row.h"
+#include "write.h"
 
 #include <string.h>
 
@@ -144,7 +151,7 @@ carag_status carag_index_consolidate(carag_index *index, uint32_t threads, carag
     if (status == CARAG_OK)
         status = make_anew(&job, out_fault);
     if (status == CARAG_OK) {
-        carag_costs_measure(index, job.view, true);
+        carag_costs_tune(index, job.view);
         publish(&job);
     } else {
         carag_view_free(index, job.view, NULL);

@@ -1,4 +1,4 @@
-/* file.c - writing the index file, and the format that file.h names; FORMAT.md draws every byte.
+/* file.c - writing the index file.
  *
  * Saving writes a temporary file beside the target, syncs it, renames it over the target and syncs the directory: a
  * reader sees the old file or the new one, whatever fails. Searches go on meanwhile; words do not change, since whoever
@@ -7,139 +7,15 @@
  * A section still in the file it was mapped from is saved with the checksum it came with, so that saving never makes
  * damage look sound.
  */
+#include "carag_internal.h"
 #include "file.h"
+#include "row.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "crc32c.h"
-
-/* ---------------------------------------------------------------- the format */
-
-const char carag_magic[8] = {'C', 'A', 'R', 'A', 'G', 'I', 'D', 'X'};
-
-const char *const carag_section_names[SECTIONS] = {
-    [WORDS] = "words",
-    [CLASSES] = "classes",
-    [TERMS] = "terms",
-    [KEYS] = "keys",
-    [LEVELS] = "levels",
-    [VECTORS] = "vectors",
-    [LINKS] = "links",
-    [PARENTS] = "parents",
-    [UPPER_LINKS] = "uplinks",
-    [UPPER_PARENTS] = "uparents",
-    [CODES] = "codes",
-    [SCALES] = "scales",
-    [ERRORS] = "errors",
-    [CELLS] = "cells",
-    [CENTRES] = "centres",
-    [MEMBERS] = "members",
-    [BITS] = "bits",
-    [FACTORS] = "factors",
-    [CENTRE] = "centre",
-};
-
-/* Bytes of one item of a section. */
-static uint64_t item_size(const carag_index *index, int section)
-{
-    const uint64_t dim = index->params.dim;
-    switch (section) {
-    case TERMS: return sizeof(carag_terms);
-    case KEYS: return 8;
-    case LEVELS: return 1;
-    case VECTORS: return index->vector_bytes;
-    case LINKS: return (uint64_t)index->M0 * 4;
-    case UPPER_LINKS: return (uint64_t)index->params.M * 4;
-    case CELLS: return sizeof(carag_cell);
-    case CENTRES:
-    case CODES: return (dim + CARAG_CODE_BLOCK - 1) / CARAG_CODE_BLOCK * CARAG_CODE_BLOCK;
-    case BITS: return carag_bits_words(index->params.dim) * 8;
-    case FACTORS: return sizeof(carag_bits_factor);
-    case CENTRE: return carag_bits_words(index->params.dim) * 64 * 4;
-    default: return 4;
-    }
-}
-
-static uint64_t item_count(const carag_header *header, int section)
-{
-    switch (section) {
-    case TERMS: return header->classes;
-    case UPPER_LINKS:
-    case UPPER_PARENTS: return header->upper_slots;
-    case CENTRE: return 1;
-    case CELLS:
-    case CENTRES: return header->cells;
-    case MEMBERS: return header->listed;
-    default: return header->rows;
-    }
-}
-
-/* Where each section lies, given the header's counts; false if the sizes do not fit 64 bits. Returns the file's
- * length. */
-bool carag_lay_out(const carag_index *index, const carag_header *header, carag_section sections[SECTIONS],
-                   uint64_t *out_end)
-{
-    uint64_t end = sizeof *header;
-    for (int section = 0; section < SECTIONS; section++) {
-        uint64_t size;
-        if (__builtin_mul_overflow(item_count(header, section), item_size(index, section), &size) ||
-            size > INT64_MAX / 2 - end)
-            return false;
-        sections[section] = (carag_section){.offset = end, .size = size};
-        memcpy(sections[section].name, carag_section_names[section], strlen(carag_section_names[section]));
-        end = carag_aligned(end + size);
-    }
-    *out_end = end;
-    return true;
-}
-
-void *carag_section_data(const carag_view *view, int section)
-{
-    switch (section) {
-    case WORDS: return (void *)view->words;
-    case CLASSES: return view->catalog->classes;
-    case TERMS: return view->catalog->terms;
-    case KEYS: return view->keys;
-    case LEVELS: return view->graph.levels;
-    case VECTORS: return view->vectors;
-    case LINKS: return (void *)view->graph.links;
-    case PARENTS: return view->graph.parents;
-    case UPPER_LINKS: return (void *)view->graph.upper_links;
-    case UPPER_PARENTS: return view->graph.upper_parents;
-    case CODES: return view->codes.bytes;
-    case SCALES: return view->codes.scales;
-    case ERRORS: return view->codes.errors;
-    case BITS: return view->bits.codes;
-    case FACTORS: return view->bits.factors;
-    case CELLS: return view->cells ? view->cells->cells : NULL;
-    case CENTRES: return view->cells ? view->cells->centres : NULL;
-    case MEMBERS: return view->cells ? view->cells->members : NULL;
-    default: return view->bits.centre;
-    }
-}
-
-carag_status carag_io_failed(carag_fault *out_fault, const char *where, const char *what)
-{
-    const int os_error = errno;
-    carag_fail(out_fault, CARAG_IO, 0, what);
-    if (out_fault) {
-        out_fault->where = where;
-        out_fault->os_error = os_error;
-    }
-    return CARAG_IO;
-}
-
-bool carag_is_in_file(const carag_index *index, const void *data)
-{
-    const unsigned char *at = data;
-    return index->mapping && at >= index->mapping && at < index->mapping + index->mapping_size;
-}
-
-/* ---------------------------------------------------------------- saving */
 
 static bool write_all(int file, const void *data, size_t size)
 {

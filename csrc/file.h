@@ -6,6 +6,7 @@
 
 #include "carag_internal.h"
 #include "crc32c.h"
+#include "row.h"
 
 #define CARAG_FILE_VERSION 1
 #define CARAG_ALIGNMENT 64 /* bytes: every section begins at a multiple */
@@ -90,14 +91,12 @@ typedef struct carag_reading {
     uint64_t length;
 } carag_reading;
 
-/* file.c */
+/* file_header.c */
 bool carag_lay_out(const carag_index *index, const carag_header *header, carag_section sections[SECTIONS],
                    uint64_t *out_end);
 void *carag_section_data(const carag_view *view, int section);
 bool carag_is_in_file(const carag_index *index, const void *data);
 carag_status carag_io_failed(carag_fault *out_fault, const char *where, const char *what);
-
-/* load.c */
 carag_status carag_corrupt(carag_fault *out_fault, const char *where, const char *what);
 bool carag_are_zero(const void *data, size_t size);
 carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, size_t size, carag_fault *out_fault);
@@ -109,6 +108,7 @@ carag_status carag_room_for_cells(const carag_header *header, carag_view *view, 
 carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_view **out_view,
                             carag_fault *out_fault);
 carag_status carag_verify_all(carag_index *index, carag_fault *out_fault);
+carag_status carag_file_settle(carag_index *index, carag_fault *out_fault);
 
 static inline uint64_t carag_aligned(uint64_t size)
 {

@@ -1,4 +1,4 @@
-/* graph.h - the eight-bit codes the graph is built and walked on, and the graph itself.
+/* graph.h - the graph: layers of links between rows, and the spanning tree that keeps every row reachable.
  *
  * Layer 0 has M0 = 2 M link slots a row; a row of level l owns l further blocks of M slots, numbered
  * upper_first[row] + layer - 1. Unused slots at the end of a block are CARAG_NONE.
@@ -14,14 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Eight-bit codes: coordinate j of row r is about scales[r] * (bytes[r * stride + j] - 128). */
-typedef struct carag_codes {
-    uint8_t *bytes; /* [capacity * stride], 64-byte aligned, padding 128 */
-    size_t stride;  /* dim rounded up to CARAG_CODE_BLOCK */
-    float *scales;  /* [capacity] */
-    float *errors;  /* [capacity] at least the length of what the code lost of the kept vector */
-} carag_codes;
 
 typedef struct carag_graph {
     uint32_t M, M0;

@@ -23,9 +23,11 @@
  * Memory besides the graph: about 4 (ef_construction + 70) bytes a row at M = 32, and buffers per thread.
  */
 #include "carag_internal.h"
+#include "hnsw.h"
 #include "hnsw_candidates.h"
 #include "hnsw_link.h"
 #include "parallel.h"
+#include "visited.h"
 
 #include <string.h>
 

@@ -14,6 +14,7 @@
  * rows.
  */
 #include "carag_internal.h"
+#include "hash.h"
 #include "hnsw_candidates.h"
 #include "parallel.h"
 #include "ranks.h"

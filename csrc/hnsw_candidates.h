@@ -3,6 +3,7 @@
 #define CARAG_HNSW_CANDIDATES_H
 
 #include "carag.h"
+#include "code.h"
 #include "graph.h"
 
 #define CARAG_LEAF_MOST 2048 /* rows of a leaf; so few rows are one leaf, and every pair is compared */

@@ -14,7 +14,10 @@
  * allocates or fails.
  */
 #include "carag_internal.h"
+#include "heap.h"
+#include "hnsw.h"
 #include "hnsw_link.h"
+#include "visited.h"
 
 struct carag_insertion {
     carag_linker linker;

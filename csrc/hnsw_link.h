@@ -2,6 +2,7 @@
 #ifndef CARAG_HNSW_LINK_H
 #define CARAG_HNSW_LINK_H
 
+#include "code.h"
 #include "graph.h"
 #include "heap.h"
 #include "kernel.h"

@@ -31,6 +31,8 @@
  * allocates or locks; words are relaxed loads, tested again with acquire when a row is emitted (search.c).
  */
 #include "carag_internal.h"
+#include "row.h"
+#include "search.h"
 
 #include <math.h>
 #include <string.h>

@@ -93,7 +93,7 @@ extern const carag_kernel carag_kernel_neon;
 carag_status carag_kernel_resolve(const carag_kernel **out_kernel, carag_fault *out_fault);
 const carag_kernel *carag_kernel_get(void); /* requires an earlier successful carag_kernel_resolve */
 
-/* IEEE binary16 from binary32: to the nearest, ties to even, past the largest to infinity. Back: exactly. */
+/* kernel_half.c: IEEE binary16 from binary32: to the nearest, ties to even, past the largest to infinity. Back: exactly. */
 uint16_t carag_half(float value);
 float carag_widen(uint16_t half);
 

@@ -8,6 +8,7 @@
  * and rows from there on are not there yet (nor in its keys array).
  */
 #include "carag_internal.h"
+#include "row.h"
 
 #include <string.h>
 

@@ -5,23 +5,16 @@
  * file's length; every byte is under a checksum or must be zero; and the index must satisfy every invariant of check.c.
  * What is mapped instead of read is map.c's business.
  */
+#include "carag_internal.h"
+#include "cost.h"
 #include "file.h"
+#include "row.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "crc32c.h"
-
-carag_status carag_corrupt(carag_fault *out_fault, const char *where, const char *what)
-{
-    carag_fail(out_fault, CARAG_CORRUPT, 0, what);
-    if (out_fault)
-        out_fault->where = where;
-    return CARAG_CORRUPT;
-}
 
 /* ---------------------------------------------------------------- the header */
 
@@ -43,60 +36,6 @@ static ssize_t read_all(int file, void *data, size_t size)
     return (ssize_t)done;
 }
 
-bool carag_are_zero(const void *data, size_t size)
-{
-    const uint8_t *bytes = data;
-    uint8_t any = 0;
-    for (size_t i = 0; i < size; i++)
-        any |= bytes[i];
-    return any == 0;
-}
-
-/* Verify and take apart the header at the beginning of a file. */
-carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, size_t size, carag_fault *out_fault)
-{
-    carag_header *header = &job->header;
-    if (size < sizeof *header)
-        return carag_corrupt(out_fault, "header", "the file ends too early");
-    memcpy(header, bytes, sizeof *header);
-    if (memcmp(header->magic, carag_magic, sizeof carag_magic) != 0)
-        return carag_corrupt(out_fault, "header", "this is no CARAG index");
-    if (header->version != CARAG_FILE_VERSION)
-        return carag_corrupt(out_fault, "header", "the format version is none that this library reads");
-    if (header->crc != carag_crc(&job->tables, 0, header, offsetof(carag_header, crc)))
-        return carag_corrupt(out_fault, "header", "the checksum does not match");
-    if (header->section_count != SECTIONS || !carag_are_zero(header->zeros, sizeof header->zeros))
-        return carag_corrupt(out_fault, "header", "the section count is wrong, or a reserved byte is not zero");
-    return CARAG_OK;
-}
-
-/* The table must be the layout the counts demand, and the file exactly so long. */
-carag_status carag_verify_layout(const carag_reading *job, const carag_index *index, carag_fault *out_fault)
-{
-    const carag_header *header = &job->header;
-    carag_section expected[SECTIONS];
-    uint64_t end;
-    if (header->rows > CARAG_MAX_ROWS || header->live > header->rows || header->upper_slots > CARAG_MAX_ROWS)
-        return carag_corrupt(out_fault, "header", "more rows than an index can hold");
-    if (header->rows == 0 ? header->entry_point != CARAG_NONE : header->entry_point >= header->rows)
-        return carag_corrupt(out_fault, "header", "the entry point is not a row");
-    if (header->ef < 1 || header->ef > CARAG_MAX_EF || header->centred > header->rows ||
-        header->classes > header->live || header->max_level > CARAG_MAX_LEVEL || header->listed > header->rows ||
-        (header->cells == 0) != (header->listed == 0) || !(header->slack >= 0.0F && header->slack <= CARAG_MAX_SLACK))
-        return carag_corrupt(out_fault, "header", "a number is out of its range");
-    if (!carag_lay_out(index, header, expected, &end))
-        return carag_corrupt(out_fault, "header", "sections larger than any file");
-    for (int section = 0; section < SECTIONS; section++) {
-        expected[section].crc = header->sections[section].crc;
-        if (memcmp(&expected[section], &header->sections[section], sizeof *expected) != 0)
-            return carag_corrupt(out_fault, carag_section_names[section],
-                                 "the section table does not match the counts");
-    }
-    if (job->length != end)
-        return carag_corrupt(out_fault, "header", "the file is not as long as its sections");
-    return CARAG_OK;
-}
-
 static carag_status read_header(carag_reading *job, carag_fault *out_fault)
 {
     unsigned char bytes[sizeof(carag_header)];
@@ -114,26 +53,6 @@ static carag_status read_header(carag_reading *job, carag_fault *out_fault)
 }
 
 /* ---------------------------------------------------------------- reading all */
-
-/* A catalog for the classes of the file to be read into. */
-carag_status carag_room_for_classes(const carag_header *header, carag_view *view)
-{
-    view->catalog = carag_catalog_room(header->classes + CARAG_SPARE_CLASSES, (uint32_t)header->rows);
-    return view->catalog ? CARAG_OK : CARAG_NO_MEMORY;
-}
-
-/* Cells for those of the file to be read into, where it has any; of a mapped file, all but what stays there. */
-carag_status carag_room_for_cells(const carag_header *header, carag_view *view, bool is_mapped)
-{
-    if (header->cells == 0)
-        return CARAG_OK;
-    view->cells = carag_cells_room(header->cells, header->listed, view->codes.stride, is_mapped);
-    if (!view->cells)
-        return CARAG_NO_MEMORY;
-    view->cells->centred = header->cells_centred;
-    view->cells->reach = header->reach;
-    return CARAG_OK;
-}
 
 static carag_status read_part(const carag_reading *job, const char *where, void *data, size_t size,
                               carag_fault *out_fault)
@@ -248,7 +167,10 @@ static carag_status adopt(const carag_reading *job, carag_index *index, carag_vi
         if (status != CARAG_OK)
             return status;
     }
-    carag_costs_measure(index, view, header->slack <= 0.0F && !index->mapping);
+    if (header->slack <= 0.0F && !index->mapping)
+        carag_costs_tune(index, view);
+    else
+        carag_costs_measure(index, view);
     return CARAG_OK;
 }
 

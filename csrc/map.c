@@ -11,12 +11,12 @@
  * The mapping is never written to, and keeps the file alive when another is saved over it. A file that is cut short
  * while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit them.
  */
+#include "carag_internal.h"
 #include "file.h"
+#include "row.h"
 
 #include <string.h>
 #include <sys/mman.h>
-
-#include "crc32c.h"
 
 #define COPIED_AT_A_TIME ((size_t)1 << 18) /* stays in cache between copying and summing */
 

@@ -16,6 +16,8 @@
  * rows is cheap.
  */
 #include "carag_internal.h"
+#include "row.h"
+#include "search.h"
 
 #include <math.h>
 
@@ -51,7 +53,7 @@ double carag_plan_cells(const carag_reader *reader, const carag_selection *selec
     const double few = costs->reached[0];
     const double reached = fmin(few + folds * ((double)costs->reached[1] - few), rows);
     const double survivors = fmin(admissible, costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K));
-    return costs->beyond * (costs->sketch + reader->view->cells->count * costs->code_in_order + reached * costs->word +
+    return costs->cells_factor * (costs->sketch + reader->view->cells->count * costs->code_in_order + reached * costs->word +
                             reached * labelled / rows * costs->bits + survivors * costs->code + room * costs->vector);
 }
 

@@ -30,6 +30,7 @@
 #define CARAG_QUARANTINE ((uint32_t)1 << 30)
 #define CARAG_TOMBSTONE ((uint32_t)1 << 31)
 #define CARAG_CONTROL (CARAG_VERSION_BITS | CARAG_QUARANTINE | CARAG_TOMBSTONE)
+#define CARAG_CLOSED_PREDICATE "every pair must test the five control bits; entities must ascend"
 
 /* When a row is public, and about whom. Unlike its word, they are fixed for the life of the row. */
 typedef struct carag_terms {

@@ -5,6 +5,8 @@
  * them without waiting; when all slots are full or empty, memory is released or allocated.
  */
 #include "carag_internal.h"
+#include "row.h"
+#include "search.h"
 
 #include <string.h>
 

@@ -16,6 +16,9 @@
  * lest a row that has just opened push out one that was open all along.
  */
 #include "carag_internal.h"
+#include "parallel.h"
+#include "row.h"
+#include "search.h"
 
 #include <math.h>
 

@@ -21,11 +21,11 @@
  */
 #include "carag_internal.h"
 #include "ranks.h"
+#include "search.h"
 
 #include <math.h>
 
 #define CONFIDENCE 1.8F
-#define SPARE_ROWS 4
 #define CELLS_SHARE 12      /* one row in so many must be admissible for an order by cells to pay */
 #define PROBE_SHARE 64      /* one in so many, for it to be tried */
 #define FEWEST_BY_CELLS CARAG_CELL_ROWS /* in any case: so many admissible rows */
@@ -33,12 +33,8 @@
 #define PROBE_FACTOR 2.0    /* of the share of admissible rows: what must be open near the query where it is tried */
 #define FAR_FACTOR 0.5      /* and otherwise: where less is, cells would all be looked at, one after the other, */
 #define FAR_SHARE 3         /* which is worse than class by class where fewer than one row in so many is admissible */
+#define GRADES 64
 #define CELLS_CLOSED 2      /* times the admissible rows: how many the words alone may let through */
-
-size_t carag_sketch_room(size_t most)
-{
-    return most + most / 8 + SPARE_ROWS;
-}
 
 /* The eight-bit scores of the rows that came through; requires their uppers at or above the floor of then. */
 static void score_codes(const carag_reader *reader, carag_scratch *scratch, const uint32_t *rows, size_t count,
@@ -180,6 +176,39 @@ static size_t admit_members(const sketch *job, uint32_t at, size_t count, uint32
     return admit(job, out_rows, count, out_rows);
 }
 
+/* Put the numbers of the cells into scratch->cells, those whose rows may be nearest first, and what their rows hardly
+ * exceed into scratch->uppers, by cell. Sorted into grades only: returns by how much a later cell may be above. */
+static float rank_cells(const carag_cells *cells, carag_scratch *scratch)
+{
+    const carag_query *query = &scratch->query;
+    const carag_kernel *kernel = carag_kernel_get();
+    float lowest = INFINITY;
+    float highest = -INFINITY;
+    for (uint32_t from = 0; from < cells->count; from += CARAG_BLOCK) {
+        const uint32_t count = cells->count - from < CARAG_BLOCK ? cells->count - from : CARAG_BLOCK;
+        for (uint32_t i = 0; i < count; i++)
+            scratch->numbers[i] = from + i;
+        kernel->dot8(cells->centres, cells->stride, scratch->numbers, count, query->codes, cells->stride,
+                     scratch->dots);
+        for (uint32_t i = 0; i < count; i++) {
+            const carag_cell cell = cells->cells[from + i];
+            const float upper = query->scale * cell.scale * (float)scratch->dots[i] + cells->reach * cell.spread;
+            scratch->uppers[from + i] = upper;
+            lowest = upper < lowest ? upper : lowest;
+            highest = upper > highest ? upper : highest;
+        }
+    }
+    uint32_t ends[GRADES + 1] = {0};
+    const float grades = highest > lowest ? (GRADES - 1) / (highest - lowest) : 0.0F;
+    for (uint32_t c = 0; c < cells->count; c++)
+        ends[1 + (int32_t)((highest - scratch->uppers[c]) * grades)]++;
+    for (int grade = 0; grade < GRADES; grade++)
+        ends[grade + 1] += ends[grade];
+    for (uint32_t c = 0; c < cells->count; c++)
+        scratch->cells[ends[(int32_t)((highest - scratch->uppers[c]) * grades)]++] = c;
+    return (highest - lowest) / (GRADES - 1);
+}
+
 /* Cell after cell, until none is left that may hold a row above the floor. Returns false, and what was found is void,
  * when less than `least_rate` of the first PROBED members are open. */
 static bool scan_by_cells(const sketch *job, double least_rate)
@@ -192,7 +221,7 @@ static bool scan_by_cells(const sketch *job, double least_rate)
     size_t tested = 0; /* members, and how many of their words passed */
     size_t passed = 0;
     scan_tail(job);
-    const float grade = carag_cells_rank(cells, scratch);
+    const float grade = rank_cells(cells, scratch);
     for (uint32_t i = 0; i < cells->count && goes_on; i++) {
         const uint32_t cell = scratch->cells[i];
         const float floor = floor_of(job);

@@ -14,6 +14,7 @@
 #define CARAG_ALLOW_LIBC
 #include "file.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -5,7 +5,8 @@
  * Linked with --wrap=carag_kernel_get, so that the kernels are this file's.
  */
 #define CARAG_ALLOW_LIBC
-#include "carag_internal.h"
+#include "search.h"
+#include "write.h"
 
 #include "oracle.h"
 

@@ -1,0 +1,60 @@
+/* search_rerank.c - the last step of every plan: score the best rows over what is kept of their vectors. */
+#include "carag_internal.h"
+#include "search.h"
+
+#include <math.h>
+
+#define DIRECT_FACTOR 2 /* with fewer admissible rows than so many times those wanted, codes do not pay */
+#define DIRECT_ROWS 32
+#define SPARE_ROWS 4
+#define AHEAD 3 /* vectors fetched before they are scored */
+
+size_t carag_sketch_room(size_t most)
+{
+    return most + most / 8 + SPARE_ROWS;
+}
+
+static void prefetch_vector(const carag_index *index, const carag_view *view, uint32_t row)
+{
+    const char *line = (const char *)view->vectors + (size_t)row * index->vector_bytes;
+    for (size_t offset = 0; offset < index->vector_bytes && offset < 1024; offset += 64)
+        __builtin_prefetch(line + offset); /* the hardware streams the rest */
+}
+
+bool carag_is_direct(uint64_t admissible, size_t most)
+{
+    return admissible <= DIRECT_FACTOR * (uint64_t)most + DIRECT_ROWS;
+}
+
+/* Score rows over their kept vectors, keep the `most` best in scratch->found, passing over those whose upper bound
+ * says that they cannot enter. */
+void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const carag_near *uppers, size_t count,
+                  size_t most, carag_effort *effort)
+{
+    const carag_kernel *kernel = carag_kernel_get();
+    carag_heap *found = &scratch->found;
+    found->count = 0;
+    for (size_t i = 0; i < count && i < AHEAD; i++)
+        prefetch_vector(reader->index, reader->view, uppers[i].node);
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            prefetch_vector(reader->index, reader->view, uppers[i + AHEAD].node);
+        if (found->count == most && uppers[i].similarity < found->items[0].similarity)
+            continue;
+        const float score = carag_ordered(
+            carag_score(reader->index, reader->view, kernel, scratch->query.unit, scratch->vector, uppers[i].node));
+        const carag_near near = {score, uppers[i].node};
+        effort->distance_computations++;
+        if (carag_heap_accepts(found, most, near))
+            carag_heap_keep(found, most, near);
+    }
+}
+
+/* Score what scratch->found holds over kept vectors, and leave the `most` best of it there. */
+void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t most, carag_effort *effort)
+{
+    const size_t count = scratch->found.count;
+    for (size_t i = 0; i < count; i++)
+        scratch->kept[i] = (carag_near){INFINITY, scratch->found.items[i].node};
+    carag_rerank(reader, scratch, scratch->kept, count, most, effort);
+}
