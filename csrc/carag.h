@@ -129,6 +129,7 @@ typedef struct carag_search_params {
     carag_plan plan;
     uint32_t threads;   /* 1 .. CARAG_MAX_THREADS: how many share the queries */
     int no_fallback;    /* for measurements: a graph search keeps what it found, over budget or short */
+    uint64_t exact_limit; /* admissible rows up to which CARAG_PLAN_AUTO runs the certified plan; 0: never */
 } carag_search_params;
 
 /* Arrays of the caller; (nq, k) means row-major. Slots beyond counts[q]: key -1, similarity -inf. */

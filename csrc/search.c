@@ -1,7 +1,8 @@
 /* search.c - one call, many queries: choose a plan, run it, emit.
  *
  * The classes are asked first, so the number of admissible rows is known exactly before anything is searched. None: the
- * answer is empty. Otherwise the plan asked for, or for CARAG_PLAN_AUTO the cheapest (plan.c).
+ * answer is empty. Otherwise the plan asked for, or for CARAG_PLAN_AUTO the certified one where no more rows than
+ * params->exact_limit are admissible, and the cheapest (plan.c) where more are.
  *
  * Rules that hold for every plan
  *   all         a search that wants every admissible row is exact: no graph can touch fewer rows
@@ -182,6 +183,18 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* By classes; or row by row, where relabels ran all the while: a word changes at once, so no row is missed on its way
+ * from one admissible class to another. */
+static uint64_t count_admissible(const carag_reader *reader, const carag_selection *selection)
+{
+    if (selection->is_exact)
+        return selection->admissible;
+    uint64_t count = 0;
+    for (uint32_t row = 0; row < reader->rows; row++)
+        count += carag_is_open(reader, &selection->test, row, memory_order_relaxed);
+    return count;
+}
+
 /* The plan of the call, and why. */
 static void decide(search_call *call)
 {
@@ -193,6 +206,9 @@ static void decide(search_call *call)
     call->ef = smaller(call->wanted > asked ? call->wanted : asked, call->reader.rows);
     call->plan = call->params->plan;
     call->why = CARAG_WHY_ASKED;
+    if (call->plan == CARAG_PLAN_AUTO && call->params->exact_limit > 0 &&
+        count_admissible(&call->reader, selection) <= call->params->exact_limit)
+        call->plan = CARAG_PLAN_CERTIFIED;
     if (selection->is_exact && selection->admissible == 0) {
         call->why = CARAG_WHY_NOTHING;
         call->plan = call->plan == CARAG_PLAN_CERTIFIED ? CARAG_PLAN_CERTIFIED : CARAG_PLAN_EXACT;
@@ -269,16 +285,6 @@ done:
     return status;
 }
 
-/* One by one, where the classes would not hold still: a word changes at once, so no row is missed on its way from one
- * admissible class to another. */
-static uint64_t count_rows(const carag_reader *reader, const carag_test *test)
-{
-    uint64_t count = 0;
-    for (uint32_t row = 0; row < reader->rows; row++)
-        count += carag_is_open(reader, test, row, memory_order_relaxed);
-    return count;
-}
-
 carag_status carag_index_count(carag_index *index, const carag_predicate *predicate, uint64_t *out_admissible,
                                carag_fault *out_fault)
 {
@@ -288,7 +294,7 @@ carag_status carag_index_count(carag_index *index, const carag_predicate *predic
     carag_selection selection = {.classes = NULL};
     carag_test_init(&selection.test, predicate);
     carag_select(&reader, &selection);
-    *out_admissible = selection.is_exact ? selection.admissible : count_rows(&reader, &selection.test);
+    *out_admissible = count_admissible(&reader, &selection);
     carag_read_end(&reader);
     return CARAG_OK;
 }
