@@ -1,4 +1,4 @@
-/* code.h - the codes by which rows are compared before their vectors are read: eight-bit (codes.c), one-bit (bits.c).
+/* code.h - the codes by which rows are compared before their vectors are read: eight-bit (code_bytes.c), one-bit (code_bits.c).
  */
 #ifndef CARAG_CODE_H
 #define CARAG_CODE_H
@@ -16,7 +16,7 @@ typedef struct carag_codes {
     float *errors;  /* [capacity] at least the length of what the code lost of the kept vector */
 } carag_codes;
 
-/* One-bit codes: sign of each coordinate of the rotated vector less the rotated centre (bits.c). */
+/* One-bit codes: sign of each coordinate of the rotated vector less the rotated centre (code_bits.c). */
 typedef struct carag_bits {
     uint64_t *codes; /* [capacity * words] */
     size_t words;
@@ -32,7 +32,7 @@ typedef struct carag_query {
     int8_t *codes;       /* [codes.stride] */
     float scale;         /* unit[j] is about scale * codes[j] */
     float error;         /* at least the length of what that lost */
-    bool has_bits;       /* the rest is filled on demand (bits.c) */
+    bool has_bits;       /* the rest is filled on demand (code_bits.c) */
     float *rotated;      /* [64 words], and as much again to work in */
     uint64_t *planes;    /* [CARAG_QUERY_PLANES * words] */
     uint8_t *values;     /* [64 words] */
@@ -46,7 +46,7 @@ static inline float carag_round(float x)
     return (x + 0x1.8p23F) - 0x1.8p23F;
 }
 
-/* codes.c */
+/* code_bytes.c */
 float carag_encode_unit(const float *unit, size_t padded, uint8_t *out_bytes, size_t stride);
 carag_status carag_normalise(const float *vector, uint32_t dim, float *out_unit, uint64_t row, carag_fault *out_fault);
 void carag_keep_vector(const carag_index *index, carag_view *view, uint32_t row, const float *unit);
@@ -55,7 +55,7 @@ void carag_query_encode(const carag_index *index, const carag_codes *codes, cara
 float carag_score(const carag_index *index, const carag_view *view, const carag_kernel *kernel, const float *query,
                   float *room, uint32_t row);
 
-/* bits.c */
+/* code_bits.c */
 size_t carag_bits_words(uint32_t dim);
 size_t carag_rotation_floats(size_t words);
 void carag_rotation_init(float *out_signs, size_t words);

@@ -163,8 +163,8 @@ static void set_survivors(measurement *job)
     uint32_t counts[2] = {costs->sketched[0], costs->sketched[1]};
     if (counts[0] == 0)
         carag_count_survivors(job->sample, counts);
-    const double octaves = log(fmax((double)counts[0] / CARAG_BLOCK, 2.0));
-    costs->survivors = counts[1] / ((double)carag_sketch_room(CARAG_SAMPLE_K) * octaves);
+    const double log_blocks = log(fmax((double)counts[0] / CARAG_BLOCK, 2.0));
+    costs->survivors = counts[1] / ((double)carag_sketch_room(CARAG_SAMPLE_K) * log_blocks);
 }
 
 /* Nanoseconds a distance of a graph search takes, all included; least of the repeats. */

@@ -47,7 +47,7 @@ void carag_draw_query(carag_sampling *job)
 void carag_count_survivors(carag_sampling *job, uint32_t out_counts[2])
 {
     const carag_catalog *catalog = job->reader.view->catalog;
-    const size_t always = (CARAG_PROMISING + 1) * carag_sketch_room(CARAG_SAMPLE_K);
+    const size_t always = (CARAG_FIRST_BLOCK_FACTOR + 1) * carag_sketch_room(CARAG_SAMPLE_K);
     carag_selection some = job->everything;
     uint64_t rows = 0;
     some.count = 0;
@@ -84,7 +84,7 @@ void carag_count_distances(carag_sampling *job)
         for (int q = 0; q < CARAG_COUNTED_QUERIES; q++) {
             carag_effort effort = {0};
             carag_draw_query(job);
-            carag_sample_graph(job, many ? CARAG_MANY_FOLD * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &limits, &effort);
+            carag_sample_graph(job, many ? CARAG_MANY_RATIO * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &limits, &effort);
             total += effort.distance_computations;
         }
         job->costs->distances[many] = (uint32_t)((total + CARAG_COUNTED_QUERIES - 1) / CARAG_COUNTED_QUERIES);
@@ -102,8 +102,8 @@ bool carag_sampling_begin(carag_sampling *job, carag_index *index, carag_view *v
     if (job->reader.rows < CARAG_BLOCK)
         return false;
     const uint32_t classes = atomic_load(&view->catalog->count);
-    const carag_room room = {.pool = CARAG_WIDEST_TUNED,
-                             .found = carag_sketch_room(CARAG_MANY_FOLD * CARAG_SAMPLE_K) + CARAG_BLOCK,
+    const carag_room room = {.pool = CARAG_MAX_TUNED_POOL,
+                             .found = carag_sketch_room(CARAG_MANY_RATIO * CARAG_SAMPLE_K) + CARAG_BLOCK,
                              .classes = classes,
                              .cells = view->cells ? view->cells->count : 0};
     job->scratch = carag_scratch_take(index, view, &room);

@@ -11,10 +11,10 @@
 #include <math.h>
 
 #define SAMPLE_QUERIES 192 /* queries on which a setting is tried */
-#define LEAST_REACH 0.2F   /* of carag_cells.reach: the first that is tried, */
-#define MOST_REACH 1.0F    /* the last, */
+#define MIN_REACH 0.2F   /* of carag_cells.reach: the first that is tried, */
+#define MAX_REACH 1.0F    /* the last, */
 #define REACH_STEP 0.025F  /* and the difference of one and the next */
-#define LEAST_SLACK 0.9F   /* of carag_costs.slack: the first that may be chosen, */
+#define MIN_SLACK 0.9F   /* of carag_costs.slack: the first that may be chosen, */
 #define SLACK_STEP 0.025F  /* the difference of one and the next, */
 #define SLACK_STEPS 44     /* and how many differences there are */
 #define HEADROOM 2 /* times the width most queries need: a wider pool costs little where searches stop by distance */
@@ -25,7 +25,7 @@ static const uint32_t ladder[] = {32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 
 /* What a search must find of what sampled queries should; `poor` ones find less than nine tenths of it. */
 typedef struct goal {
     double recall;
-    int most_poor;
+    int max_poor;
 } goal;
 
 static const goal near_goal = {0.995, 1};
@@ -43,7 +43,7 @@ static void count_reached(carag_sampling *job)
             carag_effort effort = {0};
             carag_draw_query(job);
             carag_scan_sketch(&job->reader, &job->everything, job->scratch,
-                              many ? CARAG_MANY_FOLD * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &effort);
+                              many ? CARAG_MANY_RATIO * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &effort);
             reached += effort.estimates;
             scored += many ? 0 : effort.distance_computations;
         }
@@ -99,7 +99,7 @@ static bool suffices(carag_sampling *job, tuned_search search, float setting, co
         hits += found;
         poor += 10 * found < 9 * CARAG_SAMPLE_K;
     }
-    return (double)hits >= wanted.recall * (SAMPLE_QUERIES * CARAG_SAMPLE_K) && poor <= wanted.most_poor;
+    return (double)hits >= wanted.recall * (SAMPLE_QUERIES * CARAG_SAMPLE_K) && poor <= wanted.max_poor;
 }
 
 /* The scores that a search must reach: what one that misses hardly anything reaches. */
@@ -118,7 +118,7 @@ static void tune_graph(carag_sampling *job)
 {
     float floors[SAMPLE_QUERIES];
     size_t rung = 0;
-    float slack = LEAST_SLACK;
+    float slack = MIN_SLACK;
     set_floors(job, search_exactly, 0.0F, floors);
     while (rung + 1 < RUNGS && !suffices(job, search_to_width, (float)ladder[rung], floors, near_goal))
         rung++;
@@ -126,11 +126,11 @@ static void tune_graph(carag_sampling *job)
     set_floors(job, search_to_width, (float)job->costs->ef, floors); /* the widest pool may fall short of the goal */
     for (int low = 0, high = SLACK_STEPS; low < high;) {
         const int middle = low + (high - low) / 2;
-        if (suffices(job, search_to_distance, LEAST_SLACK + (float)middle * SLACK_STEP, floors, near_goal))
+        if (suffices(job, search_to_distance, MIN_SLACK + (float)middle * SLACK_STEP, floors, near_goal))
             high = middle;
         else
             low = middle + 1;
-        slack = LEAST_SLACK + (float)low * SLACK_STEP;
+        slack = MIN_SLACK + (float)low * SLACK_STEP;
     }
     job->costs->slack = slack + 2 * SLACK_STEP; /* the sample may be a kind one, and policies are unkind */
 }
@@ -141,12 +141,12 @@ static void tune_graph(carag_sampling *job)
 static void tune_reach(carag_sampling *job)
 {
     float floors[SAMPLE_QUERIES];
-    float reach = LEAST_REACH;
+    float reach = MIN_REACH;
     job->noise = 0.0F;
     for (int between = 0; between < 2; between++) {
         job->between = between;
-        set_floors(job, search_cells, MOST_REACH, floors);
-        while (reach < MOST_REACH && !suffices(job, search_cells, reach, floors, between ? far_goal : near_goal))
+        set_floors(job, search_cells, MAX_REACH, floors);
+        while (reach < MAX_REACH && !suffices(job, search_cells, reach, floors, between ? far_goal : near_goal))
             reach += REACH_STEP;
     }
     job->reader.view->cells->reach = reach + REACH_STEP; /* the sample may be a kind one */

@@ -1,11 +1,11 @@
-/* file.h - the format of the index file, shared by those who write it (file.c), read it (load.c) and
- * map it (map.c); FORMAT.md draws every byte.
+/* file.h - the format of the index file, shared by those who write it (file_save.c), read it (file_load.c) and
+ * map it (file_map.c); FORMAT.md draws every byte.
  */
 #ifndef CARAG_FILE_H
 #define CARAG_FILE_H
 
 #include "carag_internal.h"
-#include "crc32c.h"
+#include "file_crc32c.h"
 #include "row.h"
 
 #define CARAG_FILE_VERSION 1
@@ -104,11 +104,11 @@ carag_status carag_verify_layout(const carag_reading *job, const carag_index *in
 carag_status carag_room_for_classes(const carag_header *header, carag_view *view);
 carag_status carag_room_for_cells(const carag_header *header, carag_view *view, bool is_mapped);
 
-/* map.c */
+/* file_map.c */
 carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_view **out_view,
                             carag_fault *out_fault);
 carag_status carag_verify_all(carag_index *index, carag_fault *out_fault);
-carag_status carag_file_settle(carag_index *index, carag_fault *out_fault);
+carag_status carag_verify_if_mapped(carag_index *index, carag_fault *out_fault);
 
 static inline uint64_t carag_aligned(uint64_t size)
 {

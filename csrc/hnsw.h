@@ -4,7 +4,7 @@
 
 #include "carag_internal.h"
 #include "code.h"
-#include "graph.h"
+#include "hnsw_graph.h"
 
 /* hnsw_build.c */
 carag_status carag_hnsw_build(carag_graph *graph, const carag_codes *codes, const int64_t *keys, uint32_t rows,

@@ -2,7 +2,7 @@
  *
  * Where this differs from the paper
  *   - Pinned links. A new row and its parent on a layer, the nearest row found that has room for a child,
- *     keep their two-way link for ever (the spanning tree of graph.h). A row takes children for at most half
+ *     keep their two-way link for ever (the spanning tree of hnsw_graph.h). A row takes children for at most half
  *     its slots, so hubs keep the other half for navigation. Rejected: repairing unreachable rows after the
  *     build (hnswlib leaves 0.1 to 2 % of them on hard data), because the result then depends on how rows
  *     were cut into batches.
@@ -112,7 +112,7 @@ static bool has_room_for_child(const carag_graph *graph, uint32_t row, uint32_t 
 {
     uint32_t pinned;
     degree(graph, row, layer, &pinned);
-    return pinned < carag_graph_most_pinned(graph, layer);
+    return pinned < carag_graph_max_pinned(graph, layer);
 }
 
 /* Put the parent among the candidates, nearest first: the nearest of them with room for a child; else, in

@@ -10,7 +10,7 @@
  * Written as an elimination: choosing a neighbour scores it against all candidates still standing, in one
  * kernel call, and strikes those it covers; the nearest one left is the next to be chosen.
  *
- * Two kinds of links are kept whatever covers them: pinned ones, the spanning tree of graph.h; and on layer 0
+ * Two kinds of links are kept whatever covers them: pinned ones, the spanning tree of hnsw_graph.h; and on layer 0
  * the links a row has on layer 1. These are long: a search that reached a row of layer 1 in the wrong cluster
  * can leave it with the whole beam, where the greedy walk of layer 1 had to stop. A row has room for both
  * kinds, as it takes at most M children on layer 0 and has at most M links on layer 1.
@@ -143,7 +143,7 @@ bool carag_is_kept(const carag_graph *graph, uint32_t row, uint32_t other, uint3
 }
 
 /* Strike the candidates that `winner` covers; returns how many are left. */
-static size_t strike(carag_linker *linker, carag_near winner, carag_near *candidates, bool *kept,
+static size_t remove_covered(carag_linker *linker, carag_near winner, carag_near *candidates, bool *kept,
                      size_t count)
 {
     const carag_codes *codes = linker->codes;
@@ -185,7 +185,7 @@ uint32_t carag_select_neighbors(carag_linker *linker, carag_near *candidates, si
             continue;
         out_chosen[chosen++] = first;
         if (chosen < limit && count > 0)
-            count = strike(linker, first, candidates, kept, count);
+            count = remove_covered(linker, first, candidates, kept, count);
     }
     return chosen;
 }

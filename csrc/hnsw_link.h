@@ -3,8 +3,8 @@
 #define CARAG_HNSW_LINK_H
 
 #include "code.h"
-#include "graph.h"
 #include "heap.h"
+#include "hnsw_graph.h"
 #include "kernel.h"
 
 /* Working memory of one thread that links rows. */

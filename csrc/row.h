@@ -14,7 +14,7 @@
 
 #include "carag_internal.h"
 #include "code.h"
-#include "graph.h"
+#include "hnsw_graph.h"
 #include "policy.h"
 
 #define CARAG_MAX_SLACK 16.0F  /* of carag_costs.slack */
@@ -30,7 +30,7 @@ typedef struct carag_moved {
     uint32_t row, home;
 } carag_moved;
 
-/* The dictionary of classes, and the rows of each (catalog.c). */
+/* The dictionary of classes, and the rows of each (row_catalog.c). */
 typedef struct carag_catalog {
     uint32_t capacity;
     _Atomic(uint32_t) count;     /* classes in use */
@@ -50,7 +50,7 @@ typedef struct carag_catalog {
     size_t table_capacity;
 } carag_catalog;
 
-/* Where the rows of a cell lie (cells.c). */
+/* Where the rows of a cell lie (row_cells.c). */
 typedef struct carag_cell {
     float scale;  /* coordinate j of the centre is about scale * (byte j - 128) */
     float spread; /* root mean square distance of its rows to the centre */
@@ -69,7 +69,7 @@ typedef struct carag_cells {
     bool is_mapped;    /* centres and members are a file's, and may name any row */
 } carag_cells;
 
-/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (costs.c). Those above
+/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (cost_tune.c). Those above
  * `sketch` depend on the rows alone and are kept in the file. */
 typedef struct carag_costs {
     uint32_t ef;           /* of a graph search that reaches the target recall */
@@ -130,9 +130,9 @@ struct carag_index {
     /* A file's bytes under some arrays of the view; released with the index */
     unsigned char *mapping;
     size_t mapping_size;
-    uint32_t *sums; /* the checksum each section was opened with, NULL when not mapped (map.c) */
+    uint32_t *sums; /* the checksum each section was opened with, NULL when not mapped (file_map.c) */
 
-    _Atomic(struct carag_scratch *) scratches[8]; /* working memory between calls (scratch.c) */
+    _Atomic(struct carag_scratch *) scratches[8]; /* working memory between calls (search_scratch.c) */
 };
 
 /* What a search works on from begin to end. */
@@ -174,10 +174,10 @@ carag_view *carag_view_new(const carag_index *index, uint32_t capacity, uint32_t
 carag_view *carag_view_share(const carag_view *view);
 carag_status carag_view_new_bits(const carag_index *index, carag_view *view);
 carag_status carag_view_new_graph(const carag_index *index, carag_view *view, uint32_t upper_capacity);
-void carag_view_free(const carag_index *index, carag_view *view, const carag_view *heir);
+void carag_view_free(const carag_index *index, carag_view *view, const carag_view *successor);
 void carag_publish(carag_index *index, carag_view *view);
 
-/* keymap.c */
+/* row_keymap.c */
 uint32_t carag_map_find(const carag_index *index, const int64_t *keys, uint32_t rows, int64_t key);
 void carag_map_find_many(const carag_index *index, const int64_t *keys, uint32_t rows, const int64_t *wanted,
                          size_t count, uint32_t *out_rows);
@@ -186,7 +186,7 @@ carag_status carag_map_reserve(carag_index *index, const carag_view *view, uint3
 bool carag_map_insert(carag_index *index, const int64_t *keys, uint32_t row);
 void carag_map_remove(carag_index *index, const int64_t *keys, int64_t key);
 
-/* catalog.c */
+/* row_catalog.c */
 carag_catalog *carag_catalog_new(const _Atomic(uint32_t) *words, const carag_terms *terms, uint32_t rows,
                                  uint32_t capacity, uint32_t expected, uint32_t spare);
 carag_catalog *carag_catalog_room(uint32_t classes, uint32_t capacity);
@@ -201,7 +201,7 @@ bool carag_is_open(const carag_reader *reader, const carag_test *test, uint32_t 
 carag_walk carag_walk_begin(const carag_reader *reader, const carag_selection *selection);
 size_t carag_walk_next(carag_walk *walk, const carag_kernel *kernel, uint32_t *out_rows);
 
-/* cells.c */
+/* row_cells.c */
 carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride, bool is_mapped);
 carag_status carag_cells_new(const carag_codes *codes, uint32_t rows, uint32_t threads, carag_cells **out_cells);
 carag_status carag_cells_extend(const carag_cells *from, const carag_codes *codes, uint32_t rows,
@@ -209,7 +209,7 @@ carag_status carag_cells_extend(const carag_cells *from, const carag_codes *code
 void carag_cells_free(carag_cells *cells);
 bool carag_cells_are_sound(const carag_cells *cells);
 
-/* check.c */
+/* index_check.c */
 bool carag_centre_is_sound(const carag_bits *bits, uint32_t rows);
 uint32_t carag_check_view(const carag_index *index, const carag_view *view, carag_fault *out_fault);
 

@@ -96,33 +96,33 @@ static void release_array(const carag_index *index, const void *array, const voi
 }
 
 /* Release a view and its arrays, but not those that `heir` (may be NULL) shares. */
-void carag_view_free(const carag_index *index, carag_view *view, const carag_view *heir)
+void carag_view_free(const carag_index *index, carag_view *view, const carag_view *successor)
 {
     static const carag_view nothing;
     if (!view)
         return;
-    if (!heir)
-        heir = &nothing;
-    release_array(index, view->vectors, heir->vectors);
-    release_array(index, (const void *)view->words, (const void *)heir->words);
-    release_array(index, view->terms, heir->terms);
-    release_array(index, view->keys, heir->keys);
-    release_array(index, view->codes.bytes, heir->codes.bytes);
-    release_array(index, view->codes.scales, heir->codes.scales);
-    release_array(index, view->codes.errors, heir->codes.errors);
-    release_array(index, view->bits.codes, heir->bits.codes);
-    release_array(index, view->bits.factors, heir->bits.factors);
-    release_array(index, view->bits.centre, heir->bits.centre);
-    release_array(index, view->bits.signs, heir->bits.signs);
-    release_array(index, (const void *)view->graph.links, (const void *)heir->graph.links);
-    release_array(index, view->graph.parents, heir->graph.parents);
-    release_array(index, view->graph.levels, heir->graph.levels);
-    release_array(index, view->graph.upper_first, heir->graph.upper_first);
-    release_array(index, (const void *)view->graph.upper_links, (const void *)heir->graph.upper_links);
-    release_array(index, view->graph.upper_parents, heir->graph.upper_parents);
-    if (view->catalog != heir->catalog)
+    if (!successor)
+        successor = &nothing;
+    release_array(index, view->vectors, successor->vectors);
+    release_array(index, (const void *)view->words, (const void *)successor->words);
+    release_array(index, view->terms, successor->terms);
+    release_array(index, view->keys, successor->keys);
+    release_array(index, view->codes.bytes, successor->codes.bytes);
+    release_array(index, view->codes.scales, successor->codes.scales);
+    release_array(index, view->codes.errors, successor->codes.errors);
+    release_array(index, view->bits.codes, successor->bits.codes);
+    release_array(index, view->bits.factors, successor->bits.factors);
+    release_array(index, view->bits.centre, successor->bits.centre);
+    release_array(index, view->bits.signs, successor->bits.signs);
+    release_array(index, (const void *)view->graph.links, (const void *)successor->graph.links);
+    release_array(index, view->graph.parents, successor->graph.parents);
+    release_array(index, view->graph.levels, successor->graph.levels);
+    release_array(index, view->graph.upper_first, successor->graph.upper_first);
+    release_array(index, (const void *)view->graph.upper_links, (const void *)successor->graph.upper_links);
+    release_array(index, view->graph.upper_parents, successor->graph.upper_parents);
+    if (view->catalog != successor->catalog)
         carag_catalog_free(view->catalog);
-    if (view->cells != heir->cells)
+    if (view->cells != successor->cells)
         carag_cells_free(view->cells);
     carag_release(view);
 }

@@ -8,10 +8,10 @@
 #include "row.h"
 #include "visited.h"
 
-#define CARAG_WIDEST_BEAM 16 /* times ef: how far a filtered graph search may widen its pool */
+#define CARAG_MAX_WIDENING 16 /* times ef: how far a filtered graph search may widen its pool */
 #define CARAG_SAMPLE_K 10    /* neighbours per query at which costs are measured, "few" */
-#define CARAG_MANY_FOLD 8    /* costs are also measured for this multiple of CARAG_SAMPLE_K neighbours, "many" */
-#define CARAG_PROMISING 4    /* times carag_sketch_room: rows that survive the first block of a sketch */
+#define CARAG_MANY_RATIO 8    /* costs are also measured for this multiple of CARAG_SAMPLE_K neighbours, "many" */
+#define CARAG_FIRST_BLOCK_FACTOR 4    /* times carag_sketch_room: rows that survive the first block of a sketch */
 
 _Static_assert(sizeof(carag_near) == 8, "eight heap entries share a cache line");
 
@@ -61,33 +61,33 @@ typedef struct carag_limits {
     double least_rate; /* of rows near the query that are admissible */
 } carag_limits;
 
-/* scratch.c */
+/* search_scratch.c */
 carag_scratch *carag_scratch_take(carag_index *index, const carag_view *view, const carag_room *room);
 void carag_scratch_give(carag_index *index, carag_scratch *scratch);
 void carag_scratches_free(carag_index *index);
 
 /* search_rerank.c */
-bool carag_is_direct(uint64_t admissible, size_t most);
-size_t carag_sketch_room(size_t most);
+bool carag_is_direct(uint64_t admissible, size_t limit);
+size_t carag_sketch_room(size_t limit);
 void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const carag_near *uppers, size_t count,
-                  size_t most, carag_effort *effort);
-void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t most, carag_effort *effort);
+                  size_t limit, carag_effort *effort);
+void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t limit, carag_effort *effort);
 
-/* scan.c, sketch.c, hnsw_search.c: each leaves in scratch->found the rows it answers with, a heap over scores of
+/* search_exact.c, search_scan.c, hnsw_search.c: each leaves in scratch->found the rows it answers with, a heap over scores of
  * kept vectors. */
 typedef enum carag_order { CARAG_BY_CLASSES, CARAG_BY_CELLS, CARAG_BY_PROBE } carag_order;
 carag_order carag_scan_order(const carag_view *view, const carag_selection *selection);
-void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t most,
+void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t limit,
                       carag_effort *effort);
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                       size_t most, carag_effort *effort);
+                       size_t limit, carag_effort *effort);
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                        size_t most, const carag_limits *limits, carag_effort *effort);
+                        size_t limit, const carag_limits *limits, carag_effort *effort);
 
-/* plan.c */
+/* search_plan.c */
 double carag_plan_cells(const carag_reader *reader, const carag_selection *selection, size_t wanted);
 carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget);
-carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t most, size_t ef,
+carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit, size_t ef,
                              double out_nanoseconds[CARAG_PLANS]);
 uint64_t carag_plan_budget(const carag_view *view, const double nanoseconds[CARAG_PLANS]);
 

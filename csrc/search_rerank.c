@@ -9,9 +9,9 @@
 #define SPARE_ROWS 4
 #define AHEAD 3 /* vectors fetched before they are scored */
 
-size_t carag_sketch_room(size_t most)
+size_t carag_sketch_room(size_t limit)
 {
-    return most + most / 8 + SPARE_ROWS;
+    return limit + limit / 8 + SPARE_ROWS;
 }
 
 static void prefetch_vector(const carag_index *index, const carag_view *view, uint32_t row)
@@ -21,15 +21,15 @@ static void prefetch_vector(const carag_index *index, const carag_view *view, ui
         __builtin_prefetch(line + offset); /* the hardware streams the rest */
 }
 
-bool carag_is_direct(uint64_t admissible, size_t most)
+bool carag_is_direct(uint64_t admissible, size_t limit)
 {
-    return admissible <= DIRECT_FACTOR * (uint64_t)most + DIRECT_ROWS;
+    return admissible <= DIRECT_FACTOR * (uint64_t)limit + DIRECT_ROWS;
 }
 
-/* Score rows over their kept vectors, keep the `most` best in scratch->found, passing over those whose upper bound
+/* Score rows over their kept vectors, keep the `limit` best in scratch->found, passing over those whose upper bound
  * says that they cannot enter. */
 void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const carag_near *uppers, size_t count,
-                  size_t most, carag_effort *effort)
+                  size_t limit, carag_effort *effort)
 {
     const carag_kernel *kernel = carag_kernel_get();
     carag_heap *found = &scratch->found;
@@ -39,22 +39,22 @@ void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const cara
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             prefetch_vector(reader->index, reader->view, uppers[i + AHEAD].node);
-        if (found->count == most && uppers[i].similarity < found->items[0].similarity)
+        if (found->count == limit && uppers[i].similarity < found->items[0].similarity)
             continue;
         const float score = carag_ordered(
             carag_score(reader->index, reader->view, kernel, scratch->query.unit, scratch->vector, uppers[i].node));
         const carag_near near = {score, uppers[i].node};
         effort->distance_computations++;
-        if (carag_heap_accepts(found, most, near))
-            carag_heap_keep(found, most, near);
+        if (carag_heap_accepts(found, limit, near))
+            carag_heap_keep(found, limit, near);
     }
 }
 
-/* Score what scratch->found holds over kept vectors, and leave the `most` best of it there. */
-void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t most, carag_effort *effort)
+/* Score what scratch->found holds over kept vectors, and leave the `limit` best of it there. */
+void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t limit, carag_effort *effort)
 {
     const size_t count = scratch->found.count;
     for (size_t i = 0; i < count; i++)
         scratch->kept[i] = (carag_near){INFINITY, scratch->found.items[i].node};
-    carag_rerank(reader, scratch, scratch->kept, count, most, effort);
+    carag_rerank(reader, scratch, scratch->kept, count, limit, effort);
 }

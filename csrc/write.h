@@ -5,7 +5,7 @@
 #include "carag_internal.h"
 #include "row.h"
 
-/* add.c */
+/* write_add.c */
 size_t carag_upper_slots(const carag_params *params, uint32_t first, uint32_t end);
 void carag_draw_levels(const carag_params *params, carag_graph *graph, uint32_t first, uint32_t end);
 

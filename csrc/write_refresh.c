@@ -8,7 +8,7 @@
 #include "row.h"
 #include "write.h"
 
-#define FEWEST_TAIL (CARAG_CELL_ROWS / 4)
+#define MIN_TAIL_ROOM (CARAG_CELL_ROWS / 4)
 #define TAIL_SHARE 16 /* one row in so many may be in no cell */
 
 void carag_relabel_begin(carag_index *index)
@@ -68,7 +68,7 @@ carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
     const uint32_t rows = atomic_load(&present->rows);
     const carag_cells *cells = present->cells;
     const uint32_t listed = cells ? cells->rows : 0;
-    const uint32_t slack = rows / TAIL_SHARE > FEWEST_TAIL ? rows / TAIL_SHARE : FEWEST_TAIL;
+    const uint32_t slack = rows / TAIL_SHARE > MIN_TAIL_ROOM ? rows / TAIL_SHARE : MIN_TAIL_ROOM;
     if (rows < CARAG_CELL_ROWS || rows - listed <= slack)
         return CARAG_OK;
     carag_cells *fresh = NULL;

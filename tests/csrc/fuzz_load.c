@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "crc32c.h"
+#include "file_crc32c.h"
 
 enum { MOST_BYTES = 1 << 16, K = 6 };
 

@@ -39,7 +39,7 @@ static carag_index *built(const float *vectors, size_t count, uint32_t threads)
     return index;
 }
 
-/* check.c proves that each row is in one cell; here, that it is in the nearest, by plain arithmetic. */
+/* index_check.c proves that each row is in one cell; here, that it is in the nearest, by plain arithmetic. */
 static void rows_are_with_the_nearest_centre(carag_index *index)
 {
     const carag_view *view = view_of(index);

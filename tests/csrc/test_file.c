@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "crc32c.h"
+#include "file_crc32c.h"
 
 #define DIM 3
 #define K 5

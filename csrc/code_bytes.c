@@ -1,4 +1,4 @@
-/* codes.c - vectors and queries in the shapes the plans read: what is kept, and eight-bit codes.
+/* code_bytes.c - vectors and queries in the shapes the plans read: what is kept, and eight-bit codes.
  *
  * A row keeps its unit vector as float32, binary16, or only as its eight-bit code. "Exact" means exact over what is
  * kept, scored by carag_score in float32.
@@ -10,7 +10,7 @@
  *
  *      |q| errors[row] + |q - q'| |s (b - 128)|
  *
- * of what the codes say, q' being the query's own code; scan.c turns that into exact answers. A code is made from its
+ * of what the codes say, q' being the query's own code; search_exact.c turns that into exact answers. A code is made from its
  * own vector alone, so no row's code says anything about another row.
  */
 #include "carag_internal.h"
@@ -117,7 +117,7 @@ void carag_keep_vector(const carag_index *index, carag_view *view, uint32_t row,
         codes->errors[row] = nextafterf((float)((double)codes->errors[row] + sqrt(moved) * (1.0 + 1e-6)), INFINITY);
         break;
     }
-    case CARAG_INT8: { /* nothing is lost of what is kept, but rounding may have made it longer than scan.c supposes */
+    case CARAG_INT8: { /* nothing is lost of what is kept, but rounding may have made it longer than search_exact.c supposes */
         double squares = 0.0;
         for (size_t i = 0; i < index->params.dim; i++)
             squares += (double)((int)bytes[i] - 128) * (double)((int)bytes[i] - 128);

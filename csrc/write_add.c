@@ -1,9 +1,9 @@
-/* add.c - adding rows.
+/* write_add.c - adding rows.
  *
  * All or nothing: first everything is checked and every allocation made, then come loops that cannot fail. Searches run
  * all the while and see the whole batch when it is published, by a new view or by the last store of view->rows.
  *
- * A batch is put in the order of its classes, and a first one, if large, in that of its cells (cells.c): runs of rows
+ * A batch is put in the order of its classes, and a first one, if large, in that of its cells (row_cells.c): runs of rows
  * that are read one after the other are what a scan likes best. A batch as large as
  * what is there already, and not tiny, is linked by building the graph anew (hnsw_build.c), a smaller one row by row
  * (hnsw_insert.c): rows double between builds, so a row is built a bounded number of times.
@@ -19,9 +19,9 @@
 
 #include <string.h>
 
-#define FEWEST_TO_BUILD 256
+#define MIN_ROWS_TO_BUILD 256
 #define FIRST_CAPACITY 64
-#define ROWS_A_TASK 256
+#define ROWS_PER_TASK 256
 
 typedef struct addition {
     carag_index *index;
@@ -167,7 +167,7 @@ static carag_status prepare_view(addition *job)
     const size_t slots = present->graph.upper_count + carag_upper_slots(&index->params, job->first, job->total);
     if (slots > CARAG_MAX_ROWS)
         return CARAG_FULL;
-    job->builds = job->rows->count >= job->first && job->rows->count >= FEWEST_TO_BUILD;
+    job->builds = job->rows->count >= job->first && job->rows->count >= MIN_ROWS_TO_BUILD;
     job->sketches_anew = present->bits.centred == 0 || job->total / 2 >= present->bits.centred;
     job->upper_count = (uint32_t)slots;
     job->view = present;
@@ -208,8 +208,8 @@ static void encode_block(void *context, size_t item, uint32_t worker)
     const size_t stride = job->index->stride;
     const size_t dim = job->index->params.dim;
     float *unit = job->rooms + worker * stride;
-    const size_t begin = item * ROWS_A_TASK;
-    const size_t end = begin + ROWS_A_TASK < job->rows->count ? begin + ROWS_A_TASK : job->rows->count;
+    const size_t begin = item * ROWS_PER_TASK;
+    const size_t end = begin + ROWS_PER_TASK < job->rows->count ? begin + ROWS_PER_TASK : job->rows->count;
     memset(unit, 0, stride * sizeof *unit);
     for (size_t i = begin; i < end; i++) {
         carag_normalise(job->rows->vectors + job->order[i] * dim, (uint32_t)dim, unit, job->order[i], NULL);
@@ -228,7 +228,7 @@ static carag_status order_by_cells(addition *job)
     carag_cells *cells = NULL;
     carag_status status = work.codes.bytes && work.codes.scales ? CARAG_OK : CARAG_NO_MEMORY;
     if (status == CARAG_OK) {
-        carag_parallel(job->rows->threads, (count + ROWS_A_TASK - 1) / ROWS_A_TASK, encode_block, &work);
+        carag_parallel(job->rows->threads, (count + ROWS_PER_TASK - 1) / ROWS_PER_TASK, encode_block, &work);
         status = carag_cells_new(&work.codes, count, job->rows->threads, &cells);
     }
     if (cells) {
@@ -272,7 +272,7 @@ static carag_status assign_keys(addition *job, carag_fault *out_fault)
     return CARAG_OK;
 }
 
-static void forget_keys(addition *job)
+static void remove_keys(addition *job)
 {
     for (uint32_t row = job->first; row < job->total; row++)
         carag_map_remove(job->index, job->view->keys, job->view->keys[row]);
@@ -285,8 +285,8 @@ static void write_rows(void *context, size_t item, uint32_t worker)
     const size_t dim = index->params.dim;
     float *unit = job->rooms + (size_t)worker * index->stride;
     memset(unit, 0, index->stride * sizeof *unit);
-    const size_t begin = item * ROWS_A_TASK;
-    const size_t end = begin + ROWS_A_TASK < job->rows->count ? begin + ROWS_A_TASK : job->rows->count;
+    const size_t begin = item * ROWS_PER_TASK;
+    const size_t end = begin + ROWS_PER_TASK < job->rows->count ? begin + ROWS_PER_TASK : job->rows->count;
     for (size_t i = begin; i < end; i++) {
         const uint32_t row = job->first + (uint32_t)i;
         const size_t at = job->order[i];
@@ -324,7 +324,7 @@ static carag_status fill(addition *job)
 {
     carag_index *index = job->index;
     carag_view *view = job->view;
-    const size_t tasks = (job->rows->count + ROWS_A_TASK - 1) / ROWS_A_TASK;
+    const size_t tasks = (job->rows->count + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
     carag_parallel(job->rows->threads, tasks, write_rows, job);
     carag_draw_levels(&index->params, &view->graph, job->first, job->total);
     carag_status status = carag_bits_encode(index, view, job->first, job->total, job->rows->threads);
@@ -384,7 +384,7 @@ carag_status carag_index_add(carag_index *index, const carag_rows *rows, int64_t
     carag_status status = verify_rows(index, rows, job.first, out_fault);
     if (status != CARAG_OK || rows->count == 0)
         goto done;
-    status = carag_file_settle(index, out_fault);
+    status = carag_verify_if_mapped(index, out_fault);
     if (status != CARAG_OK)
         goto done;
     job.total = job.first + (uint32_t)rows->count;
@@ -410,7 +410,7 @@ carag_status carag_index_add(carag_index *index, const carag_rows *rows, int64_t
     if (status != CARAG_OK) {
         carag_fail(out_fault, status, 0, "");
         pthread_rwlock_wrlock(&index->map_lock);
-        forget_keys(&job);
+        remove_keys(&job);
         pthread_rwlock_unlock(&index->map_lock);
         goto abandon;
     }

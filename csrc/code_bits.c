@@ -1,4 +1,4 @@
-/* bits.c - one-bit codes: RaBitQ (Gao & Long, SIGMOD 2024) on centred, rotated vectors.
+/* code_bits.c - one-bit codes: RaBitQ (Gao & Long, SIGMOD 2024) on centred, rotated vectors.
  *
  * A vector is rotated, so that its length spreads evenly over the coordinates whatever the model did to them; the
  * mean of the rows, the centre c, is taken off (text embeddings share a large common part, which would leave most signs

@@ -1,4 +1,4 @@
-/* cells.c - rows grouped by where they lie, so that a scan can begin near the query and stop when nothing better is
+/* row_cells.c - rows grouped by where they lie, so that a scan can begin near the query and stop when nothing better is
  * left.
  *
  * k-means over the eight-bit codes: some centres, each row in the cell of the nearest. A query's similarity to the rows
@@ -10,7 +10,7 @@
  * A scan takes the cells in the order of that number and stops where it falls below what has been found. Since what has
  * been found are admissible rows only, the stop adapts to the policy by itself: near rows admissible, and it comes
  * early; the query's own neighbourhood closed, and it comes late or never. `reach` is tuned when an index is built
- * (costs.c). Rejected: probing a fixed number of cells, as inverted files do; it must be set for the worst policy.
+ * (cost_tune.c). Rejected: probing a fixed number of cells, as inverted files do; it must be set for the worst policy.
  * Rejected: a reach for each cell, learned from sampled queries; too few of them meet a cell.
  *
  * A cell lists rows whatever their words, so relabelling and deleting leave cells alone. Rows added later belong to no
@@ -29,12 +29,12 @@
 #include <string.h>
 
 #define ROOT_FACTOR 3.0     /* so many cells times the square root of the rows */
-#define MOST_CELLS 8192
-#define SAMPLED_A_CELL 32   /* rows that centres are taken from */
+#define MAX_CELLS 8192
+#define SAMPLED_PER_CELL 32   /* rows that centres are taken from */
 #define ROUNDS 4
 #define BLOCK 64            /* rows of one matrix product */
 #define UNTUNED_REACH 0.6F
-#define SHORTEST 1e-6F      /* a centre this near the origin has no direction */
+#define MIN_CENTRE_LENGTH 1e-6F      /* a centre this near the origin has no direction */
 
 /* ---------------------------------------------------------------- memory */
 
@@ -201,7 +201,7 @@ static void move_centre(void *context, size_t item, uint32_t worker)
     for (size_t i = 0; i < stride; i++)
         squares += (double)mean[i] * (double)mean[i];
     const float length = (float)sqrt(squares);
-    if (begin == end || length < SHORTEST * (float)(end - begin))
+    if (begin == end || length < MIN_CENTRE_LENGTH * (float)(end - begin))
         return;
     for (size_t i = 0; i < stride; i++)
         mean[i] /= length;
@@ -238,7 +238,7 @@ static void release_assignment(assignment *job)
     carag_release(job->means);
 }
 
-static carag_status prepare(assignment *job, uint32_t most)
+static carag_status prepare(assignment *job, uint32_t capacity)
 {
     const carag_cells *cells = job->cells;
     const size_t stride = job->codes->stride;
@@ -253,10 +253,10 @@ static carag_status prepare(assignment *job, uint32_t most)
     job->best = carag_allocate(threads * job->padded, sizeof *job->best);
     job->workspaces = carag_allocate_aligned(threads, job->workspace);
     job->halves = carag_allocate(cells->count, sizeof *job->halves);
-    job->nearest = carag_allocate(most, sizeof *job->nearest);
-    job->gaps = carag_allocate(most, sizeof *job->gaps);
+    job->nearest = carag_allocate(capacity, sizeof *job->nearest);
+    job->gaps = carag_allocate(capacity, sizeof *job->gaps);
     job->first_of = carag_allocate((size_t)cells->count + 1, sizeof *job->first_of);
-    job->listed = carag_allocate(most, sizeof *job->listed);
+    job->listed = carag_allocate(capacity, sizeof *job->listed);
     job->means = carag_allocate(threads * stride, sizeof *job->means);
     if (!job->products || !job->iota || !job->dots || !job->similarities || !job->best || !job->workspaces ||
         !job->halves || !job->nearest || !job->gaps || !job->first_of || !job->listed || !job->means)
@@ -270,7 +270,7 @@ static carag_status prepare(assignment *job, uint32_t most)
 static uint32_t cell_count(uint32_t rows)
 {
     const uint32_t count = (uint32_t)(ROOT_FACTOR * sqrt((double)rows));
-    return rows < CARAG_CELL_ROWS ? 0 : count < MOST_CELLS ? count : MOST_CELLS;
+    return rows < CARAG_CELL_ROWS ? 0 : count < MAX_CELLS ? count : MAX_CELLS;
 }
 
 /* Cells of rows 0 .. rows - 1, in *out_cells, NULL where there are too few. */
@@ -280,7 +280,7 @@ carag_status carag_cells_new(const carag_codes *codes, uint32_t rows, uint32_t t
     *out_cells = NULL;
     if (count == 0)
         return CARAG_OK;
-    const uint32_t sampled = rows / SAMPLED_A_CELL < count ? rows : count * SAMPLED_A_CELL;
+    const uint32_t sampled = rows / SAMPLED_PER_CELL < count ? rows : count * SAMPLED_PER_CELL;
     carag_cells *cells = carag_cells_room(count, rows, codes->stride, false);
     uint32_t *sample = carag_allocate(sampled, sizeof *sample);
     assignment job = {.codes = codes, .cells = cells, .sample = sample, .count = sampled, .threads = threads};

@@ -1,6 +1,6 @@
-/* sketch.c - the fast scan: one-bit codes of the admissible rows, then eight-bit codes, then vectors.
+/* search_scan.c - the fast scan: one-bit codes of the admissible rows, then eight-bit codes, then vectors.
  *
- * For each block of admissible rows the one-bit codes give an estimate and its standard deviation (bits.c). A row whose
+ * For each block of admissible rows the one-bit codes give an estimate and its standard deviation (code_bits.c). A row whose
  * estimate plus CONFIDENCE deviations is below the floor is passed over; the others are scored by their eight-bit code,
  * and the best SPARE of them, somewhat more than wanted, at last by what is kept of their vectors. The floor is the
  * lowest eight-bit score among those, so it rises as better rows are found, and how many rows survive follows the data:
@@ -12,7 +12,7 @@
  * costs: recall stays above 0.99 in every cell.
  *
  * In which order. With few admissible rows, class by class: no other row is looked at. With many, cell by cell
- * (cells.c), those first whose rows may be nearest, until none is left that may hold a row above the floor; members
+ * (row_cells.c), those first whose rows may be nearest, until none is left that may hold a row above the floor; members
  * that are not admissible cost a word test. The first cells are a trial: when the rows near the query are mostly closed
  * it goes on class by class; and a policy that admits few rows, but those near the query, goes by cells, too.
  *
@@ -271,13 +271,13 @@ static double least_rate(const carag_reader *reader, const carag_selection *sele
     return share * (order == CARAG_BY_PROBE ? PROBE_FACTOR : share * FAR_SHARE < 1.0 ? FAR_FACTOR : 0.0);
 }
 
-/* Leave about the `most` nearest admissible rows in scratch->found. Requires room for carag_sketch_room(most) there. */
+/* Leave about the `limit` nearest admissible rows in scratch->found. Requires room for carag_sketch_room(most) there. */
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                       size_t most, carag_effort *effort)
+                       size_t limit, carag_effort *effort)
 {
     const carag_order order = carag_scan_order(reader->view, selection);
     sketch job = {.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
-                  .room = carag_sketch_room(most), .test_terms = selection->test_terms};
+                  .room = carag_sketch_room(limit), .test_terms = selection->test_terms};
     scratch->found.count = 0;
     carag_query_sketch(&reader->view->bits, reader->index->params.dim, &scratch->query, CONFIDENCE);
     if (order == CARAG_BY_CLASSES ||
@@ -286,5 +286,5 @@ void carag_scan_sketch(const carag_reader *reader, const carag_selection *select
         job.test_terms = false; /* the walk has tested them */
         scan_by_classes(&job);
     }
-    carag_rerank_found(reader, scratch, most, effort);
+    carag_rerank_found(reader, scratch, limit, effort);
 }

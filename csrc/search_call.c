@@ -1,8 +1,8 @@
-/* search.c - one call, many queries: choose a plan, run it, emit.
+/* search_call.c - one call, many queries: choose a plan, run it, emit.
  *
  * The classes are asked first, so the number of admissible rows is known exactly before anything is searched. None: the
  * answer is empty. Otherwise the plan asked for, or for CARAG_PLAN_AUTO the certified one where no more rows than
- * params->exact_limit are admissible, and the cheapest (plan.c) where more are.
+ * params->exact_limit are admissible, and the cheapest (search_plan.c) where more are.
  *
  * Rules that hold for every plan
  *   all         a search that wants every admissible row is exact: no graph can touch fewer rows
@@ -37,7 +37,7 @@ typedef struct search_call {
     const float *queries;
     const carag_search_params *params;
     size_t wanted; /* min(k, admissible): what an answer must reach */
-    size_t most;   /* min(k, rows): what it may hold */
+    size_t limit;   /* min(k, rows): what it may hold */
     size_t ef;     /* for the graph: at least wanted, at most the rows there are */
     carag_plan plan;
     carag_why why;
@@ -54,7 +54,7 @@ static size_t emit(const search_call *call, carag_scratch *scratch, size_t q, bo
     size_t count = 0;
     carag_heap_sort(found);
     *out_dropped = false;
-    for (size_t i = 0; i < found->count && count < call->most; i++) {
+    for (size_t i = 0; i < found->count && count < call->limit; i++) {
         const carag_near near = found->items[i];
         if (!carag_is_open(&call->reader, &call->selection.test, near.node, memory_order_acquire)) {
             *out_dropped = true;
@@ -72,9 +72,9 @@ static size_t run_scan(const search_call *call, carag_scratch *scratch, size_t q
     size_t count = 0;
     for (int round = 0; dropped && round < EMISSION_ROUNDS; round++) {
         if (plan == CARAG_PLAN_SCAN)
-            carag_scan_sketch(&call->reader, &call->selection, scratch, call->most, effort);
+            carag_scan_sketch(&call->reader, &call->selection, scratch, call->limit, effort);
         else
-            carag_scan_exact(&call->reader, &call->selection, scratch, call->most, effort);
+            carag_scan_exact(&call->reader, &call->selection, scratch, call->limit, effort);
         count = emit(call, scratch, q, &dropped);
     }
     return count;
@@ -97,7 +97,7 @@ static size_t run_graph(const search_call *call, carag_scratch *scratch, size_t 
     limits.least_rate = may_fall_back ? LEAST_SHARE * share : 0.0;
     if (call->params->ef_search) /* who names a width wants it spent */
         limits.slack = INFINITY;
-    if (!carag_search_graph(&call->reader, &call->selection, scratch, call->most, &limits, effort)) {
+    if (!carag_search_graph(&call->reader, &call->selection, scratch, call->limit, &limits, effort)) {
         *out_why = CARAG_WHY_BUDGET;
         return 0;
     }
@@ -108,7 +108,7 @@ static size_t run_graph(const search_call *call, carag_scratch *scratch, size_t 
     return count;
 }
 
-static void blank(const search_call *call, size_t q, size_t count)
+static void fill_empty(const search_call *call, size_t q, size_t count)
 {
     for (size_t i = count; i < call->params->k; i++) {
         call->out->keys[q * call->params->k + i] = -1;
@@ -143,7 +143,7 @@ static void answer(void *context, size_t q, uint32_t worker)
         if (ran == CARAG_PLAN_EXACT || ran == CARAG_PLAN_CERTIFIED)
             count = run_scan(call, scratch, q, ran, &effort);
     }
-    blank(call, q, count);
+    fill_empty(call, q, count);
     call->out->counts[q] = (int64_t)count;
     call->out->estimates[q] = (int64_t)effort.estimates;
     call->out->distance_computations[q] = (int64_t)effort.distance_computations;
@@ -202,7 +202,7 @@ static void decide(search_call *call)
     const carag_view *view = call->reader.view;
     const size_t asked = call->params->ef_search ? call->params->ef_search : view->costs.ef;
     call->wanted = selection->is_exact ? smaller(call->params->k, (size_t)selection->admissible) : 0;
-    call->most = smaller(call->params->k, call->reader.rows);
+    call->limit = smaller(call->params->k, call->reader.rows);
     call->ef = smaller(call->wanted > asked ? call->wanted : asked, call->reader.rows);
     call->plan = call->params->plan;
     call->why = CARAG_WHY_ASKED;
@@ -215,10 +215,10 @@ static void decide(search_call *call)
     } else if (!selection->is_exact && call->plan != CARAG_PLAN_CERTIFIED) {
         call->plan = CARAG_PLAN_EXACT; /* how much there is to find is not known: nothing but a full look will do */
     } else if (call->plan == CARAG_PLAN_AUTO) {
-        call->plan = carag_plan_choose(&call->reader, selection, call->most, call->ef,
+        call->plan = carag_plan_choose(&call->reader, selection, call->limit, call->ef,
                                        call->out->nanoseconds);
         call->why = CARAG_WHY_CHEAPEST;
-    } else if (call->plan == CARAG_PLAN_SCAN && carag_is_direct(selection->admissible, carag_sketch_room(call->most))) {
+    } else if (call->plan == CARAG_PLAN_SCAN && carag_is_direct(selection->admissible, carag_sketch_room(call->limit))) {
         call->plan = CARAG_PLAN_EXACT; /* an estimate would keep them all */
         call->why = CARAG_WHY_ALL;
     }
@@ -245,12 +245,12 @@ carag_status carag_index_search(carag_index *index, const float *queries, size_t
     carag_scratch *alone[1] = {NULL};
     search_call call = {.reader = carag_read_begin(index), .queries = queries, .params = params, .out = results};
     const carag_view *view = call.reader.view;
-    const size_t most = smaller(params->k, call.reader.rows);
+    const size_t limit = smaller(params->k, call.reader.rows);
     const size_t ef = smaller(params->k > params->ef_search ? params->k : params->ef_search, call.reader.rows);
     const bool may_walk = params->plan == CARAG_PLAN_AUTO || params->plan == CARAG_PLAN_GRAPH;
     const carag_room room = {
-        .pool = may_walk ? smaller((ef > view->costs.ef ? ef : view->costs.ef) * CARAG_WIDEST_BEAM, view->capacity) : 0,
-        .found = carag_sketch_room(most),
+        .pool = may_walk ? smaller((ef > view->costs.ef ? ef : view->costs.ef) * CARAG_MAX_WIDENING, view->capacity) : 0,
+        .found = carag_sketch_room(limit),
         .classes = atomic_load_explicit(&view->catalog->count, memory_order_acquire) + CARAG_SPARE_CLASSES,
         .cells = view->cells ? view->cells->count : 0,
     };

@@ -1,4 +1,4 @@
-/* change.c - relabelling, deleting, consolidating.
+/* write_change.c - relabelling, deleting, consolidating.
  *
  * Relabel and delete store one word a row and keep the class counts; the graph never changes for them, since a row that
  * no policy admits still carries a search to its neighbours. Words become visible one by one, to the next query at the
@@ -49,7 +49,7 @@ static void relabel_in_place(carag_index *index, const uint32_t *rows, const uin
 }
 
 /* Many rows: a new catalog from a copy of the words. */
-static carag_status relabel_anew(carag_index *index, const uint32_t *rows, const uint32_t *words, size_t count)
+static carag_status relabel_in_new_catalog(carag_index *index, const uint32_t *rows, const uint32_t *words, size_t count)
 {
     const carag_view *view = atomic_load(&index->view);
     const uint32_t total = atomic_load(&view->rows);
@@ -72,7 +72,7 @@ static carag_status relabel_rows(carag_index *index, const uint32_t *rows, const
     const size_t room = catalog->moved_capacity - atomic_load(&catalog->moved_count);
     const size_t classes = catalog->capacity - atomic_load(&catalog->count);
     if (count > room || count > classes)
-        return relabel_anew(index, rows, words, count);
+        return relabel_in_new_catalog(index, rows, words, count);
     relabel_in_place(index, rows, words, count);
     return CARAG_OK;
 }

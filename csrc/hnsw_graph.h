@@ -1,4 +1,4 @@
-/* graph.h - the graph: layers of links between rows, and the spanning tree that keeps every row reachable.
+/* hnsw_graph.h - the graph: layers of links between rows, and the spanning tree that keeps every row reachable.
  *
  * Layer 0 has M0 = 2 M link slots a row; a row of level l owns l further blocks of M slots, numbered
  * upper_first[row] + layer - 1. Unused slots at the end of a block are CARAG_NONE.
@@ -7,8 +7,8 @@
  * earlier row; pruning never drops such a pinned link. So each layer is strongly connected: every row can be
  * reached from any entry point, by construction and after any change.
  */
-#ifndef CARAG_GRAPH_H
-#define CARAG_GRAPH_H
+#ifndef CARAG_HNSW_GRAPH_H
+#define CARAG_HNSW_GRAPH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -57,7 +57,7 @@ static inline bool carag_graph_is_pinned(const carag_graph *graph, uint32_t a, u
 
 /* How many pinned links a row may have before it takes no more children. Two at least, its parent's and one
  * child's, so that the row before a new one, which has no child yet, always has room. */
-static inline uint32_t carag_graph_most_pinned(const carag_graph *graph, uint32_t layer)
+static inline uint32_t carag_graph_max_pinned(const carag_graph *graph, uint32_t layer)
 {
     const uint32_t half = carag_graph_limit(graph, layer) / 2;
     return half < 2 ? 2 : half;

@@ -1,4 +1,4 @@
-/* consolidate.c - the live rows again, in order and without the gaps.
+/* write_consolidate.c - the live rows again, in order and without the gaps.
  *
  * Deleted rows stay behind as stepping stones of the graph, and rows relabelled or added later lie apart from their
  * class. Consolidating makes a view of the live rows alone, class after class (each where it first occurs) and in the
@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define FIRST_SLOTS 64
-#define ROWS_A_TASK 256
+#define ROWS_PER_TASK 256
 
 typedef struct consolidation {
     carag_index *index;
@@ -56,8 +56,8 @@ static void copy_block(void *context, size_t item, uint32_t worker)
     carag_view *to = job->view;
     const size_t bytes = job->index->vector_bytes;
     const size_t stride = to->codes.stride;
-    const size_t begin = item * ROWS_A_TASK;
-    const size_t end = begin + ROWS_A_TASK < job->rows ? begin + ROWS_A_TASK : job->rows;
+    const size_t begin = item * ROWS_PER_TASK;
+    const size_t end = begin + ROWS_PER_TASK < job->rows ? begin + ROWS_PER_TASK : job->rows;
     (void)worker;
     for (size_t row = begin; row < end; row++) {
         const size_t old = job->order->postings[row];
@@ -85,7 +85,7 @@ static carag_status build_view(consolidation *job)
         return CARAG_NO_MEMORY;
     atomic_init(&view->rows, job->rows);
     view->costs = job->from->costs;
-    carag_parallel(job->threads, (job->rows + ROWS_A_TASK - 1) / ROWS_A_TASK, copy_block, job);
+    carag_parallel(job->threads, (job->rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK, copy_block, job);
     carag_draw_levels(params, &view->graph, 0, job->rows);
     view->graph.upper_count = slots;
     view->catalog = carag_catalog_new(view->words, view->terms, job->rows, view->capacity, 0, 0);
@@ -117,7 +117,7 @@ static carag_status build_map(consolidation *job)
     return CARAG_OK;
 }
 
-static carag_status make_anew(consolidation *job, carag_fault *out_fault)
+static carag_status build_all(consolidation *job, carag_fault *out_fault)
 {
     job->from = atomic_load(&job->index->view);
     carag_status status = order_rows(job);
@@ -147,9 +147,9 @@ carag_status carag_index_consolidate(carag_index *index, uint32_t threads, carag
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "threads must be 1 to 1024");
     consolidation job = {.index = index, .threads = threads};
     pthread_mutex_lock(&index->writer);
-    carag_status status = carag_file_settle(index, out_fault); /* which also makes sure that no key is there twice */
+    carag_status status = carag_verify_if_mapped(index, out_fault); /* which also makes sure that no key is there twice */
     if (status == CARAG_OK)
-        status = make_anew(&job, out_fault);
+        status = build_all(&job, out_fault);
     if (status == CARAG_OK) {
         carag_costs_tune(index, job.view);
         publish(&job);

@@ -1,4 +1,4 @@
-/* map.c - an index file that stays where it is.
+/* file_map.c - an index file that stays where it is.
  *
  * Mapping reads little: the header and its table, and with their checksums the sections that decide what may be
  * answered, or end a loop: words, terms, keys, levels, cells, centre. Words, terms, levels and cells are copied, so that
@@ -6,7 +6,7 @@
  * use it expect anything: a link or a member of a cell is compared with the number of rows before it is followed, a
  * score that is no number comes last, and every row's word is tested before it is emitted. carag_index_verify makes up
  * for the rest, and so does the first change that builds on it (carag_file_settle). Keys are found in a map made when
- * one is first asked for (keymap.c).
+ * one is first asked for (row_keymap.c).
  *
  * The mapping is never written to, and keeps the file alive when another is saved over it. A file that is cut short
  * while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit them.
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define COPIED_AT_A_TIME ((size_t)1 << 18) /* stays in cache between copying and summing */
+#define COPY_BYTES ((size_t)1 << 18) /* stays in cache between copying and summing */
 
 /* Copy a section, unless `to` is NULL, and compare its checksum: of the copy, which nobody else can change. */
 static carag_status take_section(const carag_reading *job, const carag_index *index, int section, void *to,
@@ -29,7 +29,7 @@ static carag_status take_section(const carag_reading *job, const carag_index *in
     const unsigned char *taken = to ? to : from;
     uint32_t crc = 0;
     for (size_t done = 0, size; done < entry->size; done += size) {
-        size = entry->size - done < COPIED_AT_A_TIME ? entry->size - done : COPIED_AT_A_TIME;
+        size = entry->size - done < COPY_BYTES ? entry->size - done : COPY_BYTES;
         if (to)
             memcpy((unsigned char *)to + done, from + done, size);
         crc = carag_crc(&job->tables, crc, taken + done, size);
@@ -163,7 +163,7 @@ carag_status carag_index_verify(carag_index *index, carag_fault *out_fault)
 
 /* Before the arrays of a mapped index are copied, or a graph is built on them: what was trusted to nobody must be sound
  * now. The writer's; nothing to do where the arrays are in memory. */
-carag_status carag_file_settle(carag_index *index, carag_fault *out_fault)
+carag_status carag_verify_if_mapped(carag_index *index, carag_fault *out_fault)
 {
     return carag_is_in_file(index, atomic_load(&index->view)->keys) ? carag_verify_all(index, out_fault) : CARAG_OK;
 }

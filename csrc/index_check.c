@@ -1,4 +1,4 @@
-/* check.c - the invariants of an index, proved by looking.
+/* index_check.c - the invariants of an index, proved by looking.
  *
  * One function for the tests, for the loader (which trusts no file) and for anyone who doubts. Every invariant is
  * local, so the cost is O(rows x (links + dim)) and no search is made.

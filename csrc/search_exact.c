@@ -1,8 +1,8 @@
-/* scan.c - the exact plans: every admissible row is looked at, no other, and the answer is that of float32.
+/* search_exact.c - the exact plans: every admissible row is looked at, no other, and the answer is that of float32.
  *
- *   1. The eight-bit code of each admissible row gives its score up to a bound that codes.c proves, so an upper and a
+ *   1. The eight-bit code of each admissible row gives its score up to a bound that code_bytes.c proves, so an upper and a
  *      lower bound. The most-th best lower bound so far is a floor: a row whose upper bound lies below it cannot be
- *      among the `most` best, whatever its vector says.
+ *      among the `limit` best, whatever its vector says.
  *   2. Rows not ruled out are scored over what is kept of their vectors; those are the answer.
  *
  * A code is a quarter of a float32 vector, and few rows come to step 2 (their number is in the statistics), so this
@@ -20,15 +20,15 @@
 #define LENGTH 1.001F   /* more than any kept or query vector is long */
 
 /* The k-th best lower bound: a bounded heap of them, in which row numbers only break ties. */
-static void raise_floor(carag_heap *lowers, size_t most, carag_near lower)
+static void raise_floor(carag_heap *lowers, size_t limit, carag_near lower)
 {
-    if (carag_heap_accepts(lowers, most, lower))
-        carag_heap_keep(lowers, most, lower);
+    if (carag_heap_accepts(lowers, limit, lower))
+        carag_heap_keep(lowers, limit, lower);
 }
 
 /* Step 1 for one block: append the rows not ruled out to scratch->kept. */
 static size_t bound_block(const carag_reader *reader, carag_scratch *scratch, const uint32_t *rows, size_t count,
-                          size_t most, size_t kept)
+                          size_t limit, size_t kept)
 {
     const carag_codes *codes = &reader->view->codes;
     const carag_query *query = &scratch->query;
@@ -37,7 +37,7 @@ static size_t bound_block(const carag_reader *reader, carag_scratch *scratch, co
     const float rounding = (float)(reader->index->params.dim / CARAG_LANES + 32) * 0x1p-23F;
     const float fixed = query->error * LENGTH + rounding;
     carag_kernel_get()->dot8(codes->bytes, codes->stride, rows, count, query->codes, codes->stride, scratch->dots);
-    float floor = lowers->count == most ? lowers->items[0].similarity : -INFINITY;
+    float floor = lowers->count == limit ? lowers->items[0].similarity : -INFINITY;
     for (size_t i = 0; i < count; i++) {
         const uint32_t row = rows[i];
         const float score = query->scale * codes->scales[row] * (float)scratch->dots[i];
@@ -45,19 +45,19 @@ static size_t bound_block(const carag_reader *reader, carag_scratch *scratch, co
         if (score + bound < floor)
             continue;
         scratch->kept[kept++] = (carag_near){score + bound, row};
-        raise_floor(lowers, most, (carag_near){carag_ordered(score - bound), row});
-        if (lowers->count == most)
+        raise_floor(lowers, limit, (carag_near){carag_ordered(score - bound), row});
+        if (lowers->count == limit)
             floor = lowers->items[0].similarity;
     }
     return kept;
 }
 
-/* Leave the `most` nearest admissible rows in scratch->found, a heap. Requires room for them; most > 0. */
-void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t most,
+/* Leave the `limit` nearest admissible rows in scratch->found, a heap. Requires room for them; most > 0. */
+void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t limit,
                       carag_effort *effort)
 {
     const carag_kernel *kernel = carag_kernel_get();
-    const bool is_direct = carag_is_direct(selection->admissible, most);
+    const bool is_direct = carag_is_direct(selection->admissible, limit);
     carag_walk walk = carag_walk_begin(reader, selection);
     size_t kept = 0;
     scratch->found.count = 0;
@@ -67,10 +67,10 @@ void carag_scan_exact(const carag_reader *reader, const carag_selection *selecti
                 scratch->kept[kept++] = (carag_near){INFINITY, scratch->numbers[i]};
             continue;
         }
-        kept = bound_block(reader, scratch, scratch->numbers, count, most, kept);
+        kept = bound_block(reader, scratch, scratch->numbers, count, limit, kept);
         effort->distance_computations += count;
     }
-    if (!is_direct && scratch->found.count == most) {
+    if (!is_direct && scratch->found.count == limit) {
         const float floor = scratch->found.items[0].similarity;
         size_t left = 0;
         for (size_t i = 0; i < kept; i++)
@@ -78,5 +78,5 @@ void carag_scan_exact(const carag_reader *reader, const carag_selection *selecti
                 scratch->kept[left++] = scratch->kept[i];
         kept = left;
     }
-    carag_rerank(reader, scratch, scratch->kept, kept, most, effort);
+    carag_rerank(reader, scratch, scratch->kept, kept, limit, effort);
 }

@@ -1,4 +1,4 @@
-/* catalog.c - the dictionary of classes: what is admissible, how much of it, and where.
+/* row_catalog.c - the dictionary of classes: what is admissible, how much of it, and where.
  *
  * A class is a distinct (word, public_at, expires_at, entity). A corpus has far fewer classes than rows, so a predicate
  * is asked once a class: that gives the exact number of admissible rows and the list of rows to scan, before any
@@ -25,7 +25,7 @@
 #include <string.h>
 
 #define FIRST_CLASSES 64
-#define FEWEST_MOVED 1024
+#define MIN_MOVED_ROOM 1024
 #define MOVED_SHARE 64 /* one row in so many may be in `moved`, or in the tail, before the catalog is made anew */
 #define COUNT_ROUNDS 64
 #define RECENT_BITS 11
@@ -33,7 +33,7 @@
 
 uint32_t carag_catalog_slack(uint32_t rows)
 {
-    return rows / MOVED_SHARE > FEWEST_MOVED ? rows / MOVED_SHARE : FEWEST_MOVED;
+    return rows / MOVED_SHARE > MIN_MOVED_ROOM ? rows / MOVED_SHARE : MIN_MOVED_ROOM;
 }
 
 /* ---------------------------------------------------------------- the dictionary */
@@ -200,9 +200,9 @@ static bool post_rows(carag_catalog *catalog, uint32_t rows)
 carag_catalog *carag_catalog_new(const _Atomic(uint32_t) *words, const carag_terms *terms, uint32_t rows,
                                  uint32_t capacity, uint32_t expected, uint32_t spare)
 {
-    const uint64_t most = (uint64_t)rows + spare + FIRST_CLASSES;
+    const uint64_t limit = (uint64_t)rows + spare + FIRST_CLASSES;
     for (uint64_t room = (uint64_t)expected + spare + FIRST_CLASSES;; room *= 2) {
-        carag_catalog *catalog = carag_catalog_room((uint32_t)(room < most ? room : most), capacity);
+        carag_catalog *catalog = carag_catalog_room((uint32_t)(room < limit ? room : limit), capacity);
         if (!catalog)
             return NULL;
         if (classify(catalog, words, terms, rows) &&

@@ -1,4 +1,4 @@
-/* keymap.c - key to row number: open addressing with linear probing.
+/* row_keymap.c - key to row number: open addressing with linear probing.
  *
  * Slots hold row numbers only; the key is read from the keys array, so a slot is 4 bytes and a table at most
  * half full costs 8 to 16 bytes a row. Removal shifts the run behind it back (Knuth, vol. 3, 6.4, Algorithm R)

@@ -1,9 +1,9 @@
-/* load.c - reading an index file: its header, all of it, and what follows from it.
+/* file_load.c - reading an index file: its header, all of it, and what follows from it.
  *
  * Loading trusts nothing. The layout of the sections is computed from the header's counts and must equal the table and
  * the length of the file before anything is allocated, so no count can ask for more memory than a small multiple of the
- * file's length; every byte is under a checksum or must be zero; and the index must satisfy every invariant of check.c.
- * What is mapped instead of read is map.c's business.
+ * file's length; every byte is under a checksum or must be zero; and the index must satisfy every invariant of index_check.c.
+ * What is mapped instead of read is file_map.c's business.
  */
 #include "carag_internal.h"
 #include "cost.h"
@@ -140,7 +140,7 @@ static carag_status make_catalog(const carag_header *header, carag_view *view, c
     return CARAG_OK;
 }
 
-static carag_status adopt(const carag_reading *job, carag_index *index, carag_view *view, carag_fault *out_fault)
+static carag_status install_view(const carag_reading *job, carag_index *index, carag_view *view, carag_fault *out_fault)
 {
     const carag_header *header = &job->header;
     carag_status status = number_slots(header, &view->graph, out_fault);
@@ -195,7 +195,7 @@ static carag_status load(carag_reading *job, bool map, carag_index **out_index, 
         carag_view_free(*out_index, view, atomic_load(&(*out_index)->view));
         return status;
     }
-    return adopt(job, *out_index, view, out_fault);
+    return install_view(job, *out_index, view, out_fault);
 }
 
 carag_status carag_index_load(const char *path, int map, carag_index **out_index, carag_fault *out_fault)

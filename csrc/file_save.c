@@ -1,4 +1,4 @@
-/* file.c - writing the index file.
+/* file_save.c - writing the index file.
  *
  * Saving writes a temporary file beside the target, syncs it, renames it over the target and syncs the directory: a
  * reader sees the old file or the new one, whatever fails. Searches go on meanwhile; words do not change, since whoever

@@ -1,5 +1,5 @@
-/* plan.c - which plan is cheapest: a cost model in nanoseconds, of parts that were measured on this index and this
- * machine (costs.c).
+/* search_plan.c - which plan is cheapest: a cost model in nanoseconds, of parts that were measured on this index and this
+ * machine (cost_measure.c).
  *
  * What a search will do is known exactly before it begins (the admissible rows) or follows from it (how many survive a
  * sketch, how far the pool widens), so
@@ -25,43 +25,43 @@
 #define KEPT 2.5         /* times the rows wanted: what an exact search scores by vector, on every set of bench/ann */
 #define FILTER_COST 1.15 /* a filtered graph search beside an unfiltered one of the same width */
 
-static double exact_cost(const carag_costs *costs, double admissible, double most)
+static double exact_cost(const carag_costs *costs, double admissible, double limit)
 {
     const double direct = admissible * costs->vector;
-    const double coarse = admissible * costs->exact_row + KEPT * most * costs->vector;
-    return carag_is_direct((uint64_t)admissible, (size_t)most) ? direct : coarse;
+    const double coarse = admissible * costs->exact_row + KEPT * limit * costs->vector;
+    return carag_is_direct((uint64_t)admissible, (size_t)limit) ? direct : coarse;
 }
 
-static double scan_cost(const carag_costs *costs, double admissible, double most)
+static double scan_cost(const carag_costs *costs, double admissible, double limit)
 {
-    const double room = (double)carag_sketch_room((size_t)most);
+    const double room = (double)carag_sketch_room((size_t)limit);
     const double blocks = fmax(admissible / CARAG_BLOCK, 1.0);
-    const double survivors = fmin(admissible, room * (CARAG_PROMISING + costs->survivors * log(blocks)));
+    const double survivors = fmin(admissible, room * (CARAG_FIRST_BLOCK_FACTOR + costs->survivors * log(blocks)));
     return costs->sketch + admissible * costs->bits + survivors * costs->code + room * costs->vector;
 }
 
-/* Among a share of the rows, the `most` nearest lie as far away as most / share of all of them would. */
+/* Among a share of the rows, the `limit` nearest lie as far away as most / share of all of them would. */
 double carag_plan_cells(const carag_reader *reader, const carag_selection *selection, size_t wanted)
 {
     const carag_costs *costs = &reader->view->costs;
-    const double most = (double)wanted;
+    const double limit = (double)wanted;
     const double rows = reader->rows;
     const double admissible = (double)selection->admissible;
     const double labelled = (double)selection->labelled;
-    const double room = (double)carag_sketch_room((size_t)most);
-    const double folds = log(fmax(most * rows / admissible / CARAG_SAMPLE_K, 1.0)) / log(CARAG_MANY_FOLD);
+    const double room = (double)carag_sketch_room((size_t)limit);
+    const double exponent = log(fmax(limit * rows / admissible / CARAG_SAMPLE_K, 1.0)) / log(CARAG_MANY_RATIO);
     const double few = costs->reached[0];
-    const double reached = fmin(few + folds * ((double)costs->reached[1] - few), rows);
+    const double reached = fmin(few + exponent * ((double)costs->reached[1] - few), rows);
     const double survivors = fmin(admissible, costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K));
     return costs->cells_factor * (costs->sketch + reader->view->cells->count * costs->code_in_order + reached * costs->word +
                             reached * labelled / rows * costs->bits + survivors * costs->code + room * costs->vector);
 }
 
-static double graph_cost(const carag_costs *costs, double admissible, double rows, double most, double wider)
+static double graph_cost(const carag_costs *costs, double admissible, double rows, double limit, double wider)
 {
     const double filter = admissible < rows ? FILTER_COST : 1.0;
-    const double growth = log((double)costs->distances[1] / costs->distances[0]) / log(CARAG_MANY_FOLD);
-    const double neighbours = fmax(most * rows / admissible / CARAG_SAMPLE_K, 1.0);
+    const double growth = log((double)costs->distances[1] / costs->distances[0]) / log(CARAG_MANY_RATIO);
+    const double neighbours = fmax(limit * rows / admissible / CARAG_SAMPLE_K, 1.0);
     return filter * wider * costs->graph_distance * costs->distances[0] * pow(neighbours, growth);
 }
 
@@ -71,7 +71,7 @@ carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget)
     return (carag_limits){.ef = costs->ef, .slack = costs->slack > 0.0F ? costs->slack : INFINITY, .budget = budget};
 }
 
-carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t most, size_t ef,
+carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit, size_t ef,
                              double out_nanoseconds[CARAG_PLANS])
 {
     const carag_view *view = reader->view;
@@ -80,17 +80,17 @@ carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *
     const uint64_t admissible = selection->admissible;
     const double wanted = (double)admissible;
     carag_plan best = CARAG_PLAN_EXACT;
-    out_nanoseconds[CARAG_PLAN_EXACT] = exact_cost(costs, wanted, (double)most);
-    if (carag_is_direct(admissible, carag_sketch_room(most)))
+    out_nanoseconds[CARAG_PLAN_EXACT] = exact_cost(costs, wanted, (double)limit);
+    if (carag_is_direct(admissible, carag_sketch_room(limit)))
         return best;
     out_nanoseconds[CARAG_PLAN_SCAN] =
         carag_scan_order(view, selection) == CARAG_BY_CELLS
-            ? carag_plan_cells(reader, selection, most)
-            : scan_cost(costs, wanted, (double)most);
+            ? carag_plan_cells(reader, selection, limit)
+            : scan_cost(costs, wanted, (double)limit);
     if (out_nanoseconds[CARAG_PLAN_SCAN] < out_nanoseconds[best])
         best = CARAG_PLAN_SCAN;
-    if (admissible * CARAG_WIDEST_BEAM >= rows && costs->graph_distance > 0.0) {
-        out_nanoseconds[CARAG_PLAN_GRAPH] = graph_cost(costs, wanted, rows, (double)most, (double)ef / costs->ef);
+    if (admissible * CARAG_MAX_WIDENING >= rows && costs->graph_distance > 0.0) {
+        out_nanoseconds[CARAG_PLAN_GRAPH] = graph_cost(costs, wanted, rows, (double)limit, (double)ef / costs->ef);
         if (out_nanoseconds[CARAG_PLAN_GRAPH] < GRAPH_MARGIN * out_nanoseconds[best])
             best = CARAG_PLAN_GRAPH;
     }
