@@ -1,5 +1,4 @@
-/* code.h - the codes by which rows are compared before their vectors are read: eight-bit (code_bytes.c), one-bit (code_bits.c).
- */
+/* code.h - the codes by which rows are compared before their vectors are read: eight-bit ones and one-bit ones. */
 #ifndef CARAG_CODE_H
 #define CARAG_CODE_H
 

@@ -1,4 +1,4 @@
-/* code_bits.c - one-bit codes: RaBitQ (Gao & Long, SIGMOD 2024) on centred, rotated vectors.
+/* code_bits.c - make one-bit codes: RaBitQ (Gao & Long, SIGMOD 2024) on centred, rotated vectors.
  *
  * A vector is rotated, so that its length spreads evenly over the coordinates whatever the model did to them; the
  * mean of the rows, the centre c, is taken off (text embeddings share a large common part, which would leave most signs
@@ -26,12 +26,12 @@
 #include <math.h>
 #include <string.h>
 
-#define ROTATION_SEED UINT64_C(0x5bd1e995c2b2ae35)
-#define ROUNDS 2
-#define STAGES (2 * ROUNDS)
-#define LEVELS 15.0F /* of a quantised query coordinate: 0 .. 15 */
-#define ENCODE_GRAIN 512
-#define SUMS 16
+#define ROTATION_SEED UINT64_C(0x5bd1e995c2b2ae35) /* of the signs; part of the file format */
+#define ROUNDS 2 /* times a vector goes through both transforms */
+#define STAGES (2 * ROUNDS) /* sets of signs */
+#define LEVELS 15.0F /* largest value of a quantised query coordinate, from 0 */
+#define ROWS_PER_TASK 512 /* rows that a thread takes at a time */
+#define SUMS 16 /* running sums side by side: one would wait for itself at every addition */
 
 size_t carag_bits_words(uint32_t dim)
 {
@@ -153,8 +153,8 @@ static void encode_block(void *context, size_t item, uint32_t worker)
 {
     const encoding *job = context;
     float *room = job->rooms + (size_t)worker * 64 * job->view->bits.words;
-    const uint32_t begin = job->first + (uint32_t)item * ENCODE_GRAIN;
-    const uint32_t end = begin + ENCODE_GRAIN < job->rows ? begin + ENCODE_GRAIN : job->rows;
+    const uint32_t begin = job->first + (uint32_t)item * ROWS_PER_TASK;
+    const uint32_t end = begin + ROWS_PER_TASK < job->rows ? begin + ROWS_PER_TASK : job->rows;
     for (uint32_t row = begin; row < end; row++) {
         load_rotated(job, row, room);
         encode_row(&job->view->bits, row, room);
@@ -178,19 +178,19 @@ static void take_centre(const carag_index *index, carag_view *view, uint32_t row
     view->bits.centred = rows;
 }
 
-/* Make the codes of rows first .. rows - 1; of all rows, when the centre is taken anew. */
+/* Make the codes of rows first .. rows - 1; of all rows, when the centre is taken again. */
 carag_status carag_bits_encode(const carag_index *index, carag_view *view, uint32_t first, uint32_t rows,
                                uint32_t threads)
 {
     const size_t width = 64 * view->bits.words;
-    const bool anew = view->bits.centred == 0 || rows / 2 >= view->bits.centred;
-    encoding job = {.index = index, .view = view, .first = anew ? 0 : first, .rows = rows};
+    const bool is_recentred = view->bits.centred == 0 || rows / 2 >= view->bits.centred;
+    encoding job = {.index = index, .view = view, .first = is_recentred ? 0 : first, .rows = rows};
     job.rooms = carag_allocate((size_t)threads * width, sizeof *job.rooms);
     double *sums = carag_allocate(width, sizeof *sums);
     if (job.rooms && sums) {
-        if (anew)
+        if (is_recentred)
             take_centre(index, view, rows, job.rooms, sums);
-        carag_parallel(threads, (rows - job.first + ENCODE_GRAIN - 1) / ENCODE_GRAIN, encode_block, &job);
+        carag_parallel(threads, (rows - job.first + ROWS_PER_TASK - 1) / ROWS_PER_TASK, encode_block, &job);
     }
     const carag_status status = job.rooms && sums ? CARAG_OK : CARAG_NO_MEMORY;
     carag_release(job.rooms);

@@ -1,4 +1,4 @@
-/* code_bytes.c - vectors and queries in the shapes the plans read: what is kept, and eight-bit codes.
+/* code_bytes.c - keep vectors, encode them and queries in eight bits a coordinate, and score what is kept.
  *
  * A row keeps its unit vector as float32, binary16, or only as its eight-bit code. "Exact" means exact over what is
  * kept, scored by carag_score in float32.
@@ -10,8 +10,8 @@
  *
  *      |q| errors[row] + |q - q'| |s (b - 128)|
  *
- * of what the codes say, q' being the query's own code; search_exact.c turns that into exact answers. A code is made from its
- * own vector alone, so no row's code says anything about another row.
+ * of what the codes say, q' being the query's own code; search_exact.c turns that into exact answers. A code is made
+ * from its own vector alone, so no row's code says anything about another row.
  */
 #include "carag_internal.h"
 #include "code.h"
@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-#define CODE_MAX 127.0F
+#define CODE_MAX 127.0F /* largest absolute value of a code's coordinate */
 
 #define SUMS 8 /* running sums side by side: one would wait for itself at every addition */
 
@@ -117,7 +117,7 @@ void carag_keep_vector(const carag_index *index, carag_view *view, uint32_t row,
         codes->errors[row] = nextafterf((float)((double)codes->errors[row] + sqrt(moved) * (1.0 + 1e-6)), INFINITY);
         break;
     }
-    case CARAG_INT8: { /* nothing is lost of what is kept, but rounding may have made it longer than search_exact.c supposes */
+    case CARAG_INT8: { /* nothing is lost of what is kept, but rounding may have made it longer than MAX_LENGTH */
         double squares = 0.0;
         for (size_t i = 0; i < index->params.dim; i++)
             squares += (double)((int)bytes[i] - 128) * (double)((int)bytes[i] - 128);

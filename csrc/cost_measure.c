@@ -33,7 +33,7 @@ static const pace in_file = {
 typedef struct measurement {
     carag_sampling *sample;
     pace pace;
-    uint32_t window; /* rows at random are drawn from so many, the first ones; 0: from all */
+    uint32_t window; /* rows at random are drawn from this many, the first ones; 0: from all */
     uint32_t touched; /* makes the compiler keep what is only read to be timed */
 } measurement;
 
@@ -56,7 +56,8 @@ static size_t draw_rows(measurement *job, bool in_order)
     const size_t count = rows < CARAG_BLOCK ? rows : CARAG_BLOCK;
     const uint32_t first = rows > count ? carag_draw_row(job->sample) % (uint32_t)(rows - count) : 0;
     for (size_t i = 0; i < count; i++)
-        job->sample->scratch->numbers[i] = in_order ? first + (uint32_t)i : carag_draw_row(job->sample) % (job->window ? job->window : rows);
+        job->sample->scratch->numbers[i] =
+            in_order ? first + (uint32_t)i : carag_draw_row(job->sample) % (job->window ? job->window : rows);
     return count;
 }
 
@@ -92,8 +93,8 @@ static double time_words(measurement *job, size_t count)
     static const carag_pair nothing = {.mask = UINT32_MAX, .value = UINT32_MAX};
     carag_scratch *scratch = job->sample->scratch;
     const double begin = now();
-    job->touched += (uint32_t)job->sample->kernel->admit(job->sample->reader.view->words, scratch->numbers, count, &nothing, 1,
-                                                 scratch->numbers);
+    job->touched += (uint32_t)job->sample->kernel->admit(job->sample->reader.view->words, scratch->numbers, count,
+                                                         &nothing, 1, scratch->numbers);
     return now() - begin;
 }
 
@@ -190,8 +191,8 @@ static void measure_graph(measurement *job)
     job->sample->costs->graph_distance = best;
 }
 
-/* How far apart the rows of a class lie, and so what each costs, a whole search knows best. A mapped file is not read
- * whole: there, as if they lay at random. */
+/* The rows of a class may be near each other in memory or far apart: a whole search measures what each costs. A mapped
+ * file is not read whole: there, a row costs what one at random does. */
 static void measure_exact(measurement *job)
 {
     job->sample->costs->exact_row = job->sample->costs->code;
@@ -222,7 +223,8 @@ static void measure_cells(measurement *job)
         carag_effort effort = {0};
         carag_draw_query(job->sample);
         const double begin = now();
-        carag_scan_sketch(&job->sample->reader, &job->sample->everything, job->sample->scratch, CARAG_SAMPLE_K, &effort);
+        carag_scan_sketch(&job->sample->reader, &job->sample->everything, job->sample->scratch, CARAG_SAMPLE_K,
+                          &effort);
         spent += now() - begin;
     }
     job->sample->noise = CARAG_NOISE;

@@ -1,4 +1,4 @@
-/* cost_sample.c - queries drawn from the rows of an index, and what searches of them look at.
+/* cost_sample.c - draw queries from the rows of an index, and count what their searches look at.
  *
  * Queries are rows moved off themselves by some noise, drawn by a hash: the same rows give the same queries, so what is
  * counted here depends on rows and seed alone and is kept in the file.
@@ -73,7 +73,7 @@ void carag_sample_graph(carag_sampling *job, size_t wanted, const carag_limits *
 }
 
 /* Distances that a graph search computes, on the mean, for few neighbours and for many: what of its cost does not
- * depend on the machine, so that whoever opens the file need only time a distance. */
+ * depend on the machine, so that opening the file need only time a distance. */
 void carag_count_distances(carag_sampling *job)
 {
     const carag_limits limits = carag_limits_of(job->costs, UINT64_MAX);

@@ -1,4 +1,4 @@
-/* cost_tune.c - how wide and how far searches go, tuned when an index is built.
+/* cost_tune.c - tune how wide and how far searches go, when an index is built.
  *
  * The width of the pool at which the graph finds what it should, and hardly a query falls short, for queries like the
  * rows (rows moved off themselves); how far it goes before it stops; and the reach of cells. They depend on rows and
@@ -10,26 +10,30 @@
 
 #include <math.h>
 
-#define SAMPLE_QUERIES 192 /* queries on which a setting is tried */
-#define MIN_REACH 0.2F   /* of carag_cells.reach: the first that is tried, */
-#define MAX_REACH 1.0F    /* the last, */
-#define REACH_STEP 0.025F  /* and the difference of one and the next */
-#define MIN_SLACK 0.9F   /* of carag_costs.slack: the first that may be chosen, */
-#define SLACK_STEP 0.025F  /* the difference of one and the next, */
-#define SLACK_STEPS 44     /* and how many differences there are */
-#define HEADROOM 2 /* times the width most queries need: a wider pool costs little where searches stop by distance */
+#define SAMPLED_QUERIES 192 /* queries on which a setting is tried */
+#define MIN_REACH 0.2F /* spreads: the smallest reach of cells that is tried */
+#define MAX_REACH 1.0F /* spreads: the largest reach of cells that is tried */
+#define REACH_STEP 0.025F /* spreads between a reach that is tried and the next */
+#define MIN_SLACK 0.9F /* times a squared distance: the smallest slack that is tried */
+#define SLACK_STEP 0.025F /* times a squared distance: between a slack that is tried and the next */
+#define SLACK_STEPS 44 /* steps from the smallest slack to the largest */
+#define MAX_WIDTH 1024     /* rows in the widest pool that is tried */
+#define HEADROOM 2 /* times the width most queries need; where searches stop by distance a wider pool costs little */
 
-static const uint32_t ladder[] = {32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024}; /* widths that are tried */
-#define RUNGS (sizeof ladder / sizeof *ladder)
+/* Rows in the pools that are tried. */
+static const uint32_t widths[] = {32, 48, 64, 96, 128, 192, 256, 384, 512, 768, MAX_WIDTH};
+#define WIDTHS (sizeof widths / sizeof *widths)
 
-/* What a search must find of what sampled queries should; `poor` ones find less than nine tenths of it. */
+_Static_assert(HEADROOM * MAX_WIDTH <= CARAG_MAX_TUNED_POOL, "a scratch has room for the widest pool");
+
+/* What a search must find. */
 typedef struct goal {
-    double recall;
-    int max_poor;
+    double recall; /* of the CARAG_SAMPLE_K nearest of a query, on the mean */
+    int max_poor;  /* queries that may find less than nine tenths of their nearest */
 } goal;
 
 static const goal near_goal = {0.995, 1};
-static const goal far_goal = {0.99, 4}; /* of queries between rows, which are harder than any that was asked */
+static const goal far_goal = {0.99, 4}; /* for queries between rows, which are harder than any that was asked */
 
 /* What a scan by cells looks at, on the mean, for few neighbours and for many. */
 static void count_reached(carag_sampling *job)
@@ -58,7 +62,8 @@ typedef void (*tuned_search)(carag_sampling *job, float setting);
 static void search_to_width(carag_sampling *job, float ef)
 {
     carag_effort effort = {0};
-    carag_sample_graph(job, CARAG_SAMPLE_K, &(carag_limits){.ef = (size_t)ef, .slack = INFINITY, .budget = UINT64_MAX}, &effort);
+    const carag_limits limits = {.ef = (size_t)ef, .slack = INFINITY, .budget = UINT64_MAX};
+    carag_sample_graph(job, CARAG_SAMPLE_K, &limits, &effort);
 }
 
 static void search_to_distance(carag_sampling *job, float slack)
@@ -90,7 +95,7 @@ static bool suffices(carag_sampling *job, tuned_search search, float setting, co
     size_t hits = 0;
     int poor = 0;
     job->draws = 0;
-    for (int q = 0; q < SAMPLE_QUERIES; q++) {
+    for (int q = 0; q < SAMPLED_QUERIES; q++) {
         carag_draw_query(job);
         search(job, setting);
         size_t found = 0;
@@ -99,14 +104,14 @@ static bool suffices(carag_sampling *job, tuned_search search, float setting, co
         hits += found;
         poor += 10 * found < 9 * CARAG_SAMPLE_K;
     }
-    return (double)hits >= wanted.recall * (SAMPLE_QUERIES * CARAG_SAMPLE_K) && poor <= wanted.max_poor;
+    return (double)hits >= wanted.recall * (SAMPLED_QUERIES * CARAG_SAMPLE_K) && poor <= wanted.max_poor;
 }
 
 /* The scores that a search must reach: what one that misses hardly anything reaches. */
 static void set_floors(carag_sampling *job, tuned_search search, float setting, float *out_floors)
 {
     job->draws = 0;
-    for (int q = 0; q < SAMPLE_QUERIES; q++) {
+    for (int q = 0; q < SAMPLED_QUERIES; q++) {
         carag_draw_query(job);
         search(job, setting);
         out_floors[q] = job->scratch->found.count > 0 ? job->scratch->found.items[0].similarity : -INFINITY;
@@ -116,13 +121,13 @@ static void set_floors(carag_sampling *job, tuned_search search, float setting, 
 /* The width of the graph's pool, and when to stop before it is spent. */
 static void tune_graph(carag_sampling *job)
 {
-    float floors[SAMPLE_QUERIES];
-    size_t rung = 0;
+    float floors[SAMPLED_QUERIES];
+    size_t width_at = 0;
     float slack = MIN_SLACK;
     set_floors(job, search_exactly, 0.0F, floors);
-    while (rung + 1 < RUNGS && !suffices(job, search_to_width, (float)ladder[rung], floors, near_goal))
-        rung++;
-    job->costs->ef = HEADROOM * ladder[rung];
+    while (width_at + 1 < WIDTHS && !suffices(job, search_to_width, (float)widths[width_at], floors, near_goal))
+        width_at++;
+    job->costs->ef = HEADROOM * widths[width_at];
     set_floors(job, search_to_width, (float)job->costs->ef, floors); /* the widest pool may fall short of the goal */
     for (int low = 0, high = SLACK_STEPS; low < high;) {
         const int middle = low + (high - low) / 2;
@@ -135,12 +140,12 @@ static void tune_graph(carag_sampling *job)
     job->costs->slack = slack + 2 * SLACK_STEP; /* the sample may be a kind one, and policies are unkind */
 }
 
-/* The reach of cells. Here the queries are rows themselves, since noise would put its own row, and little else, nearest;
- * and then points between two rows, whose nearest lie at the far edges of cells, as they do where a policy closes the
- * query's own neighbourhood. */
+/* The reach of cells. Here the queries are rows themselves, since noise would put its own row, and little else,
+ * nearest; and then points between two rows, whose nearest lie at the far edges of cells, as they do where a policy
+ * closes the query's own neighbourhood. */
 static void tune_reach(carag_sampling *job)
 {
-    float floors[SAMPLE_QUERIES];
+    float floors[SAMPLED_QUERIES];
     float reach = MIN_REACH;
     job->noise = 0.0F;
     for (int between = 0; between < 2; between++) {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define CARAG_CRC_PIECE 4096 /* bytes */
+#define CARAG_CRC_PIECE 4096 /* bytes of each of three streams that are summed side by side */
 
 typedef struct carag_crc_tables {
     uint32_t at[8][256];

@@ -1,5 +1,4 @@
-/* file_header.c - the format that file.h names: header, sections and what both must satisfy; FORMAT.md draws every byte.
- */
+/* file_header.c - lay out the sections of an index file, and verify its header; FORMAT.md draws every byte. */
 #include "carag_internal.h"
 #include "file.h"
 #include "row.h"
@@ -68,7 +67,7 @@ static uint64_t item_count(const carag_header *header, int section)
     }
 }
 
-/* Where each section lies, given the header's counts; false if the sizes do not fit 64 bits. Returns the file's
+/* Where each section begins, given the header's counts; false if the sizes do not fit 64 bits. Returns the file's
  * length. */
 bool carag_lay_out(const carag_index *index, const carag_header *header, carag_section sections[SECTIONS],
                    uint64_t *out_end)

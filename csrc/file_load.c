@@ -1,9 +1,9 @@
-/* file_load.c - reading an index file: its header, all of it, and what follows from it.
+/* file_load.c - load an index from a file, read whole or mapped.
  *
  * Loading trusts nothing. The layout of the sections is computed from the header's counts and must equal the table and
  * the length of the file before anything is allocated, so no count can ask for more memory than a small multiple of the
- * file's length; every byte is under a checksum or must be zero; and the index must satisfy every invariant of index_check.c.
- * What is mapped instead of read is file_map.c's business.
+ * file's length; every byte is under a checksum or must be zero; and the index must satisfy every invariant of
+ * index_check.c. What is mapped instead of read is file_map.c's business.
  */
 #include "carag_internal.h"
 #include "cost.h"

@@ -1,12 +1,12 @@
-/* file_map.c - an index file that stays where it is.
+/* file_map.c - map an index file instead of reading it.
  *
  * Mapping reads little: the header and its table, and with their checksums the sections that decide what may be
- * answered, or end a loop: words, terms, keys, levels, cells, centre. Words, terms, levels and cells are copied, so that
- * whoever writes to the file later does not change them. All else is read from the file as it is needed, and those who
+ * answered, or end a loop: words, terms, keys, levels, cells, centre. Words, terms, levels and cells are copied, so
+ * that a later change of the file does not reach them. All else is read from the file as it is needed, and those who
  * use it expect anything: a link or a member of a cell is compared with the number of rows before it is followed, a
  * score that is no number comes last, and every row's word is tested before it is emitted. carag_index_verify makes up
- * for the rest, and so does the first change that builds on it (carag_file_settle). Keys are found in a map made when
- * one is first asked for (row_keymap.c).
+ * for the rest, and so does the first change that builds on it (carag_verify_if_mapped). Keys are found in a map made
+ * when one is first asked for (row_keymap.c).
  *
  * The mapping is never written to, and keeps the file alive when another is saved over it. A file that is cut short
  * while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit them.
@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define COPY_BYTES ((size_t)1 << 18) /* stays in cache between copying and summing */
+#define COPY_BYTES ((size_t)1 << 18) /* bytes copied at a time: they stay in cache until they are summed */
 
-/* Copy a section, unless `to` is NULL, and compare its checksum: of the copy, which nobody else can change. */
+/* Copy a section, unless `to` is NULL, and compare its checksum: of the copy, which no other process can change. */
 static carag_status take_section(const carag_reading *job, const carag_index *index, int section, void *to,
                                  carag_fault *out_fault)
 {
@@ -161,7 +161,7 @@ carag_status carag_index_verify(carag_index *index, carag_fault *out_fault)
     return status;
 }
 
-/* Before the arrays of a mapped index are copied, or a graph is built on them: what was trusted to nobody must be sound
+/* Before the arrays of a mapped index are copied, or a graph is built on them: what was not verified yet must be sound
  * now. The writer's; nothing to do where the arrays are in memory. */
 carag_status carag_verify_if_mapped(carag_index *index, carag_fault *out_fault)
 {

@@ -1,8 +1,8 @@
-/* file_save.c - writing the index file.
+/* file_save.c - save an index to a file.
  *
  * Saving writes a temporary file beside the target, syncs it, renames it over the target and syncs the directory: a
- * reader sees the old file or the new one, whatever fails. Searches go on meanwhile; words do not change, since whoever
- * changes them waits for the writer's lock.
+ * reader sees the old file or the new one, whatever fails. Searches go on meanwhile; words do not change, since a
+ * change of them waits for the writer's lock.
  *
  * A section still in the file it was mapped from is saved with the checksum it came with, so that saving never makes
  * damage look sound.
@@ -95,7 +95,7 @@ static bool write_view(int file, const carag_index *index, const carag_view *vie
     return fsync(file) == 0;
 }
 
-/* The view as it is saved: with a catalog made anew, for the present one remembers how it came about. */
+/* The view as it is saved: with a fresh catalog, since the present one depends on how rows came and changed. */
 static carag_status view_to_save(const carag_index *index, carag_view *out_view)
 {
     *out_view = *atomic_load(&index->view);

@@ -1,4 +1,4 @@
-/* hnsw_build.c - linking many rows at once.
+/* hnsw_build.c - link many rows into the graph at once.
  *
  * Inserting rows one by one searches the growing graph for every row: hundreds of thousands of dependent
  * fetches and, on several threads, a graph that depends on their timing. Here nothing is searched. Layer by
@@ -20,7 +20,7 @@
  * (the searches are what costs), and a second round on neighbours of neighbours (dearer than more leaves, and
  * worse).
  *
- * Memory besides the graph: about 4 (ef_construction + 70) bytes a row at M = 32, and buffers per thread.
+ * Memory in addition to the graph: about 4 (ef_construction + 70) bytes a row at M = 32, and buffers per thread.
  */
 #include "carag_internal.h"
 #include "hnsw.h"
@@ -31,10 +31,10 @@
 
 #include <string.h>
 
-#define EARLIER 8  /* nearest earlier rows remembered as possible parents */
-#define CHUNK 256  /* rows scored at once */
-#define FEW 4096   /* earlier rows that are all compared in search for a parent */
-#define SAMPLE 256 /* of more than FEW */
+#define EARLIER 8         /* nearest earlier rows that a row remembers as possible parents */
+#define CHUNK 256         /* rows scored in one call of the kernel */
+#define MAX_COMPARED 4096 /* earlier rows up to which all are compared in the search for a parent */
+#define SAMPLED 256       /* earlier rows compared in the search for a parent where there are more than MAX_COMPARED */
 
 /* Working memory of one thread. */
 typedef struct builder {
@@ -180,7 +180,7 @@ static void choose_forward_of_leaf(void *context, size_t item, uint32_t worker)
 static uint32_t search_parent(const layer_build *build, uint32_t position, uint32_t limit)
 {
     builder *mine = &build->builders[0];
-    const uint32_t wanted = position <= FEW ? position : SAMPLE;
+    const uint32_t wanted = position <= MAX_COMPARED ? position : SAMPLED;
     carag_linker_aim(&mine->linker, row_at(build, position));
     const uint32_t before = row_at(build, position - 1);
     carag_near best = {0};

@@ -1,4 +1,4 @@
-/* hnsw_candidates.c - near rows of every row, from exact products inside overlapping leaves.
+/* hnsw_candidates.c - find near rows of every row, from exact products inside overlapping leaves.
  *
  * Randomised ball carving as in PiPNN (arXiv 2602.21247): some rows are drawn as leaders, every row joins the
  * groups of its `fanout` nearest leaders, a group too large for one leaf is carved again, each row then going
@@ -22,12 +22,12 @@
 #include <math.h>
 #include <string.h>
 
-#define FANOUT 12         /* groups of a row */
-#define LEAF_TARGET 512   /* rows of a group on average */
-#define MAX_LEADERS 4096 /* of one carving */
-#define MAX_DEPTH 8         /* carvings of carvings; what is still too large is cut in row order */
-#define BLOCK 128         /* rows of one matrix product */
-#define COPY_FANOUT 4     /* branches of the tree of copies in a leaf */
+#define FANOUT 12        /* groups that a row joins */
+#define LEAF_TARGET 512  /* rows of a group on average */
+#define MAX_LEADERS 4096 /* leaders of one carving */
+#define MAX_DEPTH 8      /* times a group is carved again before it is cut in row order */
+#define BLOCK 128        /* rows of one matrix product */
+#define COPY_FANOUT 4    /* branches of the tree of copies in a leaf */
 
 /* The width of a product is that of a leaf or of a set of leaders. */
 _Static_assert(CARAG_MAX_LEAF_ROWS <= MAX_LEADERS && MAX_LEADERS % CARAG_RANK_STRIPE == 0,

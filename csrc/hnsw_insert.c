@@ -1,4 +1,4 @@
-/* hnsw_insert.c - linking one row into the graph: Malkov & Yashunin 2018, Algorithms 1 and 2.
+/* hnsw_insert.c - link one row into the graph: Malkov & Yashunin 2018, Algorithms 1 and 2.
  *
  * Where this differs from the paper
  *   - Pinned links. A new row and its parent on a layer, the nearest row found that has room for a child,
@@ -133,7 +133,7 @@ static uint32_t choose_parent(carag_linker *linker, uint32_t row, uint32_t layer
 
 /* ---------------------------------------------------------------- linking */
 
-/* Add the link `from` -> `to.node`; a full list is chosen anew from its links and the newcomer. */
+/* Add the link `from` -> `to.node`; a full list is chosen again from its links and the new one. */
 static void link_back(carag_linker *linker, uint32_t from, carag_near to, uint32_t layer)
 {
     const carag_graph *graph = linker->graph;

@@ -1,4 +1,4 @@
-/* hnsw_link.c - choosing the neighbours of a row: Algorithm 4 of Malkov & Yashunin 2018.
+/* hnsw_link.c - choose the neighbours of a row: Algorithm 4 of Malkov & Yashunin 2018.
  *
  * A candidate is refused when some neighbour already chosen covers it: when, in squared distances 1 -
  * similarity, ALPHA times the way from that neighbour is no longer than the way from the row. ALPHA > 1
@@ -18,8 +18,8 @@
 #include "carag_internal.h"
 #include "hnsw_link.h"
 
-#define ALPHA 1.1F
-#define SHORT_LIST 16 /* sorted by insertion */
+#define ALPHA 1.1F    /* a chosen neighbour covers candidates at most 1/ALPHA as far from it as from the row */
+#define SHORT_LIST 16 /* entries up to which a list is sorted by insertion */
 
 bool carag_linker_init(carag_linker *linker, carag_graph *graph, const carag_codes *codes,
                        const int64_t *keys, size_t room)

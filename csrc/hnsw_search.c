@@ -1,4 +1,4 @@
-/* hnsw_search.c - searching the graph: Malkov & Yashunin 2018, Algorithms 2 and 5, with the policy inside.
+/* hnsw_search.c - search the graph: Malkov & Yashunin 2018, Algorithms 2 and 5, with the policy inside.
  *
  * Rows are compared by their eight-bit codes, all new neighbours of a row in one call of the kernel; the best
  * admissible ones are scored at the end over what is kept of their vectors.
@@ -9,8 +9,8 @@
  *      any word, which decides where to go and when to stop; and the results, admissible rows only. When every
  *      row is admissible this is the paper's search.
  *   2. Adaptive ef. With a pass rate p near the query, a pool of ef holds only about p ef admissible rows, so the
- *      pool is widened to ef / p: ef at p = 1, at most CARAG_WIDEST_BEAM times ef. p is what the search itself has seen
- *      (tests passed over tests made), started from the exact share of admissible rows with the weight of
+ *      pool is widened to ef / p: ef at p = 1, at most CARAG_MAX_WIDENING times ef. p is what the search itself has
+ *      seen (tests passed over tests made), started from the exact share of admissible rows with the weight of
  *      PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
  *      only, because the first hops, far from the query, then fix the pool for the rest of the search.
  *   3. Two hops. Once p is surely below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible
@@ -18,8 +18,9 @@
  *      instead, until a hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row
  *      that fails and is not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
  *   4. Stop by distance (Al-Jazzazi et al. 2025, "Distance Adaptive Beam Search"). Once there are enough admissible
- *      rows, nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy query
- *      ends early, and a wide pool costs only the queries that need it. The slack is tuned with the width (cost_tune.c).
+ *      rows, nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy
+ *      query ends early, and a wide pool costs only the queries that need it. The slack is tuned with the width
+ *      (cost_tune.c).
  *   5. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
  *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up
  *      early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
@@ -37,13 +38,13 @@
 #include <math.h>
 #include <string.h>
 
-#define PRIOR_TESTS 64
-#define ENTRY_ROWS 8
-#define TWO_HOP_RATE 0.3
-#define MIN_TESTS_FOR_TWO_HOPS 512     /* before that, the prior may hide that a policy is open near the query */
-#define TESTS_PER_DISTANCE 8 /* what a word test costs, for the budget */
+#define PRIOR_TESTS 64 /* word tests that the admissible share of all rows stands for when a search begins */
+#define ENTRY_ROWS 8 /* rows of layer 1 from which layer 0 is searched */
+#define TWO_HOP_RATE 0.3 /* pass rate near the query below which a search goes two hops */
+#define MIN_TESTS_FOR_TWO_HOPS 512 /* word tests before which the pass rate is still the prior's */
+#define TESTS_PER_DISTANCE 8 /* word tests that cost as much as a distance, for the budget */
 
-/* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links nobody looked at, what is no row
+/* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links were not verified, what is no row
  * ends the list, too: one comparison finds both. */
 static inline uint32_t link_at(const carag_view *view, const _Atomic(uint32_t) *links, uint32_t i)
 {
@@ -209,8 +210,8 @@ static size_t enter(graph_search *search, carag_near nearest)
 /* Point 2 of the essay. */
 static void adapt_width(graph_search *search)
 {
-    const size_t widest = search->scratch->room.pool < search->ef * CARAG_MAX_WIDENING ? search->scratch->room.pool
-                                                                                       : search->ef * CARAG_MAX_WIDENING;
+    const size_t room = search->scratch->room.pool;
+    const size_t widest = room < search->ef * CARAG_MAX_WIDENING ? room : search->ef * CARAG_MAX_WIDENING;
     const uint64_t passed = search->passed ? search->passed : 1;
     const uint64_t wanted = (search->ef * search->tests + passed - 1) / passed;
     search->width = wanted < search->ef ? search->ef : wanted > widest ? widest : (size_t)wanted;
@@ -305,10 +306,10 @@ static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_ro
     return count;
 }
 
-/* Algorithm 5 for a selection that is not empty. Leaves up to `limit` admissible rows in scratch->found, a heap; returns
- * false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: what was found
- * is then void. Requires a non-empty index, and room for carag_sketch_room(most) found rows and ef * CARAG_WIDEST_BEAM,
- * or all rows, in the pool. */
+/* Algorithm 5 for a selection that is not empty. Leaves up to `limit` admissible rows in scratch->found, a heap;
+ * returns false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: what
+ * was found is then void. Requires a non-empty index, and room for carag_sketch_room(limit) found rows and ef *
+ * CARAG_MAX_WIDENING, or all rows, in the pool. */
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                         size_t limit, const carag_limits *limits, carag_effort *effort)
 {

@@ -1,4 +1,4 @@
-/* index.c - the life of an index: making it, releasing it, looking rows up. */
+/* index.c - make and release an index, and look rows up by key. */
 #include "carag_internal.h"
 #include "code.h"
 #include "row.h"
@@ -6,7 +6,7 @@
 
 #include <sys/mman.h>
 
-#define FLOATS_PER_LINE 16
+#define FLOATS_PER_LINE 16 /* floats in a cache line */
 
 /* ---------------------------------------------------------------- making */
 

@@ -1,4 +1,4 @@
-/* index_check.c - the invariants of an index, proved by looking.
+/* index_check.c - verify the invariants of an index.
  *
  * One function for the tests, for the loader (which trusts no file) and for anyone who doubts. Every invariant is
  * local, so the cost is O(rows x (links + dim)) and no search is made.
@@ -57,9 +57,9 @@ const char *carag_invariant_name(uint32_t bit)
 
 /* ---------------------------------------------------------------- vectors and codes */
 
-#define ROUNDING 5e-6  /* of a length; rounding coordinates to float32 leaves about 1e-7 */
-#define HALF_STEP 0x1p-11 /* the same for binary16, relative; below 2^-14 coordinates are off by up to 2^-25 */
-#define HALF_FLOOR 0x1p-25
+#define ROUNDING 5e-6      /* error of a float32 vector's length that is let pass; rounding leaves about 1e-7 */
+#define HALF_STEP 0x1p-11  /* relative error of rounding to binary16 */
+#define HALF_FLOOR 0x1p-25 /* absolute error of rounding a coordinate below 2^-14 to binary16 */
 
 static double kept_coordinate(const carag_index *index, const carag_view *view, uint32_t row, size_t i)
 {

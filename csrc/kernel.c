@@ -1,4 +1,4 @@
-/* kernel.c - the kernel table and the choice made from it; alone knows CPUID.
+/* kernel.c - choose the kernel that this processor can run; the one file that knows CPUID.
  *
  * Widest set first, the reference last. The choice is made once, on first use: the kernel CARAG_KERNEL names,
  * else the first that this processor and operating system can run. A name that cannot be honoured is an

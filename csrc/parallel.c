@@ -1,4 +1,4 @@
-/* parallel.c - a bulk operation on all cores: plain threads, started for one call and joined by it.
+/* parallel.c - run a bulk operation on all cores: plain threads, started for one call and joined by it.
  *
  * Items go out one by one from an atomic counter, so threads that meet short ones take more of them. Which
  * worker gets which item depends on time: a task may write only what belongs to its item, and may use its
@@ -10,7 +10,7 @@
 #include "carag_internal.h"
 #include "parallel.h"
 
-#define MAX_THREADS 256
+#define MAX_THREADS 256 /* threads of one call */
 
 typedef struct job {
     carag_task task;

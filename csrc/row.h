@@ -1,6 +1,6 @@
 /* row.h - the rows of an index: their arrays, the classes and cells that group them, and who may read and write them.
  *
- * Arrays, not records. Everything about a row lies at its row number in an array of its own, so a word test touches
+ * Arrays, not records. Everything about a row is at its row number in an array of its own, so a word test touches
  * four bytes, an eight-bit distance one code, and a relabel one word.
  *
  * One writer, many readers. All arrays hang on a `carag_view`. Searches and counts enter (carag_read_begin), take the
@@ -17,10 +17,10 @@
 #include "hnsw_graph.h"
 #include "policy.h"
 
-#define CARAG_MAX_SLACK 16.0F  /* of carag_costs.slack */
+#define CARAG_MAX_SLACK 16.0F  /* times a squared distance: the largest slack of a graph search */
 #define CARAG_SPARE_CLASSES 64 /* classes that may be made while a call is under way */
 #if !defined(CARAG_CELL_ROWS)
-#define CARAG_CELL_ROWS 4096 /* rows from which on there are cells: a scan of fewer is over sooner; tests make it less */
+#define CARAG_CELL_ROWS 4096 /* rows below which there are no cells, which would not pay; tests make it less */
 #endif
 
 _Static_assert(sizeof(float) == 4, "vectors are IEEE binary32");
@@ -50,7 +50,7 @@ typedef struct carag_catalog {
     size_t table_capacity;
 } carag_catalog;
 
-/* Where the rows of a cell lie (row_cells.c). */
+/* A group of near rows (row_cells.c). */
 typedef struct carag_cell {
     float scale;  /* coordinate j of the centre is about scale * (byte j - 128) */
     float spread; /* root mean square distance of its rows to the centre */

@@ -1,4 +1,4 @@
-/* row_catalog.c - the dictionary of classes: what is admissible, how much of it, and where.
+/* row_catalog.c - count and find admissible rows by class.
  *
  * A class is a distinct (word, public_at, expires_at, entity). A corpus has far fewer classes than rows, so a predicate
  * is asked once a class: that gives the exact number of admissible rows and the list of rows to scan, before any
@@ -24,12 +24,12 @@
 #include <sched.h>
 #include <string.h>
 
-#define FIRST_CLASSES 64
-#define MIN_MOVED_ROOM 1024
-#define MOVED_SHARE 64 /* one row in so many may be in `moved`, or in the tail, before the catalog is made anew */
-#define COUNT_ROUNDS 64
-#define RECENT_BITS 11
-#define RECENT_CLASSES (1U << RECENT_BITS)
+#define FIRST_CLASSES 64 /* classes that the smallest dictionary has room for */
+#define MIN_MOVED_ROOM 1024 /* rows that may be in `moved`, or in the tail, however few there are */
+#define MOVED_SHARE 64 /* 1/64 of the rows may be in `moved`, or in the tail, before a new catalog is made */
+#define COUNT_ROUNDS 64 /* times classes are counted again because a relabel ran, before the count is inexact */
+#define RECENT_BITS 11 /* bits of a slot number in the cache of recent classes */
+#define RECENT_CLASSES (1U << RECENT_BITS) /* slots of the cache of recent classes */
 
 uint32_t carag_catalog_slack(uint32_t rows)
 {
@@ -94,7 +94,7 @@ void carag_catalog_free(carag_catalog *catalog)
     carag_release(catalog);
 }
 
-/* An empty dictionary with room for so many classes, and for the class of so many rows; NULL when out of memory. */
+/* An empty dictionary with room for `classes`, and for the class of `capacity` rows; NULL when out of memory. */
 carag_catalog *carag_catalog_room(uint32_t classes, uint32_t capacity)
 {
     carag_catalog *catalog = carag_allocate_zeroed(1, sizeof *catalog);
@@ -117,7 +117,7 @@ carag_catalog *carag_catalog_room(uint32_t classes, uint32_t capacity)
     return catalog;
 }
 
-/* More rows of a class, in a catalog that nobody else sees yet: a locked addition would cost more than all else. */
+/* More rows of a class, in a catalog that is not published yet: a locked addition would cost more than all else. */
 static void count_rows(carag_catalog *catalog, uint32_t class, uint32_t more)
 {
     const uint32_t live = atomic_load_explicit(&catalog->live[class], memory_order_relaxed);
@@ -232,7 +232,7 @@ static bool enter_class(carag_catalog *catalog, uint32_t class, uint32_t classes
 /* Complete a catalog of which a file gave the class of each row (catalog->classes) and the terms of each class
  * (catalog->terms), numbered as carag_catalog_new numbers them: where they first occur. Writes the terms of the rows.
  * Several times faster than finding the classes, and trusts nothing: CARAG_CORRUPT when a class is not that of its
- * row's word, out of order, or like another. Requires room for so many classes. */
+ * row's word, out of order, or like another. Requires room for `classes`. */
 carag_status carag_catalog_complete(carag_catalog *catalog, const _Atomic(uint32_t) *words, carag_terms *out_terms,
                                     uint32_t rows, uint32_t classes)
 {

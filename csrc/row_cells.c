@@ -1,8 +1,7 @@
-/* row_cells.c - rows grouped by where they lie, so that a scan can begin near the query and stop when nothing better is
- * left.
+/* row_cells.c - group near rows, so that a scan can begin near the query and stop when nothing better is left.
  *
  * k-means over the eight-bit codes: some centres, each row in the cell of the nearest. A query's similarity to the rows
- * of a cell is that to the centre, give or take: rows lie `spread` away from it (root mean square), in directions of
+ * of a cell is that to the centre, give or take: rows are `spread` away from it (root mean square), in directions of
  * which few point the query's way, so hardly any row is above
  *
  *      <query, centre> + reach * spread
@@ -14,8 +13,8 @@
  * Rejected: a reach for each cell, learned from sampled queries; too few of them meet a cell.
  *
  * A cell lists rows whatever their words, so relabelling and deleting leave cells alone. Rows added later belong to no
- * cell until there are many: then they join the nearest, and centres are taken anew when rows have doubled. Like the
- * catalog, cells never change once they are published.
+ * cell until there are many: then they join the nearest, and centres are computed again when rows have doubled. Like
+ * the catalog, cells never change once they are published.
  *
  * Centres depend on inadmissible rows, too; hence exact and certified answers never read them.
  */
@@ -28,13 +27,13 @@
 #include <math.h>
 #include <string.h>
 
-#define ROOT_FACTOR 3.0     /* so many cells times the square root of the rows */
-#define MAX_CELLS 8192
-#define SAMPLED_PER_CELL 32   /* rows that centres are taken from */
-#define ROUNDS 4
-#define BLOCK 64            /* rows of one matrix product */
-#define UNTUNED_REACH 0.6F
-#define MIN_CENTRE_LENGTH 1e-6F      /* a centre this near the origin has no direction */
+#define CELLS_PER_ROOT 3.0      /* cells per square root of the rows */
+#define MAX_CELLS 8192          /* cells of an index */
+#define SAMPLED_PER_CELL 32     /* rows per cell from which centres are computed */
+#define ROUNDS 4                /* iterations of k-means */
+#define BLOCK 64                /* rows of one matrix product */
+#define UNTUNED_REACH 0.6F      /* spreads: the reach of cells until it is tuned */
+#define MIN_CENTRE_LENGTH 1e-6F /* a mean shorter than this has no direction */
 
 /* ---------------------------------------------------------------- memory */
 
@@ -50,7 +49,8 @@ void carag_cells_free(carag_cells *cells)
     carag_release(cells);
 }
 
-/* With room for so many cells and members; NULL when out of memory. Where they are mapped, the caller sets both. */
+/* Cells with room for `count` of them and `rows` members; NULL when out of memory. Where they are mapped, the caller
+ * sets both. */
 carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride, bool is_mapped)
 {
     carag_cells *cells = carag_allocate_zeroed(1, sizeof *cells);
@@ -266,10 +266,10 @@ static carag_status prepare(assignment *job, uint32_t capacity)
     return CARAG_OK;
 }
 
-/* How many cells so many rows make; 0: none. */
+/* The number of cells for a number of rows; 0: none. */
 static uint32_t cell_count(uint32_t rows)
 {
-    const uint32_t count = (uint32_t)(ROOT_FACTOR * sqrt((double)rows));
+    const uint32_t count = (uint32_t)(CELLS_PER_ROOT * sqrt((double)rows));
     return rows < CARAG_CELL_ROWS ? 0 : count < MAX_CELLS ? count : MAX_CELLS;
 }
 

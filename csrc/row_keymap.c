@@ -1,4 +1,4 @@
-/* row_keymap.c - key to row number: open addressing with linear probing.
+/* row_keymap.c - find the row of a key: open addressing with linear probing.
  *
  * Slots hold row numbers only; the key is read from the keys array, so a slot is 4 bytes and a table at most
  * half full costs 8 to 16 bytes a row. Removal shifts the run behind it back (Knuth, vol. 3, 6.4, Algorithm R)
@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#define FIRST_CAPACITY 64
-#define LOOKUPS_AHEAD 16 /* of a million random keys, each waits for memory three times: keep that many in flight */
+#define FIRST_CAPACITY 64 /* slots of the smallest map */
+#define LOOKUPS_AHEAD 16  /* keys whose slots are fetched in advance: each lookup waits for memory three times */
 
 static size_t home_slot(const carag_index *index, int64_t key)
 {
@@ -74,7 +74,7 @@ void carag_map_remove(carag_index *index, const int64_t *keys, int64_t key)
     index->map[hole] = CARAG_NONE;
 }
 
-/* Replace the map by one with room for so many live rows, filled with those there are; the lock is the caller's. On
+/* Replace the map by one with room for `wanted` live rows, filled with those there are; the lock is the caller's. On
  * failure, CARAG_CORRUPT when two rows have one key, the map is as before. */
 static carag_status make_map(carag_index *index, const carag_view *view, uint32_t rows, size_t wanted)
 {
@@ -107,7 +107,7 @@ static carag_status make_map(carag_index *index, const carag_view *view, uint32_
     return CARAG_OK;
 }
 
-/* Make the map of an index opened from a file, once, for whoever first asks for a key: a million of them take longer
+/* Make the map of an index opened from a file, once, when a key is first asked for: a million of them take longer
  * than all else that opening a mapped file does. Writers call it before they change words or keys. */
 carag_status carag_map_ready(carag_index *index, carag_fault *out_fault)
 {
@@ -131,7 +131,7 @@ carag_status carag_map_ready(carag_index *index, carag_fault *out_fault)
     return status;
 }
 
-/* Room for so many live rows; requires the first `rows` of the keys array. Takes the lock to swap tables. */
+/* Room for `wanted` live rows; requires the first `rows` of the keys array. Takes the lock to swap tables. */
 carag_status carag_map_reserve(carag_index *index, const carag_view *view, uint32_t rows, size_t wanted)
 {
     if (index->map_capacity / 2 > wanted)

@@ -1,4 +1,4 @@
-/* row_view.c - the views of an index, and who reads them.
+/* row_view.c - make, share, publish and release the arrays of an index while others read them.
  *
  * How a view is replaced: the writer makes another, which may share arrays with the present one; publishes it; waits
  * until every reader that entered before has left; and releases the arrays that only the old one held.
@@ -12,7 +12,7 @@
 
 /* ---------------------------------------------------------------- views */
 
-/* A view with room for so many rows, nothing in it; NULL when out of memory. */
+/* A view with room for `capacity` rows, nothing in it; NULL when out of memory. */
 carag_view *carag_view_new(const carag_index *index, uint32_t capacity, uint32_t upper_capacity)
 {
     const size_t stride8 = ((size_t)index->params.dim + CARAG_CODE_BLOCK - 1) / CARAG_CODE_BLOCK * CARAG_CODE_BLOCK;

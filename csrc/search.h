@@ -9,9 +9,9 @@
 #include "visited.h"
 
 #define CARAG_MAX_WIDENING 16 /* times ef: how far a filtered graph search may widen its pool */
-#define CARAG_SAMPLE_K 10    /* neighbours per query at which costs are measured, "few" */
-#define CARAG_MANY_RATIO 8    /* costs are also measured for this multiple of CARAG_SAMPLE_K neighbours, "many" */
-#define CARAG_FIRST_BLOCK_FACTOR 4    /* times carag_sketch_room: rows that survive the first block of a sketch */
+#define CARAG_SAMPLE_K 10 /* neighbours for which costs are measured */
+#define CARAG_MANY_RATIO 8 /* costs are measured a second time, for this multiple of CARAG_SAMPLE_K neighbours */
+#define CARAG_FIRST_BLOCK_FACTOR 4 /* rows of a sketch's first block that survive, per row of carag_sketch_room */
 
 _Static_assert(sizeof(carag_near) == 8, "eight heap entries share a cache line");
 
@@ -73,12 +73,12 @@ void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const cara
                   size_t limit, carag_effort *effort);
 void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t limit, carag_effort *effort);
 
-/* search_exact.c, search_scan.c, hnsw_search.c: each leaves in scratch->found the rows it answers with, a heap over scores of
- * kept vectors. */
+/* search_exact.c, search_scan.c, hnsw_search.c: each leaves in scratch->found the rows it answers with, a heap over
+ * scores of kept vectors. */
 typedef enum carag_order { CARAG_BY_CLASSES, CARAG_BY_CELLS, CARAG_BY_PROBE } carag_order;
 carag_order carag_scan_order(const carag_view *view, const carag_selection *selection);
-void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t limit,
-                      carag_effort *effort);
+void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                      size_t limit, carag_effort *effort);
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                        size_t limit, carag_effort *effort);
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,

@@ -1,4 +1,4 @@
-/* search_call.c - one call, many queries: choose a plan, run it, emit.
+/* search_call.c - answer the queries of a call: choose a plan, run it, emit.
  *
  * The classes are asked first, so the number of admissible rows is known exactly before anything is searched. None: the
  * answer is empty. Otherwise the plan asked for, or for CARAG_PLAN_AUTO the certified one where no more rows than
@@ -23,12 +23,12 @@
 
 #include <math.h>
 
-/* Scans repeated because a relabel closed a row under them. Each needs a fresh relabel in the few microseconds
- * before emission; the bound only keeps a hostile writer from holding a reader for ever. */
+/* Times that a scan is repeated because a relabel closed a row under it. Each needs a fresh relabel in the few
+ * microseconds before emission; the bound only keeps a hostile writer from holding a reader for ever. */
 #define EMISSION_ROUNDS 64
 
-/* Of the share of admissible rows: what a graph search that nobody asked for must find near the query. */
-#define LEAST_SHARE 0.5
+/* Times the admissible share of all rows: the pass rate near the query below which a graph search gives up. */
+#define MIN_RATE_FACTOR 0.5
 
 /* What one call works with; query q writes row q of the results. */
 typedef struct search_call {
@@ -94,7 +94,7 @@ static size_t run_graph(const search_call *call, carag_scratch *scratch, size_t 
     const double share = (double)call->selection.admissible / (double)call->reader.rows;
     carag_limits limits = carag_limits_of(&call->reader.view->costs, may_fall_back ? cost : UINT64_MAX);
     limits.ef = call->ef;
-    limits.least_rate = may_fall_back ? LEAST_SHARE * share : 0.0;
+    limits.least_rate = may_fall_back ? MIN_RATE_FACTOR * share : 0.0;
     if (call->params->ef_search) /* who names a width wants it spent */
         limits.slack = INFINITY;
     if (!carag_search_graph(&call->reader, &call->selection, scratch, call->limit, &limits, effort)) {
@@ -218,7 +218,8 @@ static void decide(search_call *call)
         call->plan = carag_plan_choose(&call->reader, selection, call->limit, call->ef,
                                        call->out->nanoseconds);
         call->why = CARAG_WHY_CHEAPEST;
-    } else if (call->plan == CARAG_PLAN_SCAN && carag_is_direct(selection->admissible, carag_sketch_room(call->limit))) {
+    } else if (call->plan == CARAG_PLAN_SCAN &&
+               carag_is_direct(selection->admissible, carag_sketch_room(call->limit))) {
         call->plan = CARAG_PLAN_EXACT; /* an estimate would keep them all */
         call->why = CARAG_WHY_ALL;
     }
@@ -247,9 +248,10 @@ carag_status carag_index_search(carag_index *index, const float *queries, size_t
     const carag_view *view = call.reader.view;
     const size_t limit = smaller(params->k, call.reader.rows);
     const size_t ef = smaller(params->k > params->ef_search ? params->k : params->ef_search, call.reader.rows);
+    const size_t widest = ef > view->costs.ef ? ef : view->costs.ef;
     const bool may_walk = params->plan == CARAG_PLAN_AUTO || params->plan == CARAG_PLAN_GRAPH;
     const carag_room room = {
-        .pool = may_walk ? smaller((ef > view->costs.ef ? ef : view->costs.ef) * CARAG_MAX_WIDENING, view->capacity) : 0,
+        .pool = may_walk ? smaller(widest * CARAG_MAX_WIDENING, view->capacity) : 0,
         .found = carag_sketch_room(limit),
         .classes = atomic_load_explicit(&view->catalog->count, memory_order_acquire) + CARAG_SPARE_CLASSES,
         .cells = view->cells ? view->cells->count : 0,

@@ -1,8 +1,8 @@
-/* search_exact.c - the exact plans: every admissible row is looked at, no other, and the answer is that of float32.
+/* search_exact.c - find the exact answer: look at every admissible row and no other, to the last bit of float32.
  *
- *   1. The eight-bit code of each admissible row gives its score up to a bound that code_bytes.c proves, so an upper and a
- *      lower bound. The most-th best lower bound so far is a floor: a row whose upper bound lies below it cannot be
- *      among the `limit` best, whatever its vector says.
+ *   1. The eight-bit code of each admissible row gives its score up to a bound that code_bytes.c proves, so an upper
+ *      and a lower bound. The limit-th best lower bound so far is a floor: a row whose upper bound is below it cannot
+ *      be among the `limit` best, whatever its vector says.
  *   2. Rows not ruled out are scored over what is kept of their vectors; those are the answer.
  *
  * A code is a quarter of a float32 vector, and few rows come to step 2 (their number is in the statistics), so this
@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-#define LENGTH 1.001F   /* more than any kept or query vector is long */
+#define MAX_LENGTH 1.001F /* no kept vector and no query is longer */
 
 /* The k-th best lower bound: a bounded heap of them, in which row numbers only break ties. */
 static void raise_floor(carag_heap *lowers, size_t limit, carag_near lower)
@@ -35,13 +35,13 @@ static size_t bound_block(const carag_reader *reader, carag_scratch *scratch, co
     carag_heap *lowers = &scratch->found;
     /* Float32 rounding of the kept score (a fold over dim / 64 steps and six levels) and of the lines below. */
     const float rounding = (float)(reader->index->params.dim / CARAG_LANES + 32) * 0x1p-23F;
-    const float fixed = query->error * LENGTH + rounding;
+    const float fixed = query->error * MAX_LENGTH + rounding;
     carag_kernel_get()->dot8(codes->bytes, codes->stride, rows, count, query->codes, codes->stride, scratch->dots);
     float floor = lowers->count == limit ? lowers->items[0].similarity : -INFINITY;
     for (size_t i = 0; i < count; i++) {
         const uint32_t row = rows[i];
         const float score = query->scale * codes->scales[row] * (float)scratch->dots[i];
-        const float bound = codes->errors[row] * (LENGTH + query->error) + fixed;
+        const float bound = codes->errors[row] * (MAX_LENGTH + query->error) + fixed;
         if (score + bound < floor)
             continue;
         scratch->kept[kept++] = (carag_near){score + bound, row};
@@ -52,9 +52,9 @@ static size_t bound_block(const carag_reader *reader, carag_scratch *scratch, co
     return kept;
 }
 
-/* Leave the `limit` nearest admissible rows in scratch->found, a heap. Requires room for them; most > 0. */
-void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t limit,
-                      carag_effort *effort)
+/* Leave the `limit` nearest admissible rows in scratch->found, a heap. Requires room for them; limit > 0. */
+void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                      size_t limit, carag_effort *effort)
 {
     const carag_kernel *kernel = carag_kernel_get();
     const bool is_direct = carag_is_direct(selection->admissible, limit);

@@ -1,18 +1,18 @@
-/* search_plan.c - which plan is cheapest: a cost model in nanoseconds, of parts that were measured on this index and this
- * machine (cost_measure.c).
+/* search_plan.c - choose the cheapest plan by a cost model, in nanoseconds, of parts that were measured on this index
+ * and this machine (cost_measure.c).
  *
  * What a search will do is known exactly before it begins (the admissible rows) or follows from it (how many survive a
  * sketch, how far the pool widens), so
  *
- *      exact   admissible codes, then KEPT times those wanted by vector; or all by vector when they are few
+ *      exact   admissible codes, then RERANKED_FACTOR times those wanted by vector; or all by vector when they are few
  *      scan    admissible one-bit codes, the survivors by code, those wanted and some more by vector; of the first
- *              block a few survive, then so many a factor of e as was seen on a sample. By cells: the cells ranked, and
- *              of the admissible codes the part that sampled queries had to read
- *      graph   the measured distances for few neighbours; among a share of the rows, a power of 1 / share of them, so that
- *              many neighbours cost what was measured for many
+ *              block a few survive, and for every factor of e in rows as many more as on a sample. By cells: the cells
+ *              ranked, and of the admissible codes the part that sampled queries had to read
+ *      graph   the distances measured for few neighbours, times a power of 1 / p where a fraction p of the rows is
+ *              admissible, so that many neighbours cost what was measured for many
  *
  * and the smallest wins; ties go to the exact plan, and the graph must be cheaper by far (GRAPH_MARGIN). The graph is
- * not considered when the pool would have to widen more than it may: its recall would fall short, and a scan of so few
+ * not considered when the pool would have to widen more than it may: its recall would fall short, and a scan of few
  * rows is cheap.
  */
 #include "carag_internal.h"
@@ -21,14 +21,14 @@
 
 #include <math.h>
 
-#define GRAPH_MARGIN 0.75 /* of a scan's cost: a scan finds its rows wherever a query falls, a graph not always */
-#define KEPT 2.5         /* times the rows wanted: what an exact search scores by vector, on every set of bench/ann */
-#define FILTER_COST 1.15 /* a filtered graph search beside an unfiltered one of the same width */
+#define GRAPH_MARGIN 0.75   /* of a scan's cost: the graph must cost less, since its recall depends on the query */
+#define RERANKED_FACTOR 2.5 /* vectors an exact search scores per row wanted, as seen on every set of bench/ann */
+#define FILTER_FACTOR 1.15  /* cost of a filtered graph search per unfiltered one of the same width */
 
 static double exact_cost(const carag_costs *costs, double admissible, double limit)
 {
     const double direct = admissible * costs->vector;
-    const double coarse = admissible * costs->exact_row + KEPT * limit * costs->vector;
+    const double coarse = admissible * costs->exact_row + RERANKED_FACTOR * limit * costs->vector;
     return carag_is_direct((uint64_t)admissible, (size_t)limit) ? direct : coarse;
 }
 
@@ -40,7 +40,8 @@ static double scan_cost(const carag_costs *costs, double admissible, double limi
     return costs->sketch + admissible * costs->bits + survivors * costs->code + room * costs->vector;
 }
 
-/* Among a share of the rows, the `limit` nearest lie as far away as most / share of all of them would. */
+/* Nanoseconds of a scan by cells. With a fraction p of the rows admissible, the k-th nearest admissible row is about as
+ * far away as the (k / p)-th nearest of all rows: so it looks at what a scan for k / p neighbours looks at. */
 double carag_plan_cells(const carag_reader *reader, const carag_selection *selection, size_t wanted)
 {
     const carag_costs *costs = &reader->view->costs;
@@ -53,19 +54,20 @@ double carag_plan_cells(const carag_reader *reader, const carag_selection *selec
     const double few = costs->reached[0];
     const double reached = fmin(few + exponent * ((double)costs->reached[1] - few), rows);
     const double survivors = fmin(admissible, costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K));
-    return costs->cells_factor * (costs->sketch + reader->view->cells->count * costs->code_in_order + reached * costs->word +
-                            reached * labelled / rows * costs->bits + survivors * costs->code + room * costs->vector);
+    return costs->cells_factor *
+           (costs->sketch + reader->view->cells->count * costs->code_in_order + reached * costs->word +
+            reached * labelled / rows * costs->bits + survivors * costs->code + room * costs->vector);
 }
 
 static double graph_cost(const carag_costs *costs, double admissible, double rows, double limit, double wider)
 {
-    const double filter = admissible < rows ? FILTER_COST : 1.0;
+    const double filter = admissible < rows ? FILTER_FACTOR : 1.0;
     const double growth = log((double)costs->distances[1] / costs->distances[0]) / log(CARAG_MANY_RATIO);
     const double neighbours = fmax(limit * rows / admissible / CARAG_SAMPLE_K, 1.0);
     return filter * wider * costs->graph_distance * costs->distances[0] * pow(neighbours, growth);
 }
 
-/* How a graph search goes where nobody says otherwise. */
+/* The limits of a graph search by default. */
 carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget)
 {
     return (carag_limits){.ef = costs->ef, .slack = costs->slack > 0.0F ? costs->slack : INFINITY, .budget = budget};

@@ -1,13 +1,13 @@
-/* search_rerank.c - the last step of every plan: score the best rows over what is kept of their vectors. */
+/* search_rerank.c - score the best rows over what is kept of their vectors: the last step of every plan. */
 #include "carag_internal.h"
 #include "search.h"
 
 #include <math.h>
 
-#define DIRECT_FACTOR 2 /* with fewer admissible rows than so many times those wanted, codes do not pay */
-#define DIRECT_ROWS 32
-#define SPARE_ROWS 4
-#define AHEAD 3 /* vectors fetched before they are scored */
+#define DIRECT_FACTOR 2 /* admissible rows per row wanted, and DIRECT_ROWS more, up to which all are scored by vector */
+#define DIRECT_ROWS 32  /* admissible rows up to which all are scored by vector, whatever is wanted */
+#define SPARE_ROWS 4    /* rows kept for the last step beyond 9/8 of those wanted */
+#define PREFETCH_ROWS 3 /* vectors fetched before they are scored */
 
 size_t carag_sketch_room(size_t limit)
 {
@@ -34,11 +34,11 @@ void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const cara
     const carag_kernel *kernel = carag_kernel_get();
     carag_heap *found = &scratch->found;
     found->count = 0;
-    for (size_t i = 0; i < count && i < AHEAD; i++)
+    for (size_t i = 0; i < count && i < PREFETCH_ROWS; i++)
         prefetch_vector(reader->index, reader->view, uppers[i].node);
     for (size_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            prefetch_vector(reader->index, reader->view, uppers[i + AHEAD].node);
+        if (i + PREFETCH_ROWS < count)
+            prefetch_vector(reader->index, reader->view, uppers[i + PREFETCH_ROWS].node);
         if (found->count == limit && uppers[i].similarity < found->items[0].similarity)
             continue;
         const float score = carag_ordered(

@@ -1,13 +1,13 @@
-/* search_scan.c - the fast scan: one-bit codes of the admissible rows, then eight-bit codes, then vectors.
+/* search_scan.c - scan fast: one-bit codes of the admissible rows, then eight-bit codes, then vectors.
  *
- * For each block of admissible rows the one-bit codes give an estimate and its standard deviation (code_bits.c). A row whose
- * estimate plus CONFIDENCE deviations is below the floor is passed over; the others are scored by their eight-bit code,
- * and the best SPARE of them, somewhat more than wanted, at last by what is kept of their vectors. The floor is the
- * lowest eight-bit score among those, so it rises as better rows are found, and how many rows survive follows the data:
- * no number of candidates is tuned to a collection.
+ * For each block of admissible rows the one-bit codes give an estimate and its standard deviation (code_bits.c). A row
+ * whose estimate plus CONFIDENCE deviations is below the floor is passed over; the others are scored by their eight-bit
+ * code, and the best of them, somewhat more than wanted (carag_sketch_room), at last by what is kept of their vectors.
+ * The floor is the lowest eight-bit score among those, so it rises as better rows are found, and how many rows survive
+ * follows the data: no number of candidates is tuned to a collection.
  *
  * Not exact, by three margins: a true neighbour is lost when its estimate errs by more than CONFIDENCE deviations
- * beyond its own margin over the floor, when eight-bit rounding moves it more than SPARE ranks, or when it lies further
+ * beyond its own margin over the floor, when eight-bit rounding moves it out of those kept, or when it is further
  * from the centre of its cell, in the direction of the query, than the cells' reach. bench/ann measures what that
  * costs: recall stays above 0.99 in every cell.
  *
@@ -25,16 +25,16 @@
 
 #include <math.h>
 
-#define CONFIDENCE 1.8F
-#define CELLS_SHARE 12      /* one row in so many must be admissible for an order by cells to pay */
-#define PROBE_SHARE 64      /* one in so many, for it to be tried */
-#define FEWEST_BY_CELLS CARAG_CELL_ROWS /* in any case: so many admissible rows */
-#define PROBED (CARAG_CELL_ROWS / 8) /* members of the first cells, by which a trial is judged */
-#define PROBE_FACTOR 2.0    /* of the share of admissible rows: what must be open near the query where it is tried */
-#define FAR_FACTOR 0.5      /* and otherwise: where less is, cells would all be looked at, one after the other, */
-#define FAR_SHARE 3         /* which is worse than class by class where fewer than one row in so many is admissible */
-#define GRADES 64
-#define CELLS_CLOSED 2      /* times the admissible rows: how many the words alone may let through */
+#define CONFIDENCE 1.8F /* standard deviations by which an estimate may be too low */
+#define CELLS_MIN_SHARE 12 /* a scan goes by cells where at least 1/12 of the rows in cells are admissible */
+#define PROBE_MIN_SHARE 64 /* where at least 1/64 of the rows in cells are admissible, a scan tries the first cells */
+#define MIN_ROWS_BY_CELLS CARAG_CELL_ROWS /* admissible rows below which a scan goes by classes */
+#define PROBED_ROWS (CARAG_CELL_ROWS / 8) /* rows of the first cells that are tested before a scan decides */
+#define PROBE_FACTOR 2.0 /* times the admissible share of all rows: the share of probed rows a trial needs to go on */
+#define FAR_FACTOR 0.5 /* times the admissible share of all rows: the share of probed rows any other scan needs */
+#define FAR_MIN_SHARE 3 /* a scan by cells goes on in any case where at least 1/3 of the rows are admissible */
+#define GRADES 64 /* buckets into which cells are sorted by what their rows hardly exceed */
+#define MAX_CLOSED_FACTOR 2 /* rows whose words pass, per admissible row, above which a scan goes by classes */
 
 /* The eight-bit scores of the rows that came through; requires their uppers at or above the floor of then. */
 static void score_codes(const carag_reader *reader, carag_scratch *scratch, const uint32_t *rows, size_t count,
@@ -137,7 +137,7 @@ static size_t admit(const sketch *job, const uint32_t *rows, size_t count, uint3
                                      out_rows);
 }
 
-/* Of a mapped file's members, which nobody looked at: those that may be members, each once. */
+/* Of a mapped file's members, which were not verified: those that may be members, each once. */
 static size_t keep_rows(const sketch *job, const uint32_t *members, size_t count, uint32_t *out_rows)
 {
     const uint32_t rows = job->reader->view->cells->rows;
@@ -210,7 +210,7 @@ static float rank_cells(const carag_cells *cells, carag_scratch *scratch)
 }
 
 /* Cell after cell, until none is left that may hold a row above the floor. Returns false, and what was found is void,
- * when less than `least_rate` of the first PROBED members are open. */
+ * when less than `least_rate` of the first PROBED_ROWS members are open. */
 static bool scan_by_cells(const sketch *job, double least_rate)
 {
     const carag_cells *cells = job->reader->view->cells;
@@ -243,7 +243,7 @@ static bool scan_by_cells(const sketch *job, double least_rate)
                 count = 0;
             }
         }
-        if (!is_probed && tested >= PROBED) {
+        if (!is_probed && tested >= PROBED_ROWS) {
             goes_on = (double)passed >= least_rate * (double)tested;
             is_probed = true;
         }
@@ -258,20 +258,21 @@ static bool scan_by_cells(const sketch *job, double least_rate)
  * Decided by counts alone, so that a scan is the same on every machine. */
 carag_order carag_scan_order(const carag_view *view, const carag_selection *selection)
 {
-    if (!view->cells || selection->labelled > CELLS_CLOSED * selection->admissible ||
-        selection->admissible * PROBE_SHARE < view->cells->rows || selection->admissible < FEWEST_BY_CELLS)
+    if (!view->cells || selection->labelled > MAX_CLOSED_FACTOR * selection->admissible ||
+        selection->admissible * PROBE_MIN_SHARE < view->cells->rows || selection->admissible < MIN_ROWS_BY_CELLS)
         return CARAG_BY_CLASSES;
-    return selection->admissible * CELLS_SHARE >= view->cells->rows ? CARAG_BY_CELLS : CARAG_BY_PROBE;
+    return selection->admissible * CELLS_MIN_SHARE >= view->cells->rows ? CARAG_BY_CELLS : CARAG_BY_PROBE;
 }
 
 /* Of the first members, what must be open for an order by cells to go on. */
 static double least_rate(const carag_reader *reader, const carag_selection *selection, carag_order order)
 {
     const double share = (double)selection->admissible / (double)reader->rows;
-    return share * (order == CARAG_BY_PROBE ? PROBE_FACTOR : share * FAR_SHARE < 1.0 ? FAR_FACTOR : 0.0);
+    return share * (order == CARAG_BY_PROBE ? PROBE_FACTOR : share * FAR_MIN_SHARE < 1.0 ? FAR_FACTOR : 0.0);
 }
 
-/* Leave about the `limit` nearest admissible rows in scratch->found. Requires room for carag_sketch_room(most) there. */
+/* Leave about the `limit` nearest admissible rows in scratch->found. Requires room for carag_sketch_room(limit) there.
+ */
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                        size_t limit, carag_effort *effort)
 {

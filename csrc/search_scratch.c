@@ -1,4 +1,4 @@
-/* search_scratch.c - working memory of searches and insertions, kept between calls.
+/* search_scratch.c - keep the working memory of searches between calls.
  *
  * A search of a few microseconds must not allocate and clear a bitset of a million rows: what a call used is put into
  * one of a few slots of the index and taken from there by the next, by atomic exchange, so any number of threads share

@@ -1,11 +1,11 @@
-/* write_add.c - adding rows.
+/* write_add.c - add rows.
  *
  * All or nothing: first everything is checked and every allocation made, then come loops that cannot fail. Searches run
  * all the while and see the whole batch when it is published, by a new view or by the last store of view->rows.
  *
- * A batch is put in the order of its classes, and a first one, if large, in that of its cells (row_cells.c): runs of rows
- * that are read one after the other are what a scan likes best. A batch as large as
- * what is there already, and not tiny, is linked by building the graph anew (hnsw_build.c), a smaller one row by row
+ * A batch is put in the order of its classes, and a first one, if large, in that of its cells (row_cells.c): runs of
+ * rows that are read one after the other are what a scan likes best. A batch as large as
+ * what is there already, and not tiny, is linked by building the whole graph (hnsw_build.c), a smaller one row by row
  * (hnsw_insert.c): rows double between builds, so a row is built a bounded number of times.
  */
 #include "carag_internal.h"
@@ -19,9 +19,9 @@
 
 #include <string.h>
 
-#define MIN_ROWS_TO_BUILD 256
-#define FIRST_CAPACITY 64
-#define ROWS_PER_TASK 256
+#define MIN_ROWS_TO_BUILD 256 /* rows of a batch below which it is inserted row by row */
+#define FIRST_CAPACITY 64     /* rows that the smallest view has room for */
+#define ROWS_PER_TASK 256     /* rows that a thread takes at a time */
 
 typedef struct addition {
     carag_index *index;
@@ -34,7 +34,7 @@ typedef struct addition {
     uint32_t *position;   /* [count] the inverse */
     float *rooms;         /* [threads * stride] */
     bool is_new;          /* view is not the present one */
-    bool builds;          /* the graph anew */
+    bool builds;          /* the whole graph, instead of inserting row by row */
     bool sketches_anew;   /* all one-bit codes, about a new centre */
 } addition;
 
@@ -117,7 +117,7 @@ static void copy_rows(const carag_index *index, carag_view *to, const carag_view
     const carag_graph *graph = &from->graph;
     to->cells = from->cells;
     copy(to->vectors, from->vectors, rows, index->vector_bytes);
-    copy((void *)to->words, (const void *)from->words, rows, sizeof *to->words); /* nobody else stores meanwhile */
+    copy((void *)to->words, (const void *)from->words, rows, sizeof *to->words); /* only the writer stores */
     copy(to->terms, from->terms, rows, sizeof *to->terms);
     copy(to->keys, from->keys, rows, sizeof *to->keys);
     copy(to->codes.bytes, from->codes.bytes, rows, to->codes.stride);
@@ -159,7 +159,7 @@ void carag_draw_levels(const carag_params *params, carag_graph *graph, uint32_t 
     }
 }
 
-/* The view that the batch goes into: the present one where that has room and nothing is made anew. */
+/* The view that the batch goes into: the present one where that has room and nothing has to be made again. */
 static carag_status prepare_view(addition *job)
 {
     carag_index *index = job->index;
@@ -343,7 +343,7 @@ static carag_status fill(addition *job)
 
 /* ---------------------------------------------------------------- publishing */
 
-/* Open the rows in the present view: words, counts and their number change as one for whoever counts. */
+/* Open the rows in the present view: words, counts and their number change as one for a count. */
 static void open_rows(addition *job)
 {
     carag_view *view = job->view;

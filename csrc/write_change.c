@@ -1,8 +1,8 @@
-/* write_change.c - relabelling, deleting, consolidating.
+/* write_change.c - relabel and delete rows.
  *
  * Relabel and delete store one word a row and keep the class counts; the graph never changes for them, since a row that
  * no policy admits still carries a search to its neighbours. Words become visible one by one, to the next query at the
- * latest; `index->relabels` is odd meanwhile, so that nobody takes half-changed counts for the truth.
+ * latest; `index->relabels` is odd meanwhile, so that a reader sees that counts are half changed.
  */
 #include "carag_internal.h"
 #include "row.h"
@@ -49,7 +49,8 @@ static void relabel_in_place(carag_index *index, const uint32_t *rows, const uin
 }
 
 /* Many rows: a new catalog from a copy of the words. */
-static carag_status relabel_in_new_catalog(carag_index *index, const uint32_t *rows, const uint32_t *words, size_t count)
+static carag_status relabel_in_new_catalog(carag_index *index, const uint32_t *rows, const uint32_t *words,
+                                           size_t count)
 {
     const carag_view *view = atomic_load(&index->view);
     const uint32_t total = atomic_load(&view->rows);

@@ -1,13 +1,13 @@
-/* write_consolidate.c - the live rows again, in order and without the gaps.
+/* write_consolidate.c - rebuild an index from its live rows, in order and without gaps.
  *
- * Deleted rows stay behind as stepping stones of the graph, and rows relabelled or added later lie apart from their
+ * Deleted rows stay behind as stepping stones of the graph, and rows relabelled or added later are apart from their
  * class. Consolidating makes a view of the live rows alone, class after class (each where it first occurs) and in the
  * order of before within a class, so that a scan runs through neighbours again. Keys, words, terms, vectors and
  * eight-bit codes are copied as they are; levels, which belong to row numbers, are drawn again; one-bit codes about a
- * fresh centre, cells, graph, catalog, key map and costs are made anew. What the result holds is thus decided by the
+ * fresh centre, cells, graph, catalog, key map and costs are made again. What the result holds is thus decided by the
  * live rows, their order and the seed.
  *
- * Searches run all the while over the view of before; then map and view change as one for whoever looks a key up. All
+ * Searches run all the while over the view of before; then a look-up of a key sees map and view change as one. All
  * or nothing: what can fail comes first, and is thrown away when something does.
  */
 #include "carag_internal.h"
@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-#define FIRST_SLOTS 64
-#define ROWS_PER_TASK 256
+#define FIRST_SLOTS 64    /* slots of the smallest key map */
+#define ROWS_PER_TASK 256 /* rows that a thread takes at a time */
 
 typedef struct consolidation {
     carag_index *index;
@@ -72,7 +72,7 @@ static void copy_block(void *context, size_t item, uint32_t worker)
     }
 }
 
-/* ---------------------------------------------------------------- what is made anew */
+/* ---------------------------------------------------------------- what is made again */
 
 static carag_status build_view(consolidation *job)
 {
@@ -111,9 +111,9 @@ static carag_status build_map(consolidation *job)
     if (!job->map)
         return CARAG_NO_MEMORY;
     memset(job->map, 0xFF, job->map_capacity * sizeof *job->map); /* CARAG_NONE everywhere */
-    carag_index aside = {.params = job->index->params, .map = job->map, .map_capacity = job->map_capacity};
+    carag_index temporary = {.params = job->index->params, .map = job->map, .map_capacity = job->map_capacity};
     for (uint32_t row = 0; row < job->rows; row++)
-        carag_map_insert(&aside, job->view->keys, row);
+        carag_map_insert(&temporary, job->view->keys, row);
     return CARAG_OK;
 }
 
@@ -128,7 +128,7 @@ static carag_status build_all(consolidation *job, carag_fault *out_fault)
     return status == CARAG_OK ? status : carag_fail(out_fault, status, 0, "");
 }
 
-/* Whoever looks a key up holds map_lock before it enters as a reader, so waiting for readers under it ends. */
+/* A thread that looks a key up holds map_lock before it enters as a reader, so waiting for readers under it ends. */
 static void publish(consolidation *job)
 {
     carag_index *index = job->index;
@@ -147,7 +147,7 @@ carag_status carag_index_consolidate(carag_index *index, uint32_t threads, carag
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "threads must be 1 to 1024");
     consolidation job = {.index = index, .threads = threads};
     pthread_mutex_lock(&index->writer);
-    carag_status status = carag_verify_if_mapped(index, out_fault); /* which also makes sure that no key is there twice */
+    carag_status status = carag_verify_if_mapped(index, out_fault); /* finds a key that is there twice, too */
     if (status == CARAG_OK)
         status = build_all(&job, out_fault);
     if (status == CARAG_OK) {

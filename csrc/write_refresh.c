@@ -1,4 +1,4 @@
-/* write_refresh.c - keeping classes and cells fit for the rows there are, before others are added.
+/* write_refresh.c - make new classes and cells before rows are added, when too many are outside of the present ones.
  *
  * Catalog and cells never change their order once they are published: when too many rows are outside of it, the writer
  * makes others and publishes a view with them.
@@ -8,8 +8,8 @@
 #include "row.h"
 #include "write.h"
 
-#define MIN_TAIL_ROOM (CARAG_CELL_ROWS / 4)
-#define TAIL_SHARE 16 /* one row in so many may be in no cell */
+#define MIN_TAIL_ROOM (CARAG_CELL_ROWS / 4) /* rows that may be in no cell, however few there are */
+#define TAIL_SHARE 16                       /* 1/16 of the rows may be in no cell */
 
 void carag_relabel_begin(carag_index *index)
 {
@@ -46,7 +46,7 @@ carag_status carag_replace_catalog(carag_index *index, const _Atomic(uint32_t) *
     return CARAG_OK;
 }
 
-/* Make sure that so many classes can be added, and that neither moved rows nor the tail slow searches down. */
+/* Make sure that `classes` can be added, and that neither moved rows nor the tail slow searches down. */
 carag_status carag_refresh_catalog(carag_index *index, uint32_t classes)
 {
     const carag_view *view = atomic_load(&index->view);
