@@ -17,7 +17,7 @@
 #define MIN_SLACK 0.9F /* times a squared distance: the smallest slack that is tried */
 #define SLACK_STEP 0.025F /* times a squared distance: between a slack that is tried and the next */
 #define SLACK_STEPS 44 /* steps from the smallest slack to the largest */
-#define MAX_WIDTH 1024     /* rows in the widest pool that is tried */
+#define MAX_WIDTH 1024 /* rows in the widest pool that is tried */
 #define HEADROOM 2 /* times the width most queries need; where searches stop by distance a wider pool costs little */
 
 /* Rows in the pools that are tried. */

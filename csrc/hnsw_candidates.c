@@ -42,7 +42,7 @@ typedef struct carver {
     float *scales;       /* [LEADERS_MOST] of b */
     float *similarities; /* [LEADERS_MOST] of one row to the columns */
     uint64_t *best;      /* [LEADERS_MOST] ranks */
-    uint32_t *copies;    /* [CARAG_LEAF_MOST] */
+    uint32_t *copies;    /* [CARAG_MAX_LEAF_ROWS] */
 } carver;
 
 typedef struct carving {

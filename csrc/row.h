@@ -69,7 +69,7 @@ typedef struct carag_cells {
     bool is_mapped;    /* centres and members are a file's, and may name any row */
 } carag_cells;
 
-/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (cost_tune.c). Those above
+/* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (cost_measure.c). Those above
  * `sketch` depend on the rows alone and are kept in the file. */
 typedef struct carag_costs {
     uint32_t ef;           /* of a graph search that reaches the target recall */
