@@ -1,12 +1,12 @@
-/* alloc.c - the allocator hooks; the one file that may name libc's. */
+/* alloc.c - allocate memory through the hooks; the one file that may name libc's functions. */
 #define CARAG_ALLOW_LIBC
 #include "carag_internal.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-#define CACHE_LINE 64
-#define LARGE_PAGE ((size_t)2 << 20)
+#define CACHE_LINE 64                /* bytes */
+#define LARGE_PAGE ((size_t)2 << 20) /* bytes */
 
 static carag_allocate_fn hook_allocate = malloc;
 static carag_release_fn hook_release = free;

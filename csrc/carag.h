@@ -2,13 +2,13 @@
  *
  * An index holds rows: a unit vector, a 32-bit policy word, the terms of its release (public from, until, about
  * which entity), and the caller's key. A search names a predicate and gets the nearest rows that satisfy it, and no
- * other, however it runs: scan.c exactly, sketch.c over one-bit codes, hnsw_search.c over an HNSW graph.
+ * other, however it runs: search_exact.c exactly, search_scan.c over one-bit codes, hnsw_search.c over an HNSW graph.
  *
  * Contract for every function here
  *   - The result is a carag_status. On anything but CARAG_OK outputs are untouched and the index is as
  *     before the call; *out_fault (may be NULL) says what was wrong and where.
  *   - Any threads may call anything at any time. Writers (add, relabel, delete, consolidate, save) take turns;
- *     searches and counts take no lock and wait for nobody. carag_index_free is the exception: nobody else may
+ *     searches and counts take no lock and never wait. carag_index_free is the exception: no other thread may
  *     hold the index.
  *   - Same calls, same seed: same file bytes and same answers, for any number of threads, on every kernel and machine.
  *     (Which plan CARAG_PLAN_AUTO takes depends on timings of this machine.)
@@ -24,18 +24,18 @@
 
 /* cffi: begin */
 
-#define CARAG_MAX_DIM 65536
-#define CARAG_MIN_M 2
-#define CARAG_MAX_M 256
-#define CARAG_MAX_EF 1048576
-#define CARAG_DEFAULT_EF_SEARCH 96
-#define CARAG_MAX_PAIRS 8
-#define CARAG_MAX_THREADS 1024
+#define CARAG_MAX_DIM 65536            /* coordinates of a vector */
+#define CARAG_MIN_M 2                  /* links that a row asks for, at least */
+#define CARAG_MAX_M 256                /* links that a row asks for, at most */
+#define CARAG_MAX_EF 1048576           /* rows in the beam of a graph search */
+#define CARAG_DEFAULT_EF_SEARCH 96     /* rows in the beam, until an index is large enough to be tuned */
+#define CARAG_MAX_PAIRS 8              /* pairs of a predicate */
+#define CARAG_MAX_THREADS 1024         /* threads that a call may ask for */
 #define CARAG_ALWAYS_PUBLIC 0          /* public_at of a row open from the beginning of time */
 #define CARAG_NEVER_PUBLIC 4294967295U /* public_at of a row closed at every as_of */
-#define CARAG_NEVER_EXPIRES 4294967295U
-#define CARAG_NO_ENTITY 0
-#define CARAG_PLANS 5
+#define CARAG_NEVER_EXPIRES 4294967295U /* expires_at of a row that stays open to the end of time */
+#define CARAG_NO_ENTITY 0              /* entity of a row about none */
+#define CARAG_PLANS 5                  /* members of carag_plan */
 
 typedef struct carag_index carag_index;
 
@@ -129,6 +129,7 @@ typedef struct carag_search_params {
     carag_plan plan;
     uint32_t threads;   /* 1 .. CARAG_MAX_THREADS: how many share the queries */
     int no_fallback;    /* for measurements: a graph search keeps what it found, over budget or short */
+    uint64_t exact_limit; /* admissible rows up to which CARAG_PLAN_AUTO runs the certified plan; 0: never */
 } carag_search_params;
 
 /* Arrays of the caller; (nq, k) means row-major. Slots beyond counts[q]: key -1, similarity -inf. */
@@ -176,7 +177,7 @@ void carag_index_info(carag_index *index, carag_info *out_info);
 
 /* Change. out_keys (count,) receives the keys given to the new rows; may be NULL.
  * relabel_where gives every row the predicate admits the word (word & ~clear) | set; policy bits only.
- * consolidate drops deleted rows, orders the rest by class and builds graph and codes anew. */
+ * consolidate drops deleted rows, orders the rest by class and builds graph and one-bit codes again. */
 carag_status carag_index_add(carag_index *index, const carag_rows *rows, int64_t *out_keys,
                              carag_fault *out_fault);
 carag_status carag_index_relabel(carag_index *index, const int64_t *keys, const uint32_t *words,

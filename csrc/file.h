@@ -1,14 +1,17 @@
-/* file.h - the format of the index file, shared by those who write it (file.c), read it (load.c) and
- * map it (map.c); FORMAT.md draws every byte.
+/* file.h - the format of the index file, shared by those who write it (file_save.c), read it (file_load.c) and
+ * map it (file_map.c); FORMAT.md draws every byte.
  */
 #ifndef CARAG_FILE_H
 #define CARAG_FILE_H
 
 #include "carag_internal.h"
-#include "crc32c.h"
+#include "file_crc32c.h"
+#include "row.h"
 
-#define CARAG_ALIGNMENT 64
+#define CARAG_FILE_VERSION 1
+#define CARAG_ALIGNMENT 64 /* bytes: every section begins at a multiple */
 
+/* The sections, in the order of the file. */
 enum {
     WORDS,
     CLASSES,
@@ -23,15 +26,13 @@ enum {
     CODES,
     SCALES,
     ERRORS,
-    BITS,
-    FACTORS,
-    CENTRE,
-    CELLS,   /* from version 3 on, as the next two */
+    CELLS,
     CENTRES,
     MEMBERS,
-    SECTIONS,
-    PUBLIC_AT = SECTIONS, /* in version 1 only */
-    SECTION_NAMES
+    BITS,
+    FACTORS,
+    CENTRE, /* never empty, so every section begins before the end of the file */
+    SECTIONS
 };
 
 typedef struct carag_section {
@@ -55,13 +56,13 @@ typedef struct carag_header {
     uint64_t live;
     uint64_t upper_slots;
     uint32_t entry_point;
-    uint32_t max_level; /* version 1 ends here, and its table begins */
+    uint32_t max_level;
     uint32_t ef;
     uint32_t centred;
     uint32_t classes;
     uint32_t distances[2];
     uint32_t sketched[2];
-    uint32_t cells; /* version 2 ends here, 12 zeros with it, and its table begins at `reach` */
+    uint32_t cells;
     uint32_t listed;
     uint32_t cells_centred;
     float reach;
@@ -74,43 +75,28 @@ typedef struct carag_header {
 } carag_header;
 
 _Static_assert(sizeof(carag_section) == 32, "no padding");
-_Static_assert(offsetof(carag_header, ef) == 72, "version 1 has its table here");
 _Static_assert(offsetof(carag_header, sections) == 128, "no padding");
 _Static_assert(sizeof(carag_header) == 768 && offsetof(carag_header, crc) == 764, "a multiple of CARAG_ALIGNMENT");
 _Static_assert(sizeof(carag_cell) == 12, "cells are saved as they are");
 _Static_assert(sizeof(carag_terms) == 12, "terms are saved as they are");
 
-/* A version: how long its header is, where its table begins, and its sections in order. The last one is never empty,
- * so every section begins before the end of the file. */
-typedef struct carag_format {
-    uint32_t version, header_size, table, section_count;
-    uint8_t sections[SECTIONS];
-} carag_format;
-
-extern const carag_format carag_formats[]; /* version 1 first */
 extern const char carag_magic[8];
-extern const char *const carag_section_names[SECTION_NAMES];
-
-#define CARAG_FORMATS 3
-#define CARAG_LATEST (&carag_formats[CARAG_FORMATS - 1])
+extern const char *const carag_section_names[SECTIONS];
 
 /* A file being loaded. */
 typedef struct carag_reading {
     carag_crc_tables tables;
-    const carag_format *format;
-    carag_header header; /* of version 1, too, as far as it goes */
+    carag_header header;
     int file;
     uint64_t length;
 } carag_reading;
 
-/* file.c */
-bool carag_lay_out(const carag_index *index, const carag_format *format, const carag_header *header,
-                   carag_section sections[SECTIONS], uint64_t *out_end);
+/* file_header.c */
+bool carag_lay_out(const carag_index *index, const carag_header *header, carag_section sections[SECTIONS],
+                   uint64_t *out_end);
 void *carag_section_data(const carag_view *view, int section);
 bool carag_is_in_file(const carag_index *index, const void *data);
 carag_status carag_io_failed(carag_fault *out_fault, const char *where, const char *what);
-
-/* load.c */
 carag_status carag_corrupt(carag_fault *out_fault, const char *where, const char *what);
 bool carag_are_zero(const void *data, size_t size);
 carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, size_t size, carag_fault *out_fault);
@@ -118,10 +104,11 @@ carag_status carag_verify_layout(const carag_reading *job, const carag_index *in
 carag_status carag_room_for_classes(const carag_header *header, carag_view *view);
 carag_status carag_room_for_cells(const carag_header *header, carag_view *view, bool is_mapped);
 
-/* map.c */
+/* file_map.c */
 carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_view **out_view,
                             carag_fault *out_fault);
 carag_status carag_verify_all(carag_index *index, carag_fault *out_fault);
+carag_status carag_verify_if_mapped(carag_index *index, carag_fault *out_fault);
 
 static inline uint64_t carag_aligned(uint64_t size)
 {

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define CARAG_MAX_LEVEL 15
+#define CARAG_MAX_LEVEL 15 /* top layer that a row may have */
 
 /* The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection with full avalanche. */
 static inline uint64_t carag_mix(uint64_t x)

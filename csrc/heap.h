@@ -19,7 +19,7 @@ typedef struct carag_near {
     uint32_t node;
 } carag_near;
 
-/* What a mapped file holds is looked at by nobody before it is scored. A product that is not a number comes last, where
+/* What a mapped file holds is not verified before it is scored. A product that is not a number comes last, where
  * it cannot upset the order. */
 static inline float carag_ordered(float similarity)
 {

@@ -1,4 +1,4 @@
-/* hnsw_build.c - linking many rows at once.
+/* hnsw_build.c - link many rows into the graph at once.
  *
  * Inserting rows one by one searches the growing graph for every row: hundreds of thousands of dependent
  * fetches and, on several threads, a graph that depends on their timing. Here nothing is searched. Layer by
@@ -20,19 +20,21 @@
  * (the searches are what costs), and a second round on neighbours of neighbours (dearer than more leaves, and
  * worse).
  *
- * Memory besides the graph: about 4 (ef_construction + 70) bytes a row at M = 32, and buffers per thread.
+ * Memory in addition to the graph: about 4 (ef_construction + 70) bytes a row at M = 32, and buffers per thread.
  */
 #include "carag_internal.h"
+#include "hnsw.h"
 #include "hnsw_candidates.h"
 #include "hnsw_link.h"
 #include "parallel.h"
+#include "visited.h"
 
 #include <string.h>
 
-#define EARLIER 8  /* nearest earlier rows remembered as possible parents */
-#define CHUNK 256  /* rows scored at once */
-#define FEW 4096   /* earlier rows that are all compared in search for a parent */
-#define SAMPLE 256 /* of more than FEW */
+#define EARLIER 8         /* nearest earlier rows that a row remembers as possible parents */
+#define CHUNK 256         /* rows scored in one call of the kernel */
+#define MAX_COMPARED 4096 /* earlier rows up to which all are compared in the search for a parent */
+#define SAMPLED 256       /* earlier rows compared in the search for a parent where there are more than MAX_COMPARED */
 
 /* Working memory of one thread. */
 typedef struct builder {
@@ -113,7 +115,7 @@ static void for_rows_of_leaf(const layer_build *build, size_t item, uint32_t wor
 
 /* ---------------------------------------------------------------- forward links */
 
-static size_t meet(builder *mine, size_t count, uint32_t row)
+static size_t add_unvisited(builder *mine, size_t count, uint32_t row)
 {
     if (!carag_visited_insert(&mine->visited, row))
         return count;
@@ -131,8 +133,8 @@ static size_t gather_candidates(const layer_build *build, builder *mine, uint32_
     carag_visited_insert(&mine->visited, row_at(build, position));
     for (uint32_t j = 0; j < cover->fanout; j++, near += cover->per_leaf) {
         for (uint32_t i = 0; i < cover->per_leaf && near[i] != CARAG_NONE; i++)
-            count = meet(mine, count, row_at(build, near[i]));
-        count = meet(mine, count, row_at(build, cover->leaders[groups[j]]));
+            count = add_unvisited(mine, count, row_at(build, near[i]));
+        count = add_unvisited(mine, count, row_at(build, cover->leaders[groups[j]]));
     }
     carag_visited_clear(&mine->visited);
     return count;
@@ -175,10 +177,10 @@ static void choose_forward_of_leaf(void *context, size_t item, uint32_t worker)
 
 /* The nearest of some earlier rows that have room for a child: of all while they are few, then of a
  * sample. The row before has no child yet, and so has room in any case. */
-static uint32_t search_parent(const layer_build *build, uint32_t position, uint32_t most)
+static uint32_t search_parent(const layer_build *build, uint32_t position, uint32_t limit)
 {
     builder *mine = &build->builders[0];
-    const uint32_t wanted = position <= FEW ? position : SAMPLE;
+    const uint32_t wanted = position <= MAX_COMPARED ? position : SAMPLED;
     carag_linker_aim(&mine->linker, row_at(build, position));
     const uint32_t before = row_at(build, position - 1);
     carag_near best = {0};
@@ -187,7 +189,7 @@ static uint32_t search_parent(const layer_build *build, uint32_t position, uint3
         size_t count = 0;
         for (; from < wanted && count < CHUNK; from++) {
             const uint32_t other = (uint32_t)((uint64_t)position * from / wanted);
-            if (build->pinned[other] < most)
+            if (build->pinned[other] < limit)
                 mine->gathered[count++] = row_at(build, other);
         }
         carag_linker_score(&mine->linker, mine->gathered, count, mine->linker.listed);
@@ -198,22 +200,22 @@ static uint32_t search_parent(const layer_build *build, uint32_t position, uint3
     return position_of(build, best.node);
 }
 
-static uint32_t choose_parent(const layer_build *build, uint32_t position, uint32_t most)
+static uint32_t choose_parent(const layer_build *build, uint32_t position, uint32_t limit)
 {
     const uint32_t *earlier = earlier_rows(build, position);
     for (uint32_t i = 0; i < EARLIER && earlier[i] != CARAG_NONE; i++)
-        if (build->pinned[earlier[i]] < most)
+        if (build->pinned[earlier[i]] < limit)
             return earlier[i];
-    return search_parent(build, position, most);
+    return search_parent(build, position, limit);
 }
 
 /* Give every row but the first its parent, and a forward link to it. */
-static void plant_tree(const layer_build *build)
+static void build_tree(const layer_build *build)
 {
-    const uint32_t most = carag_graph_most_pinned(build->graph, build->layer);
+    const uint32_t limit = carag_graph_max_pinned(build->graph, build->layer);
     *carag_graph_parent(build->graph, row_at(build, 0), build->layer) = CARAG_NONE;
     for (uint32_t position = 1; position < build->cover.count; position++) {
-        const uint32_t parent = choose_parent(build, position, most);
+        const uint32_t parent = choose_parent(build, position, limit);
         build->pinned[position]++;
         build->pinned[parent]++;
         *carag_graph_parent(build->graph, row_at(build, position), build->layer) = row_at(build, parent);
@@ -230,7 +232,7 @@ static void plant_tree(const layer_build *build)
 /* ---------------------------------------------------------------- both directions */
 
 /* Sort the forward links by their ends; false when out of memory. */
-static bool turn_around(layer_build *build)
+static bool reverse_links(layer_build *build)
 {
     const uint32_t count = build->cover.count;
     size_t *ends = build->reverse_ends = carag_allocate_zeroed((size_t)count + 1, sizeof *ends);
@@ -299,7 +301,7 @@ static void gather_offers(const layer_build *build, builder *mine, uint32_t posi
             : i < from_forward ? row_at(build, forward_links(build, position)[i - from_above])
                                : row_at(build, build->reverse[begin + i - from_forward]);
         if (other != CARAG_NONE)
-            count = meet(mine, count, other);
+            count = add_unvisited(mine, count, other);
         if (count == CHUNK) {
             offer(build, mine, row, count, list);
             count = 0;
@@ -376,7 +378,7 @@ static carag_status link_layer(layer_build *build, const uint32_t *rows, uint32_
     build->limit = carag_graph_limit(build->graph, build->layer);
     /* A row's slots must hold its forward links, the parent among them or not, and the earlier rows. */
     const uint32_t least = build->limit + 2 + EARLIER;
-    const uint32_t wanted = ef_construction < CARAG_LEAF_MOST ? ef_construction : CARAG_LEAF_MOST;
+    const uint32_t wanted = ef_construction < CARAG_MAX_LEAF_ROWS ? ef_construction : CARAG_MAX_LEAF_ROWS;
     const uint32_t candidates = wanted < least ? least : wanted;
     carag_status status =
         carag_cover_init(&build->cover, build->codes, rows, count, candidates, seed, build->threads);
@@ -389,8 +391,8 @@ static carag_status link_layer(layer_build *build, const uint32_t *rows, uint32_
     if (!build->pinned || !builders_init(build))
         goto done;
     carag_parallel(build->threads, build->cover.leaf_count, choose_forward_of_leaf, build);
-    plant_tree(build);
-    if (!turn_around(build))
+    build_tree(build);
+    if (!reverse_links(build))
         goto done;
     carag_parallel(build->threads, build->cover.leaf_count, link_rows_of_leaf, build);
     status = CARAG_OK;

@@ -1,4 +1,4 @@
-/* hnsw_candidates.c - near rows of every row, from exact products inside overlapping leaves.
+/* hnsw_candidates.c - find near rows of every row, from exact products inside overlapping leaves.
  *
  * Randomised ball carving as in PiPNN (arXiv 2602.21247): some rows are drawn as leaders, every row joins the
  * groups of its `fanout` nearest leaders, a group too large for one leaf is carved again, each row then going
@@ -14,6 +14,7 @@
  * rows.
  */
 #include "carag_internal.h"
+#include "hash.h"
 #include "hnsw_candidates.h"
 #include "parallel.h"
 #include "ranks.h"
@@ -21,15 +22,15 @@
 #include <math.h>
 #include <string.h>
 
-#define FANOUT 12         /* groups of a row */
-#define LEAF_TARGET 512   /* rows of a group on average */
-#define LEADERS_MOST 4096 /* of one carving */
-#define DEEPEST 8         /* carvings of carvings; what is still too large is cut in row order */
-#define BLOCK 128         /* rows of one matrix product */
-#define COPY_FANOUT 4     /* branches of the tree of copies in a leaf */
+#define FANOUT 12        /* groups that a row joins */
+#define LEAF_TARGET 512  /* rows of a group on average */
+#define MAX_LEADERS 4096 /* leaders of one carving */
+#define MAX_DEPTH 8      /* times a group is carved again before it is cut in row order */
+#define BLOCK 128        /* rows of one matrix product */
+#define COPY_FANOUT 4    /* branches of the tree of copies in a leaf */
 
 /* The width of a product is that of a leaf or of a set of leaders. */
-_Static_assert(CARAG_LEAF_MOST <= LEADERS_MOST && LEADERS_MOST % CARAG_RANK_STRIPE == 0,
+_Static_assert(CARAG_MAX_LEAF_ROWS <= MAX_LEADERS && MAX_LEADERS % CARAG_RANK_STRIPE == 0,
                "buffers hold a padded row of products");
 
 /* Working memory of one thread. */
@@ -41,7 +42,7 @@ typedef struct carver {
     float *scales;       /* [LEADERS_MOST] of b */
     float *similarities; /* [LEADERS_MOST] of one row to the columns */
     uint64_t *best;      /* [LEADERS_MOST] ranks */
-    uint32_t *copies;    /* [CARAG_LEAF_MOST] */
+    uint32_t *copies;    /* [CARAG_MAX_LEAF_ROWS] */
 } carver;
 
 typedef struct carving {
@@ -199,7 +200,7 @@ static bool push_leaf(carag_cover *cover, uint32_t group, size_t begin, size_t e
 static bool push_slices(carag_cover *cover, carag_leaf whole)
 {
     const size_t size = whole.end - whole.begin;
-    const size_t slices = (size + CARAG_LEAF_MOST - 1) / CARAG_LEAF_MOST;
+    const size_t slices = (size + CARAG_MAX_LEAF_ROWS - 1) / CARAG_MAX_LEAF_ROWS;
     for (size_t i = 0; i < slices; i++) {
         const size_t begin = whole.begin + size * i / slices;
         const size_t end = whole.begin + size * (i + 1) / slices;
@@ -214,14 +215,14 @@ static bool carve(carving *work, carag_leaf whole, uint32_t depth)
 {
     carag_cover *cover = work->cover;
     const size_t size = whole.end - whole.begin;
-    if (size <= CARAG_LEAF_MOST)
+    if (size <= CARAG_MAX_LEAF_ROWS)
         return push_leaf(cover, whole.group, whole.begin, whole.end);
-    if (depth == DEEPEST)
+    if (depth == MAX_DEPTH)
         return push_slices(cover, whole);
 
     uint32_t *members = cover->members + whole.begin;
     const size_t parts = 2 * size / LEAF_TARGET;
-    const uint32_t leader_count = parts < LEADERS_MOST ? (uint32_t)parts : LEADERS_MOST;
+    const uint32_t leader_count = parts < MAX_LEADERS ? (uint32_t)parts : MAX_LEADERS;
     bool done = false;
     uint32_t *leaders = carag_allocate(leader_count, sizeof *leaders);
     uint32_t *nearest = carag_allocate(size, sizeof *nearest);
@@ -326,20 +327,20 @@ static void search_leaf(void *context, size_t item, uint32_t worker)
 static bool carvers_init(carving *work)
 {
     const size_t stride = work->cover->codes->stride;
-    const size_t workspace = work->kernel->gram8_workspace(BLOCK, LEADERS_MOST, stride);
+    const size_t workspace = work->kernel->gram8_workspace(BLOCK, MAX_LEADERS, stride);
     work->carvers = carag_allocate_zeroed(work->threads, sizeof *work->carvers);
     if (!work->carvers)
         return false;
     for (uint32_t i = 0; i < work->threads; i++) {
         carver *mine = &work->carvers[i];
-        mine->dots = carag_allocate_aligned((size_t)BLOCK * LEADERS_MOST, sizeof *mine->dots);
+        mine->dots = carag_allocate_aligned((size_t)BLOCK * MAX_LEADERS, sizeof *mine->dots);
         mine->workspace = carag_allocate_aligned(workspace, 1);
         mine->a = carag_allocate(BLOCK, sizeof *mine->a);
-        mine->b = carag_allocate(LEADERS_MOST, sizeof *mine->b);
-        mine->scales = carag_allocate(LEADERS_MOST, sizeof *mine->scales);
-        mine->similarities = carag_allocate(LEADERS_MOST, sizeof *mine->similarities);
-        mine->best = carag_allocate(LEADERS_MOST, sizeof *mine->best);
-        mine->copies = carag_allocate(CARAG_LEAF_MOST, sizeof *mine->copies);
+        mine->b = carag_allocate(MAX_LEADERS, sizeof *mine->b);
+        mine->scales = carag_allocate(MAX_LEADERS, sizeof *mine->scales);
+        mine->similarities = carag_allocate(MAX_LEADERS, sizeof *mine->similarities);
+        mine->best = carag_allocate(MAX_LEADERS, sizeof *mine->best);
+        mine->copies = carag_allocate(CARAG_MAX_LEAF_ROWS, sizeof *mine->copies);
         if (!mine->dots || !mine->workspace || !mine->a || !mine->b || !mine->scales ||
             !mine->similarities || !mine->best || !mine->copies)
             return false;
@@ -366,11 +367,11 @@ static void carvers_destroy(carving *work)
 carag_status carag_cover_init(carag_cover *cover, const carag_codes *codes, const uint32_t *rows,
                               uint32_t count, uint32_t candidates, uint64_t seed, uint32_t threads)
 {
-    const bool one_leaf = count <= CARAG_LEAF_MOST;
+    const bool one_leaf = count <= CARAG_MAX_LEAF_ROWS;
     const uint32_t fanout = one_leaf ? 1 : FANOUT;
     const uint64_t groups = one_leaf ? 1 : (uint64_t)count * fanout / LEAF_TARGET;
     *cover = (carag_cover){.codes = codes, .rows = rows, .count = count, .fanout = fanout};
-    cover->groups = groups < LEADERS_MOST ? (uint32_t)groups : LEADERS_MOST;
+    cover->groups = groups < MAX_LEADERS ? (uint32_t)groups : MAX_LEADERS;
     cover->per_leaf = (candidates + fanout - 1) / fanout;
     const size_t memberships = (size_t)count * fanout;
     cover->leaders = carag_allocate(cover->groups, sizeof *cover->leaders);

@@ -3,9 +3,10 @@
 #define CARAG_HNSW_CANDIDATES_H
 
 #include "carag.h"
-#include "graph.h"
+#include "code.h"
+#include "hnsw_graph.h"
 
-#define CARAG_LEAF_MOST 2048 /* rows of a leaf; so few rows are one leaf, and every pair is compared */
+#define CARAG_MAX_LEAF_ROWS 2048 /* rows of a leaf; a layer of no more is one leaf, and every pair is compared */
 
 /* Rows that are near each other, all compared with all: members [begin, end) of the group. */
 typedef struct carag_leaf {

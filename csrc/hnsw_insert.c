@@ -1,8 +1,8 @@
-/* hnsw_insert.c - linking one row into the graph: Malkov & Yashunin 2018, Algorithms 1 and 2.
+/* hnsw_insert.c - link one row into the graph: Malkov & Yashunin 2018, Algorithms 1 and 2.
  *
  * Where this differs from the paper
  *   - Pinned links. A new row and its parent on a layer, the nearest row found that has room for a child,
- *     keep their two-way link for ever (the spanning tree of graph.h). A row takes children for at most half
+ *     keep their two-way link for ever (the spanning tree of hnsw_graph.h). A row takes children for at most half
  *     its slots, so hubs keep the other half for navigation. Rejected: repairing unreachable rows after the
  *     build (hnswlib leaves 0.1 to 2 % of them on hard data), because the result then depends on how rows
  *     were cut into batches.
@@ -14,7 +14,10 @@
  * allocates or fails.
  */
 #include "carag_internal.h"
+#include "heap.h"
+#include "hnsw.h"
 #include "hnsw_link.h"
+#include "visited.h"
 
 struct carag_insertion {
     carag_linker linker;
@@ -109,7 +112,7 @@ static bool has_room_for_child(const carag_graph *graph, uint32_t row, uint32_t 
 {
     uint32_t pinned;
     degree(graph, row, layer, &pinned);
-    return pinned < carag_graph_most_pinned(graph, layer);
+    return pinned < carag_graph_max_pinned(graph, layer);
 }
 
 /* Put the parent among the candidates, nearest first: the nearest of them with room for a child; else, in
@@ -130,7 +133,7 @@ static uint32_t choose_parent(carag_linker *linker, uint32_t row, uint32_t layer
 
 /* ---------------------------------------------------------------- linking */
 
-/* Add the link `from` -> `to.node`; a full list is chosen anew from its links and the newcomer. */
+/* Add the link `from` -> `to.node`; a full list is chosen again from its links and the new one. */
 static void link_back(carag_linker *linker, uint32_t from, carag_near to, uint32_t layer)
 {
     const carag_graph *graph = linker->graph;

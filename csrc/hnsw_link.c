@@ -1,4 +1,4 @@
-/* hnsw_link.c - choosing the neighbours of a row: Algorithm 4 of Malkov & Yashunin 2018.
+/* hnsw_link.c - choose the neighbours of a row: Algorithm 4 of Malkov & Yashunin 2018.
  *
  * A candidate is refused when some neighbour already chosen covers it: when, in squared distances 1 -
  * similarity, ALPHA times the way from that neighbour is no longer than the way from the row. ALPHA > 1
@@ -10,7 +10,7 @@
  * Written as an elimination: choosing a neighbour scores it against all candidates still standing, in one
  * kernel call, and strikes those it covers; the nearest one left is the next to be chosen.
  *
- * Two kinds of links are kept whatever covers them: pinned ones, the spanning tree of graph.h; and on layer 0
+ * Two kinds of links are kept whatever covers them: pinned ones, the spanning tree of hnsw_graph.h; and on layer 0
  * the links a row has on layer 1. These are long: a search that reached a row of layer 1 in the wrong cluster
  * can leave it with the whole beam, where the greedy walk of layer 1 had to stop. A row has room for both
  * kinds, as it takes at most M children on layer 0 and has at most M links on layer 1.
@@ -18,8 +18,8 @@
 #include "carag_internal.h"
 #include "hnsw_link.h"
 
-#define ALPHA 1.1F
-#define SHORT_LIST 16 /* sorted by insertion */
+#define ALPHA 1.1F    /* a chosen neighbour covers candidates at most 1/ALPHA as far from it as from the row */
+#define SHORT_LIST 16 /* entries up to which a list is sorted by insertion */
 
 bool carag_linker_init(carag_linker *linker, carag_graph *graph, const carag_codes *codes,
                        const int64_t *keys, size_t room)
@@ -143,7 +143,7 @@ bool carag_is_kept(const carag_graph *graph, uint32_t row, uint32_t other, uint3
 }
 
 /* Strike the candidates that `winner` covers; returns how many are left. */
-static size_t strike(carag_linker *linker, carag_near winner, carag_near *candidates, bool *kept,
+static size_t remove_covered(carag_linker *linker, carag_near winner, carag_near *candidates, bool *kept,
                      size_t count)
 {
     const carag_codes *codes = linker->codes;
@@ -185,7 +185,7 @@ uint32_t carag_select_neighbors(carag_linker *linker, carag_near *candidates, si
             continue;
         out_chosen[chosen++] = first;
         if (chosen < limit && count > 0)
-            count = strike(linker, first, candidates, kept, count);
+            count = remove_covered(linker, first, candidates, kept, count);
     }
     return chosen;
 }

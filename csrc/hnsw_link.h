@@ -2,8 +2,9 @@
 #ifndef CARAG_HNSW_LINK_H
 #define CARAG_HNSW_LINK_H
 
-#include "graph.h"
+#include "code.h"
 #include "heap.h"
+#include "hnsw_graph.h"
 #include "kernel.h"
 
 /* Working memory of one thread that links rows. */

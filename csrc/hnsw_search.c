@@ -1,4 +1,4 @@
-/* hnsw_search.c - searching the graph: Malkov & Yashunin 2018, Algorithms 2 and 5, with the policy inside.
+/* hnsw_search.c - search the graph: Malkov & Yashunin 2018, Algorithms 2 and 5, with the policy inside.
  *
  * Rows are compared by their eight-bit codes, all new neighbours of a row in one call of the kernel; the best
  * admissible ones are scored at the end over what is kept of their vectors.
@@ -9,8 +9,8 @@
  *      any word, which decides where to go and when to stop; and the results, admissible rows only. When every
  *      row is admissible this is the paper's search.
  *   2. Adaptive ef. With a pass rate p near the query, a pool of ef holds only about p ef admissible rows, so the
- *      pool is widened to ef / p: ef at p = 1, at most CARAG_WIDEST_BEAM times ef. p is what the search itself has seen
- *      (tests passed over tests made), started from the exact share of admissible rows with the weight of
+ *      pool is widened to ef / p: ef at p = 1, at most CARAG_MAX_WIDENING times ef. p is what the search itself has
+ *      seen (tests passed over tests made), started from the exact share of admissible rows with the weight of
  *      PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
  *      only, because the first hops, far from the query, then fix the pool for the rest of the search.
  *   3. Two hops. Once p is surely below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible
@@ -18,8 +18,9 @@
  *      instead, until a hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row
  *      that fails and is not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
  *   4. Stop by distance (Al-Jazzazi et al. 2025, "Distance Adaptive Beam Search"). Once there are enough admissible
- *      rows, nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy query
- *      ends early, and a wide pool costs only the queries that need it. The slack is tuned with the width (costs.c).
+ *      rows, nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy
+ *      query ends early, and a wide pool costs only the queries that need it. The slack is tuned with the width
+ *      (cost_tune.c).
  *   5. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
  *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up
  *      early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
@@ -28,20 +29,22 @@
  * row to expand is the first not yet expanded.
  *
  * Cost: one eight-bit product per row met; the word test, 4 bytes, only for rows near enough to matter. Nothing here
- * allocates or locks; words are relaxed loads, tested again with acquire when a row is emitted (search.c).
+ * allocates or locks; words are relaxed loads, tested again with acquire when a row is emitted (search_call.c).
  */
 #include "carag_internal.h"
+#include "row.h"
+#include "search.h"
 
 #include <math.h>
 #include <string.h>
 
-#define PRIOR_TESTS 64
-#define ENTRY_ROWS 8
-#define TWO_HOP_RATE 0.3
-#define SURE_TESTS 512     /* before that, the prior may hide that a policy is open near the query */
-#define TESTS_A_DISTANCE 8 /* what a word test costs, for the budget */
+#define PRIOR_TESTS 64 /* word tests that the admissible share of all rows stands for when a search begins */
+#define ENTRY_ROWS 8 /* rows of layer 1 from which layer 0 is searched */
+#define TWO_HOP_RATE 0.3 /* pass rate near the query below which a search goes two hops */
+#define MIN_TESTS_FOR_TWO_HOPS 512 /* word tests before which the pass rate is still the prior's */
+#define TESTS_PER_DISTANCE 8 /* word tests that cost as much as a distance, for the budget */
 
-/* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links nobody looked at, what is no row
+/* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links were not verified, what is no row
  * ends the list, too: one comparison finds both. */
 static inline uint32_t link_at(const carag_view *view, const _Atomic(uint32_t) *links, uint32_t i)
 {
@@ -82,7 +85,7 @@ typedef struct graph_search {
     float stop;     /* nothing scored below it is kept: point 4 of the essay */
     uint64_t tests; /* words tested, and how many passed, the prior included */
     uint64_t passed;
-    bool crosses;   /* point 3 of the essay is in force */
+    bool two_hop;   /* point 3 of the essay is in force */
 } graph_search;
 
 static bool passes(const graph_search *search, uint32_t row)
@@ -207,8 +210,8 @@ static size_t enter(graph_search *search, carag_near nearest)
 /* Point 2 of the essay. */
 static void adapt_width(graph_search *search)
 {
-    const size_t widest = search->scratch->room.pool < search->ef * CARAG_WIDEST_BEAM ? search->scratch->room.pool
-                                                                                       : search->ef * CARAG_WIDEST_BEAM;
+    const size_t room = search->scratch->room.pool;
+    const size_t widest = room < search->ef * CARAG_MAX_WIDENING ? room : search->ef * CARAG_MAX_WIDENING;
     const uint64_t passed = search->passed ? search->passed : 1;
     const uint64_t wanted = (search->ef * search->tests + passed - 1) / passed;
     search->width = wanted < search->ef ? search->ef : wanted > widest ? widest : (size_t)wanted;
@@ -236,7 +239,7 @@ static void admit(graph_search *search, carag_near near)
     if (!in_pool && !in_found)
         return;
     search->tests++;
-    if (search->crosses || passes(search, near.node)) {
+    if (search->two_hop || passes(search, near.node)) {
         search->passed++;
         if (in_found) {
             carag_heap_keep(found, search->room, near);
@@ -250,11 +253,11 @@ static void admit(graph_search *search, carag_near near)
 /* ---------------------------------------------------------------- two hops */
 
 /* Point 3 of the essay: leave only admissible rows in the pool. */
-static void begin_crossing(graph_search *search)
+static void begin_two_hop(graph_search *search)
 {
     carag_scratch *scratch = search->scratch;
     size_t kept = 0;
-    search->crosses = true;
+    search->two_hop = true;
     for (size_t i = 0; i < search->count; i++)
         if (passes(search, scratch->pool[i].node)) {
             scratch->pool[kept] = scratch->pool[i];
@@ -303,16 +306,16 @@ static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_ro
     return count;
 }
 
-/* Algorithm 5 for a selection that is not empty. Leaves up to `most` admissible rows in scratch->found, a heap; returns
- * false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: what was found
- * is then void. Requires a non-empty index, and room for carag_sketch_room(most) found rows and ef * CARAG_WIDEST_BEAM,
- * or all rows, in the pool. */
+/* Algorithm 5 for a selection that is not empty. Leaves up to `limit` admissible rows in scratch->found, a heap;
+ * returns false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: what
+ * was found is then void. Requires a non-empty index, and room for carag_sketch_room(limit) found rows and ef *
+ * CARAG_MAX_WIDENING, or all rows, in the pool. */
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                        size_t most, const carag_limits *limits, carag_effort *effort)
+                        size_t limit, const carag_limits *limits, carag_effort *effort)
 {
     const carag_graph *graph = &reader->view->graph;
     graph_search search = {.reader = reader, .selection = selection, .kernel = carag_kernel_get(), .scratch = scratch,
-                           .effort = effort, .ef = limits->ef, .room = carag_sketch_room(most), .slack = limits->slack,
+                           .effort = effort, .ef = limits->ef, .room = carag_sketch_room(limit), .slack = limits->slack,
                            .stop = -INFINITY};
     carag_near nearest = {0.0F, atomic_load_explicit(&graph->entry_point, memory_order_acquire)};
     score_rows(&search, &nearest.node, 1);
@@ -338,24 +341,24 @@ bool carag_search_graph(const carag_reader *reader, const carag_selection *selec
 
     bool within_budget = true;
     for (;;) {
-        if (!search.crosses) {
+        if (!search.two_hop) {
             adapt_width(&search);
-            if (search.tests >= SURE_TESTS && (double)search.passed < TWO_HOP_RATE * (double)search.tests &&
+            if (search.tests >= MIN_TESTS_FOR_TWO_HOPS && (double)search.passed < TWO_HOP_RATE * (double)search.tests &&
                 scratch->found.count > 0)
-                begin_crossing(&search);
+                begin_two_hop(&search);
         }
         while (search.next < search.count && scratch->expanded[search.next])
             search.next++;
         if (search.next >= search.count || scratch->pool[search.next].similarity < search.stop)
             break;
-        if (effort->distance_computations + effort->tests / TESTS_A_DISTANCE >= limits->budget ||
+        if (effort->distance_computations + effort->tests / TESTS_PER_DISTANCE >= limits->budget ||
             (search.tests > 4 * PRIOR_TESTS && (double)search.passed < limits->least_rate * (double)search.tests)) {
             within_budget = false;
             break;
         }
         scratch->expanded[search.next] = 1;
         const uint32_t row = scratch->pool[search.next].node;
-        const size_t count = search.crosses ? gather_across(&search, row, scratch->numbers)
+        const size_t count = search.two_hop ? gather_across(&search, row, scratch->numbers)
                                             : gather_fresh(reader->view, &scratch->visited, row, 0, scratch->numbers);
         score_rows(&search, scratch->numbers, count);
         for (size_t i = 0; i < count; i++)
@@ -366,6 +369,6 @@ bool carag_search_graph(const carag_reader *reader, const carag_selection *selec
     carag_visited_clear(&scratch->crossed);
     if (!within_budget)
         return false;
-    carag_rerank_found(reader, scratch, most, effort);
+    carag_rerank_found(reader, scratch, limit, effort);
     return true;
 }

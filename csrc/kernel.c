@@ -1,10 +1,11 @@
-/* kernel.c - the kernel table and the choice made from it; alone knows CPUID.
+/* kernel.c - choose the kernel that this processor can run; the one file that knows CPUID.
  *
  * Widest set first, the reference last. The choice is made once, on first use: the kernel CARAG_KERNEL names,
  * else the first that this processor and operating system can run. A name that cannot be honoured is an
  * error, never a quiet substitute. The choice is the core's only mutable global: one atomic pointer.
  */
 #include "carag_internal.h"
+#include "kernel.h"
 
 #include <string.h>
 
@@ -119,46 +120,4 @@ carag_status carag_dot(const float *a, const float *b, size_t n, float *out_dot,
     if (status == CARAG_OK)
         *out_dot = kernel->dot(a, b, n);
     return status;
-}
-
-static uint32_t float_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float bits_float(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-uint16_t carag_half(float value)
-{
-    const uint32_t bits = float_bits(value);
-    const uint32_t sign = bits >> 16 & 0x8000;
-    const uint32_t size = bits & 0x7FFFFFFF;
-    uint32_t half;
-    if (size > 0x7F800000) /* a NaN stays one, quiet, with what fits of its payload */
-        half = 0x7E00 | (size >> 13 & 0x3FF);
-    else if (size >= 0x47800000) /* 65536 and up; rounding carries what is just below there by itself */
-        half = 0x7C00;
-    else if (size < 0x38800000) /* below 2^-14 halves are multiples of 2^-24, the ulp of 0.5 */
-        half = float_bits(bits_float(size) + 0.5F) - float_bits(0.5F);
-    else /* rebias the exponent, add half an ulp less one if the last bit kept is even, and cut */
-        half = (size - ((uint32_t)112 << 23) + 0xFFF + (size >> 13 & 1)) >> 13;
-    return (uint16_t)(sign | half);
-}
-
-float carag_widen(uint16_t half)
-{
-    const uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    const uint32_t size = half & 0x7FFF;
-    if (size >= 0x7C00) /* infinity and NaN, made quiet as processors do */
-        return bits_float(sign | 0x7F800000 | (size & 0x3FF ? 0x400000 | (size & 0x3FF) << 13 : 0));
-    if (size >= 0x400)
-        return bits_float(sign | ((size << 13) + ((uint32_t)112 << 23)));
-    return bits_float(sign | float_bits((float)size * 0x1p-24F)); /* subnormal: a normal float, or zero */
 }

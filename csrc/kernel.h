@@ -22,9 +22,9 @@
 
 #include "carag.h"
 
-#define CARAG_LANES 64
-#define CARAG_CODE_BLOCK 64 /* byte codes are padded to a multiple of so many: 128 in rows, 0 in queries */
-#define CARAG_QUERY_PLANES 4
+#define CARAG_LANES 64       /* virtual lanes of a dot product of floats */
+#define CARAG_CODE_BLOCK 64  /* bytes: codes are padded to a multiple, with 128 in rows and 0 in queries */
+#define CARAG_QUERY_PLANES 4 /* bits of a quantised query coordinate */
 
 /* A query for one-bit codes, quantised to 0..15, in the two shapes kernels like; both say the same. */
 typedef struct carag_bits_query {
@@ -93,7 +93,8 @@ extern const carag_kernel carag_kernel_neon;
 carag_status carag_kernel_resolve(const carag_kernel **out_kernel, carag_fault *out_fault);
 const carag_kernel *carag_kernel_get(void); /* requires an earlier successful carag_kernel_resolve */
 
-/* IEEE binary16 from binary32: to the nearest, ties to even, past the largest to infinity. Back: exactly. */
+/* kernel_half.c: IEEE binary16 from binary32, to the nearest, ties to even, past the largest to infinity; and back,
+ * exactly. */
 uint16_t carag_half(float value);
 float carag_widen(uint16_t half);
 

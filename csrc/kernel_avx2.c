@@ -14,10 +14,10 @@
 #define AVX2 __attribute__((target("avx2,fma,f16c,popcnt")))
 #define UNROLLED __attribute__((always_inline)) inline /* called with constants, and copied for each */
 
-#define DOT8_AHEAD 8 /* rows */
-#define BITS_AHEAD 16
+#define DOT8_AHEAD 8 /* rows whose codes are fetched in advance */
+#define BITS_AHEAD 16 /* rows whose one-bit codes are fetched in advance */
 #define TILE_ROWS 4 /* gram8: 4 rows by 2 registers of columns */
-#define PANEL 16
+#define PANEL 16 /* columns that gram8 multiplies at a time */
 
 AVX2 static inline __m128i load128(const void *from)
 {

@@ -17,13 +17,13 @@
 #define VPOPCNT __attribute__((target(SETS ",avx512vpopcntdq")))
 #define UNROLLED __attribute__((always_inline)) inline /* called with constants, and copied for each */
 
-#define DOT8_ROWS 4
-#define DOT8_AHEAD 8 /* rows */
-#define BITS_ROWS 8
-#define BITS_AHEAD 16
+#define DOT8_ROWS 4 /* rows multiplied side by side */
+#define DOT8_AHEAD 8 /* rows whose codes are fetched in advance */
+#define BITS_ROWS 8 /* rows counted side by side */
+#define BITS_AHEAD 16 /* rows whose one-bit codes are fetched in advance */
 #define TILE_ROWS 4 /* gram8: 4 rows by 4 registers of columns */
-#define TILE_VECTORS 4
-#define PANEL (16 * TILE_VECTORS)
+#define TILE_VECTORS 4 /* registers of columns in a tile of gram8 */
+#define PANEL (16 * TILE_VECTORS) /* columns that gram8 multiplies at a time */
 
 /* The lowest `left` bits, at most sixteen. */
 AVX512 static inline __mmask16 low_mask(size_t left)

@@ -9,8 +9,8 @@
 #include <arm_neon.h>
 #include <string.h>
 
-#define DOT8_AHEAD 8 /* rows */
-#define BITS_AHEAD 16
+#define DOT8_AHEAD 8 /* rows whose codes are fetched in advance */
+#define BITS_AHEAD 16 /* rows whose one-bit codes are fetched in advance */
 
 static inline void add_block(float32x4_t lanes[16], const float *a, const float *b)
 {

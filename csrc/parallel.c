@@ -1,4 +1,4 @@
-/* parallel.c - a bulk operation on all cores: plain threads, started for one call and joined by it.
+/* parallel.c - run a bulk operation on all cores: plain threads, started for one call and joined by it.
  *
  * Items go out one by one from an atomic counter, so threads that meet short ones take more of them. Which
  * worker gets which item depends on time: a task may write only what belongs to its item, and may use its
@@ -10,46 +10,46 @@
 #include "carag_internal.h"
 #include "parallel.h"
 
-#define MOST_THREADS 256
+#define MAX_THREADS 256 /* threads of one call */
 
-typedef struct shift {
+typedef struct job {
     carag_task task;
     void *context;
     size_t items;
     _Atomic(size_t) next;
-} shift;
+} job;
 
-typedef struct hand {
-    shift *work;
+typedef struct worker {
+    job *job;
     pthread_t thread;
-    uint32_t worker;
-} hand;
+    uint32_t number;
+} worker;
 
-static void *toil(void *argument)
+static void *worker_main(void *argument)
 {
-    const hand *me = argument;
-    shift *work = me->work;
+    const worker *self = argument;
+    job *work = self->job;
     size_t item;
     while ((item = atomic_fetch_add_explicit(&work->next, 1, memory_order_relaxed)) < work->items)
-        work->task(work->context, item, me->worker);
+        work->task(work->context, item, self->number);
     return NULL;
 }
 
 bool carag_parallel(uint32_t threads, size_t items, carag_task task, void *context)
 {
-    shift work = {.task = task, .context = context, .items = items};
-    hand hands[MOST_THREADS];
+    job work = {.task = task, .context = context, .items = items};
+    worker workers[MAX_THREADS];
     size_t wanted = threads < items ? threads : items;
-    wanted = wanted < MOST_THREADS ? wanted : MOST_THREADS;
+    wanted = wanted < MAX_THREADS ? wanted : MAX_THREADS;
     uint32_t started = 1;
     for (; started < wanted; started++) {
-        hands[started] = (hand){.work = &work, .worker = started};
-        if (pthread_create(&hands[started].thread, NULL, toil, &hands[started]) != 0)
+        workers[started] = (worker){.job = &work, .number = started};
+        if (pthread_create(&workers[started].thread, NULL, worker_main, &workers[started]) != 0)
             break;
     }
-    hands[0] = (hand){.work = &work, .worker = 0};
-    toil(&hands[0]);
+    workers[0] = (worker){.job = &work, .number = 0};
+    worker_main(&workers[0]);
     while (started-- > 1)
-        pthread_join(hands[started].thread, NULL);
+        pthread_join(workers[started].thread, NULL);
     return true;
 }

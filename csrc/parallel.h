@@ -1,4 +1,4 @@
-/* parallel.h - hand numbered pieces of work to threads. */
+/* parallel.h - run numbered tasks on threads. */
 #ifndef CARAG_PARALLEL_H
 #define CARAG_PARALLEL_H
 

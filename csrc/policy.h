@@ -25,18 +25,19 @@
 #include "carag.h"
 #include "hash.h"
 
-#define CARAG_VERSION_WORD ((uint32_t)1 << 27)
-#define CARAG_VERSION_BITS ((uint32_t)7 << 27)
+#define CARAG_VERSION_WORD ((uint32_t)1 << 27) /* schema version 1 */
+#define CARAG_VERSION_BITS ((uint32_t)7 << 27) /* where the schema version stands */
 #define CARAG_QUARANTINE ((uint32_t)1 << 30)
 #define CARAG_TOMBSTONE ((uint32_t)1 << 31)
 #define CARAG_CONTROL (CARAG_VERSION_BITS | CARAG_QUARANTINE | CARAG_TOMBSTONE)
+#define CARAG_CLOSED_PREDICATE "every pair must test the five control bits; entities must ascend"
 
 /* When a row is public, and about whom. Unlike its word, they are fixed for the life of the row. */
 typedef struct carag_terms {
     uint32_t public_at, expires_at, entity;
 } carag_terms;
 
-#define CARAG_SIEVE_BITS 32768
+#define CARAG_SIEVE_BITS 32768 /* bits: 4 KB, which stay in L1 */
 
 /* A predicate ready to be asked many times: its entities also as a sieve, one bit a hash, so that a list of a
  * thousand costs one load for an entity that is not in it. */

@@ -91,15 +91,15 @@ static inline float carag_ranks_floor(const float *similarities, uint32_t padded
         return -INFINITY;
     size_t count = 0;
     for (uint32_t from = 0; from < padded; from += CARAG_RANK_STRIPE) {
-        float most[CARAG_RANK_LANES];
-        memcpy(most, similarities + from, sizeof most);
+        float largest[CARAG_RANK_LANES];
+        memcpy(largest, similarities + from, sizeof largest);
         for (uint32_t i = CARAG_RANK_LANES; i < CARAG_RANK_STRIPE; i += CARAG_RANK_LANES)
             for (uint32_t l = 0; l < CARAG_RANK_LANES; l++) {
                 const float next = similarities[from + i + l];
-                most[l] = most[l] > next ? most[l] : next;
+                largest[l] = largest[l] > next ? largest[l] : next;
             }
         for (uint32_t l = 0; l < CARAG_RANK_LANES; l++)
-            maxima[count++] = carag_rank(most[l], from + l);
+            maxima[count++] = carag_rank(largest[l], from + l);
     }
     if (k < count)
         carag_ranks_keep(maxima, count, k);

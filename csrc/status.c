@@ -1,4 +1,4 @@
-/* status.c - status codes in words. */
+/* status.c - put status codes in words. */
 #include "carag_internal.h"
 
 const char *carag_status_text(carag_status status)

@@ -392,6 +392,7 @@ class Index:
         as_of: datetime | date | int | None = None,
         threads: int | None = None,
         fallback: bool = True,
+        exact_limit: int = 0,
     ) -> SearchResult:
         """Find the ``k`` nearest rows among those the policy admits.
 
@@ -418,10 +419,14 @@ class Index:
         fallback : bool
             Only for measurements is this ever false: ``plan="graph"`` then keeps what it found, even where it spent
             more than a scan, or found fewer rows than there are.
+        exact_limit : int
+            Admissible rows up to which ``plan="auto"`` runs the certified plan, whatever it costs: a fixed number
+            gives the same plan on every machine. 0, the default, is never. Other plans ignore it.
 
         Returns
         -------
         SearchResult
+            Its ``stats.plans`` say which plan ran.
 
         Raises
         ------
@@ -434,9 +439,10 @@ class Index:
                 f"k is {k:,}; want at most {_MAX_K:,}, or the {rows_there:,} rows there are"
             )
         test = predicate(policy, as_of)
-        hands = 1 if threads is None and nq == 1 else threads_or_all(threads)
+        workers = 1 if threads is None and nq == 1 else threads_or_all(threads)
+        limit = integer("exact_limit", exact_limit, 0, 2**64 - 1)
         params = ffi.new(
-            "carag_search_params *", (k, beam_width(ef_search), plan_code(plan), hands, not fallback)
+            "carag_search_params *", (k, beam_width(ef_search), plan_code(plan), workers, not fallback, limit)
         )
         keys, similarities = np.empty((nq, k), np.int64), np.empty((nq, k), np.float32)
         work, codes = np.empty((5, nq), np.int64), np.empty((2, nq), np.uint8)

@@ -195,13 +195,13 @@ class Retriever:
         decision: Decision,
     ) -> tuple[list[int], list[float], SearchStats]:
         """Return keys and similarities of the nearest, most similar first, and how they were found."""
-        most = self._exact_limit // index.dim
-        is_exact = decision.known_at is not None or (
-            # Where all are few, what is admissible needs no counting.
-            most > 0 and (len(index) <= most or index.count(policy, as_of=as_of) <= most)
-        )
-        plan, asked = ("certified", wanted) if is_exact else ("auto", wanted + -(-wanted // _SPARE))
-        found = index.search(query, asked, policy, plan=plan, as_of=as_of)
+        if decision.known_at is not None:
+            found = index.search(query, wanted, policy, plan="certified", as_of=as_of)
+        else:
+            # An index has no use for more rows than it holds.
+            asked = min(wanted + -(-wanted // _SPARE), max(wanted, len(index)))
+            limit = max(self._exact_limit // index.dim, 0)
+            found = index.search(query, asked, policy, as_of=as_of, exact_limit=limit)
         count = min(wanted, int(found.counts[0]))
         return found.keys[0, :count].tolist(), found.similarities[0, :count].tolist(), found.stats
 

@@ -100,11 +100,11 @@ typedef struct answer {
     uint32_t classes;
 } answer;
 
-static inline carag_status search_one(carag_index *index, const float *query, const carag_predicate *predicate,
-                                      size_t k, uint32_t ef, carag_plan plan, answer *out)
+static inline carag_status search_with(carag_index *index, const float *query, const carag_predicate *predicate,
+                                       const carag_search_params *params, answer *out)
 {
-    out->keys = malloc(k * sizeof *out->keys);
-    out->similarities = malloc(k * sizeof *out->similarities);
+    out->keys = malloc(params->k * sizeof *out->keys);
+    out->similarities = malloc(params->k * sizeof *out->similarities);
     CHECK(out->keys && out->similarities);
     carag_results results = {.keys = out->keys,
                              .similarities = out->similarities,
@@ -115,12 +115,18 @@ static inline carag_status search_one(carag_index *index, const float *query, co
                              .ef = &out->ef,
                              .plans = &out->plan,
                              .whys = &out->why};
-    const carag_search_params params = {.k = k, .ef_search = ef, .plan = plan, .threads = 1};
-    const carag_status status = carag_index_search(index, query, 1, predicate, &params, &results, NULL);
+    const carag_status status = carag_index_search(index, query, 1, predicate, params, &results, NULL);
     out->admissible = results.admissible;
     out->rows = results.rows;
     out->classes = results.classes;
     return status;
+}
+
+static inline carag_status search_one(carag_index *index, const float *query, const carag_predicate *predicate,
+                                      size_t k, uint32_t ef, carag_plan plan, answer *out)
+{
+    const carag_search_params params = {.k = k, .ef_search = ef, .plan = plan, .threads = 1};
+    return search_with(index, query, predicate, &params, out);
 }
 
 static inline void free_answer(answer *old)

@@ -14,12 +14,13 @@
 #define CARAG_ALLOW_LIBC
 #include "file.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "check.h"
-#include "crc32c.h"
+#include "file_crc32c.h"
 
 enum { MOST_BYTES = 1 << 16, K = 6 };
 
@@ -64,14 +65,14 @@ static void alter_number(uint8_t *bytes, size_t size, uint64_t *state)
     memcpy(bytes + at, &number, sizeof number);
 }
 
-/* A file of the latest version whose header says how long it is. */
+/* A file whose header says how long it is. */
 static bool has_header(const uint8_t *bytes, size_t size)
 {
     carag_header header;
     if (size < sizeof header)
         return false;
     memcpy(&header, bytes, sizeof header);
-    return memcmp(header.magic, carag_magic, sizeof carag_magic) == 0 && header.version == CARAG_LATEST->version;
+    return memcmp(header.magic, carag_magic, sizeof carag_magic) == 0 && header.version == CARAG_FILE_VERSION;
 }
 
 static void alter_section(uint8_t *bytes, size_t size, uint64_t *state)
@@ -120,7 +121,7 @@ static size_t lay_out_anew(uint8_t *bytes, size_t size, size_t max_size, uint64_
     shape.vector_bytes = shape.stride * (params.dtype == CARAG_FLOAT32 ? 4 : params.dtype == CARAG_FLOAT16 ? 2 : 0);
     carag_section after[SECTIONS];
     uint64_t end;
-    if (!carag_lay_out(&shape, CARAG_LATEST, &header, after, &end) || end > max_size || end > sizeof room)
+    if (!carag_lay_out(&shape, &header, after, &end) || end > max_size || end > sizeof room)
         return size;
     memset(room, 0, end);
     for (int s = 0; s < SECTIONS; s++) {
@@ -139,20 +140,17 @@ static void put_checksums_right(uint8_t *bytes, size_t size)
 {
     carag_crc_tables tables;
     carag_crc_tables_init(&tables);
-    const carag_format *format = &carag_formats[bytes[8] == 1 ? 0 : 1];
-    if (size < format->header_size)
+    carag_header header;
+    if (size < sizeof header)
         return;
-    for (uint32_t s = 0; s < format->section_count; s++) {
-        uint8_t *entry = bytes + format->table + s * sizeof(carag_section);
-        carag_section section;
-        memcpy(&section, entry, sizeof section);
-        if (section.offset > size || section.size > size - section.offset)
-            continue;
-        section.crc = carag_crc(&tables, 0, bytes + section.offset, section.size);
-        memcpy(entry, &section, sizeof section);
+    memcpy(&header, bytes, sizeof header);
+    for (int s = 0; s < SECTIONS; s++) {
+        carag_section *section = &header.sections[s];
+        if (section->offset <= size && section->size <= size - section->offset)
+            section->crc = carag_crc(&tables, 0, bytes + section->offset, section->size);
     }
-    const uint32_t crc = carag_crc(&tables, 0, bytes, format->header_size - sizeof crc);
-    memcpy(bytes + format->header_size - sizeof crc, &crc, sizeof crc);
+    header.crc = carag_crc(&tables, 0, &header, offsetof(carag_header, crc));
+    memcpy(bytes, &header, sizeof header);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
@@ -164,7 +162,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
         if (which == 0)
             size = (size_t)(draw(&state) >> 32) % size; /* a cut */
         else if (which == 1)
-            alter_number(data, size, &state); /* anywhere: in version 1, the only way */
+            alter_number(data, size, &state); /* anywhere */
         else if (which == 2)
             alter_number(data, size < sizeof(carag_header) ? size : sizeof(carag_header), &state);
         else if (!has_header(data, size))

@@ -3,7 +3,8 @@
  * added and deleted since the catalog was made.
  */
 #define CARAG_ALLOW_LIBC
-#include "carag_internal.h"
+#include "row.h"
+#include "write.h"
 
 #include "oracle.h"
 

@@ -4,7 +4,7 @@
  * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), or indexes would have to be large.
  */
 #define CARAG_ALLOW_LIBC
-#include "carag_internal.h"
+#include "row.h"
 
 #include "oracle.h"
 
@@ -39,7 +39,7 @@ static carag_index *built(const float *vectors, size_t count, uint32_t threads)
     return index;
 }
 
-/* check.c proves that each row is in one cell; here, that it is in the nearest, by plain arithmetic. */
+/* index_check.c proves that each row is in one cell; here, that it is in the nearest, by plain arithmetic. */
 static void rows_are_with_the_nearest_centre(carag_index *index)
 {
     const carag_view *view = view_of(index);

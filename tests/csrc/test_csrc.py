@@ -3,14 +3,48 @@
 from __future__ import annotations
 
 import shutil
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 import pytest
+
+
+def calls_between_files(symbols: str) -> dict[str, set[str]]:
+    """Read ``nm -A -g``: by file, the files that define what it needs."""
+    defined: dict[str, str] = {}
+    needed: dict[str, set[str]] = {}
+    for line in symbols.splitlines():
+        path, _, rest = line.partition(":")
+        *_, kind, name = rest.split()
+        if not name.startswith("carag_"):  # the C library's and the sanitizers'
+            continue
+        file = Path(path).stem
+        if kind == "U":
+            needed.setdefault(file, set()).add(name)
+        else:
+            defined[name] = file
+    return {file: {defined[name] for name in names} for file, names in needed.items()}
 
 
 @pytest.mark.makes("headers")
 def test_compiles_without_a_warning(made):
     """Every header compiles alone, and the core at -O3, with warnings as errors."""
     made()
+
+
+@pytest.mark.makes("symbols")
+def test_calls_between_files_go_one_way(made):
+    """No file of the core needs, directly or by way of others, a file that needs it."""
+    calls = calls_between_files(made())
+    assert "row_view" in calls["search_call"]
+    TopologicalSorter(calls).prepare()
+
+
+def test_a_circle_of_calls_is_found():
+    """The check can fail: two files that call each other are named."""
+    symbols = "out/a.o:0000 T carag_a\nout/a.o: U carag_b\nout/b.o:0000 T carag_b\nout/b.o: U carag_a\n"
+    with pytest.raises(CycleError, match=r"\['a', 'b', 'a'\]|\['b', 'a', 'b'\]"):
+        TopologicalSorter(calls_between_files(symbols)).prepare()
 
 
 @pytest.mark.makes("plain")

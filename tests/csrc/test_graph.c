@@ -3,7 +3,7 @@
  * and the check that proves all this able to fail.
  */
 #define CARAG_ALLOW_LIBC
-#include "carag_internal.h"
+#include "row.h"
 
 #include "oracle.h"
 
@@ -28,7 +28,7 @@ static carag_index *build(const float *vectors, size_t n, uint32_t dim, uint32_t
 
 /* ---------------------------------------------------------------- reachability */
 
-/* Rows of a layer that a walk along its links from the entry point meets: the definition, not check.c's
+/* Rows of a layer that a walk along its links from the entry point meets: the definition, not index_check.c's
  * proof. */
 static uint32_t reachable(const carag_graph *graph, uint32_t rows, uint32_t layer)
 {

@@ -5,7 +5,8 @@
  * Linked with --wrap=carag_kernel_get, so that the kernels are this file's.
  */
 #define CARAG_ALLOW_LIBC
-#include "carag_internal.h"
+#include "search.h"
+#include "write.h"
 
 #include "oracle.h"
 
@@ -131,11 +132,11 @@ static carag_predicate marked(uint32_t required, uint32_t as_of)
 
 /* ---------------------------------------------------------------- before emission */
 
-static void leaves_admissible_rows(const carag_reader *reader, const carag_selection *selection, size_t most,
+static void leaves_admissible_rows(const carag_reader *reader, const carag_selection *selection, size_t limit,
                                    carag_plan plan, const float *query)
 {
     const carag_view *view = reader->view;
-    const carag_room room = {.pool = view->capacity, .found = carag_sketch_room(most), .classes = 64,
+    const carag_room room = {.pool = view->capacity, .found = carag_sketch_room(limit), .classes = 64,
                              .cells = view->cells->count};
     const carag_limits limits = {.ef = 40, .slack = INFINITY, .budget = UINT64_MAX};
     carag_scratch *scratch = carag_scratch_take(reader->index, view, &room);
@@ -144,11 +145,11 @@ static void leaves_admissible_rows(const carag_reader *reader, const carag_selec
     carag_normalise(query, DIM, scratch->query.unit, 0, NULL);
     carag_query_encode(reader->index, &view->codes, &scratch->query);
     if (plan == CARAG_PLAN_GRAPH)
-        CHECK(carag_search_graph(reader, selection, scratch, most, &limits, &effort));
+        CHECK(carag_search_graph(reader, selection, scratch, limit, &limits, &effort));
     else if (plan == CARAG_PLAN_SCAN)
-        carag_scan_sketch(reader, selection, scratch, most, &effort);
+        carag_scan_sketch(reader, selection, scratch, limit, &effort);
     else
-        carag_scan_exact(reader, selection, scratch, most, &effort);
+        carag_scan_exact(reader, selection, scratch, limit, &effort);
     CHECK(scratch->found.count > 0);
     for (size_t i = 0; i < scratch->found.count; i++)
         CHECK(is_admissible_row(view, selection->test.predicate, scratch->found.items[i].node));

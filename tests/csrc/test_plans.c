@@ -277,6 +277,41 @@ static carag_index *scanned(const float *vectors, const uint32_t *words, size_t 
     return index;
 }
 
+/* One search with a limit is a count, and then the search that the count calls for. */
+static void an_exact_limit_is_a_count_before_the_search(void)
+{
+    enum { N = 3000, DIM = 32, K = 8 };
+    float *vectors = random_vectors(51, N, DIM);
+    float *queries = random_vectors(52, 4, DIM);
+    carag_index *index = index_of(CARAG_FLOAT32, vectors, N, DIM, 53);
+    uint32_t plans_seen = 0;
+    for (uint32_t required = 0; required < 16; required = required * 2 + 1)
+        for (size_t q = 0; q < 4; q++) {
+            carag_predicate predicate = one_mask(required, 0);
+            predicate.pair_count = q != 3; /* the last admits nothing */
+            const uint64_t admissible = count_of(index, &predicate);
+            const uint64_t limits[] = {0, 1, admissible - (admissible > 0), admissible, admissible + 1, UINT64_MAX};
+            for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+                const int certified = limits[i] > 0 && admissible <= limits[i];
+                const carag_search_params params = {.k = K, .threads = 1, .exact_limit = limits[i]};
+                const carag_plan plan = certified ? CARAG_PLAN_CERTIFIED : CARAG_PLAN_AUTO;
+                answer once;
+                answer twice;
+                CHECK_OK(search_with(index, queries + q * DIM, &predicate, &params, &once));
+                CHECK_OK(search_one(index, queries + q * DIM, &predicate, K, 0, plan, &twice));
+                CHECK(same_answers(&once, &twice, K) && once.admissible == admissible);
+                CHECK((once.plan == CARAG_PLAN_CERTIFIED) == certified);
+                plans_seen |= 1U << once.plan;
+                free_answer(&once);
+                free_answer(&twice);
+            }
+        }
+    CHECK((plans_seen & ~(1U << CARAG_PLAN_CERTIFIED)) != 0);
+    carag_index_free(index);
+    free(vectors);
+    free(queries);
+}
+
 static void the_scan_finds_nearly_all(void)
 {
     enum { N = 5000, QUERIES = 40, K = 10 };
@@ -320,6 +355,7 @@ int main(void)
     every_shape_obeys();
     every_count_obeys();
     certified_depends_on_admissible_rows_alone();
+    an_exact_limit_is_a_count_before_the_search();
     the_scan_finds_nearly_all();
     return 0;
 }

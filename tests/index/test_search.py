@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag.errors import InvalidArgument
 from carag.index import DType, Index, Plan, Why, kernels
 from carag.policy import Mask, Policy, policy_word
 
@@ -252,6 +253,38 @@ def test_answers_do_not_depend_on_the_batch_or_the_kernel(build):
                     one = index.search(query, 7, Mask(forbidden=4), plan=plan)
                     assert batch.keys[i].tobytes() == one.keys[0].tobytes()
                     assert batch.similarities[i].tobytes() == one.similarities[0].tobytes()
+
+
+@given(indexes(), policies, st.integers(1, 70), st.integers(-2, 2))
+def test_an_exact_limit_is_a_count_before_the_search(made, policy, k, beyond):
+    """One search with a limit answers, and says which plan ran, as a count and then the search it calls for."""
+    index, *_ = made
+    admissible = index.count(policy)
+    for limit in {0, 1, max(admissible + beyond, 0), 2**64 - 1}:
+        plan = Plan.CERTIFIED if 0 < limit >= admissible else Plan.AUTO
+        query = np.ones(index.dim)
+        once = index.search(query, k, policy, exact_limit=limit)
+        twice = index.search(query, k, policy, plan=plan)
+        assert twice.keys.tobytes() == once.keys.tobytes()
+        assert twice.similarities.tobytes() == once.similarities.tobytes()
+        assert twice.stats.plans == once.stats.plans
+        assert twice.stats.whys == once.stats.whys
+        assert admissible == once.stats.admissible
+
+
+def test_other_plans_ignore_the_exact_limit(build):
+    """Who names a plan gets it."""
+    index = build(500, 8)
+    for plan in (Plan.EXACT, Plan.SCAN, Plan.GRAPH, Plan.CERTIFIED):
+        with_limit = index.search(np.ones(8), 5, Mask(), plan=plan, exact_limit=500)
+        assert index.search(np.ones(8), 5, Mask(), plan=plan).stats.plans == with_limit.stats.plans
+
+
+@pytest.mark.parametrize("limit", [-1, 2**64, 1.5, "many"])
+def test_an_exact_limit_is_a_number_of_rows(build, limit):
+    """Anything else is refused."""
+    with pytest.raises(InvalidArgument, match="exact_limit"):
+        build(3).search(np.ones(8), 1, Mask(), exact_limit=limit)
 
 
 def test_plain_graph_search_keeps_to_its_ef(build):
