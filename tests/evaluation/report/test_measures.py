@@ -28,7 +28,9 @@ EVERYTHING = SliceName("everything")
 def few_draws() -> Iterator[None]:
     """Twenty draws of the bootstrap instead of 2,000: they make intervals, and here the figures are counted again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("carag.evaluation.report.strata.bootstrap_weights", partial(bootstrap_weights, replicates=20))
+        patch.setattr(
+            "carag.evaluation.report.strata.bootstrap_weights", partial(bootstrap_weights, replicates=20)
+        )
         yield
 
 
