@@ -399,16 +399,6 @@ def test_a_passage_is_text(text):
         _ = Passage("c", text, 0.5, 0).hit
 
 
-def test_a_hash_known_already_makes_the_same_hit():
-    """Hit and digest follow from the hash alone, and only a whole SHA-256 is one."""
-    known = hashlib.sha256(b"text").digest()
-    assert Passage("c", "text", 0.5, 0).hit == Passage("c", "text", 0.5, 0, text_sha256=known).hit
-    assert Passage("c", "text", 0.5, 0).hit != Passage("c", "text", 0.5, 0, text_sha256=bytes(32)).hit
-    for other in (b"", known[:31], known.hex()):
-        with pytest.raises(InvalidArgument):
-            _ = Passage("c", "text", 0.5, 0, text_sha256=other).hit
-
-
 def test_a_record_in_order_contradicts_nothing(build):
     """The builder's record is consistent, so each contradiction below is the mutation's doing."""
     assert list(build.record().contradictions()) == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 
 import numpy as np
 import pytest
 
-from carag.audit import MAX_RECORD_BYTES, PolicyApplied, Record, Recovery, _fields
+from carag.audit import MAX_RECORD_BYTES, Passage, PolicyApplied, Record, Recovery, _fields
 from carag.errors import CorruptFile, InvalidArgument
 
 
@@ -83,3 +84,13 @@ def test_what_does_not_say_where_it_stands_has_no_place(body):
     """Log, number and time, of which two are integers."""
     with pytest.raises(CorruptFile):
         Record.place(body)
+
+
+def test_a_hash_known_already_makes_the_same_hit():
+    """Hit and digest follow from the hash alone, and only a whole SHA-256 is one."""
+    known = hashlib.sha256(b"text").digest()
+    assert Passage("c", "text", 0.5, 0).hit == Passage("c", "text", 0.5, 0, text_sha256=known).hit
+    assert Passage("c", "text", 0.5, 0).hit != Passage("c", "text", 0.5, 0, text_sha256=bytes(32)).hit
+    for other in (b"", known[:31], known.hex()):
+        with pytest.raises(InvalidArgument):
+            _ = Passage("c", "text", 0.5, 0, text_sha256=other).hit
