@@ -2,7 +2,7 @@
  *
  * An index holds rows: a unit vector, a 32-bit policy word, the terms of its release (public from, until, about
  * which entity), and the caller's key. A search names a predicate and gets the nearest rows that satisfy it, and no
- * other, however it runs: search_exact.c exactly, search_scan.c over one-bit codes, hnsw_search.c over an HNSW graph.
+ * other, however it runs: search/exact.c exactly, search/scan.c over one-bit codes, hnsw/search.c over an HNSW graph.
  *
  * Contract for every function here
  *   - The result is a carag_status. On anything but CARAG_OK outputs are untouched and the index is as

@@ -1,8 +1,8 @@
 /* index.c - make and release an index, and look rows up by key. */
 #include "carag_internal.h"
-#include "code.h"
-#include "row.h"
-#include "search.h"
+#include "code/code.h"
+#include "row/row.h"
+#include "search/search.h"
 
 #include <sys/mman.h>
 

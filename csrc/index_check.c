@@ -9,7 +9,7 @@
  * live row is counted once, and posted once where its class looks for it, or listed as moved.
  */
 #include "carag_internal.h"
-#include "row.h"
+#include "row/row.h"
 
 #include <math.h>
 

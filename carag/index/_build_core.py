@@ -26,8 +26,8 @@ ffi.cdef(_declarations())
 ffi.set_source(
     "carag.index._core",
     '#include "carag.h"',
-    sources=sorted(path.as_posix() for path in _CSRC.glob("*.c")),
-    depends=sorted(path.as_posix() for path in _CSRC.glob("*.h")),
+    sources=sorted(path.as_posix() for path in _CSRC.rglob("*.c")),
+    depends=sorted(path.as_posix() for path in _CSRC.rglob("*.h")),
     include_dirs=[_CSRC.as_posix()],
     libraries=["m"],
     # Contraction to fused operations is written out where wanted; anywhere else it would make the bits of a

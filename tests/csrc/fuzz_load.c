@@ -12,7 +12,7 @@
  * With gcc alone:   replay.c runs the committed corpus, and seeded mutations of it, through the same two functions.
  */
 #define CARAG_ALLOW_LIBC
-#include "file.h"
+#include "file/file.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "file_crc32c.h"
+#include "file/crc32c.h"
 
 enum { MOST_BYTES = 1 << 16, K = 6 };
 

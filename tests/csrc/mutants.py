@@ -82,7 +82,7 @@ class Bench:
     def __init__(self, out: Path, listed: list[Mutant]) -> None:
         self.out = out
         self.tests = {test for mutant in listed for test in mutant.tests}
-        sources = [] if self.tests <= ALONE else sorted(CSRC.glob("*.c"))
+        sources = [] if self.tests <= ALONE else sorted(CSRC.rglob("*.c"))
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(self._object, sources))
             list(pool.map(self._object, [HERE / f"test_{test}.c" for test in self.tests - ALONE]))
@@ -120,6 +120,7 @@ class Bench:
         with tempfile.TemporaryDirectory(dir=self.out) as directory:
             room = Path(directory)
             text = (CSRC / mutant.file).read_text()
+            (room / mutant.file).parent.mkdir(exist_ok=True)
             (room / mutant.file).write_text(text.replace(mutant.found, mutant.becomes))
             objects = self.objects
             if mutant.file.endswith(".c"):

@@ -3,7 +3,7 @@
  * unbiased, with the deviation that each row states.
  */
 #define CARAG_ALLOW_LIBC
-#include "search.h"
+#include "search/search.h"
 
 #include "oracle.h"
 

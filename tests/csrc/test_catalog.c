@@ -3,8 +3,8 @@
  * added and deleted since the catalog was made.
  */
 #define CARAG_ALLOW_LIBC
-#include "row.h"
-#include "write.h"
+#include "row/row.h"
+#include "write/write.h"
 
 #include "oracle.h"
 

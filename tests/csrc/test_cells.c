@@ -4,7 +4,7 @@
  * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), or indexes would have to be large.
  */
 #define CARAG_ALLOW_LIBC
-#include "row.h"
+#include "row/row.h"
 
 #include "oracle.h"
 

@@ -4,7 +4,7 @@
  * usage: test_file DIRECTORY [remake]     remake: write the golden files again
  */
 #define CARAG_ALLOW_LIBC
-#include "file.h"
+#include "file/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "file_crc32c.h"
+#include "file/crc32c.h"
 
 #define DIM 3
 #define K 5

@@ -3,7 +3,7 @@
  * and the check that proves all this able to fail.
  */
 #define CARAG_ALLOW_LIBC
-#include "row.h"
+#include "row/row.h"
 
 #include "oracle.h"
 

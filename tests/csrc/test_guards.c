@@ -5,8 +5,8 @@
  * Linked with --wrap=carag_kernel_get, so that the kernels are this file's.
  */
 #define CARAG_ALLOW_LIBC
-#include "search.h"
-#include "write.h"
+#include "search/search.h"
+#include "write/write.h"
 
 #include "oracle.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "kernel.h"
+#include "kernel/kernel.h"
 #include "policy.h"
 
 #define COUNT 70 /* the most rows a kernel is asked for at once */

@@ -1,0 +1,66 @@
+/* code/code.h - the codes by which rows are compared before their vectors are read: eight-bit ones and one-bit ones. */
+#ifndef CARAG_CODE_H
+#define CARAG_CODE_H
+
+#include "carag_internal.h"
+#include "kernel/kernel.h"
+
+typedef struct carag_view carag_view;
+
+/* Eight-bit codes: coordinate j of row r is about scales[r] * (bytes[r * stride + j] - 128). */
+typedef struct carag_codes {
+    uint8_t *bytes; /* [capacity * stride], 64-byte aligned, padding 128 */
+    size_t stride;  /* dim rounded up to CARAG_CODE_BLOCK */
+    float *scales;  /* [capacity] */
+    float *errors;  /* [capacity] at least the length of what the code lost of the kept vector */
+} carag_codes;
+
+/* One-bit codes: sign of each coordinate of the rotated vector less the rotated centre (code/bits.c). */
+typedef struct carag_bits {
+    uint64_t *codes; /* [capacity * words] */
+    size_t words;
+    carag_bits_factor *factors; /* [capacity] */
+    float *centre;              /* [64 * words] rotated */
+    float *signs;               /* [carag_rotation_floats(words)] of the rotation */
+    uint32_t centred;           /* rows the centre is the mean of */
+} carag_bits;
+
+/* A query in every shape that a plan reads. */
+typedef struct carag_query {
+    float *unit;         /* [stride] unit length, padding zero */
+    int8_t *codes;       /* [codes.stride] */
+    float scale;         /* unit[j] is about scale * codes[j] */
+    float error;         /* at least the length of what that lost */
+    bool has_bits;       /* the rest is filled on demand (code/bits.c) */
+    float *rotated;      /* [64 words], and as much again to work in */
+    uint64_t *planes;    /* [CARAG_QUERY_PLANES * words] */
+    uint8_t *values;     /* [64 words] */
+    carag_bits_query bits;
+    float base, slope, intercept, tilt, spread; /* how a sum over set bits becomes an upper estimate */
+} carag_query;
+
+/* To the nearest integer, ties to even, of |x| < 2^22: as rintf, but the compiler can do many at a time. */
+static inline float carag_round(float x)
+{
+    return (x + 0x1.8p23F) - 0x1.8p23F;
+}
+
+/* code/bytes.c */
+float carag_encode_unit(const float *unit, size_t padded, uint8_t *out_bytes, size_t stride);
+carag_status carag_normalise(const float *vector, uint32_t dim, float *out_unit, uint64_t row, carag_fault *out_fault);
+void carag_keep_vector(const carag_index *index, carag_view *view, uint32_t row, const float *unit);
+void carag_widen_vector(const carag_index *index, const carag_view *view, uint32_t row, float *out_vector);
+void carag_query_encode(const carag_index *index, const carag_codes *codes, carag_query *query);
+float carag_score(const carag_index *index, const carag_view *view, const carag_kernel *kernel, const float *query,
+                  float *room, uint32_t row);
+
+/* code/bits.c */
+size_t carag_bits_words(uint32_t dim);
+size_t carag_rotation_floats(size_t words);
+void carag_rotation_init(float *out_signs, size_t words);
+void carag_rotate(float *vector, const float *signs, size_t words);
+carag_status carag_bits_encode(const carag_index *index, carag_view *view, uint32_t first, uint32_t rows,
+                               uint32_t threads);
+void carag_query_sketch(const carag_bits *bits, size_t dim, carag_query *query, float confidence);
+
+#endif

@@ -1,0 +1,258 @@
+/* cost/measure.c - time the parts of a plan on this index and this machine.
+ *
+ * In a few milliseconds, when an index is built or loaded: a row by its one-bit code, by its eight-bit code in row
+ * order and out of order, by its vector; what a query costs to sketch; and whole searches, exact, by cells and of the
+ * graph. Every time is the least of some repeats, in nanoseconds.
+ */
+#include "carag_internal.h"
+#include "code/code.h"
+#include "cost/cost.h"
+#include "cost/sample.h"
+
+#include <math.h>
+#include <time.h>
+
+#define CACHE_BYTES ((size_t)16 << 20) /* bytes of an array that one query after another is likely to find in cache */
+#define USUAL_CELLS_FACTOR 1.6 /* cells_factor where it is not measured; on the sets of bench/ann it is 1 to 2 */
+
+/* How much is read to measure. */
+typedef struct pace {
+    int repeats;
+    int graph_queries;     /* timed searches of the graph in a repeat */
+    size_t sample_rows;    /* rows scored by each kernel in a repeat */
+    size_t window_bytes;   /* of vectors in which rows at random are drawn: 0 is all of them */
+    uint64_t graph_budget; /* distances after which a timed search of the graph ends */
+} pace;
+
+static const pace in_memory = {.repeats = 5, .graph_queries = 8, .sample_rows = 16384, .graph_budget = UINT64_MAX};
+
+/* Opening a mapped file must take milliseconds in all. The window is larger than a core's own cache, and few pages. */
+static const pace in_file = {
+    .repeats = 2, .graph_queries = 2, .sample_rows = 512, .window_bytes = (size_t)8 << 20, .graph_budget = 128};
+
+typedef struct measurement {
+    carag_sampling *sample;
+    pace pace;
+    uint32_t window; /* rows at random are drawn from this many, the first ones; 0: from all */
+    uint32_t touched; /* makes the compiler keep what is only read to be timed */
+} measurement;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static double least(double a, double b)
+{
+    return a <= 0.0 || b < a ? b : a;
+}
+
+/* Row numbers for a kernel, in order from a random one on, or all random; returns how many. */
+static size_t draw_rows(measurement *job, bool in_order)
+{
+    const uint32_t rows = job->sample->reader.rows;
+    const size_t count = rows < CARAG_BLOCK ? rows : CARAG_BLOCK;
+    const uint32_t first = rows > count ? carag_draw_row(job->sample) % (uint32_t)(rows - count) : 0;
+    for (size_t i = 0; i < count; i++)
+        job->sample->scratch->numbers[i] =
+            in_order ? first + (uint32_t)i : carag_draw_row(job->sample) % (job->window ? job->window : rows);
+    return count;
+}
+
+/* Of a mapped file, bring in the pages of the rows drawn, but not the rows: what is timed is memory, not the system. */
+static void touch_pages(measurement *job, size_t count)
+{
+    const carag_view *view = job->sample->reader.view;
+    for (size_t i = 0; job->sample->reader.index->mapping && i < count; i++) {
+        const size_t before = job->sample->scratch->numbers[i] > 0 ? job->sample->scratch->numbers[i] - 1 : 0;
+        job->touched += view->codes.bytes[before * view->codes.stride];
+        if (view->vectors)
+            job->touched += ((const uint8_t *)view->vectors)[before * job->sample->reader.index->vector_bytes];
+    }
+}
+
+/* Time a kernel takes for the rows in scratch->numbers. */
+typedef double (*stopwatch)(measurement *job, size_t count);
+
+static double time_bits(measurement *job, size_t count)
+{
+    const carag_bits *bits = &job->sample->reader.view->bits;
+    carag_scratch *scratch = job->sample->scratch;
+    const carag_query *query = &scratch->query;
+    const double begin = now();
+    job->sample->kernel->bits(bits->codes, bits->words, scratch->numbers, count, &query->bits, scratch->dots);
+    job->sample->kernel->screen(bits->factors, scratch->numbers, scratch->dots, count, query->base, query->slope,
+                        query->intercept, query->tilt, query->spread, 2.0F, scratch->numbers, scratch->scores);
+    return now() - begin;
+}
+
+static double time_words(measurement *job, size_t count)
+{
+    static const carag_pair nothing = {.mask = UINT32_MAX, .value = UINT32_MAX};
+    carag_scratch *scratch = job->sample->scratch;
+    const double begin = now();
+    job->touched += (uint32_t)job->sample->kernel->admit(job->sample->reader.view->words, scratch->numbers, count,
+                                                         &nothing, 1, scratch->numbers);
+    return now() - begin;
+}
+
+static double time_codes(measurement *job, size_t count)
+{
+    const carag_codes *codes = &job->sample->reader.view->codes;
+    carag_scratch *scratch = job->sample->scratch;
+    const double begin = now();
+    job->sample->kernel->dot8(codes->bytes, codes->stride, scratch->numbers, count, scratch->query.codes, codes->stride,
+                      scratch->dots);
+    return now() - begin;
+}
+
+/* Nanoseconds a row, least of the repeats. What fits the cache is found there by one query after another: there the
+ * same rows are asked again; of more than that, others. */
+static double measure_rows(measurement *job, stopwatch time, bool in_order, size_t row_bytes)
+{
+    const bool stays = row_bytes * job->sample->reader.rows <= CACHE_BYTES;
+    double best = 0.0;
+    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
+        double spent = 0.0;
+        size_t done = 0;
+        if (stays)
+            job->sample->draws = 0;
+        while (done < job->pace.sample_rows) {
+            const size_t count = draw_rows(job, in_order);
+            touch_pages(job, count);
+            spent += time(job, count);
+            done += count;
+        }
+        best = least(best, spent / (double)done);
+    }
+    return best;
+}
+
+static void measure_kernels(measurement *job)
+{
+    const carag_view *view = job->sample->reader.view;
+    carag_scratch *scratch = job->sample->scratch;
+    carag_costs *costs = job->sample->costs;
+    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
+        carag_draw_query(job->sample);
+        const double begin = now();
+        carag_query_sketch(&view->bits, job->sample->reader.index->params.dim, &scratch->query, 1.0F);
+        costs->sketch = least(costs->sketch, now() - begin);
+    }
+    costs->bits = measure_rows(job, time_bits, true, view->bits.words * sizeof(uint64_t) + sizeof(carag_bits_factor));
+    costs->word = measure_rows(job, time_words, true, sizeof(uint32_t));
+    costs->code_in_order = measure_rows(job, time_codes, true, view->codes.stride);
+    costs->code = measure_rows(job, time_codes, false, view->codes.stride);
+    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
+        const size_t count = draw_rows(job, false);
+        touch_pages(job, count);
+        for (size_t i = 0; i < count; i++)
+            scratch->kept[i] = (carag_near){INFINITY, scratch->numbers[i]};
+        carag_effort effort = {0};
+        const double begin = now();
+        carag_rerank(&job->sample->reader, scratch, scratch->kept, count, 1, &effort);
+        costs->vector = least(costs->vector, (now() - begin) / (double)count);
+    }
+}
+
+/* In units of what a sketch has room for, with each factor of e in rows. */
+static void set_survivors(measurement *job)
+{
+    carag_costs *costs = job->sample->costs;
+    uint32_t counts[2] = {costs->sketched[0], costs->sketched[1]};
+    if (counts[0] == 0)
+        carag_count_survivors(job->sample, counts);
+    const double log_blocks = log(fmax((double)counts[0] / CARAG_BLOCK, 2.0));
+    costs->survivors = counts[1] / ((double)carag_sketch_room(CARAG_SAMPLE_K) * log_blocks);
+}
+
+/* Nanoseconds a distance of a graph search takes, all included; least of the repeats. */
+static void measure_graph(measurement *job)
+{
+    const carag_limits limits = carag_limits_of(job->sample->costs, job->pace.graph_budget);
+    if (job->sample->costs->distances[0] == 0)
+        carag_count_distances(job->sample);
+    double best = 0.0;
+    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
+        double spent = 0.0;
+        uint64_t distances = 0;
+        for (int q = 0; q < job->pace.graph_queries; q++) { /* other queries each time, whose rows no cache has seen */
+            carag_effort effort = {0};
+            carag_draw_query(job->sample);
+            const double begin = now();
+            carag_sample_graph(job->sample, CARAG_SAMPLE_K, &limits, &effort);
+            spent += now() - begin;
+            distances += effort.distance_computations;
+        }
+        best = least(best, spent / (double)(distances ? distances : 1));
+    }
+    job->sample->costs->graph_distance = best;
+}
+
+/* The rows of a class may be near each other in memory or far apart: a whole search measures what each costs. A mapped
+ * file is not read whole: there, a row costs what one at random does. */
+static void measure_exact(measurement *job)
+{
+    job->sample->costs->exact_row = job->sample->costs->code;
+    if (job->sample->is_mapped)
+        return;
+    double best = 0.0;
+    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
+        carag_effort effort = {0};
+        carag_draw_query(job->sample);
+        const double begin = now();
+        carag_scan_exact(&job->sample->reader, &job->sample->everything, job->sample->scratch, CARAG_SAMPLE_K, &effort);
+        best = least(best, now() - begin);
+    }
+    job->sample->costs->exact_row = best / job->sample->reader.rows;
+}
+
+/* What a scan by cells takes beyond its parts. Of a mapped file it would read too many pages: there, what is usual. */
+static void measure_cells(measurement *job)
+{
+    job->sample->costs->cells_factor = USUAL_CELLS_FACTOR;
+    if (!job->sample->reader.view->cells || job->sample->is_mapped)
+        return;
+    job->sample->costs->cells_factor = 1.0;
+    const double parts = carag_plan_cells(&job->sample->reader, &job->sample->everything, CARAG_SAMPLE_K);
+    double spent = 0.0;
+    job->sample->noise = CARAG_TYPICAL_NOISE;
+    for (int q = 0; q < CARAG_COUNTED_QUERIES; q++) { /* each another, so that none finds its rows in the cache */
+        carag_effort effort = {0};
+        carag_draw_query(job->sample);
+        const double begin = now();
+        carag_scan_sketch(&job->sample->reader, &job->sample->everything, job->sample->scratch, CARAG_SAMPLE_K,
+                          &effort);
+        spent += now() - begin;
+    }
+    job->sample->noise = CARAG_NOISE;
+    job->sample->costs->cells_factor = fmax(spent / CARAG_COUNTED_QUERIES / parts, 1.0);
+}
+
+/* The writer's. */
+void carag_measure_parts(carag_sampling *sample)
+{
+    const carag_index *index = sample->reader.index;
+    measurement job = {.sample = sample, .pace = sample->is_mapped ? in_file : in_memory};
+    const size_t row_bytes = index->vector_bytes ? index->vector_bytes : sample->reader.view->codes.stride;
+    const size_t window = job.pace.window_bytes / row_bytes;
+    job.window = window < sample->reader.rows ? (uint32_t)window : 0;
+    measure_kernels(&job);
+    set_survivors(&job);
+    measure_exact(&job);
+    measure_graph(&job);
+    measure_cells(&job);
+}
+
+/* Fill view->costs with what depends on this machine. A view too small to choose on keeps what it has. The writer's;
+ * memory that cannot be had leaves the costs of before, which are only a guess at which plan is fastest. */
+void carag_costs_measure(carag_index *index, carag_view *view)
+{
+    carag_sampling sample;
+    if (!carag_sampling_begin(&sample, index, view, index->mapping != NULL))
+        return;
+    carag_measure_parts(&sample);
+    carag_sampling_end(&sample);
+}

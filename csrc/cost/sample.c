@@ -1,0 +1,132 @@
+/* cost/sample.c - draw queries from the rows of an index, and count what their searches look at.
+ *
+ * Queries are rows moved off themselves by some noise, drawn by a hash: the same rows give the same queries, so what is
+ * counted here depends on rows and seed alone and is kept in the file.
+ */
+#include "carag_internal.h"
+#include "code/code.h"
+#include "cost/sample.h"
+#include "hash.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SKETCH_ROWS 8192 /* rows of the sketch on which survivors are counted */
+
+uint32_t carag_draw_row(carag_sampling *job)
+{
+    return (uint32_t)(carag_mix(++job->draws) % job->reader.rows);
+}
+
+/* A query near a random row, or between two: so much noise away, in a direction that hashes decide. */
+void carag_draw_query(carag_sampling *job)
+{
+    const carag_index *index = job->reader.index;
+    const uint32_t dim = index->params.dim;
+    carag_scratch *scratch = job->scratch;
+    const uint32_t row = carag_draw_row(job);
+    carag_widen_vector(index, job->reader.view, row, scratch->vector);
+    if (job->between) {
+        carag_widen_vector(index, job->reader.view, carag_draw_row(job), scratch->query.unit);
+        for (uint32_t i = 0; i < dim; i++)
+            scratch->vector[i] += scratch->query.unit[i];
+    }
+    const float step = job->noise * sqrtf(3.0F / (float)dim);
+    for (uint32_t i = 0; i < dim; i++)
+        scratch->vector[i] += step * ((float)(carag_mix(++job->draws) >> 40) * 0x1p-23F - 1.0F);
+    if (carag_normalise(scratch->vector, dim, scratch->query.unit, row, NULL) != CARAG_OK) { /* a mapped file may lie */
+        memset(scratch->query.unit, 0, dim * sizeof *scratch->query.unit);
+        scratch->query.unit[0] = 1.0F;
+    }
+    carag_query_encode(index, &job->reader.view->codes, &scratch->query);
+}
+
+/* ---------------------------------------------------------------- counting */
+
+/* How many rows a sketch of some thousand looks at, and how many of them survive beyond those that always do. */
+void carag_count_survivors(carag_sampling *job, uint32_t out_counts[2])
+{
+    const carag_catalog *catalog = job->reader.view->catalog;
+    const size_t always = (CARAG_FIRST_BLOCK_FACTOR + 1) * carag_sketch_room(CARAG_SAMPLE_K);
+    carag_selection some = job->everything;
+    uint64_t rows = 0;
+    some.count = 0;
+    some.admissible = 0; /* so that a scan goes by classes */
+    while (some.count < job->everything.count && rows < SKETCH_ROWS)
+        rows += atomic_load(&catalog->live[some.count++]);
+    carag_effort effort = {0};
+    uint64_t survived = 0;
+    for (int q = 0; q < CARAG_SKETCH_QUERIES; q++) {
+        effort = (carag_effort){0};
+        carag_draw_query(job);
+        carag_scan_sketch(&job->reader, &some, job->scratch, CARAG_SAMPLE_K, &effort);
+        survived += effort.distance_computations > always ? effort.distance_computations - always : 0;
+    }
+    out_counts[0] = (uint32_t)effort.estimates;
+    out_counts[1] = (uint32_t)(survived / CARAG_SKETCH_QUERIES);
+}
+
+/* A graph search of everything. */
+void carag_sample_graph(carag_sampling *job, size_t wanted, const carag_limits *limits, carag_effort *effort)
+{
+    carag_search_graph(&job->reader, &job->everything, job->scratch, wanted, limits, effort);
+}
+
+/* Distances that a graph search computes, on the mean, for few neighbours and for many: what of its cost does not
+ * depend on the machine, so that opening the file need only time a distance. */
+void carag_count_distances(carag_sampling *job)
+{
+    const carag_limits limits = carag_limits_of(job->costs, UINT64_MAX);
+    job->noise = CARAG_TYPICAL_NOISE;
+    for (int many = 0; many < 2; many++) {
+        uint64_t total = 0;
+        job->draws = 0;
+        for (int q = 0; q < CARAG_COUNTED_QUERIES; q++) {
+            carag_effort effort = {0};
+            carag_draw_query(job);
+            carag_sample_graph(job, many ? CARAG_MANY_RATIO * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &limits, &effort);
+            total += effort.distance_computations;
+        }
+        job->costs->distances[many] = (uint32_t)((total + CARAG_COUNTED_QUERIES - 1) / CARAG_COUNTED_QUERIES);
+    }
+    job->noise = CARAG_NOISE;
+}
+
+/* ---------------------------------------------------------------- begin and end */
+
+bool carag_sampling_begin(carag_sampling *job, carag_index *index, carag_view *view, bool is_mapped)
+{
+    static const carag_predicate anything = {.pairs = {{0, 0}}, .pair_count = 1};
+    *job = (carag_sampling){.reader = {index, view, atomic_load(&view->rows), 0}, .kernel = carag_kernel_get(),
+                            .costs = &view->costs, .noise = CARAG_NOISE, .is_mapped = is_mapped};
+    if (job->reader.rows < CARAG_BLOCK)
+        return false;
+    const uint32_t classes = atomic_load(&view->catalog->count);
+    const carag_room room = {.pool = CARAG_MAX_TUNED_POOL,
+                             .found = carag_sketch_room(CARAG_MANY_RATIO * CARAG_SAMPLE_K) + CARAG_BLOCK,
+                             .classes = classes,
+                             .cells = view->cells ? view->cells->count : 0};
+    job->scratch = carag_scratch_take(index, view, &room);
+    if (!job->scratch)
+        return false;
+    carag_test_init(&job->everything.test, &anything);
+    job->everything.classes = job->scratch->classes;
+    for (uint32_t class = 0; class < classes; class ++)
+        job->everything.classes[job->everything.count++] = class;
+    job->everything.room = classes;
+    job->everything.admissible = job->everything.labelled = job->reader.rows;
+    job->everything.is_exact = true;
+    const carag_costs before = view->costs;
+    view->costs = (carag_costs){.ef = before.ef,
+                                .slack = before.slack,
+                                .distances = {before.distances[0], before.distances[1]},
+                                .sketched = {before.sketched[0], before.sketched[1]},
+                                .reached = {before.reached[0], before.reached[1]},
+                                .scored = before.scored};
+    return true;
+}
+
+void carag_sampling_end(carag_sampling *job)
+{
+    carag_scratch_give(job->reader.index, job->scratch);
+}

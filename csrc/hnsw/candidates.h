@@ -1,0 +1,53 @@
+/* hnsw/candidates.h - near rows of every row, from exact products inside overlapping leaves. */
+#ifndef CARAG_HNSW_CANDIDATES_H
+#define CARAG_HNSW_CANDIDATES_H
+
+#include "carag.h"
+#include "code/code.h"
+#include "hnsw/graph.h"
+
+#define CARAG_MAX_LEAF_ROWS 2048 /* rows of a leaf; a layer of no more is one leaf, and every pair is compared */
+
+/* Rows that are near each other, all compared with all: members [begin, end) of the group. */
+typedef struct carag_leaf {
+    uint32_t group;
+    size_t begin;
+    size_t end;
+} carag_leaf;
+
+/* The rows of one layer in overlapping groups around leaders, groups in leaves, and what the leaves found.
+ * Everything speaks of positions in `rows`, the layer's rows in ascending order. */
+typedef struct carag_cover {
+    const carag_codes *codes;
+    const uint32_t *rows; /* NULL: position p is row p */
+    uint32_t count;
+    uint32_t fanout;     /* groups a row is in */
+    uint32_t per_leaf;   /* near rows it takes from each */
+    uint32_t groups;
+    uint32_t *leaders;   /* [groups] positions */
+    uint32_t *nearest;   /* [count * fanout] the groups of a row, nearest leader first */
+    uint32_t *members;   /* [count * fanout] group by group */
+    carag_leaf *leaves;  /* [leaf_count] in order of members */
+    size_t leaf_count;
+    size_t leaf_capacity;
+    uint32_t *near;      /* [count * fanout * per_leaf]; CARAG_NONE after the last of a leaf */
+} carag_cover;
+
+/* Find about `candidates` near rows of each of `count` > 0 rows, ascending (NULL: rows 0 .. count - 1).
+ * Nothing fails but memory; destroy it all the same. */
+carag_status carag_cover_init(carag_cover *cover, const carag_codes *codes, const uint32_t *rows,
+                              uint32_t count, uint32_t candidates, uint64_t seed, uint32_t threads);
+void carag_cover_destroy(carag_cover *cover);
+
+static inline uint32_t carag_cover_row(const carag_cover *cover, uint32_t position)
+{
+    return cover->rows ? cover->rows[position] : position;
+}
+
+/* The fanout * per_leaf slots of a row: `per_leaf` for each of its groups. The caller may reuse them. */
+static inline uint32_t *carag_cover_slots(const carag_cover *cover, uint32_t position)
+{
+    return cover->near + (size_t)position * cover->fanout * cover->per_leaf;
+}
+
+#endif

@@ -1,0 +1,374 @@
+/* hnsw/search.c - search the graph: Malkov & Yashunin 2018, Algorithms 2 and 5, with the policy inside.
+ *
+ * Rows are compared by their eight-bit codes, all new neighbours of a row in one call of the kernel; the best
+ * admissible ones are scored at the end over what is kept of their vectors.
+ *
+ * Where the filtered search (carag_search_graph) differs from the paper's
+ *   1. The word of a row is tested in the inner loop, before the result heap is updated. Rows that fail still
+ *      carry the search to their neighbours, so there are two bounded sets: the `pool`, the ef nearest rows of
+ *      any word, which decides where to go and when to stop; and the results, admissible rows only. When every
+ *      row is admissible this is the paper's search.
+ *   2. Adaptive ef. With a pass rate p near the query, a pool of ef holds only about p ef admissible rows, so the
+ *      pool is widened to ef / p: ef at p = 1, at most CARAG_MAX_WIDENING times ef. p is what the search itself has
+ *      seen (tests passed over tests made), started from the exact share of admissible rows with the weight of
+ *      PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
+ *      only, because the first hops, far from the query, then fix the pool for the rest of the search.
+ *   3. Two hops. Once p is surely below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible
+ *      rows are scored and kept, ef of them; a row that fails is a bridge: its own links are looked through
+ *      instead, until a hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row
+ *      that fails and is not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
+ *   4. Stop by distance (Al-Jazzazi et al. 2025, "Distance Adaptive Beam Search"). Once there are enough admissible
+ *      rows, nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy
+ *      query ends early, and a wide pool costs only the queries that need it. The slack is tuned with the width
+ *      (cost/tune.c).
+ *   5. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
+ *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up
+ *      early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
+ *
+ * The pool is one sorted array that serves as candidates and as beam: inserting moves a few cache lines, and the next
+ * row to expand is the first not yet expanded.
+ *
+ * Cost: one eight-bit product per row met; the word test, 4 bytes, only for rows near enough to matter. Nothing here
+ * allocates or locks; words are relaxed loads, tested again with acquire when a row is emitted (search/call.c).
+ */
+#include "carag_internal.h"
+#include "row/row.h"
+#include "search/search.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PRIOR_TESTS 64 /* word tests that the admissible share of all rows stands for when a search begins */
+#define ENTRY_ROWS 8 /* rows of layer 1 from which layer 0 is searched */
+#define TWO_HOP_RATE 0.3 /* pass rate near the query below which a search goes two hops */
+#define MIN_TESTS_FOR_TWO_HOPS 512 /* word tests before which the pass rate is still the prior's */
+#define TESTS_PER_DISTANCE 8 /* word tests that cost as much as a distance, for the budget */
+
+/* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links were not verified, what is no row
+ * ends the list, too: one comparison finds both. */
+static inline uint32_t link_at(const carag_view *view, const _Atomic(uint32_t) *links, uint32_t i)
+{
+    const uint32_t link = atomic_load_explicit(&links[i], memory_order_acquire);
+    return link < view->capacity ? link : CARAG_NONE;
+}
+
+/* Collect the neighbours of a row that were not yet met, marking them met. */
+static size_t gather_fresh(const carag_view *view, carag_visited *visited, uint32_t row, uint32_t layer,
+                           uint32_t *out_rows)
+{
+    const carag_graph *graph = &view->graph;
+    const _Atomic(uint32_t) *links = carag_graph_links(graph, row, layer);
+    const uint32_t limit = carag_graph_limit(graph, layer);
+    size_t count = 0;
+    for (uint32_t i = 0; i < limit; i++) {
+        const uint32_t link = link_at(view, links, i);
+        if (link == CARAG_NONE)
+            break;
+        if (carag_visited_insert(visited, link))
+            out_rows[count++] = link;
+    }
+    return count;
+}
+
+typedef struct graph_search {
+    const carag_reader *reader;
+    const carag_selection *selection;
+    const carag_kernel *kernel;
+    carag_scratch *scratch;
+    carag_effort *effort;
+    size_t ef;      /* asked for */
+    size_t width;   /* of the pool now */
+    size_t count;   /* rows in the pool */
+    size_t next;    /* every row of the pool before this one was expanded */
+    size_t room;    /* for admissible rows */
+    float slack;
+    float stop;     /* nothing scored below it is kept: point 4 of the essay */
+    uint64_t tests; /* words tested, and how many passed, the prior included */
+    uint64_t passed;
+    bool two_hop;   /* point 3 of the essay is in force */
+} graph_search;
+
+static bool passes(const graph_search *search, uint32_t row)
+{
+    const carag_view *view = search->reader->view;
+    const carag_test *test = &search->selection->test;
+    return carag_word_passes(test->predicate, atomic_load_explicit(&view->words[row], memory_order_relaxed)) &&
+           (!search->selection->test_terms || carag_terms_pass(test, view->terms[row]));
+}
+
+/* Which row to look at first. Among equals, copies above all, the earlier row: links of the spanning tree lead from
+ * there to everywhere else, and from later copies to more copies. */
+static bool is_ahead(carag_near a, carag_near b)
+{
+    if (a.similarity > b.similarity || a.similarity < b.similarity)
+        return a.similarity > b.similarity;
+    return a.node < b.node;
+}
+
+/* Eight-bit scores of `count` rows, into scratch->scores. */
+static void score_rows(graph_search *search, const uint32_t *rows, size_t count)
+{
+    const carag_codes *codes = &search->reader->view->codes;
+    carag_scratch *scratch = search->scratch;
+    search->kernel->dot8(codes->bytes, codes->stride, rows, count, scratch->query.codes, codes->stride, scratch->dots);
+    for (size_t i = 0; i < count; i++)
+        scratch->scores[i] = carag_ordered(codes->scales[rows[i]] * (float)scratch->dots[i]);
+    search->effort->distance_computations += count;
+}
+
+/* Walk to a row none of whose neighbours on this layer is nearer: Algorithm 2 with ef = 1. */
+static carag_near greedy(graph_search *search, carag_near nearest, uint32_t layer)
+{
+    carag_scratch *scratch = search->scratch;
+    const uint8_t *levels = search->reader->view->graph.levels;
+    uint32_t expanded = CARAG_NONE;
+    carag_visited_insert(&scratch->visited, nearest.node);
+    while (expanded != nearest.node) {
+        expanded = nearest.node;
+        const size_t count =
+            gather_fresh(search->reader->view, &scratch->visited, expanded, layer, scratch->numbers);
+        score_rows(search, scratch->numbers, count);
+        for (size_t i = 0; i < count; i++) {
+            const carag_near near = {scratch->scores[i], scratch->numbers[i]};
+            if (is_ahead(near, nearest) && levels[near.node] >= layer) /* a mapped link may lie */
+                nearest = near;
+        }
+        search->effort->hops++;
+    }
+    carag_visited_clear(&scratch->visited);
+    return nearest;
+}
+
+/* ---------------------------------------------------------------- the pool */
+
+/* Where a row belongs among the pool's, nearest first. */
+static size_t pool_position(const graph_search *search, carag_near near)
+{
+    const carag_near *pool = search->scratch->pool;
+    size_t low = 0;
+    size_t high = search->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (is_ahead(pool[middle], near))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool pool_accepts(const graph_search *search, carag_near near)
+{
+    return near.similarity >= search->stop &&
+           (search->count < search->width || is_ahead(near, search->scratch->pool[search->count - 1]));
+}
+
+/* Requires pool_accepts. */
+static void pool_insert(graph_search *search, carag_near near)
+{
+    carag_scratch *scratch = search->scratch;
+    if (search->count == search->width)
+        search->count--;
+    const size_t at = pool_position(search, near);
+    memmove(scratch->pool + at + 1, scratch->pool + at, (search->count - at) * sizeof *scratch->pool);
+    memmove(scratch->expanded + at + 1, scratch->expanded + at, (search->count - at) * sizeof *scratch->expanded);
+    scratch->pool[at] = near;
+    scratch->expanded[at] = 0;
+    search->count++;
+    if (at < search->next)
+        search->next = at;
+}
+
+/* The best rows of layer 1, for the search to start from: among clusters far apart, the nearest row alone is too often
+ * of the wrong one. Leaves them in the pool; returns how many. */
+static size_t enter(graph_search *search, carag_near nearest)
+{
+    carag_scratch *scratch = search->scratch;
+    search->width = search->scratch->room.pool < ENTRY_ROWS ? search->scratch->room.pool : ENTRY_ROWS;
+    carag_visited_insert(&scratch->visited, nearest.node);
+    pool_insert(search, nearest);
+    while (search->next < search->count) {
+        if (scratch->expanded[search->next]) {
+            search->next++;
+            continue;
+        }
+        scratch->expanded[search->next] = 1;
+        const uint32_t row = scratch->pool[search->next].node;
+        const size_t count = gather_fresh(search->reader->view, &scratch->visited, row, 1, scratch->numbers);
+        score_rows(search, scratch->numbers, count);
+        for (size_t i = 0; i < count; i++) {
+            const carag_near near = {scratch->scores[i], scratch->numbers[i]};
+            if (search->reader->view->graph.levels[near.node] >= 1 && pool_accepts(search, near))
+                pool_insert(search, near);
+        }
+        search->effort->hops++;
+    }
+    carag_visited_clear(&scratch->visited);
+    return search->count;
+}
+
+/* Point 2 of the essay. */
+static void adapt_width(graph_search *search)
+{
+    const size_t room = search->scratch->room.pool;
+    const size_t widest = room < search->ef * CARAG_MAX_WIDENING ? room : search->ef * CARAG_MAX_WIDENING;
+    const uint64_t passed = search->passed ? search->passed : 1;
+    const uint64_t wanted = (search->ef * search->tests + passed - 1) / passed;
+    search->width = wanted < search->ef ? search->ef : wanted > widest ? widest : (size_t)wanted;
+    if (search->count > search->width)
+        search->count = search->width;
+    if (search->effort->ef < search->width)
+        search->effort->ef = search->width;
+}
+
+/* Point 4 of the essay. Scores are of the query's code, whose unit is its scale. */
+static void adapt_stop(graph_search *search)
+{
+    const carag_heap *found = &search->scratch->found;
+    const float scale = search->scratch->query.scale;
+    if (found->count == search->room && isfinite(search->slack))
+        search->stop = (1.0F - search->slack * (1.0F - scale * found->items[0].similarity)) / scale;
+}
+
+/* Let one scored row into the pool and, if its word passes, the results. */
+static void admit(graph_search *search, carag_near near)
+{
+    carag_heap *found = &search->scratch->found;
+    const bool in_pool = pool_accepts(search, near);
+    const bool in_found = carag_heap_accepts(found, search->room, near);
+    if (!in_pool && !in_found)
+        return;
+    search->tests++;
+    if (search->two_hop || passes(search, near.node)) {
+        search->passed++;
+        if (in_found) {
+            carag_heap_keep(found, search->room, near);
+            adapt_stop(search);
+        }
+    }
+    if (in_pool)
+        pool_insert(search, near);
+}
+
+/* ---------------------------------------------------------------- two hops */
+
+/* Point 3 of the essay: leave only admissible rows in the pool. */
+static void begin_two_hop(graph_search *search)
+{
+    carag_scratch *scratch = search->scratch;
+    size_t kept = 0;
+    search->two_hop = true;
+    for (size_t i = 0; i < search->count; i++)
+        if (passes(search, scratch->pool[i].node)) {
+            scratch->pool[kept] = scratch->pool[i];
+            scratch->expanded[kept++] = scratch->expanded[i];
+        }
+    search->width = search->ef;
+    search->count = kept < search->ef ? kept : search->ef;
+    search->next = 0;
+}
+
+/* Append to out_rows, until they are M0, the links of a row that pass and were not yet met, marking them met. Of those
+ * that fail, the ones not yet crossed go to `bridges`, unless that is NULL; returns how many. */
+static size_t gather_passing(graph_search *search, uint32_t row, uint32_t *out_rows, size_t *count, uint32_t *bridges)
+{
+    const carag_view *view = search->reader->view;
+    const carag_graph *graph = &view->graph;
+    carag_scratch *scratch = search->scratch;
+    const _Atomic(uint32_t) *links = carag_graph_links(graph, row, 0);
+    size_t failed = 0;
+    for (uint32_t i = 0; i < graph->M0 && *count < graph->M0; i++) {
+        const uint32_t link = link_at(view, links, i);
+        if (link == CARAG_NONE)
+            break;
+        if (carag_visited_has(&scratch->visited, link))
+            continue;
+        search->effort->tests++;
+        if (passes(search, link)) {
+            carag_visited_insert(&scratch->visited, link);
+            out_rows[(*count)++] = link;
+        } else if (bridges && carag_visited_insert(&scratch->crossed, link)) {
+            __builtin_prefetch((const void *)carag_graph_links(graph, link, 0));
+            bridges[failed++] = link;
+        }
+    }
+    return failed;
+}
+
+/* Admissible rows not yet met that link to `row`, or to a row that fails and links to it; at most M0. */
+static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_rows)
+{
+    uint32_t *bridges = search->scratch->bridges;
+    size_t count = 0;
+    const size_t bridge_count = gather_passing(search, row, out_rows, &count, bridges);
+    for (size_t b = 0; b < bridge_count; b++)
+        gather_passing(search, bridges[b], out_rows, &count, NULL);
+    return count;
+}
+
+/* Algorithm 5 for a selection that is not empty. Leaves up to `limit` admissible rows in scratch->found, a heap;
+ * returns false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: what
+ * was found is then void. Requires a non-empty index, and room for carag_sketch_room(limit) found rows and ef *
+ * CARAG_MAX_WIDENING, or all rows, in the pool. */
+bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                        size_t limit, const carag_limits *limits, carag_effort *effort)
+{
+    const carag_graph *graph = &reader->view->graph;
+    graph_search search = {.reader = reader, .selection = selection, .kernel = carag_kernel_get(), .scratch = scratch,
+                           .effort = effort, .ef = limits->ef, .room = carag_sketch_room(limit), .slack = limits->slack,
+                           .stop = -INFINITY};
+    carag_near nearest = {0.0F, atomic_load_explicit(&graph->entry_point, memory_order_acquire)};
+    score_rows(&search, &nearest.node, 1);
+    nearest.similarity = scratch->scores[0];
+    carag_near entries[ENTRY_ROWS] = {nearest};
+    size_t entry_count = 1;
+    for (uint32_t layer = graph->levels[nearest.node]; layer > 1; layer--)
+        nearest = greedy(&search, nearest, layer);
+    if (graph->levels[nearest.node] > 0) {
+        entry_count = enter(&search, nearest);
+        memcpy(entries, scratch->pool, entry_count * sizeof *entries);
+        search.count = search.next = 0;
+    }
+
+    search.tests = PRIOR_TESTS;
+    search.passed = PRIOR_TESTS * selection->admissible / reader->rows;
+    scratch->found.count = 0;
+    adapt_width(&search);
+    for (size_t i = 0; i < entry_count; i++) {
+        carag_visited_insert(&scratch->visited, entries[i].node);
+        admit(&search, entries[i]);
+    }
+
+    bool within_budget = true;
+    for (;;) {
+        if (!search.two_hop) {
+            adapt_width(&search);
+            if (search.tests >= MIN_TESTS_FOR_TWO_HOPS && (double)search.passed < TWO_HOP_RATE * (double)search.tests &&
+                scratch->found.count > 0)
+                begin_two_hop(&search);
+        }
+        while (search.next < search.count && scratch->expanded[search.next])
+            search.next++;
+        if (search.next >= search.count || scratch->pool[search.next].similarity < search.stop)
+            break;
+        if (effort->distance_computations + effort->tests / TESTS_PER_DISTANCE >= limits->budget ||
+            (search.tests > 4 * PRIOR_TESTS && (double)search.passed < limits->least_rate * (double)search.tests)) {
+            within_budget = false;
+            break;
+        }
+        scratch->expanded[search.next] = 1;
+        const uint32_t row = scratch->pool[search.next].node;
+        const size_t count = search.two_hop ? gather_across(&search, row, scratch->numbers)
+                                            : gather_fresh(reader->view, &scratch->visited, row, 0, scratch->numbers);
+        score_rows(&search, scratch->numbers, count);
+        for (size_t i = 0; i < count; i++)
+            admit(&search, (carag_near){scratch->scores[i], scratch->numbers[i]});
+        effort->hops++;
+    }
+    carag_visited_clear(&scratch->visited);
+    carag_visited_clear(&scratch->crossed);
+    if (!within_budget)
+        return false;
+    carag_rerank_found(reader, scratch, limit, effort);
+    return true;
+}

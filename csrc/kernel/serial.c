@@ -1,0 +1,131 @@
+/* kernel/serial.c - the reference: plain C, correct everywhere, and what every other kernel must equal. */
+#include "kernel/kernel.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+static float fold(float lanes[CARAG_LANES])
+{
+    for (size_t width = CARAG_LANES / 2; width > 0; width /= 2)
+        for (size_t l = 0; l < width; l++)
+            lanes[l] += lanes[l + width];
+    return lanes[0];
+}
+
+static size_t padded(size_t n)
+{
+    return (n + CARAG_LANES - 1) / CARAG_LANES * CARAG_LANES;
+}
+
+static float dot_serial(const float *a, const float *b, size_t n)
+{
+    float lanes[CARAG_LANES] = {0};
+    for (size_t i = 0; i < padded(n); i++) {
+        const float x = i < n ? a[i] : 0.0F;
+        const float y = i < n ? b[i] : 0.0F;
+        lanes[i % CARAG_LANES] = fmaf(x, y, lanes[i % CARAG_LANES]);
+    }
+    return fold(lanes);
+}
+
+static float dot_half_serial(const uint16_t *half, const float *b, size_t n)
+{
+    float lanes[CARAG_LANES] = {0};
+    for (size_t i = 0; i < padded(n); i++) {
+        const float x = i < n ? carag_widen(half[i]) : 0.0F;
+        const float y = i < n ? b[i] : 0.0F;
+        lanes[i % CARAG_LANES] = fmaf(x, y, lanes[i % CARAG_LANES]);
+    }
+    return fold(lanes);
+}
+
+static void dot8_serial(const uint8_t *codes, size_t stride, const uint32_t *rows, size_t count,
+                        const int8_t *query, size_t n, int32_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *row = codes + rows[i] * stride;
+        int32_t sum = 0;
+        for (size_t j = 0; j < n; j++)
+            sum += (row[j] - 128) * query[j];
+        out[i] = sum;
+    }
+}
+
+static void bits_serial(const uint64_t *codes, size_t words, const uint32_t *rows, size_t count,
+                        const carag_bits_query *query, int32_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t *row = codes + rows[i] * words;
+        int32_t sum = 0;
+        for (size_t w = 0; w < words; w++)
+            for (uint64_t left = row[w]; left; left &= left - 1)
+                sum += query->values[64 * w + (size_t)__builtin_ctzll(left)];
+        out[i] = sum;
+    }
+}
+
+/* Without a branch on the outcome: at middling selectivity it is a coin toss, and a miss costs ten rows. */
+size_t carag_admit_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count,
+                          const carag_pair *pairs, size_t pair_count, uint32_t *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t row = rows[i];
+        const uint32_t word = atomic_load_explicit(&words[row], memory_order_relaxed);
+        bool admitted = false;
+        for (size_t p = 0; p < pair_count; p++)
+            admitted |= (word & pairs[p].mask) == pairs[p].value;
+        out[kept] = row;
+        kept += admitted;
+    }
+    return kept;
+}
+
+static size_t screen_serial(const carag_bits_factor *factors, const uint32_t *rows, const int32_t *sums,
+                            size_t count, float base, float a, float b, float c, float e, float floor,
+                            uint32_t *out_rows, float *out_upper)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t row = rows[i];
+        const carag_bits_factor factor = factors[row];
+        const float t = a * (float)sums[i] + b;
+        const float upper = (((factor.offset + base) + factor.slope * t) + factor.tilt * c) + factor.error * e;
+        out_rows[kept] = row;
+        out_upper[kept] = upper;
+        kept += upper >= floor;
+    }
+    return kept;
+}
+
+/* Row by row: a row less its bias is a query, if one that may hold -128, which plain C does not mind. */
+static void gram8_serial(const uint8_t *codes, size_t stride, const uint32_t *a, size_t m, const uint32_t *b,
+                         size_t n, size_t dim, void *workspace, int32_t *out)
+{
+    int8_t *query = workspace;
+    for (size_t i = 0; i < m; i++) {
+        for (size_t k = 0; k < dim; k++)
+            query[k] = (int8_t)(codes[a[i] * stride + k] - 128);
+        dot8_serial(codes, stride, b, n, query, dim, out + i * n);
+    }
+}
+
+static size_t gram8_workspace_serial(size_t m, size_t n, size_t dim)
+{
+    (void)m;
+    (void)n;
+    return dim;
+}
+
+const carag_kernel carag_kernel_serial = {
+    .name = "serial",
+    .dot = dot_serial,
+    .dot_half = dot_half_serial,
+    .dot8 = dot8_serial,
+    .bits = bits_serial,
+    .admit = carag_admit_serial,
+    .screen = screen_serial,
+    .gram8 = gram8_serial,
+    .gram8_workspace = gram8_workspace_serial,
+};

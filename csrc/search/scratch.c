@@ -1,0 +1,124 @@
+/* search/scratch.c - keep the working memory of searches between calls.
+ *
+ * A search of a few microseconds must not allocate and clear a bitset of a million rows: what a call used is put into
+ * one of a few slots of the index and taken from there by the next, by atomic exchange, so any number of threads share
+ * them without waiting; when all slots are full or empty, memory is released or allocated.
+ */
+#include "carag_internal.h"
+#include "row/row.h"
+#include "search/search.h"
+
+#include <string.h>
+
+#define SLOTS (sizeof((struct carag_index *)0)->scratches / sizeof((struct carag_index *)0)->scratches[0])
+
+void carag_scratch_free(carag_scratch *scratch)
+{
+    if (!scratch)
+        return;
+    carag_release(scratch->visited.bits);
+    carag_release(scratch->visited.touched);
+    carag_release(scratch->crossed.bits);
+    carag_release(scratch->crossed.touched);
+    carag_release(scratch->bridges);
+    carag_release(scratch->pool);
+    carag_release(scratch->expanded);
+    carag_release(scratch->found.items);
+    carag_release(scratch->kept);
+    carag_release(scratch->numbers);
+    carag_release(scratch->dots);
+    carag_release(scratch->scores);
+    carag_release_aligned(scratch->vector);
+    carag_release(scratch->classes);
+    carag_release(scratch->cells);
+    carag_release(scratch->uppers);
+    carag_release_aligned(scratch->query.unit);
+    carag_release_aligned(scratch->query.codes);
+    carag_release_aligned(scratch->query.rotated);
+    carag_release_aligned(scratch->query.planes);
+    carag_release_aligned(scratch->query.values);
+    carag_release(scratch);
+}
+
+static carag_scratch *scratch_new(const carag_index *index, const carag_view *view, const carag_room *room)
+{
+    const size_t words = (size_t)view->capacity / 64 + 1;
+    const size_t width = 64 * view->bits.words;
+    const size_t block = CARAG_BLOCK > index->M0 + 1 ? CARAG_BLOCK : (size_t)index->M0 + 1;
+    carag_scratch *scratch = carag_allocate_zeroed(1, sizeof *scratch);
+    if (!scratch)
+        return NULL;
+    scratch->room = *room;
+    scratch->room.rows = view->capacity;
+    scratch->visited.bits = carag_allocate_zeroed(words, sizeof *scratch->visited.bits);
+    scratch->visited.touched = carag_allocate(words, sizeof *scratch->visited.touched);
+    scratch->crossed.bits = carag_allocate_zeroed(words, sizeof *scratch->crossed.bits);
+    scratch->crossed.touched = carag_allocate(words, sizeof *scratch->crossed.touched);
+    scratch->bridges = carag_allocate(index->M0, sizeof *scratch->bridges);
+    scratch->pool = carag_allocate(room->pool + 1, sizeof *scratch->pool);
+    scratch->expanded = carag_allocate(room->pool + 1, sizeof *scratch->expanded);
+    scratch->found.items = carag_allocate(room->found, sizeof *scratch->found.items);
+    scratch->kept = carag_allocate(view->capacity, sizeof *scratch->kept);
+    scratch->numbers = carag_allocate(block, sizeof *scratch->numbers);
+    scratch->dots = carag_allocate(block, sizeof *scratch->dots);
+    scratch->scores = carag_allocate(block, sizeof *scratch->scores);
+    scratch->vector = carag_allocate_aligned(index->stride, sizeof(float));
+    scratch->classes = carag_allocate(room->classes, sizeof *scratch->classes);
+    scratch->cells = carag_allocate(room->cells, sizeof *scratch->cells);
+    scratch->uppers = carag_allocate(room->cells, sizeof *scratch->uppers);
+    scratch->query.unit = carag_allocate_aligned(index->stride, sizeof(float));
+    scratch->query.codes = carag_allocate_aligned(view->codes.stride, 1);
+    scratch->query.rotated = carag_allocate_aligned(width, sizeof(float));
+    scratch->query.planes = carag_allocate_aligned(CARAG_QUERY_PLANES * view->bits.words, sizeof(uint64_t));
+    scratch->query.values = carag_allocate_aligned(width, 1);
+    const carag_query *query = &scratch->query;
+    if (!scratch->visited.bits || !scratch->visited.touched || !scratch->crossed.bits || !scratch->crossed.touched ||
+        !scratch->bridges || !scratch->pool || !scratch->expanded || !scratch->found.items || !scratch->kept ||
+        !scratch->numbers || !scratch->dots || !scratch->scores || !scratch->vector || !scratch->classes ||
+        !scratch->cells || !scratch->uppers || !query->unit || !query->codes || !query->rotated || !query->planes ||
+        !query->values) {
+        carag_scratch_free(scratch);
+        return NULL;
+    }
+    memset(scratch->query.unit, 0, index->stride * sizeof(float));
+    return scratch;
+}
+
+/* Memory for one thread of a call; NULL when there is none. Contents are undefined but for an empty visited set. */
+carag_scratch *carag_scratch_take(carag_index *index, const carag_view *view, const carag_room *room)
+{
+    for (size_t slot = 0; slot < SLOTS; slot++) {
+        carag_scratch *scratch = atomic_exchange_explicit(&index->scratches[slot], NULL, memory_order_acq_rel);
+        if (!scratch)
+            continue;
+        const carag_room *has = &scratch->room;
+        if (has->rows >= view->capacity && has->pool >= room->pool && has->found >= room->found &&
+            has->classes >= room->classes && has->cells >= room->cells) {
+            scratch->found.keys = view->keys;
+            return scratch;
+        }
+        carag_scratch_free(scratch);
+        break;
+    }
+    carag_scratch *scratch = scratch_new(index, view, room);
+    if (scratch)
+        scratch->found.keys = view->keys;
+    return scratch;
+}
+
+void carag_scratch_give(carag_index *index, carag_scratch *scratch)
+{
+    for (size_t slot = 0; scratch && slot < SLOTS; slot++) {
+        carag_scratch *empty = NULL;
+        if (atomic_compare_exchange_strong_explicit(&index->scratches[slot], &empty, scratch, memory_order_acq_rel,
+                                                    memory_order_relaxed))
+            return;
+    }
+    carag_scratch_free(scratch);
+}
+
+void carag_scratches_free(carag_index *index)
+{
+    for (size_t slot = 0; slot < SLOTS; slot++)
+        carag_scratch_free(atomic_exchange_explicit(&index->scratches[slot], NULL, memory_order_acq_rel));
+}

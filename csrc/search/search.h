@@ -1,0 +1,94 @@
+/* search/search.h - what the plans of a search share: working memory, effort, and the scoring that ends each of them.
+ */
+#ifndef CARAG_SEARCH_H
+#define CARAG_SEARCH_H
+
+#include "carag_internal.h"
+#include "heap.h"
+#include "row/row.h"
+#include "visited.h"
+
+#define CARAG_MAX_WIDENING 16 /* times ef: how far a filtered graph search may widen its pool */
+#define CARAG_SAMPLE_K 10 /* neighbours for which costs are measured */
+#define CARAG_MANY_RATIO 8 /* costs are measured a second time, for this multiple of CARAG_SAMPLE_K neighbours */
+#define CARAG_FIRST_BLOCK_FACTOR 4 /* rows of a sketch's first block that survive, per row of carag_sketch_room */
+
+_Static_assert(sizeof(carag_near) == 8, "eight heap entries share a cache line");
+
+/* How much a call needs. */
+typedef struct carag_room {
+    uint32_t rows;    /* the capacity of the view */
+    size_t pool;      /* widest beam over the graph; 0 without one */
+    size_t found;     /* rows kept by score */
+    uint32_t classes;
+    uint32_t cells;
+} carag_room;
+
+/* Working memory of one thread of one call; nothing in a search allocates. */
+typedef struct carag_scratch {
+    carag_room room;
+    carag_visited visited; /* [rows] */
+    carag_visited crossed; /* [rows] */
+    uint32_t *bridges;     /* [M0] */
+    carag_near *pool;      /* [pool + 1] the beam, nearest first */
+    uint32_t *expanded;    /* [pool + 1] 1 where the pool's row was expanded */
+    carag_heap found;      /* [found] farthest on top: the best admissible rows so far */
+    carag_near *kept;      /* [rows] rows an exact search may not yet rule out, or that are scored at last */
+    uint32_t *numbers;     /* [CARAG_BLOCK, or M0 + 1 if more] row numbers for a kernel, in and out */
+    int32_t *dots;         /* likewise */
+    float *scores;         /* likewise */
+    float *vector;         /* [stride] a kept vector widened */
+    uint32_t *classes;     /* [classes] */
+    uint32_t *cells;       /* [cells] in the order of a query */
+    float *uppers;         /* [cells] */
+    carag_query query;
+} carag_scratch;
+
+/* What one query did. */
+typedef struct carag_effort {
+    uint64_t estimates;
+    uint64_t distance_computations;
+    uint64_t tests; /* of words, across failing rows */
+    uint64_t hops;
+    uint64_t ef;
+} carag_effort;
+
+/* How far a graph search may go. */
+typedef struct carag_limits {
+    size_t ef;         /* width of its pool, where everything is admissible */
+    float slack;       /* times the squared distance of the last row wanted; INFINITY: until the pool is spent */
+    uint64_t budget;   /* distances */
+    double least_rate; /* of rows near the query that are admissible */
+} carag_limits;
+
+/* search/scratch.c */
+carag_scratch *carag_scratch_take(carag_index *index, const carag_view *view, const carag_room *room);
+void carag_scratch_give(carag_index *index, carag_scratch *scratch);
+void carag_scratches_free(carag_index *index);
+
+/* search/rerank.c */
+bool carag_is_direct(uint64_t admissible, size_t limit);
+size_t carag_sketch_room(size_t limit);
+void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const carag_near *uppers, size_t count,
+                  size_t limit, carag_effort *effort);
+void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t limit, carag_effort *effort);
+
+/* search/exact.c, search/scan.c, hnsw/search.c: each leaves in scratch->found the rows it answers with, a heap over
+ * scores of kept vectors. */
+typedef enum carag_order { CARAG_BY_CLASSES, CARAG_BY_CELLS, CARAG_BY_PROBE } carag_order;
+carag_order carag_scan_order(const carag_view *view, const carag_selection *selection);
+void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                      size_t limit, carag_effort *effort);
+void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                       size_t limit, carag_effort *effort);
+bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                        size_t limit, const carag_limits *limits, carag_effort *effort);
+
+/* search/plan.c */
+double carag_plan_cells(const carag_reader *reader, const carag_selection *selection, size_t wanted);
+carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget);
+carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit, size_t ef,
+                             double out_nanoseconds[CARAG_PLANS]);
+uint64_t carag_plan_budget(const carag_view *view, const double nanoseconds[CARAG_PLANS]);
+
+#endif

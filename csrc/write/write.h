@@ -1,0 +1,19 @@
+/* write/write.h - what those who change an index share; every function is the writer's. */
+#ifndef CARAG_WRITE_H
+#define CARAG_WRITE_H
+
+#include "carag_internal.h"
+#include "row/row.h"
+
+/* write/add.c */
+size_t carag_upper_slots(const carag_params *params, uint32_t first, uint32_t end);
+void carag_draw_levels(const carag_params *params, carag_graph *graph, uint32_t first, uint32_t end);
+
+/* write/refresh.c */
+void carag_relabel_begin(carag_index *index);
+void carag_relabel_end(carag_index *index);
+carag_status carag_replace_catalog(carag_index *index, const _Atomic(uint32_t) *words, uint32_t spare);
+carag_status carag_refresh_catalog(carag_index *index, uint32_t classes);
+carag_status carag_refresh_cells(carag_index *index, uint32_t threads);
+
+#endif
