@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag import Index, Mask, Session
-from carag.audit import Recovery, _fields, encoding
+from carag.audit import Recovery
+from carag.audit.records import _fields
+from carag.audit.tlog import encoding
 from carag.errors import InvalidArgument
 from carag.limits import (
     MAX_ID,

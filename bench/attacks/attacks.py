@@ -4,7 +4,7 @@ Every attacker can write to the log's directory; some have stolen the signing ke
 and nothing else, so uses the vkey in it. The second got the vkey from elsewhere. The third also kept one
 checkpoint outside: the newest receipt somebody holds, an object under a retention lock, a timestamp or a witness's
 cosignature each carry one. What each attack must do to each auditor is written down here and tested
-(``tests/audit/test_attacks.py``); the page's table is made from the same list.
+(``tests/audit/auditor/test_attacks.py``); the page's table is made from the same list.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from carag.audit import (
     SigningKey,
     Verdict,
     VerifierKey,
-    encoding,
 )
-from carag.audit.examine import Examination, Kept, examine_log, kept_checkpoint
-from carag.audit.merkle import Frontier, leaf_hash, stored_hash_index
+from carag.audit.auditor.examine import Examination, Kept, examine_log, kept_checkpoint
+from carag.audit.tlog import encoding
+from carag.audit.tlog.merkle import Frontier, leaf_hash, stored_hash_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

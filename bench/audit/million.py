@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.audit.disk import ROOT
 from bench.audit.writers import EVENT, PASSAGES, SECRETS
 from carag.audit import AuditLog
-from carag.audit.draft import Draft
+from carag.audit.records.draft import Draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from carag.audit.opening import REHASHED_AT_OPENING
+from carag.audit.log.opening import REHASHED_AT_OPENING
 
 __all__ = ["page"]
 

@@ -9,9 +9,9 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus.chunking import chunk
 from carag.evaluation.cases.gold import holders, ngrams
 from carag.evaluation.cases.questions import json_lines
+from carag.labelling.chunking import chunk
 from carag.retrieval.embedder import headed
 
 if TYPE_CHECKING:

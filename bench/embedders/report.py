@@ -64,7 +64,7 @@ passes meets the generator's own refusal next.
   {dropped} more were left out because no chunk holds any of theirs.
 - recall@{k}: the share of a question's pieces of evidence that some chunk among the first {k} holds. MRR: the
   mean reciprocal rank of the first chunk that holds any.
-- Pool: {chunks:,} chunks of about 1,000 characters (`carag.corpus.chunking.chunk`), each embedded under its
+- Pool: {chunks:,} chunks of about 1,000 characters (`carag.labelling.chunking.chunk`), each embedded under its
   filing's company, form and date (`carag.retrieval.embedder.headed`): every chunk that holds evidence, a
   seeded sample of its filings' other chunks, and of other filings'. A chunk holds a piece of evidence if half
   of the shorter one's word 5-grams occur in the other.

@@ -18,16 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus.cross_check import Compared, StatedFacts, Verdict, compare
-from carag.corpus.header import parse_header
-from carag.corpus.submissions_json import (
+from carag.errors import InvalidArgument
+from carag.profiles.edgar.facts.cross_check import Compared, StatedFacts, Verdict, compare
+from carag.profiles.edgar.facts.xbrl_cover import facts_of_cover
+from carag.profiles.edgar.reading.header import parse_header
+from carag.profiles.edgar.reading.submissions_json import (
     facts_copied_from_header,
     facts_of_company,
     facts_of_row,
     facts_of_submissions_row,
 )
-from carag.corpus.xbrl_cover import facts_of_cover
-from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bench.labels.compare import ENOUGH
 from bench.labels.second_reading import UNREAD, explain
-from carag.corpus.labeller import LABELLER_VERSION
 from carag.evaluation.statistics.binomial import clopper_pearson
+from carag.profiles.edgar.rules.labeller import LABELLER_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

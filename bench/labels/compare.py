@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bench.labels.sample import fingerprint
-from carag.corpus.chunking import chunk
-from carag.corpus.labeller import chunk_word, label
-from carag.corpus.metadata_only import KnownFacts
-from carag.corpus.readers import read_filings
+from carag.labelling.chunking import chunk
 from carag.policy import POLICY_BITS, QUARANTINE, PolicyBit, policy_word
+from carag.profiles.edgar.reading.readers import read_filings
+from carag.profiles.edgar.rules.labeller import chunk_word, label
+from carag.profiles.edgar.rules.metadata_only import KnownFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from bench.labels.table import Audited
-    from carag.corpus.filing import Filing
     from carag.policy import Cell
+    from carag.profiles.edgar.facts.filing import Filing
 
 __all__ = ["BitCount", "CellCount", "Comparison", "Labelled", "compare", "label_audited"]
 

@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carag.corpus.chunking import chunk
-from carag.corpus.labeller import chunk_word, label
-from carag.corpus.metadata_only import KnownFacts
-from carag.corpus.readers import read_filings
-from carag.corpus.rule import Level
-from carag.corpus.rules import RULES
 from carag.errors import InvalidArgument
+from carag.labelling.chunking import chunk
+from carag.labelling.rule import Level
 from carag.policy import QUARANTINE, PolicyBit, PolicyTable
+from carag.profiles.edgar.reading.readers import read_filings
+from carag.profiles.edgar.rules.labeller import chunk_word, label
+from carag.profiles.edgar.rules.metadata_only import KnownFacts
+from carag.profiles.edgar.rules.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from carag.corpus.filing import Filing
+    from carag.profiles.edgar.facts.filing import Filing
 
 
 @dataclass(slots=True)

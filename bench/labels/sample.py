@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus.chunking import chunk
-from carag.corpus.readers import read_filings
+from carag.labelling.chunking import chunk
+from carag.profiles.edgar.reading.readers import read_filings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from carag.corpus.filing import Filing
+    from carag.profiles.edgar.facts.filing import Filing
 
 __all__ = ["SEED", "STRATA", "Stratum", "draw", "fingerprint"]
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from carag.corpus.filing_events import FilingFacts
-from carag.corpus.metadata_only import histories
-from carag.corpus.store import CorpusStore
-from carag.corpus.values import StoredChunk, StoredFiling
 from carag.engine.collection import Collection, no_progress
 from carag.engine.state import StoreState
 from carag.policy import VERSION_WORD, as_of_minutes
+from carag.profiles.edgar.rules.filing_events import FilingFacts
+from carag.profiles.edgar.rules.metadata_only import histories
+from carag.store.store import CorpusStore
+from carag.store.values import StoredChunk, StoredFiling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

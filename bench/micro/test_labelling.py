@@ -16,13 +16,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from carag.corpus.fields import Exhibit, Fields, Mark, columns_of, form_traits, item_mask, places
-from carag.corpus.labeller import label
-from carag.corpus.readers import read_filings
-from carag.corpus.rules import words
+from carag.profiles.edgar.reading.readers import read_filings
+from carag.profiles.edgar.rules.fields import (
+    Exhibit,
+    Fields,
+    Mark,
+    columns_of,
+    form_traits,
+    item_mask,
+    places,
+)
+from carag.profiles.edgar.rules.labeller import label
+from carag.profiles.edgar.rules.rules import words
 
 if TYPE_CHECKING:
-    from carag.corpus.filing import Filing
+    from carag.profiles.edgar.facts.filing import Filing
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
 

@@ -24,9 +24,6 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from carag.corpus.dataset import filing_of_row, load_row
-from carag.corpus.labeller import label
-from carag.corpus.store import CorpusStore
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.errors import CorruptFile
@@ -40,7 +37,10 @@ from carag.policy import (
     infer,
     known_at_microseconds,
 )
+from carag.profiles.edgar.reading.dataset import filing_of_row, load_row
+from carag.profiles.edgar.rules.labeller import label
 from carag.retrieval import Retriever, embedder_by_name
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,39 +7,39 @@ library and ``cryptography``, so an auditor can run it alone.
 from __future__ import annotations
 
 from carag.audit._clock import Clock
-from carag.audit.access import Access, IndexState, Models
-from carag.audit.anchor_event import Anchored
-from carag.audit.backend import Backend, BackendOpener, Batch
-from carag.audit.begin import Begin
-from carag.audit.changes import IndexChange, ModelChange, PolicyChange
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.commitment import Opening
-from carag.audit.denial import Denial
-from carag.audit.disclose_values import disclose
-from carag.audit.disclosure import Disclosure
-from carag.audit.erase_values import erase
-from carag.audit.erasure import Basis, Erasure
-from carag.audit.evaluation import Evaluation
-from carag.audit.event import Event
-from carag.audit.expiry import erase_expired, expired
-from carag.audit.hold import Hold, HoldAction, HoldScope
-from carag.audit.ingest import Ingest
-from carag.audit.key_change import KeyAction, KeyChange
-from carag.audit.keys import SigningKey, VerifierKey
-from carag.audit.kinds import ListKind, Outcome, RecordKind, SessionSource
-from carag.audit.legal_holds import place_hold, release_hold
-from carag.audit.log import AuditLog
-from carag.audit.note import Note
-from carag.audit.policy_applied import EntityRule, PolicyApplied
-from carag.audit.proof import ConsistencyProof, InclusionProof
-from carag.audit.receipt import Receipt
-from carag.audit.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
-from carag.audit.recovery import Recovery
-from carag.audit.redact import redact
-from carag.audit.retention import DEFAULT_CLASS, RETENTION, RetentionClass, retain_until
-from carag.audit.state_proof import Label, StateProof, place, state_entry
-from carag.audit.state_tree import StateTree, StateView
-from carag.audit.verify import Check, Verdict, Verification, verify_receipt
+from carag.audit.log.backend import Backend, BackendOpener, Batch
+from carag.audit.log.log import AuditLog
+from carag.audit.operations.disclosure import disclose
+from carag.audit.operations.erasure import erase
+from carag.audit.operations.expiry import erase_expired, expired
+from carag.audit.operations.hold import place_hold, release_hold
+from carag.audit.receipts.receipt import Receipt
+from carag.audit.receipts.redact import redact
+from carag.audit.receipts.verify import Check, Verdict, Verification, verify_receipt
+from carag.audit.records.access import Access, IndexState, Models
+from carag.audit.records.anchor_event import Anchored
+from carag.audit.records.begin import Begin
+from carag.audit.records.changes import IndexChange, ModelChange, PolicyChange
+from carag.audit.records.commitment import Opening
+from carag.audit.records.denial import Denial
+from carag.audit.records.disclosure import Disclosure
+from carag.audit.records.erasure import Basis, Erasure
+from carag.audit.records.evaluation import Evaluation
+from carag.audit.records.event import Event
+from carag.audit.records.hold import Hold, HoldAction, HoldScope
+from carag.audit.records.ingest import Ingest
+from carag.audit.records.key_change import KeyAction, KeyChange
+from carag.audit.records.kinds import ListKind, Outcome, RecordKind, SessionSource
+from carag.audit.records.policy_applied import EntityRule, PolicyApplied
+from carag.audit.records.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
+from carag.audit.records.recovery import Recovery
+from carag.audit.records.retention import DEFAULT_CLASS, RETENTION, RetentionClass, retain_until
+from carag.audit.state.proof import Label, StateProof, place, state_entry
+from carag.audit.state.tree import StateTree, StateView
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.keys import SigningKey, VerifierKey
+from carag.audit.tlog.note import Note
+from carag.audit.tlog.proof import ConsistencyProof, InclusionProof
 
 __all__ = [
     "DEFAULT_CLASS",

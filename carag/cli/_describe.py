@@ -101,7 +101,7 @@ def describe_receipt(checked: Verification) -> dict[str, Any]:
     Examples
     --------
     >>> from carag.audit import Check
-    >>> from carag.audit.verify import Verification
+    >>> from carag.audit.receipts.verify import Verification
     >>> describe_receipt(Verification(Verdict.UNDECIDED, "a receipt ends in a newline", (), Check.FORMAT))["verdict"]
     'undecided'
     """

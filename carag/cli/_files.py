@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from carag.audit import AuditLog
-    from carag.audit.reader import LogReader
+    from carag.audit.auditor.reader import LogReader
 
 __all__ = ["given_key", "key_text", "opened_log", "read_bytes", "read_text", "reader_of", "write_text"]
 
@@ -82,7 +82,7 @@ def opened_log(store: Path) -> Iterator[AuditLog]:
 
 def reader_of(store: Path, vkey: str | None) -> LogReader:
     """Open a log to read it, by the key given or the one in the store; its writer may go on writing."""
-    from carag.audit.reader import LogReader
+    from carag.audit.auditor.reader import LogReader
 
     return LogReader(store, vkey=given_key(vkey))
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.corpus.chunking import chunk
-from carag.corpus.door import problem_of
-from carag.corpus.labeller import chunk_word, label
-from carag.corpus.metadata_only import KnownFacts
-from carag.corpus.readers import ReadKind, read_filings
+from carag.labelling.chunking import chunk
 from carag.policy import NEVER, QUARANTINE, VERSION_WORD, bit_names, from_minutes
+from carag.profiles.edgar.reading.door import problem_of
+from carag.profiles.edgar.reading.readers import ReadKind, read_filings
+from carag.profiles.edgar.rules.labeller import chunk_word, label
+from carag.profiles.edgar.rules.metadata_only import KnownFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from carag.corpus.filing import Filing
-    from carag.corpus.label import Label
-    from carag.corpus.lifecycle import StateBits
-    from carag.corpus.readers import ReadOutcome
+    from carag.labelling.label import Label
+    from carag.labelling.lifecycle import StateBits
+    from carag.profiles.edgar.facts.filing import Filing
+    from carag.profiles.edgar.reading.readers import ReadOutcome
 
 __all__ = ["UNREADABLE", "labelled"]
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from carag.audit.anchors.anchor import Anchor
-    from carag.audit.examine import Examination, Kept
-    from carag.audit.log_verifier import LogVerifier
-    from carag.audit.reader import LogReader
+    from carag.audit.auditor.examine import Examination, Kept
+    from carag.audit.auditor.reader import LogReader
+    from carag.audit.tlog.log_verifier import LogVerifier
     from carag.policy import PolicyTable
 
 __all__ = ["app"]
@@ -108,7 +108,7 @@ def verify(
     [dim]carag audit verify --store store --key vkey --receipt old-receipt.json[/dim]
     """
     from carag.audit import Verdict
-    from carag.audit.examine import Examination, examine
+    from carag.audit.auditor.examine import Examination, examine
 
     kept = _kept(given_key(vkey), store, checkpoint, receipt)
     with reader_of(store, vkey) as reader:
@@ -138,7 +138,7 @@ def prove(
 
     [dim]carag audit prove 17 --store store --out proof-17[/dim]
     """
-    from carag.audit.export import write_proof
+    from carag.audit.auditor.export import write_proof
 
     with reader_of(store, vkey) as reader:
         write_proof(reader, seq, out)
@@ -195,7 +195,7 @@ def replay(
     [dim]carag audit replay --store store[/dim]
     """
     from carag.audit import Verdict
-    from carag.audit.examine import examine
+    from carag.audit.auditor.examine import examine
 
     counts = {"records": 0, "replayed": 0, "undecided": 0, "unreadable": 0}
     wrong: list[str] = []
@@ -235,7 +235,7 @@ def export(
 
     [dim]carag audit export --store store --out export-2026-11[/dim]
     """
-    from carag.audit.export import export_log
+    from carag.audit.auditor.export import export_log
 
     kept = _kept(given_key(vkey), store, checkpoint, receipt)
     with reader_of(store, vkey) as reader:
@@ -243,7 +243,7 @@ def export(
 
 
 def _disagreements(reader: LogReader, name: str) -> list[str]:
-    from carag.audit.second_opinion import check_asked, disagreements
+    from carag.audit.auditor.second_opinion import check_asked, disagreements
 
     check_asked(name)
     step = max(1, reader.size // _SECOND_OPINIONS)
@@ -277,8 +277,8 @@ def _reviewed(
 
 
 def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
-    from carag.audit.check_proof import check_consistency
-    from carag.audit.log_verifier import LogVerifier
+    from carag.audit.receipts.check_proof import check_consistency
+    from carag.audit.tlog.log_verifier import LogVerifier
 
     if vkey is None:
         raise InvalidArgument("give --key, the log's public key, to check a proof")
@@ -291,8 +291,8 @@ def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
 
 def _checkpoint_text(path: Path) -> str:
     """Return the checkpoint that a file is, or that the receipt in it holds."""
-    from carag.audit.proof import InclusionProof
-    from carag.audit.receipt import open_envelope
+    from carag.audit.receipts.receipt import open_envelope
+    from carag.audit.tlog.proof import InclusionProof
 
     text = read_text(path)
     if not text.startswith("{"):
@@ -304,7 +304,7 @@ def _checkpoint_text(path: Path) -> str:
 
 
 def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> int:
-    from carag.audit.examine import extends
+    from carag.audit.auditor.examine import extends
 
     text = given_key(vkey)
     kept = None if old.isdecimal() else _kept_file(Path(old), _trusted(text, store))
@@ -356,7 +356,7 @@ def _kept(
 
 def _kept_file(path: Path, key: LogVerifier) -> Kept:
     """Read a checkpoint or receipt; one that does not verify is bad input, and no sign of a tampered log."""
-    from carag.audit.examine import kept_checkpoint, kept_receipt
+    from carag.audit.auditor.examine import kept_checkpoint, kept_receipt
 
     data = read_bytes(path)
     try:
@@ -368,7 +368,7 @@ def _kept_file(path: Path, key: LogVerifier) -> Kept:
 
 
 def _trusted(vkey: str | None, store: Path) -> LogVerifier:
-    from carag.audit.reader import key_of
+    from carag.audit.auditor.reader import key_of
 
     return key_of(store, vkey)
 

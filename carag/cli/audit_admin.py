@@ -38,7 +38,7 @@ def rotate(
 
     [dim]carag audit rotate --store store --receipt rotation.json[/dim]
     """
-    from carag.audit import rotation
+    from carag.audit.operations import rotation
 
     if not 0 <= overlap_days <= 365:
         raise InvalidArgument(f"the keys overlap by {overlap_days} days; want 0 to 365")
@@ -97,7 +97,7 @@ def postgres(
 
     [dim]carag audit postgres --store s --url postgresql://carag_app@db/audit --admin postgresql://dba@db/audit[/dim]
     """
-    from carag.audit.postgres_setup import remember, role_of, set_up
+    from carag.audit.log.postgres_setup import remember, role_of, set_up
 
     role = role_of(url)
     if admin is not None:
@@ -115,8 +115,8 @@ def copy(
 
     [dim]carag audit copy --store s --out for-the-auditor[/dim]
     """
-    from carag.audit.postgres import PostgresReader
-    from carag.audit.postgres_setup import copy_to, remembered
+    from carag.audit.log.postgres import PostgresReader
+    from carag.audit.log.postgres_setup import copy_to, remembered
 
     if (where := remembered(store)) is None:
         raise InvalidArgument(f"the log in {store} has its evidence in audit.db: copy that file")

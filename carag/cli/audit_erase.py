@@ -107,7 +107,7 @@ def erase(
 
 def _erase_expired(store: Path, actor: str, approver: str, receipt: Path | None) -> int:
     from carag.audit import erase_expired, expired
-    from carag.audit.persons import two_persons
+    from carag.audit.operations.persons import two_persons
 
     two_persons(actor, approver)
     with opened_log(store) as log:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from carag.audit import Record
-    from carag.audit.reader import LogReader
+    from carag.audit.auditor.reader import LogReader
 
 __all__ = ["list_records", "show"]
 
@@ -103,7 +103,7 @@ def show(
     [dim]carag audit show 17 --store store[/dim]
     [dim]carag audit show 17 --store store --open query --purpose COMPLAINT-3 --actor "E. Ve"[/dim]
     """
-    from carag.audit.openable import openable
+    from carag.audit.private.openable import openable
     from carag.cli._describe import describe_record
 
     values: dict[str, str] = {}
@@ -152,7 +152,7 @@ def _matching(
 
 def _members(reader: LogReader, seq: int) -> dict[str, Any]:
     """Read a record without proof, only to choose; one that cannot be read is altered if its proof fails."""
-    from carag.audit import encoding
+    from carag.audit.tlog import encoding
 
     try:
         return {"tc": 0, **encoding.load(reader.body(seq))}

@@ -159,8 +159,8 @@ def bits(
 
     [dim]carag policy bits --out carag/policy/BITS.md[/dim]
     """
-    from carag.corpus.bits_page import bits_page
     from carag.policy import PolicyTable
+    from carag.profiles.edgar.rules.bits_page import bits_page
 
     page = bits_page(PolicyTable.shipped())
     if out is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from carag.audit import Verdict, redact, verify_receipt
-from carag.audit.receipt import open_envelope, write_receipt
+from carag.audit.receipts.receipt import open_envelope, write_receipt
 from carag.cli._describe import WITHHELD, describe_receipt
 from carag.cli._files import key_text, read_bytes
 from carag.cli._output import (
@@ -188,7 +188,7 @@ def _verify(given: argparse.Namespace) -> int:
 
 
 def _asked_again(checked: Verification, receipt: bytes, name: str) -> Verification:
-    from carag.audit.second_opinion import check_asked, second_opinion_on
+    from carag.audit.auditor.second_opinion import check_asked, second_opinion_on
 
     check_asked(name)
     objection = second_opinion_on(receipt)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from carag.corpus.store import CorpusStore
 from carag.engine.locks import ReadWriteLock
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
 from carag.index import Index
 from carag.retrieval import DEFAULT_EMBEDDER, add_labels, embedder_by_name
+from carag.store.store import CorpusStore
 from carag.visible import logger
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
     from carag.audit import AuditLog, Event, Models
-    from carag.corpus.store import CorpusStore
     from carag.engine.state import StoreState
+    from carag.store.store import CorpusStore
 
 __all__ = ["ConfigurationLog"]
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from carag.audit import Outcome
-from carag.corpus.metadata_only import is_metadata_only
 from carag.engine.recorder import Finding
 from carag.errors import InvalidArgument
 from carag.policy import bit_names, explained
+from carag.profiles.edgar.rules.metadata_only import is_metadata_only
 
 if TYPE_CHECKING:
-    from carag.corpus.store import CorpusStore
-    from carag.corpus.values import StoredChunk, StoredLabel
     from carag.policy import Decision
+    from carag.store.store import CorpusStore
+    from carag.store.values import StoredChunk, StoredLabel
 
 __all__ = ["explain"]
 

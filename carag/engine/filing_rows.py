@@ -7,21 +7,27 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from carag.corpus.chunking import CHUNKER_VERSION, chunk
-from carag.corpus.door import problem_of
-from carag.corpus.filing_events import bears_on_others
-from carag.corpus.labeller import LABELLER_VERSION, chunk_word, label
-from carag.corpus.metadata_only import facts_of_metadata, facts_of_text, quarantine_of, readings, united
-from carag.corpus.readers import ReadKind
-from carag.corpus.values import StoredChunk, StoredFiling, content_hash
+from carag.labelling.chunking import CHUNKER_VERSION, chunk
 from carag.policy import QUARANTINE
+from carag.profiles.edgar.reading.door import problem_of
+from carag.profiles.edgar.reading.readers import ReadKind
+from carag.profiles.edgar.rules.filing_events import bears_on_others
+from carag.profiles.edgar.rules.labeller import LABELLER_VERSION, chunk_word, label
+from carag.profiles.edgar.rules.metadata_only import (
+    facts_of_metadata,
+    facts_of_text,
+    quarantine_of,
+    readings,
+    united,
+)
+from carag.store.values import StoredChunk, StoredFiling, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from carag.corpus.filing import Filing
-    from carag.corpus.label import Label
-    from carag.corpus.readers import ReadOutcome
+    from carag.labelling.label import Label
+    from carag.profiles.edgar.facts.filing import Filing
+    from carag.profiles.edgar.reading.readers import ReadOutcome
 
 __all__ = ["Accepted", "Listed", "Rejected", "Selection", "attempt", "classify", "rows_of_listed"]
 

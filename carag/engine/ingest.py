@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.corpus.metadata_only import histories, is_metadata_only, quarantine_of
-from carag.corpus.readers import read_filings, total_bytes
-from carag.corpus.rules import QuarantineCode
 from carag.engine.filing_rows import Accepted, Listed, Rejected, attempt, classify, rows_of_listed
 from carag.engine.results import IngestReport
+from carag.profiles.edgar.reading.readers import read_filings, total_bytes
+from carag.profiles.edgar.rules.metadata_only import histories, is_metadata_only, quarantine_of
+from carag.profiles.edgar.rules.rules import QuarantineCode
 from carag.retrieval import headed
 from carag.visible import logger
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from carag.corpus.readers import ReadOutcome
-    from carag.corpus.store import CorpusStore
-    from carag.corpus.values import StoredChunk, StoredFiling
     from carag.engine.collection import Collection, Progress
     from carag.engine.filing_rows import Selection
+    from carag.profiles.edgar.reading.readers import ReadOutcome
     from carag.retrieval import Embedder
+    from carag.store.store import CorpusStore
+    from carag.store.values import StoredChunk, StoredFiling
 
 __all__ = ["Ingestor"]
 

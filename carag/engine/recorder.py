@@ -28,7 +28,7 @@ from carag.audit import (
     PolicyApplied,
     SessionSource,
 )
-from carag.audit.draft import Draft
+from carag.audit.records.draft import Draft
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
 from carag.policy import as_of_minutes, known_at_microseconds
 from carag.visible import logger

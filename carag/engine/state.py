@@ -1,6 +1,6 @@
 """Keep the index state of a store up to date, and prove passages in it.
 
-The audit room defines a state (:mod:`carag.audit.state_proof`), and the store holds the labels. This updates the
+The audit room defines a state (:mod:`carag.audit.state.proof`), and the store holds the labels. This updates the
 state at the cost of what changed. The file is derived from the store and may be deleted.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.audit import Record, StateView
-    from carag.corpus.store import CorpusStore
+    from carag.store.store import CorpusStore
 
 __all__ = ["StoreState"]
 

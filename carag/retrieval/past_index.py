@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.corpus.store import CorpusStore
+    from carag.store.store import CorpusStore
 
 __all__ = ["PastIndex", "add_labels"]
 

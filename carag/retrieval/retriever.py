@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from carag.corpus.store import CorpusStore
-    from carag.corpus.values import StoredChunk, StoredLabel
     from carag.index import Index, SearchStats
     from carag.policy import Decision, Reason, Search
     from carag.retrieval.embedder import Embedder
+    from carag.store.store import CorpusStore
+    from carag.store.values import StoredChunk, StoredLabel
 
 __all__ = ["EXACT_LIMIT", "Retriever", "Searchable"]
 

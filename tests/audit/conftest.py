@@ -33,7 +33,7 @@ from carag.audit import (
     StateView,
     text_hash,
 )
-from carag.audit.merkle import leaf_hash, node_hash
+from carag.audit.tlog.merkle import leaf_hash, node_hash
 
 ORIGIN = "audit.example/test"
 WORD = 1 << 27 | 0x21  # version 1, two policy bits

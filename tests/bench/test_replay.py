@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag.corpus.store import CorpusStore
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

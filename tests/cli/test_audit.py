@@ -274,10 +274,10 @@ def test_a_receipt_gets_a_second_opinion(home: Path, monkeypatch: pytest.MonkeyP
     words = ["verify", str(home / "3.json"), "--key", str(home / "vkey"), "--second-opinion", "pymerkle"]
     assert run(words) == Exit.OK
     monkeypatch.setattr(
-        "carag.audit.second_opinion.second_opinion_on", lambda receipt: "State does not match"
+        "carag.audit.auditor.second_opinion.second_opinion_on", lambda receipt: "State does not match"
     )
     assert run(words) == Exit.CANNOT_TELL
-    monkeypatch.setattr("carag.audit.second_opinion.second_opinion_on", lambda receipt: None)
+    monkeypatch.setattr("carag.audit.auditor.second_opinion.second_opinion_on", lambda receipt: None)
     data = (home / "3.json").read_bytes()
     (home / "3.json").write_bytes(data.replace(b"invest", b"advise", 1))
     assert run(words) == Exit.TAMPERED

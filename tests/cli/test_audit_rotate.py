@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from carag.audit import AuditLog, Recovery
-from carag.audit.keys import MlDsaKey
-from carag.audit.rotation import successor
+from carag.audit.operations.rotation import successor
+from carag.audit.tlog.keys import MlDsaKey
 from carag.cli import Exit, audit_admin
 from carag.cli.app import run
 from carag.errors import InvalidArgument, MissingExtra

@@ -116,7 +116,9 @@ def test_a_traceback_is_asked_for_and_shows_no_variables(
     assert PRIVATE.upper() not in said
 
 
-@pytest.mark.parametrize("step", ["carag.audit.reader.LogReader.__init__", "carag.audit.encoding.load"])
+@pytest.mark.parametrize(
+    "step", ["carag.audit.auditor.reader.LogReader.__init__", "carag.audit.tlog.encoding.load"]
+)
 def test_a_failure_within_an_examination_is_no_verdict(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.audit import SigningKey
-from carag.audit.log_verifier import LogVerifier
+from carag.audit.tlog.log_verifier import LogVerifier
 from carag.cli import Exit
 from carag.cli._files import key_text, read_bytes, read_text, write_text
 from carag.cli.app import run

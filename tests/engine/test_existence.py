@@ -14,8 +14,8 @@ import carag
 from bench.auc import area_under_curve
 from carag import Engine, Outcome, Session
 from carag.policy import PolicyTable
-from tests.audit.test_existence import bare_place
-from tests.audit.trie_attack import Known, TrieAttack
+from tests.audit.state.test_existence import bare_place
+from tests.audit.state.trie_attack import Known, TrieAttack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

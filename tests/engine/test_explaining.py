@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from carag.corpus.values import StoredLabel
 from carag.engine.explain import _causes as causes
 from carag.engine.explain import _is_open as is_open
 from carag.policy import Decision, Mask, Policy, bit_names
+from carag.store.values import StoredLabel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.corpus._label_history import LabelChange
-from carag.corpus.store import CorpusStore
 from carag.engine import collection as collection_module
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.policy import NEVER, TOMBSTONE, Mask, Policy, PolicyBit
 from carag.retrieval import embedder_by_name
+from carag.store._label_history import LabelChange
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import pytest
 
 from carag import Engine, Session
 from carag.engine import filing_rows
-from tests.corpus.headers import NUMBER, header
+from tests.profiles.edgar.reading.headers import NUMBER, header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag.corpus._label_history import LabelChange
-from carag.corpus.readers import read_filings
-from carag.corpus.store import CorpusStore
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, PolicyBit
+from carag.profiles.edgar.reading.readers import read_filings
 from carag.retrieval import embedder_by_name
+from carag.store._label_history import LabelChange
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from carag.corpus.filing import Filing
     from carag.engine import IngestReport
+    from carag.profiles.edgar.facts.filing import Filing
 
     Opened = Callable[[], Collection]
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from carag import Engine, Session
-from carag.corpus.readers import ReadKind, read_filings
 from carag.limits import check_label, check_minutes
+from carag.profiles.edgar.reading.readers import ReadKind, read_filings
 from carag.retrieval import embedder_by_name
-from tests.corpus.broken import COLUMNS, Case, cases
+from tests.profiles.edgar.reading.broken import COLUMNS, Case, cases
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ import carag
 from carag.audit import Opening
 from carag.cli import Exit
 from carag.cli.app import run
-from carag.corpus.readers import read_filings
 from carag.errors import InvalidArgument, Refused
 from carag.policy import LegalBasis
+from carag.profiles.edgar.reading.readers import read_filings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

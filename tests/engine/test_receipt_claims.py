@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag import Engine, Session
-from carag.audit import Check, Verdict, Verification, encoding, verify_receipt
+from carag.audit import Check, Verdict, Verification, verify_receipt
+from carag.audit.tlog import encoding
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.policy import as_of_minutes
 from carag.retrieval import retriever
@@ -149,7 +150,7 @@ def test_every_passage_satisfies_the_masks_of_role_and_purpose(
 
 
 def test_the_state_proof_needs_nothing_but_sha_256(answered: tuple[bytes, str]) -> None:
-    """Checked here in a dozen lines, from the text of ``carag.audit.state_proof`` alone."""
+    """Checked here in a dozen lines, from the text of ``carag.audit.state.proof`` alone."""
     fields = json.loads(answered[0])
     record = json.loads(fields["record"])
     for shown, (_, word, _, _) in zip(fields["hits"], record["hits"], strict=True):

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag.audit import Label
-from carag.audit.merkle import EMPTY_ROOT
-from carag.corpus.store import CorpusStore
+from carag.audit.tlog.merkle import EMPTY_ROOT
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile
 from carag.retrieval import embedder_by_name
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag import Session
-from carag.audit.commitment import commit
+from carag.audit.records.commitment import commit
 from carag.engine.tokens import REQUIRED_CLAIMS, JwtVerifier
 from carag.errors import InvalidArgument, MissingExtra, Refused
 from carag.policy import SessionSource

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from carag.corpus.chunking import chunk
-from carag.corpus.labeller import chunk_word, label
-from carag.corpus.metadata_only import KnownFacts
-from carag.corpus.readers import read_filings
 from carag.errors import Refused
+from carag.labelling.chunking import chunk
 from carag.policy import (
     NEVER,
     QUARANTINE,
@@ -29,6 +26,9 @@ from carag.policy import (
     as_of_minutes,
     infer,
 )
+from carag.profiles.edgar.reading.readers import read_filings
+from carag.profiles.edgar.rules.labeller import chunk_word, label
+from carag.profiles.edgar.rules.metadata_only import KnownFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

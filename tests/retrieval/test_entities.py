@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.corpus.store import CorpusStore
-from carag.corpus.values import StoredChunk, StoredFiling
 from carag.engine.collection import Collection, no_progress
 from carag.errors import CorruptFile
 from carag.policy import PolicyTable, Session, bits_of, infer, policy_word
 from carag.retrieval import Retriever
+from carag.store.store import CorpusStore
+from carag.store.values import StoredChunk, StoredFiling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,13 +12,13 @@ import pytest
 
 from carag import Engine, Outcome, Session
 from carag.audit import Record
-from carag.corpus.store import CorpusStore
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.errors import StoreLocked
 from carag.index import Index
 from carag.policy import NEVER, QUARANTINE, Mask, Policy, PolicyTable
 from carag.retrieval import PastIndex, add_labels, embedder_by_name
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from carag.corpus._entity_sets import EntitySets, number_of
-from carag.corpus._schema import TABLES
-from carag.corpus.values import StoredChunk
 from carag.errors import CorruptFile
 from carag.index import Index
 from carag.policy import (
@@ -32,6 +29,9 @@ from carag.policy import (
     policy_word,
 )
 from carag.retrieval import Retriever
+from carag.store._entity_sets import EntitySets, number_of
+from carag.store._schema import TABLES
+from carag.store.values import StoredChunk
 
 TABLE = PolicyTable.shipped()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

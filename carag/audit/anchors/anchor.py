@@ -12,15 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.merkle import verify_consistency
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.merkle import verify_consistency
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from carag.audit.anchors.evidence import Evidence
-    from carag.audit.note import Note, NoteKey
+    from carag.audit.tlog.note import Note, NoteKey
 
 __all__ = ["Anchor", "Submission", "check_known"]
 

@@ -17,12 +17,12 @@ import time
 from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit._clock import Clock, system_clock
-from carag.audit.anchor_event import Anchored
 from carag.audit.anchors.anchor import Submission, check_known
 from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.exposure import Exposure, Standing, Window
-from carag.audit.kinds import RecordKind
-from carag.audit.note import Note
+from carag.audit.records.anchor_event import Anchored
+from carag.audit.records.kinds import RecordKind
+from carag.audit.tlog.note import Note
 from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument
 from carag.visible import logger
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.audit.anchors.anchor import Anchor
-    from carag.audit.event import Event
-    from carag.audit.log import AuditLog
+    from carag.audit.log.log import AuditLog
+    from carag.audit.records.event import Event
 
 __all__ = ["EVERY_RECORDS", "EVERY_SECONDS", "Anchoring"]
 

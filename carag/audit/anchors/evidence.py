@@ -20,19 +20,20 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit import _fields, encoding
 from carag.audit._files import sync_directory, write_atomically
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_verifier import signed_by_known
-from carag.audit.note import Note
+from carag.audit.records import _fields
+from carag.audit.tlog import encoding
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.log_verifier import signed_by_known
+from carag.audit.tlog.note import Note
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from carag.audit.encoding import Json
-    from carag.audit.note import NoteKey
+    from carag.audit.tlog.encoding import Json
+    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["EVIDENCE_FORMAT", "Evidence", "Shelf"]
 

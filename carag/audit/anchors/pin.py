@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.log_verifier import signed_by_known
-from carag.audit.merkle import verify_consistency
-from carag.audit.note import Note
-from carag.audit.proof import ConsistencyProof, InclusionProof
-from carag.audit.receipt import open_envelope
-from carag.audit.verify import Verdict
+from carag.audit.receipts.receipt import open_envelope
+from carag.audit.receipts.verify import Verdict
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.log_verifier import signed_by_known
+from carag.audit.tlog.merkle import verify_consistency
+from carag.audit.tlog.note import Note
+from carag.audit.tlog.proof import ConsistencyProof, InclusionProof
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from carag.audit.note import NoteKey
+    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["History", "Pinned", "check_pin", "checkpoint_in", "leads_to"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from carag.audit.anchors.pin import check_pin
-from carag.audit.merkle import consistency_proof
-from carag.audit.verify import Verdict
+from carag.audit.receipts.verify import Verdict
+from carag.audit.tlog.merkle import consistency_proof
 from carag.errors import AnchorUnavailable, CorruptFile
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from carag.audit.anchors.anchor import Anchor
     from carag.audit.anchors.evidence import Evidence
     from carag.audit.anchors.pin import History
-    from carag.audit.note import NoteKey
-    from carag.audit.reader import LogReader
+    from carag.audit.auditor.reader import LogReader
+    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["ReaderHistory", "Reviewed", "review"]
 

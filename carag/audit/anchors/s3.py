@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from carag.audit.anchors._http import TIMEOUT_SECONDS
 from carag.audit.anchors.anchor import check_known
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.note import Note
+from carag.audit.tlog.note import Note
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
     from carag.audit.anchors.anchor import Submission
-    from carag.audit.checkpoint import Checkpoint
-    from carag.audit.note import NoteKey
+    from carag.audit.tlog.checkpoint import Checkpoint
+    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["CLOCK_TOLERANCE_SECONDS", "RETAIN_DAYS", "S3Anchor"]
 

@@ -18,7 +18,7 @@ from cryptography import x509
 
 from carag.audit.anchors._http import TIMEOUT_SECONDS, check_url, post
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.encoding import b64, unb64
+from carag.audit.tlog.encoding import b64, unb64
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from carag.audit.anchors.anchor import Submission
-    from carag.audit.checkpoint import Checkpoint
-    from carag.audit.note import NoteKey
+    from carag.audit.tlog.checkpoint import Checkpoint
+    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["CLOCK_TOLERANCE_SECONDS", "TimestampAnchor"]
 

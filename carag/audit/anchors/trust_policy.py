@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from carag.audit.anchors._http import check_url
-from carag.audit.keys import WitnessVerifier, parse_witness_key
-from carag.audit.log_verifier import parse_vkeys
+from carag.audit.tlog.keys import WitnessVerifier, parse_witness_key
+from carag.audit.tlog.log_verifier import parse_vkeys
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from carag.audit.note import NoteKey
+    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["TrustPolicy", "Witness"]
 

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit.anchors._http import TIMEOUT_SECONDS, check_url, post
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.note import Note, NoteSignature
-from carag.audit.proof import ConsistencyProof
+from carag.audit.tlog.note import Note, NoteSignature
+from carag.audit.tlog.proof import ConsistencyProof
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from carag.audit.anchors._http import Reply
     from carag.audit.anchors.anchor import Submission
     from carag.audit.anchors.trust_policy import TrustPolicy, Witness
-    from carag.audit.checkpoint import Checkpoint
-    from carag.audit.note import NoteKey
+    from carag.audit.tlog.checkpoint import Checkpoint
+    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["CLOCK_TOLERANCE_SECONDS", "WitnessAnchor"]
 

@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import carag
-from carag.corpus.chunking import chunk
-from carag.corpus.readers import read_filings
 from carag.engine import Engine
 from carag.errors import InvalidArgument
 from carag.evaluation.cases.gold import holders, likely_holders, ngrams
 from carag.evaluation.cases.questions import real_questions, shipped_questions
+from carag.labelling.chunking import chunk
+from carag.profiles.edgar.reading.readers import read_filings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from carag.corpus.filing import Filing
     from carag.evaluation.cases.questions import Question
+    from carag.profiles.edgar.facts.filing import Filing
     from carag.retrieval import Embedder
 
 __all__ = ["SIZES", "BuiltCorpus", "ChunkLocation", "CorpusRule", "build_corpus", "small_data", "source_of"]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from carag.corpus.store import CorpusStore
 from carag.evaluation.cases.corpus import ChunkLocation
 from carag.evaluation.cases.ngram_index import NgramIndex
 from carag.evaluation.cases.reference_policy import (
@@ -23,6 +22,7 @@ from carag.evaluation.cases.reference_policy import (
 )
 from carag.policy import as_of_minutes, intents
 from carag.retrieval import Passage
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.corpus.values import StoredFiling
     from carag.policy import Session
+    from carag.store.values import StoredFiling
 
 __all__ = ["GroundTruth"]
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from carag.corpus.store import CorpusStore
     from carag.engine import Answer
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.models import Models
     from carag.policy import Session
+    from carag.store.store import CorpusStore
 
 __all__ = ["Comparison", "compare_rebuilt_stores", "session_view", "without_inadmissible"]
 

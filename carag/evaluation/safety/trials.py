@@ -16,9 +16,9 @@ from carag.policy import NEVER, POLICY_BITS, Mask, Policy
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from carag.corpus.store import CorpusStore
-    from carag.corpus.values import Labels
     from carag.index import Index
+    from carag.store.store import CorpusStore
+    from carag.store.values import Labels
 
 __all__ = ["run_trials"]
 

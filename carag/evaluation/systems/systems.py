@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.corpus.store import CorpusStore
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.models import Models
     from carag.policy import Decision
     from carag.retrieval import Embedder, Passage
+    from carag.store.store import CorpusStore
 
 __all__ = ["Systems"]
 

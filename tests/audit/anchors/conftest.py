@@ -11,8 +11,8 @@ import pytest
 
 from carag.audit import Recovery
 from carag.audit.anchors.anchor import Submission
-from carag.audit.log_verifier import parse_vkeys
-from carag.audit.note import Note
+from carag.audit.tlog.log_verifier import parse_vkeys
+from carag.audit.tlog.note import Note
 from tests.audit.anchors.witness import Witness, serve
 from tests.loaded import loaded
 

@@ -16,11 +16,11 @@ from carag.audit.anchors.anchor import check_known
 from carag.audit.anchors.anchoring import Anchoring
 from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.exposure import Standing, Window
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.keys import SigningKey
-from carag.audit.note import Note, NoteSignature
-from carag.audit.record import Record
-from carag.audit.rotation import add_mldsa
+from carag.audit.operations.rotation import add_mldsa
+from carag.audit.records.record import Record
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.keys import SigningKey
+from carag.audit.tlog.note import Note, NoteSignature
 from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
 START = 1_763_755_557_000_000

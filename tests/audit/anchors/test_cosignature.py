@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.cosignature import ml_dsa_message
-from carag.audit.encoding import b64
-from carag.audit.keys import (
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.cosignature import ml_dsa_message
+from carag.audit.tlog.encoding import b64
+from carag.audit.tlog.keys import (
     MlDsaKey,
     MlDsaSigningKey,
     SigningKey,
@@ -20,8 +20,8 @@ from carag.audit.keys import (
     WitnessSigningKey,
     parse_witness_key,
 )
-from carag.audit.log_verifier import parse_vkeys
-from carag.audit.note import Note, NoteSignature
+from carag.audit.tlog.log_verifier import parse_vkeys
+from carag.audit.tlog.note import Note, NoteSignature
 from carag.errors import InvalidArgument, MissingExtra
 
 CHECKPOINT = Checkpoint("log.example/7", 12, b"r" * 32)

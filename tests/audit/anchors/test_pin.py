@@ -13,11 +13,11 @@ from carag.audit import Verdict
 from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.pin import check_pin, checkpoint_in, leads_to
 from carag.audit.anchors.review import review
-from carag.audit.keys import SigningKey
-from carag.audit.log_verifier import parse_vkeys
-from carag.audit.note import Note
-from carag.audit.proof import ConsistencyProof
-from carag.audit.rotation import rotate
+from carag.audit.operations.rotation import rotate
+from carag.audit.tlog.keys import SigningKey
+from carag.audit.tlog.log_verifier import parse_vkeys
+from carag.audit.tlog.note import Note
+from carag.audit.tlog.proof import ConsistencyProof
 from carag.errors import AnchorUnavailable, CorruptFile
 
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from carag.audit.anchors import s3 as module
 from carag.audit.anchors.evidence import Evidence
 from carag.audit.anchors.s3 import S3Anchor
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.keys import SigningKey
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.keys import SigningKey
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
 pytest.importorskip("boto3", reason="the extra 'anchors' is not installed")

@@ -19,9 +19,9 @@ import pytest
 
 from carag.audit.anchors.evidence import Evidence
 from carag.audit.anchors.timestamp import TimestampAnchor
-from carag.audit.encoding import b64
-from carag.audit.keys import SigningKey
-from carag.audit.note import Note
+from carag.audit.tlog.encoding import b64
+from carag.audit.tlog.keys import SigningKey
+from carag.audit.tlog.note import Note
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
 needs_tools = pytest.mark.usefixtures("tools")

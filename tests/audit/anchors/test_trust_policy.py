@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from carag.audit.anchors.trust_policy import TrustPolicy
 from carag.audit.anchors.witness import WitnessAnchor
-from carag.audit.keys import SigningKey, WitnessSigningKey
+from carag.audit.tlog.keys import SigningKey, WitnessSigningKey
 from carag.errors import InvalidArgument
 
 NAMES = ("X1", "X2", "X3", "Y1", "Y2", "Y3")

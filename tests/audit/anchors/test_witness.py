@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from carag.audit.anchors.evidence import Evidence
 from carag.audit.anchors.trust_policy import TrustPolicy
 from carag.audit.anchors.witness import WitnessAnchor
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.keys import SigningKey, WitnessKey, WitnessSigningKey
-from carag.audit.merkle import EMPTY_ROOT, Frontier, consistency_proof, leaf_hash
-from carag.audit.note import Note
-from carag.audit.proof import ConsistencyProof
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.keys import SigningKey, WitnessKey, WitnessSigningKey
+from carag.audit.tlog.merkle import EMPTY_ROOT, Frontier, consistency_proof, leaf_hash
+from carag.audit.tlog.note import Note
+from carag.audit.tlog.proof import ConsistencyProof
 from carag.errors import AnchorUnavailable, CorruptFile
 from tests.audit.anchors.witness import Witness
 

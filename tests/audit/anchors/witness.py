@@ -10,11 +10,11 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
-from carag.audit.checkpoint import Checkpoint
-from carag.audit.keys import VerifierKey, WitnessSigningKey
-from carag.audit.log_verifier import signed_by_known
-from carag.audit.merkle import EMPTY_ROOT, verify_consistency
-from carag.audit.proof import ConsistencyProof
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.keys import VerifierKey, WitnessSigningKey
+from carag.audit.tlog.log_verifier import signed_by_known
+from carag.audit.tlog.merkle import EMPTY_ROOT, verify_consistency
+from carag.audit.tlog.proof import ConsistencyProof
 from carag.errors import CaragError
 
 _SIZE_TYPE = "text/x.tlog.size"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.corpus.chunking import chunk
 from carag.errors import InvalidArgument
 from carag.evaluation.cases import corpus as corpora
 from carag.evaluation.cases.corpus import CorpusRule, build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.run import NOW
+from carag.labelling.chunking import chunk
 from carag.retrieval import embedder_by_name
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from carag.corpus.values import Labels
 from carag.evaluation.safety.trials import run_trials
 from carag.index import Index
 from carag.policy import NEVER, VERSION_WORD, Mask, Policy
+from carag.store.values import Labels
 
 if TYPE_CHECKING:
     from tests.evaluation.conftest import Small

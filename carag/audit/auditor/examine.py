@@ -1,0 +1,246 @@
+"""Examine a whole log: re-hash every record and compare with what was signed, here and elsewhere.
+
+A signed tree alone does not show that its end was cut off, that the directory was put back to an earlier state, or
+that a thief of the key wrote the history again: all of these are histories the key signed. A checkpoint kept
+elsewhere shows each of them, because the log must still extend it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from carag.audit.auditor.reader import LogReader, open_checkpoint
+from carag.audit.receipts.receipt import open_envelope
+from carag.audit.receipts.verify import Verdict, verify_receipt
+from carag.audit.tlog import encoding
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.merkle import EMPTY_ROOT, Frontier, leaf_hash
+from carag.audit.tlog.proof import InclusionProof
+from carag.errors import AuditUnavailable, CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from os import PathLike
+
+    from carag.audit.tlog.note import NoteKey
+
+__all__ = ["Examination", "Kept", "examine", "examine_log", "extends", "kept_checkpoint", "kept_receipt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A checkpoint of the log that was kept where the log's owner could not alter it.
+
+    Parameters
+    ----------
+    name : str
+        For a person, such as the file's name.
+    checkpoint : Checkpoint
+        Its signature was checked.
+    """
+
+    name: str
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """A verdict on a log and what it rests on.
+
+    Parameters
+    ----------
+    verdict : Verdict
+    reason : str
+        For a person.
+    size : int
+        Records that the newest checkpoint covers; 0 if it could not be read.
+    checkpoint : str
+        That checkpoint.
+    extends : tuple of str
+        Names of the kept checkpoints that the log was shown to extend.
+    """
+
+    verdict: Verdict
+    reason: str
+    size: int = 0
+    checkpoint: str = field(default="", repr=False)
+    extends: tuple[str, ...] = ()
+
+
+def kept_checkpoint(text: str, key: NoteKey, name: str = "the checkpoint kept") -> Kept:
+    """Read a checkpoint from elsewhere.
+
+    Raises
+    ------
+    CorruptFile
+        If it is none of this log: it says nothing about it then.
+    """
+    return Kept(name, Checkpoint.parse(open_checkpoint(text, key, name).text))
+
+
+def kept_receipt(data: bytes, vkey: str, name: str = "the receipt kept") -> Kept:
+    """Read a receipt from elsewhere, for the checkpoint in it; CorruptFile if it does not verify itself."""
+    checked = verify_receipt(data, vkey)
+    if checked.verdict is not Verdict.VERIFIED:
+        raise CorruptFile(f"{name} does not verify itself: {checked.reason}")
+    proof = InclusionProof.parse(open_envelope(data).proof)
+    return Kept(name, Checkpoint.parse(proof.checkpoint.text))
+
+
+def examine_log(
+    directory: str | PathLike[str], *, vkey: str | None = None, kept: Iterable[Kept] = ()
+) -> Examination:
+    """Open a log read-only and :func:`examine` it; a log that cannot be opened gets its verdict too."""
+    try:
+        reader = LogReader(directory, vkey=vkey)
+    except CorruptFile as error:
+        return Examination(Verdict.FAILED, str(error))
+    except AuditUnavailable as error:
+        return Examination(Verdict.UNDECIDED, str(error))
+    with reader:
+        return examine(reader, kept)
+
+
+def examine(
+    reader: LogReader,
+    kept: Iterable[Kept] = (),
+    *,
+    visit: Callable[[int, bytes], None] | None = None,
+) -> Examination:
+    """Re-hash a log from its records up, and compare it with its checkpoints and with those kept elsewhere.
+
+    Parameters
+    ----------
+    reader : LogReader
+    kept : iterable of Kept
+        Checkpoints from outside; the log must extend each.
+    visit : callable, optional
+        Called with number and bytes of each record whose hash is the stored one; whether the whole leads to the
+        signed root is known only afterwards.
+
+    Returns
+    -------
+    Examination
+        VERIFIED, FAILED with the first thing that does not hold together, or UNDECIDED.
+    """
+    kept = tuple(kept)
+    note = reader.checkpoint.to_text()
+    try:
+        try:
+            _examine(reader, kept, visit)
+        finally:
+            reader.check_unchanged()
+    except CorruptFile as error:
+        return Examination(Verdict.FAILED, str(error), reader.size, note)
+    except AuditUnavailable as error:
+        return Examination(Verdict.UNDECIDED, str(error), reader.size, note)
+    how = "the key lying beside it" if reader.trusts_own_key else "the given key"
+    reason = f"{reader.size} records of {reader.tree.origin} are those that {how} signed"
+    if kept:
+        names = tuple(one.name for one in kept)
+        reason += f", and they extend what was kept elsewhere: {', '.join(names)}"
+        return Examination(Verdict.VERIFIED, reason, reader.size, note, names)
+    return Examination(Verdict.VERIFIED, reason, reader.size, note)
+
+
+def extends(reader: LogReader, kept: Kept) -> None:
+    """Check by the stored tree alone that a log extends a checkpoint; no record is hashed.
+
+    Raises
+    ------
+    CorruptFile
+        If it does not.
+    """
+    _check_length(reader, kept)
+    size, root = kept.checkpoint.size, kept.checkpoint.root
+    _compare({size: [(f"{reader.path}: {kept.name}", root)]}, size, reader.root(size))
+
+
+def _check_length(reader: LogReader, kept: Kept) -> None:
+    if kept.checkpoint.size > reader.size:
+        raise CorruptFile(
+            f"{reader.path}: the log has {reader.size} records, but {kept.name} covers "
+            f"{kept.checkpoint.size}: it was cut short, or put back to an earlier state"
+        )
+
+
+def _examine(reader: LogReader, kept: Sequence[Kept], visit: Callable[[int, bytes], None] | None) -> None:
+    for one in kept:
+        _check_length(reader, one)
+    signed = _signed_roots(reader, kept)
+    _compare(signed, 0, EMPTY_ROOT)
+    frontier, stored, place = Frontier(), enumerate(reader.nodes()), _Place(reader.tree.origin)
+    for seq, body in reader.bodies():
+        if seq != frontier.size:
+            raise CorruptFile(f"{reader.path}: record {frontier.size} is missing")
+        if seq >= reader.size:
+            raise CorruptFile(
+                f"{reader.path}: record {seq} stands behind the newest checkpoint, which covers {reader.size}"
+            )
+        for level, n, value in frontier.append(leaf_hash(body)):  # in storage order, so the places count up
+            expected, found = next(stored, (-1, None))
+            if found != (expected, value):
+                what = f"tree node ({level}, {n})" if level else f"record {n}"
+                raise CorruptFile(f"{reader.path}: {what} was altered, or is missing from the tree")
+        if wrong := place.check(seq, body):
+            raise CorruptFile(f"{reader.path}: record {seq} {wrong}")
+        if visit is not None:
+            visit(seq, body)
+        if frontier.size in signed:
+            _compare(signed, frontier.size, frontier.root())
+    if frontier.size != reader.size:
+        raise CorruptFile(
+            f"{reader.path}: there are {frontier.size} records, the newest checkpoint covers {reader.size}"
+        )
+    if next(stored, None) is not None:
+        raise CorruptFile(f"{reader.path}: the tree has nodes that no record accounts for")
+
+
+def _signed_roots(reader: LogReader, kept: Sequence[Kept]) -> dict[int, list[tuple[str, bytes]]]:
+    """Collect what was signed about each size, by the log's own checkpoints and by those kept elsewhere."""
+    signed: dict[int, list[tuple[str, bytes]]] = {}
+    for size, text in reader.checkpoints():
+        what = f"{reader.path}: the checkpoint of {size} records"
+        checkpoint = Checkpoint.parse(open_checkpoint(text, reader.key, what).text)
+        if checkpoint.size != size:
+            raise CorruptFile(f"{what} is one of {checkpoint.size}")
+        signed.setdefault(size, []).append((what, checkpoint.root))
+    for one in kept:
+        signed.setdefault(one.checkpoint.size, []).append((f"{reader.path}: {one.name}", one.checkpoint.root))
+    return signed
+
+
+def _compare(signed: dict[int, list[tuple[str, bytes]]], size: int, root: bytes) -> None:
+    for what, value in signed.get(size, ()):
+        if value != root:
+            raise CorruptFile(f"{what}: the first {size} records are not those it was signed over")
+
+
+class _Place:
+    """Checks that each record says where it stands, that time does not run backwards and that no id comes twice.
+
+    Ids of all records are held in memory, some 100 bytes each.
+    """
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._ids: set[str] = set()
+        self._time = 0
+
+    def check(self, seq: int, body: bytes) -> str | None:
+        """Return what is wrong with the next record; None if nothing is."""
+        fields: Any = encoding.load(body)
+        try:
+            log, said, time, identity = fields["log"], fields["seq"], fields["tc"], fields["id"]
+        except (KeyError, TypeError) as error:
+            return f"is signed and is no record: it has no {error}"
+        if said != seq or log != self._origin:
+            return f"says it is record {said} of {log}"
+        if not isinstance(time, int) or time < self._time:
+            return "was committed before the one in front of it"
+        if not isinstance(identity, str) or identity in self._ids:
+            return "has the id of an earlier record: it is that one, entered again"
+        self._ids.add(identity)
+        self._time = time
+        return None

@@ -1,0 +1,84 @@
+"""Export a log for others: every record and what proves them, and nothing personal.
+
+==================  ========================================================================================
+``records.jsonl``   each record's bytes, verbatim, one a line in order (canonical JSON has no newline inside)
+``checkpoint``      the newest signed checkpoint, over exactly these records
+``hashes``          the stored tree: 32 bytes a node, in the order of Go's ``tlog.StoredHashIndex``, so that any
+                    inclusion or consistency proof can be made from it; it follows from the records
+``vkey``            the public key the checkpoint was checked with
+==================  ========================================================================================
+
+Left out: salts and values behind the commitments (who asked, question, answer, lists of entities), passages' texts
+and the signing key. None of them is in ``audit.db``, and nothing else is read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from carag.audit._files import write_atomically
+from carag.audit.auditor.examine import Examination, examine
+from carag.audit.receipts.verify import Verdict
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from carag.audit.auditor.examine import Kept
+    from carag.audit.auditor.reader import LogReader
+
+__all__ = ["export_log", "write_proof"]
+
+
+def export_log(reader: LogReader, directory: Path, kept: Iterable[Kept] = ()) -> Examination:
+    """Write a log into a new or empty directory, examining it on the way.
+
+    The checkpoint is written last and only over a log that holds together: without it the rest is no export.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is something in the directory already, or it cannot be written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            raise InvalidArgument(f"{directory} is not empty; name a new directory for the export")
+        with (directory / "records.jsonl").open("xb") as records:
+            found = examine(reader, kept, visit=lambda _, body: records.writelines((body, b"\n")))
+        if found.verdict is not Verdict.VERIFIED:
+            (directory / "records.jsonl").unlink()
+            return found
+        with (directory / "hashes").open("xb") as hashes:
+            for _, value in reader.nodes():
+                hashes.write(value)
+        write_atomically(directory / "vkey", f"{reader.key}\n".encode(), mode=0o644)
+        write_atomically(directory / "checkpoint", found.checkpoint.encode(), mode=0o644)
+    except OSError as error:
+        raise InvalidArgument(f"cannot write the export to {directory}: {error.strerror}") from error
+    return found
+
+
+def write_proof(reader: LogReader, seq: int, directory: Path) -> None:
+    """Write ``record.json`` (verbatim), ``proof.tlog-proof`` and ``vkey`` of one record.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no such record, or the directory cannot be written.
+    CorruptFile
+        If what is stored does not lead to the signed root; nothing is written then.
+    """
+    body, proof = reader.body(seq), reader.prove(seq)
+    reader.check_unchanged()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, data in (
+            ("record.json", body),
+            ("proof.tlog-proof", proof.encode()),
+            ("vkey", f"{reader.key}\n".encode()),
+        ):
+            write_atomically(directory / name, data, mode=0o644)
+    except OSError as error:
+        raise InvalidArgument(f"cannot write the proof to {directory}: {error.strerror}") from error

@@ -1,0 +1,313 @@
+"""Read a log as its auditor does: from the files alone, without the writer's lock and without its key.
+
+The directory may be a copy; ``audit.db`` is all that is needed beside a vkey from a source one trusts. Nothing is
+written: a file that no writer has open is read as it is, and one that a writer has open is read as of one commit.
+
+A reader finds two kinds of trouble and keeps them apart. :class:`CorruptFile` is evidence: something is missing or
+contradicts what was signed. :class:`AuditUnavailable` means that nothing can be said: no such file, not a database,
+not readable, written to while it was read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from carag.audit.log.sqlite import SqliteBackend
+from carag.audit.records.key_change import ED25519, KeyAction, KeyChange
+from carag.audit.records.record import Record
+from carag.audit.tlog import merkle
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.keys import VerifierKey
+from carag.audit.tlog.log_verifier import LogVerifier, signed_by_others
+from carag.audit.tlog.merkle import stored_hash_index
+from carag.audit.tlog.note import Note
+from carag.audit.tlog.proof import ConsistencyProof, InclusionProof
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+
+    from carag.audit.tlog.note import NoteKey
+
+__all__ = ["LogReader", "key_of", "open_checkpoint"]
+
+
+class LogReader:
+    """A log opened to be read, in one fixed state.
+
+    Parameters
+    ----------
+    directory : path
+        Holds ``audit.db``, and ``vkey`` if none is given.
+    vkey : str, optional
+        The log's public key from a source you trust. Who can replace the log can replace the key beside it.
+
+    Raises
+    ------
+    AuditUnavailable
+        If there is no readable log, it is one of another name than the key's, or its newest checkpoint is signed by
+        a key that its own records say took over from another, which only a key or receipt from outside can confirm.
+    InvalidArgument
+        If ``vkey`` is no Ed25519 vkey.
+    CorruptFile
+        If its newest checkpoint is missing, malformed, or not signed by the key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from carag.audit import AuditLog, Recovery
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     with AuditLog.open(directory) as log:
+    ...         receipt = log.append(Recovery("DRILL"))
+    ...     with LogReader(directory, vkey=log.vkey) as reader:
+    ...         reader.size, reader.prove(0) == receipt.proof
+    (1, True)
+    """
+
+    def __init__(self, directory: str | PathLike[str], *, vkey: str | None = None) -> None:
+        self.path = Path(directory) / "audit.db"
+        self.key = key_of(Path(directory), vkey)
+        self.trusts_own_key = vkey is None
+        self._before = self._files()
+        self._wal = self._before[1] is not None
+        self._db = self._connect()
+        try:
+            with self._reading():
+                self._db.execute("BEGIN")  # one state for as long as this is open
+                self._check_tables()
+            self.checkpoint = self._newest_checkpoint()
+        except BaseException:
+            self._db.close()
+            raise
+        self.tree = Checkpoint.parse(self.checkpoint.text)
+
+    @property
+    def size(self) -> int:
+        """Records that the newest checkpoint covers."""
+        return self.tree.size
+
+    def body(self, seq: int) -> bytes:
+        """Return a record's bytes.
+
+        Raises
+        ------
+        InvalidArgument
+            If the checkpoint covers no such record.
+        CorruptFile
+            If it covers it and it is not there.
+        """
+        if not 0 <= seq < self.size:
+            raise InvalidArgument(f"there is no record {seq}; the log has {self.size}, numbered from 0")
+        with self._reading():
+            row = self._db.execute("SELECT body FROM rec WHERE seq = ?", (seq,)).fetchone()
+        return self._bytes(row, f"record {seq}")
+
+    def bodies(self) -> Iterator[tuple[int, bytes]]:
+        """Yield (sequence number, bytes) of all records, in order; also of those that no checkpoint covers."""
+        with self._reading():
+            for seq, body in self._db.execute("SELECT seq, body FROM rec ORDER BY seq"):
+                yield seq, body if type(body) is bytes else self._bytes((body,), f"record {seq}")
+
+    def node(self, level: int, n: int) -> bytes:
+        """Return the hash of a perfect subtree; CorruptFile if it is not there."""
+        with self._reading():
+            query = "SELECT hash FROM node WHERE i = ?"
+            row = self._db.execute(query, (stored_hash_index(level, n),)).fetchone()
+        return self._bytes(row, f"tree node ({level}, {n})")
+
+    def nodes(self) -> Iterator[tuple[int, bytes]]:
+        """Yield (storage index, hash) of the whole tree in storage order."""
+        with self._reading():
+            yield from _rows(self._db.execute("SELECT i, hash FROM node ORDER BY i"))
+
+    def checkpoints(self) -> Iterator[tuple[int, str]]:
+        """Yield (size, note) of all checkpoints that are kept, oldest first."""
+        with self._reading():
+            yield from _rows(self._db.execute("SELECT size, note FROM cp ORDER BY size"))
+
+    def root(self, size: int) -> bytes:
+        """Return the root of the first ``size`` records, from the stored nodes."""
+        peaks = [self.node(level, n) for level, n in merkle.peak_positions(size)]
+        return merkle.Frontier(size, peaks).root()
+
+    def prove(self, seq: int) -> str:
+        """Prove a record under the newest checkpoint, as a ``c2sp.org/tlog-proof@v1`` text.
+
+        Raises
+        ------
+        InvalidArgument
+            If the checkpoint covers no such record.
+        CorruptFile
+            If what is stored does not lead to the signed root; no such proof is handed out.
+        """
+        leaf = merkle.leaf_hash(self.body(seq))
+        hashes = merkle.inclusion_proof(self.node, seq, self.size)
+        if not merkle.verify_inclusion(leaf, seq, self.size, hashes, self.tree.root):
+            self.check_unchanged()
+            raise CorruptFile(f"{self.path}: record {seq} or the tree above it was altered")
+        return InclusionProof(seq, tuple(hashes), self.checkpoint).to_text()
+
+    def consistency(self, old: int) -> str:
+        """Prove that the first ``old`` records are still what they were, as a ``c2sp.org/tlog-witness`` body.
+
+        Raises
+        ------
+        InvalidArgument
+            Unless ``0 < old <= size``.
+        CorruptFile
+            If what is stored does not lead to the signed root; no such proof is handed out.
+        """
+        hashes = merkle.consistency_proof(self.node, old, self.size)
+        if not merkle.verify_consistency(old, self.size, hashes, self.root(old), self.tree.root):
+            self.check_unchanged()
+            raise CorruptFile(f"{self.path}: the tree was altered")
+        return ConsistencyProof(old, tuple(hashes), self.checkpoint).to_text()
+
+    def check_unchanged(self) -> None:
+        """Raise AuditUnavailable if a file that nobody seemed to be writing was written to after all."""
+        if not self._wal and self._files() != self._before:
+            raise AuditUnavailable(f"{self.path} was written to while it was read; read it again")
+
+    def close(self) -> None:
+        """Close the file; harmless when repeated."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _files(self) -> list[tuple[int, int, int] | None]:
+        """Say what is there: the database, and the write-ahead log if it holds anything."""
+        found: list[tuple[int, int, int] | None] = []
+        for path in (self.path, Path(f"{self.path}-wal")):
+            try:
+                stat = path.stat()
+            except FileNotFoundError:
+                stat = None
+            except OSError as error:
+                raise AuditUnavailable(f"{path} cannot be read: {error.strerror}") from error
+            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns) if stat and stat.st_size else None)
+        if found[0] is None:
+            raise AuditUnavailable(f"{self.path} is missing or empty; name the directory of an audit log")
+        return found
+
+    def _connect(self) -> sqlite3.Connection:
+        # Without a write-ahead log the file alone is the whole truth, and `immutable` leaves not even a lock file
+        # beside it. With one, SQLite must read both, and keeps the state of our BEGIN while the writer goes on.
+        mode = "mode=ro" if self._wal else "mode=ro&immutable=1"
+        uri = f"file:{quote(str(self.path.absolute()))}?{mode}"
+        with self._reading():
+            return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+
+    def _check_tables(self) -> None:
+        self._db.execute("PRAGMA trusted_schema=OFF")
+        self._db.execute("PRAGMA cell_size_check=ON")
+        # The very statements: a view or a virtual table of that name would run what its maker wrote.
+        found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
+        if not set(SqliteBackend.SCHEMA) <= found:
+            raise AuditUnavailable(f"{self.path} does not have the tables of an audit log")
+
+    def _newest_checkpoint(self) -> Note:
+        with self._reading():
+            row = self._db.execute("SELECT note FROM cp ORDER BY size DESC LIMIT 1").fetchone()
+        if row is None or not isinstance(row[0], str):
+            raise CorruptFile(f"{self.path} has no checkpoint")
+        with contextlib.suppress(CorruptFile):
+            note = Note.parse(row[0])
+            names = [signature.name for signature in note.signatures]
+            if self.key.name not in names:
+                raise AuditUnavailable(
+                    f"{self.path} is the log {', '.join(names)}, not {self.key.name}; give the key of that log"
+                )
+            if self.key.signature_on(note) is None and (announced := self._announced(note)) is not None:
+                # A history forged under another key can hold such a record too, so this verifies nothing.
+                raise AuditUnavailable(
+                    f"{self.path}: {signed_by_others(note, self.key)}. Record {announced} says it took over, and "
+                    "whoever forged the one could forge the other"
+                )
+        return open_checkpoint(row[0], self.key, f"{self.path}: the newest checkpoint")
+
+    def _announced(self, note: Note) -> int | None:
+        """Find the record that says a signer of this note took over as the log's key; it proves nothing by itself."""
+        signers = {(one.name, one.key_id) for one in note.signatures}
+        with self._reading():
+            query = 'SELECT seq, body FROM rec WHERE instr(body, CAST(\'"kind":"key"\' AS BLOB)) ORDER BY seq DESC'
+            for seq, body in self._db.execute(query):
+                with contextlib.suppress(CorruptFile):
+                    event = Record.parse(self._bytes((body,), f"record {seq}")).event
+                    if not isinstance(event, KeyChange) or event.algorithm != ED25519:
+                        continue
+                    key = VerifierKey(self.key.name, event.public)
+                    if event.action is KeyAction.ROTATE and (key.name, key.key_id) in signers:
+                        return int(seq)
+        return None
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            hint = "; it was not closed: copy the directory to where you may write" if self._wal else ""
+            raise AuditUnavailable(f"{self.path} cannot be read: {error}{hint}") from error
+
+    def _bytes(self, row: tuple[object, ...] | None, what: str) -> bytes:
+        if row is None:
+            raise CorruptFile(f"{self.path}: {what} is missing")
+        if not isinstance(row[0], bytes):
+            raise CorruptFile(f"{self.path}: {what} was altered: it is no byte string")
+        return row[0]
+
+
+def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+    for row in cursor:  # noqa: UP028 - yield from would close the cursor, which fails once the file is closed
+        yield row
+
+
+def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
+    """Read a checkpoint and check that this key signed it.
+
+    Raises
+    ------
+    CorruptFile
+        Naming it as ``what``, if it is malformed, of another log, or not signed by the key.
+    """
+    try:
+        note = Note.parse(text)
+        checkpoint = Checkpoint.parse(note.text)
+    except CorruptFile as error:
+        raise CorruptFile(f"{what} cannot be read: {error}") from error
+    if key.signature_on(note) is None:
+        raise CorruptFile(f"{what} is not signed by the log's key as given: {signed_by_others(note, key)}")
+    if not key.verifies(note):
+        raise CorruptFile(f"{what} is not signed by {key.name}+{key.key_id.hex()}")
+    if checkpoint.origin != key.name:
+        raise CorruptFile(f"{what} is one of {checkpoint.origin}, not of {key.name}")
+    return note
+
+
+def key_of(directory: Path, vkey: str | None) -> LogVerifier:
+    """Read the vkeys given, one a line, or else those lying beside the log.
+
+    Raises
+    ------
+    InvalidArgument
+        If the one given is no Ed25519 vkey.
+    AuditUnavailable
+        If none is given and none is there.
+    """
+    if vkey is not None:
+        return LogVerifier.parse(vkey)
+    path = directory / "vkey"
+    try:
+        return LogVerifier.parse(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise AuditUnavailable(f"{path} cannot be read: {error}; give the log's vkey") from error
+    except InvalidArgument as error:
+        raise AuditUnavailable(f"{path}: {error}") from error

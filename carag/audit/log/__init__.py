@@ -1,0 +1,1 @@
+"""Append records durably to a signed log, and open it again."""

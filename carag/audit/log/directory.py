@@ -1,0 +1,144 @@
+"""Open a log's directory: lock it for one writer, load its keys and find its records.
+
+====================  ======================================================================================
+``audit.db``          the evidence: records, tree nodes, newest checkpoint; nothing personal
+``private.db``        salts and values behind the commitments, sealed; may be destroyed without harm to any proof
+``private.key``       what unseals them; kept out of the copies of ``private.db``, it makes erasure reach those too
+``evidence.url``      in place of ``audit.db``, if the evidence is on a server: which
+``audit.key``         the signing keys (0600)
+``vkey``              the public keys, for everyone; written last, so its presence says that the log exists
+``anchors/``          proofs that checkpoints are known outside, one file each
+``audit.lock``        held by the one writer
+``pinned``            the checkpoint at the last close: ``audit.db`` alone cannot be put back behind it unnoticed
+====================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from carag.audit._files import WriterLock, sync_directory, write_atomically
+from carag.audit.log.keyring import KeyRing
+from carag.audit.log.postgres import backend_at
+from carag.audit.log.postgres_setup import remembered
+from carag.audit.log.sqlite import SqliteBackend
+from carag.audit.tlog.keys import SigningKey
+from carag.audit.tlog.note import Note
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from carag.audit.log.backend import Backend, BackendOpener
+
+_URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # a Path has made one slash of two
+
+
+class LogDirectory:
+    """An opened log directory, locked against other writers.
+
+    Raises
+    ------
+    StoreLocked
+        If another writer holds the directory.
+    AuditUnavailable
+        If it cannot be made or written.
+    InvalidArgument
+        If it is a URL.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if (url := _URL.match(str(path))) is not None:
+            raise InvalidArgument(  # the rest of it may hold a password
+                f"a log is opened in a directory, which keeps its keys and private values; got a {url[1]} URL. To keep "
+                "its evidence in PostgreSQL write AuditLog.open(directory, backend=backend_at(url)) "
+                "(carag.audit.log.postgres), or once: carag audit postgres --store DIR --url URL"
+            )
+        self.path = path
+        self.records, self.private = path / "audit.db", path / "private.db"
+        self.pin = path / "pinned"
+        self._key, self._vkey = path / "audit.key", path / "vkey"
+        with self._reachable():
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = WriterLock(path / "audit.lock")
+            self.founded = self._vkey.exists()
+
+    def signing_key(self, origin: str | None, clock: Callable[[], int] | None = None) -> KeyRing:
+        """Load the log's keys, or make the first on first use.
+
+        A missing key is never replaced once there is a log: the new key would start another history.
+        """
+        with self._reachable():
+            if self._key.exists():
+                return self._load(origin, clock)
+            if self.founded or self.records.exists():
+                raise CorruptFile(f"{self._key} is missing though the log exists; restore it from a backup")
+            key = SigningKey.generate(origin or f"carag.local/{secrets.token_hex(16)}")
+            write_atomically(self._key, key.to_skey().encode() + b"\n")
+        return self._ring(key, clock)
+
+    def open_backend(self, opener: BackendOpener | None, empty: str) -> Backend:
+        """Open what the opener opens; without one, the server that the directory names, or its ``audit.db``."""
+        create = not self.founded
+        if opener is None and (server := remembered(self.path)) is not None:
+            opener = backend_at(server[0], schema=server[1])
+        if opener is None:
+            return SqliteBackend(self.records, create=create, empty=empty)
+        return opener(create, empty)
+
+    def finish(self, ring: KeyRing) -> None:
+        """Publish the vkey on first use; later, insist that it is still the key's own."""
+        with self._reachable():
+            if not self.founded:
+                sync_directory(self.path)
+                ring.save()
+                self.founded = True
+            ring.check_listed()
+
+    def pinned(self) -> Note | None:
+        """Read the checkpoint kept at the last close; None if there was none."""
+        with self._reachable():
+            if not self.pin.exists():
+                return None
+            try:
+                return Note.parse(self.pin.read_text("utf-8"))
+            except (UnicodeDecodeError, CorruptFile) as error:
+                raise CorruptFile(
+                    f"{self.pin} is no checkpoint: {error}; restore it from a backup"
+                ) from error
+
+    def write_pin(self, note: Note) -> None:
+        """Keep a checkpoint for the next opening."""
+        with self._reachable():
+            write_atomically(self.pin, note.to_text().encode(), mode=0o644)
+
+    def release(self) -> None:
+        """Let another writer in."""
+        self._lock.release()
+
+    def _load(self, origin: str | None, clock: Callable[[], int] | None) -> KeyRing:
+        if self._key.stat().st_mode & 0o077:
+            raise AuditUnavailable(
+                f"{self._key} can be read by others; chmod 600 it, or replace the log's key"
+            )
+        try:
+            ring = self._ring(self._key.read_text("utf-8"), clock)
+        except ValueError as error:
+            raise CorruptFile(f"{self._key}: {error}") from error
+        if origin not in (None, ring.name):
+            raise InvalidArgument(f"{self.path} is the log {ring.name}, not {origin}; leave the origin out")
+        return ring
+
+    def _ring(self, keys: SigningKey | str, clock: Callable[[], int] | None) -> KeyRing:
+        return KeyRing(self._key, self._vkey, keys, **({} if clock is None else {"clock": clock}))
+
+    @contextlib.contextmanager
+    def _reachable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise AuditUnavailable(f"{self.path} cannot be used for the audit log: {error}") from error

@@ -1,0 +1,499 @@
+"""Append records durably, prove them, and check the log itself.
+
+What it promises. (a) :meth:`AuditLog.append` returns only after the record is on the disk and under a signed
+checkpoint; until then the caller must hand nothing out. (b) A holder of the vkey and of one receipt
+or checkpoint from outside notices any edit, deletion, reordering, insertion, truncation or fork of what that
+checkpoint covers. What it cannot: prove that the caller told the truth when the record was written, or notice
+by itself that the whole directory was put back to an earlier state. That takes a checkpoint kept elsewhere,
+given to :meth:`AuditLog.open` as ``not_before``.
+
+The order of an append. Callers draft their records side by side. One thread takes all drafts that wait, gives them
+their places, signs one root over them, writes salts and values into ``private.db``, then records, nodes and checkpoint
+into the evidence in one transaction, waits for the disk once, moves the frontier in memory and lets the callers
+go. A failure anywhere leaves the frontier as it was, and every caller of the batch is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from carag.audit._clock import Clock, system_clock
+from carag.audit.log.backend import Batch
+from carag.audit.log.directory import LogDirectory
+from carag.audit.log.group_commit import Aside, GroupCommit
+from carag.audit.log.opening import check_extends, kept_note, read_checkpoint, read_tip
+from carag.audit.log.rehash import Rehash, Scrubber
+from carag.audit.log.settle import settle
+from carag.audit.log.tip import Tip
+from carag.audit.private.store import PrivateStore, is_missing
+from carag.audit.receipts.receipt import Receipt
+from carag.audit.records.access import Access
+from carag.audit.records.begin import Begin
+from carag.audit.records.draft import Draft, disclosed
+from carag.audit.records.record import Passage, Record, text_hash
+from carag.audit.records.recovery import Recovery
+from carag.audit.records.retention import DEFAULT_CLASS, retention_class
+from carag.audit.tlog import merkle
+from carag.audit.tlog.batch_paths import BatchPaths
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.merkle import EMPTY_ROOT, Node, leaf_hash
+from carag.audit.tlog.proof import ConsistencyProof, InclusionProof
+from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from carag.audit.log.backend import Backend, BackendOpener
+    from carag.audit.log.keyring import KeyRing
+    from carag.audit.records.event import Event
+    from carag.audit.tlog.note import Note
+
+__all__ = ["AuditLog"]
+
+_MAX_BEGINS_A_RECORD: Final = 4000  # at most 8 digits and a comma each, which MAX_RECORD_BYTES has room for
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Where a draft became a record, and what proves it under its batch's checkpoint."""
+
+    seq: int
+    body: bytes
+    note: Note
+    paths: BatchPaths
+
+    def proof(self) -> str:
+        return InclusionProof(self.seq, tuple(self.paths.path(self.seq)), self.note).to_text()
+
+
+class AuditLog:
+    """An append-only, signed log in a directory. Use :meth:`open`; safe to share between threads.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from carag.audit import Recovery, verify_receipt
+    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory) as log:
+    ...     receipt = log.append(Recovery("DRILL"))
+    ...     verify_receipt(receipt.to_bytes(), log.vkey).verdict
+    <Verdict.VERIFIED: 'verified'>
+    """
+
+    def __init__(
+        self,
+        home: LogDirectory,
+        key: KeyRing,
+        backend: Backend,
+        private: PrivateStore,
+        tip: Tip,
+        clock: Clock,
+        retain: str,
+    ) -> None:
+        self._home, self._key, self._clock, self._retain = home, key, clock, retain
+        self._backend, self._private = backend, private
+        self._closed, self._pid = False, os.getpid()
+        self._tip = tip
+        self._writing = threading.Lock()  # held while the store's end moves
+        self._closing = threading.RLock()
+        self._guard: Callable[[Event], None] | None = None
+        self._scrubber = Scrubber(backend, self.origin, lambda: self._tip)
+        self._aside = Aside()
+        self._appender = GroupCommit(self._commit)
+
+    @classmethod
+    def open(
+        cls,
+        directory: str | os.PathLike[str],
+        *,
+        origin: str | None = None,
+        clock: Clock = system_clock,
+        not_before: str | None = None,
+        backend: BackendOpener | None = None,
+        retain: str = DEFAULT_CLASS,
+        accept_lost_values: bool = False,
+    ) -> Self:
+        """Open the log in a directory, founding it on first use.
+
+        The newest records, the tree's root and the newest checkpoint are checked against each other first. What an
+        earlier process left unfinished goes on record.
+
+        Parameters
+        ----------
+        directory : path
+            Made if missing. Never a URL: keys and private values are files, wherever the evidence is.
+        origin : str, optional
+            The log's name, a URL without scheme such as ``"audit.example/prod-1"``. On first use the default
+            is a random name, later the name the log has.
+        clock : callable, optional
+            Microseconds since 1970 UTC.
+        not_before : str, optional
+            A checkpoint, inclusion proof or receipt of this log that was kept elsewhere. A log that does not go on
+            from it is not opened.
+        backend : callable, optional
+            Opens another store of evidence than the directory's ``audit.db``, or the server that the directory
+            names (``carag.audit.log.postgres``); see :data:`~carag.audit.log.backend.BackendOpener`.
+        retain : str
+            The retention class of every record that names none (``retention.py``).
+        accept_lost_values : bool
+            Whether a log whose ``private.db`` is lost goes on, on record, without what its records commit to.
+
+        Raises
+        ------
+        StoreLocked
+            If another writer has the log open.
+        CorruptFile
+            If the log does not hold together, or was rolled back; the message names what is wrong.
+        AuditUnavailable
+            If the directory cannot be read or written.
+        InvalidArgument
+            If the log has another origin, ``not_before`` is nothing that this log signed, or there is no such
+            retention class.
+        """
+        retention_class(retain)
+        kept = [] if not_before is None else [("not_before", kept_note(not_before))]
+        with contextlib.ExitStack() as undo:
+            home = LogDirectory(Path(directory))
+            undo.callback(home.release)
+            key = home.signing_key(origin, clock)
+            empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
+            store = home.open_backend(backend, empty)
+            undo.callback(store.close)
+            tip = read_tip(store, key.verifier)
+            is_lost = store.size() > 0 and is_missing(home.private)
+            opened = partial(PrivateStore, home.private, create=accept_lost_values or not is_lost)
+            # At founding the private half comes first: the vkey says that everything is there. Later the evidence does,
+            # which may have been put back together with it.
+            private = None if home.founded else undo.enter_context(contextlib.closing(opened()))
+            home.finish(key)
+            if (pinned := home.pinned()) is not None:
+                kept.append((str(home.pin), pinned))
+            for where, note in kept:
+                check_extends(store, tip, key.trusted, note, where)
+            private = private or undo.enter_context(contextlib.closing(opened()))
+            log = cls(home, key, store, private, tip, clock, retain)
+            undo.callback(log._stop)
+            settle(private, store.bodies(private.settled), log.size)
+            log._recover()
+            if is_lost:
+                log.append(Recovery("VALUES_LOST"))
+            undo.pop_all()
+        return log
+
+    @property
+    def origin(self) -> str:
+        """The log's name: first line of its checkpoints and name of its key."""
+        return self._key.name
+
+    @property
+    def vkey(self) -> str:
+        """The public key to verify receipts with."""
+        return str(self._key.verifier)
+
+    @property
+    def keys(self) -> KeyRing:
+        """The keys that sign, and the public halves of all that ever did."""
+        return self._key
+
+    def watch(self, guard: Callable[[Event], None] | None) -> None:
+        """Ask before each append: what the guard raises refuses the record. ``None`` asks nobody again."""
+        self._guard = guard
+
+    def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
+        """Prove that ``size`` records begin with ``old_size``: the hashes of :meth:`consistency`, between any two.
+
+        Raises
+        ------
+        InvalidArgument
+            Unless ``0 < old_size <= size`` and the log has as many records.
+        """
+        self._check_open()
+        if size > self.size:
+            raise InvalidArgument(f"there are no {size} records; the log has {self.size}")
+        return tuple(merkle.consistency_proof(self._backend.node, old_size, size))
+
+    @property
+    def size(self) -> int:
+        """Records so far."""
+        return self._tip.frontier.size
+
+    @property
+    def private(self) -> PrivateStore:
+        """What the commitments hide. To open, erase or hold it there are functions that say so in a record."""
+        self._check_open()
+        return self._private
+
+    def now(self) -> int:
+        """Return the log's time in microseconds since 1970 UTC: never before its newest record."""
+        return max(self._clock(), self._tip.committed)
+
+    def append(
+        self,
+        event: Event,
+        *,
+        secrets: Mapping[str, str | None] | None = None,
+        passages: Sequence[Passage] = (),
+        retain: str | None = None,
+    ) -> Receipt:
+        """Write a record durably and return its receipt. Hand nothing out before this returns.
+
+        Parameters
+        ----------
+        event : Access, Begin, Ingest, Recovery, ...
+        secrets : mapping of str to str, optional
+            Values to commit to: ``"subject"``, ``"query"``, ``"answer"``, and ``"entities"``, which no receipt
+            opens. ``None`` leaves one out.
+        passages : sequence of Passage
+            What is handed out, best first.
+        retain : str, optional
+            The retention class (``retention.py``), if not the one the log was opened with.
+
+        Raises
+        ------
+        InvalidArgument
+            If the record would be malformed, too long, or contradict itself or the log; nothing was written.
+        AuditUnavailable
+            If it cannot be made durable, or too many records wait already. Return nothing to the asker.
+        """
+        if self._guard is not None:
+            self._guard(event)
+        term = self._retain if retain is None else retain
+        draft = Draft.of(self.origin, event, secrets or {}, passages, term)
+        self._check_open()
+        placed = self._appender.submit(draft)
+        return Receipt(placed.seq, placed.body, placed.proof(), disclosed(draft.openings), draft.texts)
+
+    def checkpoint(self) -> str:
+        """Return the newest signed checkpoint. Keep it elsewhere and the log cannot be rolled back unseen."""
+        return self._tip.note.to_text()
+
+    def record(self, seq: int) -> Record:
+        """Read a record.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is no such record.
+        CorruptFile
+            If its bytes are not a record.
+        """
+        self._check_seq(seq, self._tip)
+        return Record.parse(self._backend.body(seq))
+
+    def prove(self, seq: int) -> str:
+        """Prove a record under the newest checkpoint, as a ``c2sp.org/tlog-proof@v1`` text."""
+        tip = self._tip
+        self._check_seq(seq, tip)
+        hashes = merkle.inclusion_proof(self._backend.node, seq, tip.frontier.size)
+        return InclusionProof(seq, tuple(hashes), tip.note).to_text()
+
+    def consistency(self, old_size: int) -> str:
+        """Prove that the first ``old_size`` records are still what they were.
+
+        Returns
+        -------
+        str
+            The ``add-checkpoint`` request body of ``c2sp.org/tlog-witness``.
+        """
+        tip = self._tip
+        self._check_open()
+        hashes = merkle.consistency_proof(self._backend.node, old_size, tip.frontier.size)
+        return ConsistencyProof(old_size, tuple(hashes), tip.note).to_text()
+
+    def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
+        """Make a receipt again, under the newest checkpoint, with everything closed that the record commits to.
+
+        Opening question and answer takes a role and a record of it: :func:`~carag.audit.disclose`, whose result can be
+        put in with ``dataclasses.replace(receipt, openings=...)``. Proofs of the index state only the first has.
+
+        Parameters
+        ----------
+        seq : int
+        passages : sequence of (chunk id, text)
+            The texts the record names, in its order; the log itself keeps only their hashes.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is no such record or the passages are not its own.
+        """
+        proof = self.prove(seq)
+        body = self._backend.body(seq)
+        hits = Record.parse(body).hits
+        named = zip(hits, passages, strict=False)
+        if len(hits) != len(passages) or not all(
+            hit.is_of(chunk, text_hash(text)) for hit, (chunk, text) in named
+        ):
+            raise InvalidArgument(f"record {seq} names {len(hits)} passages; these are not their texts")
+        return Receipt(seq, body, proof, passages=tuple(passages))
+
+    def verify(self) -> Checkpoint:
+        """Re-hash the whole log, from the records up, and return the checkpoint that covers it.
+
+        Appends go on meanwhile; only the records they add are read with the appender held.
+
+        Raises
+        ------
+        CorruptFile
+            Naming the first thing that does not hold together.
+        """
+        self._check_open()
+        rehash = Rehash(self._backend, self.origin)
+        for _ in rehash.advance(self.size):
+            self._check_open()
+        with self._writing:
+            self._check_open()
+            checkpoint = Checkpoint.parse(read_checkpoint(self._backend, self._key.verifier).text)
+            for _ in rehash.advance(self.size):
+                pass
+            rehash.nothing_beyond()
+            rehash.expect(checkpoint.size, checkpoint.root)
+            if rehash.unended != set(self._backend.unended()):
+                raise CorruptFile(f"{self._home.path}: the begins on file are not those of the records")
+        return checkpoint
+
+    def scrub(self, *, rate: float | None = None) -> int:
+        """Re-hash what the log holds now, and write no more if it is damaged.
+
+        Parameters
+        ----------
+        rate : float, optional
+            Records a second at most; as fast as it goes by default.
+
+        Returns
+        -------
+        int
+            How many records were read: fewer than the log has if it was closed meanwhile.
+
+        Raises
+        ------
+        CorruptFile
+            Naming the first thing that does not hold together. Every later append raises AuditUnavailable.
+        """
+        self._check_open()
+        return self._scrubber.scrub(rate)
+
+    def scrub_in_background(self, *, rate: float = 10_000, every: float = 3600) -> None:
+        """Scrub again and again in a thread of its own until the log is closed; once is enough to call it.
+
+        Damage is reported by the next append, which is refused.
+
+        Parameters
+        ----------
+        rate : float
+            Records a second at most.
+        every : float
+            Seconds between the end of one pass and the next.
+
+        Raises
+        ------
+        InvalidArgument
+            Unless both are above zero.
+        """
+        self._check_open()
+        self._scrubber.start(rate, every)
+
+    def close(self) -> None:
+        """Write what callers wait for, close the files and let another writer in; harmless when repeated."""
+        if os.getpid() != self._pid:  # threads, locks and files are the parent's to close
+            self._closed = True
+            return
+        with self._closing:
+            if self._closed:
+                return
+            self._stop()
+            with contextlib.suppress(AuditUnavailable):  # the older pin holds as well, only less tightly
+                self._home.write_pin(self._tip.note)
+            self._closed = True
+            self._private.close()
+            self._backend.close()
+            self._home.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _commit(self, drafts: Sequence[Draft]) -> list[_Placed | CaragError]:
+        """Write the drafts as one batch: the appender's thread, and nobody else's."""
+        with self._writing:
+            self._check_writable()
+            tip = self._tip
+            first, frontier = tip.frontier.size, tip.frontier.copy()
+            committed = max(self._clock(), tip.committed)
+            nodes: list[Node] = []
+            bodies: list[bytes] = []
+            rows = {}
+            unended, begun, ended = set(tip.unended), list[int](), list[int]()
+            places: list[int | CaragError] = []
+            for draft in drafts:
+                seq, event = frontier.size, draft.event
+                ends = _ends(event)
+                if not unended.issuperset(ends):
+                    places.append(InvalidArgument(f"{ends} are no open begin records of this log"))
+                    continue
+                unended.difference_update(ends)
+                ended += ends
+                if isinstance(event, Begin):
+                    unended.add(seq)
+                    begun.append(seq)
+                body = draft.placed(seq, committed)
+                nodes += frontier.append(leaf_hash(body))
+                bodies.append(body)
+                rows[seq] = draft.openings
+                places.append(seq)
+            if not bodies:
+                return [place for place in places if isinstance(place, CaragError)]
+            note = self._key.sign(Checkpoint(self.origin, frontier.size, frontier.root()).to_text())
+            batch = Batch(first, bodies, nodes, note.to_text(), begun, ended)
+            self._private.put(rows)
+            with self._aside.doing(self._private.sync):
+                self._backend.append(batch)
+            self._tip = Tip(frontier, note, committed, frozenset(unended))
+        paths = BatchPaths(tip.frontier, frontier, nodes)
+        return [
+            place if isinstance(place, CaragError) else _Placed(place, bodies[place - first], note, paths)
+            for place in places
+        ]
+
+    def _recover(self) -> None:
+        """Put on record what an earlier process left unfinished."""
+        if self._private.holds_from(self.size):
+            self.append(Recovery("UNFINISHED_APPEND"))
+        while begins := sorted(self._tip.unended)[:_MAX_BEGINS_A_RECORD]:
+            self.append(Recovery("UNENDED_BEGINS", tuple(begins)))
+
+    def _stop(self) -> None:
+        """Stop the threads; what was queued is written first."""
+        self._appender.close()
+        self._aside.close()
+        self._scrubber.stop()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise AuditUnavailable(f"the log in {self._home.path} is closed; open it again")
+        if os.getpid() != self._pid:  # the lock, the files and the frontier are the parent's
+            raise AuditUnavailable(f"the log in {self._home.path} was opened before a fork; open it after")
+
+    def _check_seq(self, seq: int, tip: Tip) -> None:
+        self._check_open()
+        if not 0 <= seq < tip.frontier.size:
+            raise InvalidArgument(f"there is no record {seq}; the log has {tip.frontier.size}")
+
+    def _check_writable(self) -> None:
+        if self._scrubber.damage is not None:
+            raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._scrubber.damage}")
+        self._backend.check_writable()
+
+
+def _ends(event: Event) -> tuple[int, ...]:
+    """Name the begin records that an event ends."""
+    if isinstance(event, Access) and event.begun is not None:
+        return (event.begun,)
+    return event.begins if isinstance(event, Recovery) else ()

@@ -1,0 +1,118 @@
+"""Check a log before it is opened for writing.
+
+Its newest checkpoint is signed by its own key; the store ends where the checkpoint does; the stored peaks lead to
+the signed root; so do the newest records, hashed again; and every checkpoint kept from before, in the directory
+or given by the caller, is a prefix of it. The last is what notices a rollback, as far as the kept checkpoint is out
+of the reach of those who roll back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from carag.audit.log.rehash import Rehash
+from carag.audit.log.tip import Tip
+from carag.audit.receipts.receipt import open_envelope
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.merkle import (
+    EMPTY_ROOT,
+    Frontier,
+    consistency_proof,
+    peak_positions,
+    verify_consistency,
+)
+from carag.audit.tlog.note import Note
+from carag.audit.tlog.proof import InclusionProof
+from carag.errors import CaragError, CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from carag.audit.log.backend import Backend
+    from carag.audit.tlog.note import NoteKey
+
+__all__ = ["REHASHED_AT_OPENING", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
+
+REHASHED_AT_OPENING: Final = 256
+"""Newest records that are hashed again at opening, which must take milliseconds; verify() hashes the whole log."""
+
+
+def read_checkpoint(backend: Backend, key: NoteKey) -> Note:
+    """Read the newest checkpoint and check whose it is."""
+    note = Note.parse(backend.checkpoint())
+    if not key.verifies(note):
+        raise CorruptFile(f"{backend.where}: the newest checkpoint is not signed by the log's own key")
+    if Checkpoint.parse(note.text).origin != key.name:
+        raise CorruptFile(f"{backend.where}: the newest checkpoint belongs to another log")
+    return note
+
+
+def read_tip(backend: Backend, key: NoteKey) -> Tip:
+    """Find where a log ends, and lead its newest records to the signed root.
+
+    Raises
+    ------
+    CorruptFile
+        If the log does not hold together; the message names what is wrong.
+    """
+    note = read_checkpoint(backend, key)
+    checkpoint, size = Checkpoint.parse(note.text), backend.size()
+    if size != checkpoint.size:
+        raise CorruptFile(
+            f"{backend.where}: there are {size} records, the signed checkpoint covers {checkpoint.size}"
+        )
+    frontier = Frontier(size, [backend.node(level, n) for level, n in peak_positions(size)])
+    if frontier.root() != checkpoint.root:
+        raise CorruptFile(f"{backend.where}: the tree's root is not that of the signed checkpoint")
+    newest = Rehash(backend, key.name, max(0, size - REHASHED_AT_OPENING))
+    for _ in newest.advance(size):
+        pass
+    newest.expect(size, checkpoint.root)
+    return Tip(frontier, note, newest.committed, frozenset(backend.unended()))
+
+
+def kept_note(text: str) -> Note:
+    """Read the checkpoint of a checkpoint, proof or receipt that was kept.
+
+    Raises
+    ------
+    InvalidArgument
+        If the text is none of them.
+    """
+    try:
+        if text.startswith("{"):
+            text = open_envelope(text.encode()).proof
+        if text.startswith("c2sp.org/tlog-proof@v1\n"):
+            return InclusionProof.parse(text).checkpoint
+        return Note.parse(text)
+    except CaragError as error:
+        raise InvalidArgument(f"want a checkpoint, an inclusion proof or a receipt: {error}") from error
+
+
+def check_extends(backend: Backend, tip: Tip, key: NoteKey, kept: Note, where: str) -> None:
+    """Check that a log goes on from a checkpoint that was kept.
+
+    Raises
+    ------
+    InvalidArgument
+        If the checkpoint was never this log's.
+    CorruptFile
+        If the log is shorter than it was, or its beginning is another: it was rolled back or rewritten.
+    """
+    earlier = Checkpoint.parse(kept.text)
+    if earlier.origin != key.name or not key.verifies(kept):
+        raise InvalidArgument(f"the checkpoint of {where} is not signed by {key.name}; give one of this log")
+    now = Checkpoint.parse(tip.note.text)
+    if earlier.size > now.size:
+        raise CorruptFile(
+            f"{backend.where}: rollback: there are {now.size} records, and the checkpoint of {where} covers "
+            f"{earlier.size}; restore the newest backup"
+        )
+    if earlier.size == 0:
+        consistent = earlier.root == EMPTY_ROOT
+    else:
+        proof = consistency_proof(backend.node, earlier.size, now.size)
+        consistent = verify_consistency(earlier.size, now.size, proof, earlier.root, now.root)
+    if not consistent:
+        raise CorruptFile(
+            f"{backend.where}: rollback: the first {earlier.size} records are not those that the checkpoint of "
+            f"{where} covers; restore the newest backup"
+        )

@@ -1,0 +1,270 @@
+"""Re-hash a log from its records up, and compare every stored tree node on the way.
+
+Whole subtrees of 1,024 records are hashed at a time and compared with the stored nodes in one step; what is left
+at the end goes record by record. One pass serves opening (the newest records), :meth:`AuditLog.verify` (all of
+them, at once) and the scrub (all of them, at a rate that leaves room for others).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit.records.record import Record
+from carag.audit.tlog import encoding
+from carag.audit.tlog.merkle import (
+    Frontier,
+    leaf_hash,
+    node_hash,
+    peak_positions,
+    stored_hash_count,
+    stored_hash_index,
+)
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from carag.audit.log.backend import Backend
+    from carag.audit.log.tip import Tip
+    from carag.audit.tlog.merkle import Node
+
+__all__ = ["Rehash", "Scrubber"]
+
+_LEVEL: Final = 10  # subtrees of 2**10 = 1,024 records, a megabyte or two, are hashed at a time
+
+
+class Rehash:
+    """A pass over the records of a log, from ``start`` on.
+
+    Parameters
+    ----------
+    backend : Backend
+    origin : str
+    start : int
+        Where to begin. The tree to the left is taken from the stored nodes: if the root comes out right in the
+        end, they were right as well.
+    """
+
+    def __init__(self, backend: Backend, origin: str, start: int = 0) -> None:
+        self._backend, self._origin = backend, origin
+        peaks = [backend.node(level, n) for level, n in peak_positions(start)]
+        self.frontier = Frontier(start, peaks)
+        self.committed = 0
+        """Commit time of the last record read."""
+        self.unended: set[int] = set()
+        """Begin records read that no record read has ended."""
+        self._log = b'"log":' + encoding.encode(origin)
+
+    def advance(self, stop: int) -> Iterator[int]:
+        """Go on to ``stop`` records, yielding how many a step took.
+
+        Raises
+        ------
+        CorruptFile
+            Naming the first record or node that is not what it should be.
+        """
+        width = 1 << _LEVEL
+        while (at := self.frontier.size) < stop:
+            if at % width == 0 and stop - at >= width:
+                self._subtree(at)
+            else:
+                self._leaves(at, min(stop, at + width - at % width))
+            yield self.frontier.size - at
+
+    def expect(self, size: int, root: bytes) -> None:
+        """Raise CorruptFile unless the records read are those of a root."""
+        if (self.frontier.size, self.frontier.root()) != (size, root):
+            raise CorruptFile(f"{self._backend.where}: the records are not those of the signed checkpoint")
+
+    def nothing_beyond(self) -> None:
+        """Raise CorruptFile if the store has records or nodes beyond those read."""
+        for seq, _ in self._backend.bodies(self.frontier.size):
+            raise CorruptFile(f"{self._backend.where}: record {seq} is beyond the signed checkpoint")
+        for _ in self._backend.nodes(stored_hash_count(self.frontier.size)):
+            raise CorruptFile(f"{self._backend.where}: the tree has nodes that no record accounts for")
+
+    def _leaves(self, start: int, stop: int) -> None:
+        nodes: list[Node] = []
+        for leaf in self._hashes(start, stop):
+            nodes += self.frontier.append(leaf)
+        self._compare(start, [node.hash for node in nodes])
+
+    def _subtree(self, start: int) -> None:
+        """Hash an aligned subtree level by level, each in one go."""
+        below = self._hashes(start, start + (1 << _LEVEL))
+        nodes = list(below)
+        while len(below) > 1:
+            pairs = iter(below)
+            below = [node_hash(left, right) for left, right in zip(pairs, pairs, strict=True)]
+            nodes += below
+        above = Frontier(start >> _LEVEL, self.frontier.peaks)  # the same tree, its subtrees as leaves
+        completed = above.append(below[0])[1:]
+        self.frontier = Frontier(start + (1 << _LEVEL), above.peaks)
+        self._compare(start, [*_stored(_LEVEL)(nodes), *(node.hash for node in completed)])
+
+    def _compare(self, start: int, hashes: list[bytes]) -> None:
+        first = stored_hash_count(start)
+        stored = list(self._backend.nodes(first, first + len(hashes)))
+        if stored == list(enumerate(hashes, first)):
+            return
+        kept = dict(stored)
+        index = next(index for index, value in enumerate(hashes, first) if kept.get(index) != value)
+        level, n = _subtree_at(index)
+        what = f"tree node ({level}, {n})" if level else f"record {n}"
+        raise CorruptFile(f"{self._backend.where}: {what} was altered, or is missing from the tree")
+
+    def _hashes(self, start: int, stop: int) -> list[bytes]:
+        """Return the leaf hashes; each record must be in its place, and committed no earlier than the last."""
+        rows = list(self._backend.bodies(start, stop))
+        found = [seq for seq, _ in rows]
+        if found != list(range(start, stop)):
+            missing = min(set(range(start, stop)) - set(found))
+            raise CorruptFile(f"{self._backend.where}: record {missing} is missing")
+        for seq, body in rows:
+            committed = self._place(body, seq)
+            if committed < self.committed:
+                raise CorruptFile(
+                    f"{self._backend.where}: record {seq} was committed before the one in front of it"
+                )
+            self.committed = committed
+        return [leaf_hash(body) for _, body in rows]
+
+    def _place(self, body: bytes, seq: int) -> int:
+        """Check whose record this says it is and where it stands; return its commit time.
+
+        A key's quotes are not escaped, so its bytes cannot occur inside a text; one that occurs once is the
+        record's own. All other records are parsed.
+        """
+        if b'"beg' in body:
+            self._note_begins(body, seq)
+        log, place, time_ = body.find(b'"log":'), body.find(b'"seq":'), body.find(b'"tc":')
+        digits = body[time_ + 5 : body.find(b",", time_)]
+        plain = (
+            body.startswith(self._log, log)
+            and body.startswith(b'"seq":%d,' % seq, place)
+            and digits.isdigit()
+            and body.find(b'"log":', log + 1) == body.find(b'"seq":', place + 1) == -1
+            and body.find(b'"tc":', time_ + 1) == -1
+        )
+        if plain:
+            return int(digits)
+        of, said, committed = Record.place(body)
+        if (of, said) != (self._origin, seq):
+            raise CorruptFile(f"{self._backend.where}: record {seq} says it is record {said} of {of}")
+        return committed
+
+    def _note_begins(self, body: bytes, seq: int) -> None:
+        fields = encoding.load(body)
+        if isinstance(fields, dict):
+            if fields.get("kind") == "begin":
+                self.unended.add(seq)
+            ends = [fields.get("begun"), *(fields.get("begins") or ())]
+            self.unended.difference_update(end for end in ends if isinstance(end, int))
+
+
+class Scrubber:
+    """Re-hashes a log on demand, or again and again in a thread of its own.
+
+    Parameters
+    ----------
+    backend : Backend
+    origin : str
+    tip : callable
+        Returns where the log ends now.
+    """
+
+    def __init__(self, backend: Backend, origin: str, tip: Callable[[], Tip]) -> None:
+        self._backend, self._origin, self._tip = backend, origin, tip
+        self._starting, self._stopping = threading.Lock(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self.damage: str | None = None
+        """What does not hold together, once that was found: nothing may be written any more."""
+
+    def scrub(self, rate: float | None = None) -> int:
+        """Re-hash what the log holds now; return how many records were read, fewer if it was stopped.
+
+        Raises
+        ------
+        CorruptFile
+            Naming the first thing that does not hold together.
+        """
+        tip = self._tip()
+        rehash = Rehash(self._backend, self._origin)
+        try:
+            for _ in _paced(rehash.advance(tip.frontier.size), rate, self._stopping.wait):
+                if self._stopping.is_set():
+                    return rehash.frontier.size
+            rehash.expect(tip.frontier.size, tip.frontier.root())
+        except CorruptFile as damage:
+            self.damage = str(damage)
+            raise
+        return rehash.frontier.size
+
+    def start(self, rate: float, every: float) -> None:
+        """Scrub in a thread until stopped; harmless when repeated.
+
+        Raises
+        ------
+        InvalidArgument
+            Unless both are above zero.
+        """
+        if not (rate > 0 and every > 0):
+            raise InvalidArgument(
+                f"the scrub reads {rate} records a second, every {every} seconds; want both above 0"
+            )
+        with self._starting:
+            if self._thread is None and not self._stopping.is_set():
+                self._thread = threading.Thread(
+                    target=self._go_on, args=(rate, every), name="carag-audit-scrub", daemon=True
+                )
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, also in the middle of a pass, and wait for the thread."""
+        self._stopping.set()
+        with self._starting:
+            if self._thread is not None:
+                self._thread.join()
+
+    def _go_on(self, rate: float, every: float) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.scrub(rate)
+            except CorruptFile:
+                return  # kept as the damage, which the next append reports
+            except AuditUnavailable as error:
+                if not self._stopping.is_set():
+                    self.damage = f"it cannot be read for the scrub ({error})"
+                return
+            self._stopping.wait(every)
+
+
+def _paced(steps: Iterator[int], rate: float | None, wait: Callable[[float], bool]) -> Iterator[int]:
+    """Pass steps on at no more than ``rate`` records a second, until ``wait`` says to stop."""
+    begun, done = time.monotonic(), 0
+    for step in steps:
+        yield step
+        done += step
+        if rate is not None and wait(max(0.0, begun + done / rate - time.monotonic())):
+            return
+
+
+@cache
+def _stored(level: int) -> itemgetter[Any]:
+    """Take the nodes of a perfect tree, listed level by level from the leaves, into the order of the store."""
+    nodes = [(at, n) for at in range(level + 1) for n in range(1 << (level - at))]
+    return itemgetter(*sorted(range(len(nodes)), key=lambda place: stored_hash_index(*nodes[place])))
+
+
+def _subtree_at(index: int) -> tuple[int, int]:
+    """Invert ``stored_hash_index``: step on from the last leaf that is surely not beyond."""
+    leaf = index // 2
+    place = stored_hash_count(leaf)
+    while (following := stored_hash_count(leaf + 1)) <= index:
+        leaf, place = leaf + 1, following
+    level = index - place
+    return level, leaf >> level

@@ -1,0 +1,79 @@
+"""Carry out in the private half, at opening, the erasures and holds that records say were decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from carag.audit.records.erasure import Erasure, read_targets
+from carag.audit.records.hold import Hold, HoldAction
+from carag.audit.records.record import Record
+from carag.errors import CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from carag.audit.private.store import PrivateStore
+    from carag.audit.records.erasure import Target
+
+__all__ = ["settle"]
+
+_KIND_MARKS: Final = (b'"kind":"erasure"', b'"kind":"hold"')  # canonical JSON: nowhere else unescaped
+
+
+def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int) -> None:
+    """Finish every erasure and hold among the records that the private half has not carried out yet.
+
+    That is what a crash left between record and deed, and everything since the copy, if the file was restored
+    from one.
+
+    Parameters
+    ----------
+    private : PrivateStore
+    bodies : iterable of (number, bytes)
+        The records from ``private.settled`` on.
+    size : int
+        Of the log.
+
+    Raises
+    ------
+    CorruptFile
+        If the file is a copy from before an erasure and no longer says what was to be erased.
+    """
+    empty, found = private.is_empty(), bool(private.planned())
+    for seq, body in [row for row in bodies if any(mark in row[1] for mark in _KIND_MARKS)]:
+        found, event = True, Record.parse(body).event
+        if isinstance(event, Erasure) and not empty:
+            private.erase(_targets(private, seq, event), seq)
+        elif isinstance(event, Hold):
+            _apply(private, seq, event)
+    private.settle(size, durably=found)
+
+
+def _targets(private: PrivateStore, seq: int, event: Erasure) -> list[Target]:
+    kept = private.openings(seq)
+    if "targets" in kept:
+        return read_targets(kept["targets"].value)
+    if planned := private.planned():
+        return planned
+    if event.records:
+        return [
+            target
+            for each in event.records
+            for target in private.of_record(each)
+            if target.field in event.fields
+        ]
+    raise CorruptFile(
+        f"private.db is older than record {seq}, an erasure, and no longer says whose values to erase; restore "
+        "the copy made after it, or move private.db away and accept the loss: then the values stay closed and every "
+        "proof still holds"
+    )
+
+
+def _apply(private: PrivateStore, seq: int, event: Hold) -> None:
+    if event.action is HoldAction.RELEASED and event.placed is not None:
+        private.release(event.placed)
+        return
+    named = private.openings(seq).get("subject")
+    subject = None if named is None else named.value
+    # A hold on somebody whose name is lost holds everything: first and last are None then.
+    private.hold(seq, subject=subject, first=event.first, last=event.last)

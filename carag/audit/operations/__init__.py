@@ -1,0 +1,1 @@
+"""Erase, hold, expire, disclose and rotate keys: act, and record it."""

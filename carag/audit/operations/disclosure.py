@@ -1,0 +1,82 @@
+"""Open what a record commits to: only by role, and on the record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from carag.audit.records.disclosure import OPENERS, Disclosure
+from carag.audit.records.kinds import Outcome
+from carag.errors import InvalidArgument, Refused
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from carag.audit.log.log import AuditLog
+    from carag.audit.records.commitment import Opening
+
+__all__ = ["disclose"]
+
+
+def disclose(
+    log: AuditLog, seq: int, *, role: str, actor: str, why: str, fields: Collection[str] = ()
+) -> dict[str, Opening]:
+    """Open private values of a record, after recording that it was done.
+
+    Parameters
+    ----------
+    log : AuditLog
+    seq : int
+    role : str
+        ``"auditor"`` or ``"privacy_officer"``, from a verified session.
+    actor : str
+        Who asks; committed to, not written.
+    why : str
+        The purpose, as a code such as ``"COMPLAINT-2026-3"``.
+    fields : collection of str
+        Only these; all if none is given.
+
+    Raises
+    ------
+    Refused
+        ``ROLE_MAY_NOT_OPEN``; the attempt is recorded.
+    InvalidArgument
+        If a value is not there; the message says by which record it was erased.
+    AuditUnavailable
+        If it cannot be recorded; nothing is opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from carag.audit import AuditLog, place_hold
+    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory) as log:
+    ...     seq = place_hold(log, "MATTER-7", actor="counsel").seq
+    ...     disclose(log, seq, role="auditor", actor="eve", why="REVIEW")["actor"].value
+    'counsel'
+    """
+    if not (isinstance(actor, str) and actor.strip()):
+        raise InvalidArgument("name the person who opens the values")
+    known = log.record(seq).commitments
+    wanted = tuple(sorted(set(fields) or known))
+    if unknown := set(wanted) - set(known):
+        raise InvalidArgument(
+            f"record {seq} commits to no {min(unknown)!r}; it has {', '.join(known) or 'none'}"
+        )
+    if role not in OPENERS:
+        attempt = Disclosure(record=seq, fields=wanted, role=None, outcome=Outcome.REFUSE, why=why)
+        log.append(attempt, secrets={"actor": actor})
+        raise Refused(
+            "ROLE_MAY_NOT_OPEN", f"values are opened to {' or '.join(OPENERS)}, not to {quoted(role)}"
+        )
+    gone = log.private.erased_by(seq)
+    kept = log.private.openings(seq)
+    if not fields:
+        wanted = tuple(name for name in wanted if name in kept) or wanted
+    for name in wanted:
+        if name in gone:
+            raise InvalidArgument(f"the {name} of record {seq} was erased by record {gone[name]}")
+        if name not in kept:
+            raise InvalidArgument(f"the {name} of record {seq} is not kept; private.db was replaced since")
+    opened = Disclosure(record=seq, fields=wanted, role=role, outcome=Outcome.ANSWER, why=why)
+    log.append(opened, secrets={"actor": actor})
+    return {name: kept[name] for name in wanted}

@@ -1,0 +1,175 @@
+"""Erase values of records or of a person, on record; records and proofs stay.
+
+The order is: may it be done (holds, retention, two people); an ``erasure`` record, durable; then the openings and
+every key they could be read with are destroyed. A crash in between is finished at the next opening.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from carag.audit.operations.persons import two_persons
+from carag.audit.records import _fields
+from carag.audit.records.erasure import Basis, Erasure, write_targets
+from carag.audit.records.kinds import RecordKind
+from carag.audit.records.retention import retain_until, retention_class
+from carag.errors import InvalidArgument, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from carag.audit.log.log import AuditLog
+    from carag.audit.receipts.receipt import Receipt
+    from carag.audit.records.erasure import Target
+
+__all__ = ["KINDS_NEVER_ERASED", "MAX_NAMED_RECORDS", "destroy", "erase"]
+
+MAX_NAMED_RECORDS: Final = 1000
+"""Records that one erasure names; of more its record says only how many there were."""
+KINDS_NEVER_ERASED: Final = {RecordKind.ERASURE, RecordKind.HOLD, RecordKind.DISCLOSURE}
+"""Who erased, held or opened values stays known: GDPR Art. 5(2)."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def erase(
+    log: AuditLog,
+    *,
+    actor: str,
+    approver: str,
+    basis: Basis | str,
+    records: Sequence[int] = (),
+    subject: str | None = None,
+    fields: Collection[str] = (),
+) -> Receipt:
+    """Destroy what the log keeps of some records, or of one person.
+
+    Every proof and every receipt made before still verifies; receipts in other hands keep what they show.
+
+    Parameters
+    ----------
+    log : AuditLog
+    actor, approver : str
+        Two people; committed to, not written.
+    basis : Basis or str
+    records : sequence of int
+        Or
+    subject : str
+        whose values are erased as far as they have been recorded by now.
+    fields : collection of str
+        Only these, such as ``{"subject", "query"}``; all if none is given.
+
+    Returns
+    -------
+    Receipt
+        Of the erasure record.
+
+    Raises
+    ------
+    Refused
+        ``LEGAL_HOLD`` or ``RETENTION``; nothing was changed.
+    InvalidArgument
+        If there is nothing to erase, or the request is malformed; nothing was changed.
+    AuditUnavailable
+        If it is not certain that it is done. Opening the log again finishes what was recorded.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from carag.audit import AuditLog, Ingest
+    >>> event = Ingest(started=1, ended=2, documents=0, chunks=0, quarantined=0, rows=0, snapshot=bytes(32),
+    ...                table=bytes(32), embed=None, why="DRILL")
+    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory) as log:
+    ...     old = log.append(event, secrets={"subject": "ana@bank.example"})
+    ...     new = erase(log, subject="ana@bank.example", basis=Basis.UNLAWFUL, actor="dpo", approver="cco")
+    ...     log.record(new.seq).event.count, log.private.erased_by(old.seq)
+    (1, {'subject': 1})
+    """
+    two_persons(actor, approver)
+    reason = _fields.member(Basis, basis)
+    if (subject is None) == (not records):
+        raise InvalidArgument("say whose values to erase: either of records or of a subject")
+    with log.private.settling():
+        targets = _targets(log, records, subject, fields)
+        _check_holds(log, targets)
+        if reason.waits:
+            _check_retention(log, targets)
+        return destroy(log, targets, reason, actor=actor, approver=approver, named=subject is None)
+
+
+def destroy(
+    log: AuditLog, targets: Sequence[Target], basis: Basis, *, actor: str, approver: str, named: bool
+) -> Receipt:
+    """Record an erasure that may be made, then make it; to be called within ``log.private.settling()``."""
+    numbers = sorted({target.seq for target in targets})
+    event = Erasure(
+        basis=basis,
+        count=len(numbers),
+        fields=tuple(sorted({target.field for target in targets})),
+        records=tuple(numbers) if named else (),
+    )
+    log.private.plan(targets)
+    secrets = {"actor": actor, "approver": approver, "targets": write_targets(targets)}
+    receipt = log.append(event, secrets=secrets)
+    log.private.erase(targets, receipt.seq)
+    return receipt
+
+
+def _targets(
+    log: AuditLog, records: Iterable[int], subject: str | None, fields: Collection[str]
+) -> list[Target]:
+    if subject is not None:
+        kept = log.private.of_subject(subject)
+        found = [target for target in kept if not fields or target.field in fields]
+        if not found:
+            raise InvalidArgument("nothing is kept of that subject, or not in these fields")
+        return found
+    numbers = sorted(set(records))
+    if len(numbers) > MAX_NAMED_RECORDS:
+        raise InvalidArgument(
+            f"one erasure names at most {MAX_NAMED_RECORDS} records, got {len(numbers)}; make several"
+        )
+    return [target for seq in numbers for target in _targets_of(log, seq, fields)]
+
+
+def _targets_of(log: AuditLog, seq: int, fields: Collection[str]) -> list[Target]:
+    record = log.record(seq)
+    if record.kind in KINDS_NEVER_ERASED:
+        raise InvalidArgument(f"record {seq} is a {record.kind}: who did it stays known (GDPR Art. 5(2))")
+    kept, gone = log.private.of_record(seq), log.private.erased_by(seq)
+    wanted = set(fields) or {target.field for target in kept}
+    if again := wanted & set(gone):
+        name = min(again)
+        raise InvalidArgument(f"the {name} of record {seq} was erased by record {gone[name]}")
+    found = [target for target in kept if target.field in wanted]
+    if missing := wanted - {target.field for target in found}:
+        raise InvalidArgument(f"record {seq} has no {min(missing)} to erase")
+    if not found:
+        by = f"; erased by record {max(gone.values())}" if gone else ""
+        raise InvalidArgument(f"nothing is kept of record {seq}{by}")
+    return found
+
+
+def _check_holds(log: AuditLog, targets: Sequence[Target]) -> None:
+    holds = log.private.holds_on(targets)
+    if holds:
+        placed = ", ".join(str(hold.placed) for hold in holds)
+        raise Refused(
+            "LEGAL_HOLD",
+            f"a legal hold covers this (placed by record {placed}); it must be released by two people first",
+        )
+
+
+def _check_retention(log: AuditLog, targets: Sequence[Target]) -> None:
+    now = _EPOCH + timedelta(microseconds=log.now())
+    for seq in sorted({target.seq for target in targets}):
+        record = log.record(seq)
+        duty = retention_class(record.retain)
+        until = retain_until(record.committed, record.retain)
+        if duty.binds_values and now < until:
+            raise Refused(
+                "RETENTION",
+                f"record {seq} is of class {duty.code}, which keeps its values until {until:%Y-%m-%d} "
+                f"({duty.law}); a request waits for that (GDPR Art. 17(3)(b)), an order by law does not "
+                f"(basis {Basis.LEGAL_OBLIGATION} or {Basis.UNLAWFUL})",
+            )

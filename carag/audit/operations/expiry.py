@@ -1,0 +1,94 @@
+"""Erase values whose retention time has ended, in one step (GDPR Art. 5(1)(e)).
+
+The time of a record is that of its retention class, from its commit time on. What a legal hold covers stays, and
+so does who erased, held or opened what (Art. 5(2)). Records themselves are never removed: proofs stay valid.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from carag.audit.operations.erasure import KINDS_NEVER_ERASED, MAX_NAMED_RECORDS, destroy
+from carag.audit.operations.persons import two_persons
+from carag.audit.records.erasure import Basis
+from carag.audit.records.retention import RETENTION, retain_until
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from carag.audit.log.log import AuditLog
+    from carag.audit.receipts.receipt import Receipt
+    from carag.audit.records.erasure import Target
+
+__all__ = ["erase_expired", "expired"]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SHORTEST: Final = min(RETENTION.values(), key=lambda each: each.months).code
+
+
+def expired(log: AuditLog) -> list[Target]:
+    """List the values whose retention class has ended and which no legal hold covers, in the order of the log."""
+    now = _EPOCH + timedelta(microseconds=log.now())
+    found: list[Target] = []
+    for seq, targets in groupby(log.private.unheld(log.size), key=attrgetter("seq")):
+        record = log.record(seq)
+        if retain_until(record.committed, _SHORTEST) > now:  # records are in the order of their commit times
+            break
+        if record.kind not in KINDS_NEVER_ERASED and retain_until(record.committed, record.retain) <= now:
+            found += targets
+    return found
+
+
+def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
+    """Destroy every value that :func:`expired` lists, as one erasure with the basis ``GDPR_5_1_E``.
+
+    Its record names the records, or, if they are more than 1,000, only how many there were; the list is committed to.
+    Every proof and every receipt made before still verifies. The whole log is re-hashed first, since its records say
+    what may go.
+
+    Parameters
+    ----------
+    log : AuditLog
+    actor, approver : str
+        Two people; committed to, not written.
+
+    Returns
+    -------
+    Receipt
+        Of the erasure record.
+
+    Raises
+    ------
+    InvalidArgument
+        If nothing is to be erased, or one person is named twice; nothing was changed.
+    CorruptFile
+        If the log does not hold together; nothing was changed.
+    AuditUnavailable
+        If it is not certain that it is done. Opening the log again finishes what was recorded.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from carag.audit import AuditLog, Ingest
+    >>> event = Ingest(started=1, ended=2, documents=0, chunks=0, quarantined=0, rows=0, snapshot=bytes(32),
+    ...                table=bytes(32), embed=None, why="DRILL")
+    >>> year, now = 366 * 86_400_000_000, [0]
+    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory, clock=lambda: now[0]) as log:
+    ...     seqs = [log.append(event, secrets={"subject": "ana"}, retain=code).seq for code in ("ai6m", "fin7y")]
+    ...     now[0] = year
+    ...     done = erase_expired(log, actor="dpo", approver="cco")
+    ...     [log.private.erased_by(seq) for seq in seqs]
+    [{'subject': 2}, {}]
+    """
+    two_persons(actor, approver)
+    log.verify()  # a class or a time that somebody wrote into a record must not open the way
+    with log.private.settling():
+        targets = expired(log)
+        if not targets:
+            raise InvalidArgument(
+                "there is nothing to erase: of no value has the retention class ended, or a legal hold covers it"
+            )
+        named = len({target.seq for target in targets}) <= MAX_NAMED_RECORDS
+        return destroy(log, targets, Basis.STORAGE_LIMIT, actor=actor, approver=approver, named=named)

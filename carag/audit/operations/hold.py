@@ -1,0 +1,107 @@
+"""Place and release legal holds: while one is in force, nothing it covers may be erased (GDPR Art. 17(3)(e)).
+
+Placing a hold takes one person, so that it is never late; ending one takes two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from carag.audit.operations.persons import two_persons
+from carag.audit.records.hold import Hold, HoldAction, HoldScope
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from carag.audit.log.log import AuditLog
+    from carag.audit.receipts.receipt import Receipt
+
+__all__ = ["place_hold", "release_hold"]
+
+
+def place_hold(
+    log: AuditLog,
+    matter: str,
+    *,
+    actor: str,
+    subject: str | None = None,
+    records: tuple[int, int] | None = None,
+) -> Receipt:
+    """Place a hold on a subject, on a range of records, or, with neither, on everything.
+
+    A hold on a subject covers what the log will yet record of that subject.
+
+    Parameters
+    ----------
+    log : AuditLog
+    matter : str
+        A code such as ``"MATTER-2026-17"``.
+    actor : str
+        Who places it; committed to, not written.
+    subject : str, optional
+    records : (first, last), optional
+        Both included.
+
+    Returns
+    -------
+    Receipt
+        Its ``seq`` is what :func:`release_hold` asks for.
+
+    Raises
+    ------
+    InvalidArgument
+        If the scope or the matter is malformed; nothing was changed.
+    AuditUnavailable
+        If it cannot be made durable.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from carag.audit import AuditLog
+    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory) as log:
+    ...     receipt = place_hold(log, "MATTER-7", actor="counsel", records=(0, 99))
+    ...     log.record(receipt.seq).event.action
+    <HoldAction.PLACED: 'placed'>
+    """
+    if subject is not None and records is not None:
+        raise InvalidArgument("a hold is on a subject or on records; place two for both")
+    first, last = (None, None) if records is None else records
+    scope = HoldScope.ALL
+    if records is not None:
+        scope = HoldScope.RECORDS
+    elif subject is not None:
+        scope = HoldScope.SUBJECT
+    event = Hold(action=HoldAction.PLACED, matter=matter, scope=scope, first=first, last=last)
+    with log.private.settling():
+        receipt = log.append(event, secrets={"actor": actor, "subject": subject})
+        log.private.hold(receipt.seq, subject=subject, first=first, last=last)
+    return receipt
+
+
+def release_hold(log: AuditLog, placed: int, *, actor: str, approver: str) -> Receipt:
+    """End the hold that record ``placed`` placed. Two people are needed.
+
+    Raises
+    ------
+    InvalidArgument
+        If that hold is not in force, or one person is named twice; nothing was changed.
+    AuditUnavailable
+        If it cannot be made durable; the hold then stays until the log is opened again.
+    """
+    two_persons(actor, approver)
+    with log.private.settling():
+        if placed not in {row.placed for row in log.private.held()}:
+            raise InvalidArgument(f"record {placed} has placed no hold that is still in force")
+        event = log.record(placed).event
+        if not isinstance(event, Hold):
+            raise InvalidArgument(f"record {placed} is no hold")
+        release = Hold(
+            action=HoldAction.RELEASED,
+            matter=event.matter,
+            scope=event.scope,
+            first=event.first,
+            last=event.last,
+            placed=placed,
+        )
+        receipt = log.append(release, secrets={"actor": actor, "approver": approver})
+        log.private.release(placed)
+    return receipt

@@ -1,0 +1,1 @@
+"""Keep personal values sealed, apart from the records that commit to them."""

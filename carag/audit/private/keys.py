@@ -1,0 +1,173 @@
+"""Keep the keys of ``private.db`` in a file beside it, and seal and open values under them.
+
+::
+
+    carag-private-key/v1
+    index <base64>    32 bytes: HMAC key that turns a subject into a pseudonym
+    wrap <base64>     32 bytes: wraps every other key; a second line while one replaces the other
+
+Sealing is AES-256-GCM with a random 96-bit nonce in front (NIST SP 800-38D section 8.2.2). What is sealed is
+bound to its place by the associated data, so a value cannot be moved to another record or field.
+
+Destroying a key destroys what was sealed under it in every copy, backups included, as long as the key
+file itself is not in the backup. That is why an erasure replaces the wrapping key: copies of ``private.db``
+made before it hold the erased keys only under a wrapping key that is nowhere any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from secrets import token_bytes
+from typing import TYPE_CHECKING, Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from carag.audit._files import write_atomically
+from carag.audit.records.commitment import SALT_SIZE, Opening
+from carag.audit.tlog.encoding import b64, unb64
+from carag.errors import AuditUnavailable, CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["KEY_SIZE", "NONCE_SIZE", "PrivateKeys", "overwriting", "seal", "unseal", "unwrap", "wrap"]
+
+KEY_SIZE: Final = 32
+NONCE_SIZE: Final = 12
+_FORMAT: Final = "carag-private-key/v1"
+
+
+def wrap(key: AESGCM, secret: bytes, place: str, nonce: bytes | None = None) -> bytes:
+    """Seal a key under another one; a ``nonce`` is fresh randomness, never used before."""
+    nonce = nonce or token_bytes(NONCE_SIZE)
+    return nonce + key.encrypt(nonce, secret, place.encode())
+
+
+def unwrap(key: AESGCM, box: bytes, place: str) -> bytes:
+    """Open what :func:`wrap` sealed; CorruptFile if this key or this place is not its own."""
+    try:
+        return key.decrypt(box[:NONCE_SIZE], box[NONCE_SIZE:], place.encode())
+    except (InvalidTag, ValueError) as error:
+        raise CorruptFile(f"what is sealed for {place} was altered, or sealed under another key") from error
+
+
+def seal(key: AESGCM, opening: Opening, seq: int, field: str, nonce: bytes | None = None) -> bytes:
+    """Seal salt and value: with the salt alone a short value could be guessed from its commitment."""
+    return wrap(key, opening.salt + opening.value.encode("utf-8"), f"{seq} {field}", nonce)
+
+
+def unseal(key: AESGCM, box: bytes, seq: int, field: str) -> Opening:
+    """Open what :func:`seal` sealed."""
+    plain = unwrap(key, box, f"{seq} {field}")
+    return Opening(plain[:SALT_SIZE], plain[SALT_SIZE:].decode("utf-8"))
+
+
+class PrivateKeys:
+    """The key file: one index key and the wrapping key in force.
+
+    Parameters
+    ----------
+    path : Path
+    create : bool
+        Make the file if it is missing; otherwise that is corruption.
+    """
+
+    def __init__(self, path: Path, *, create: bool) -> None:
+        self._path = path
+        if path.exists():
+            self.index, self._wraps = self._read()
+        elif create:
+            self.index, self._wraps = token_bytes(KEY_SIZE), [token_bytes(KEY_SIZE)]
+            self._write()
+        else:
+            raise CorruptFile(
+                f"{path} is missing, and private.db cannot be read without it; restore the key, or move "
+                "private.db away: then the values stay closed and every proof still holds"
+            )
+
+    @property
+    def newest(self) -> bytes:
+        """The id of the newest wrapping key."""
+        return _key_id(self._wraps[-1])
+
+    def wrapping(self, key_id: bytes) -> AESGCM:
+        """Return the wrapping key with this id.
+
+        Raises
+        ------
+        CorruptFile
+            If the file has not got it: an erasure has replaced it since.
+        """
+        for key in self._wraps:
+            if _key_id(key) == key_id:
+                return AESGCM(key)
+        raise CorruptFile(
+            f"private.db was sealed under a key that {self._path} no longer has: it is a copy from before an "
+            "erasure, or the key is another log's. Restore the copy made after the last erasure, or move "
+            "private.db away: then the values stay closed and every proof still holds"
+        )
+
+    def add(self) -> bytes:
+        """Make another wrapping key durable beside the one in force and return its id."""
+        self._wraps = [self._wraps[-1], token_bytes(KEY_SIZE)]
+        self._write()
+        return self.newest
+
+    def keep_only(self, key_id: bytes) -> None:
+        """Destroy every wrapping key but this one."""
+        if len(self._wraps) > 1:
+            self._wraps = [key for key in self._wraps if _key_id(key) == key_id]
+            self._write()
+
+    def _read(self) -> tuple[bytes, list[bytes]]:
+        try:
+            if self._path.stat().st_mode & 0o077:
+                raise AuditUnavailable(f"{self._path} can be read by others; chmod 600 it")
+            text = self._path.read_text("ascii")
+        except OSError as error:
+            raise AuditUnavailable(f"{self._path} cannot be read: {error}") from error
+        except UnicodeDecodeError as error:
+            raise CorruptFile(f"{self._path} is no private key file; restore it") from error
+        head, *lines = text.splitlines()
+        pairs = [line.split(" ") for line in lines]
+        names = [pair[0] for pair in pairs]
+        if head != _FORMAT or names not in (["index", "wrap"], ["index", "wrap", "wrap"]):
+            raise CorruptFile(f"{self._path} is no private key file; restore it")
+        keys = [unb64(pair[1]) if len(pair) == 2 else b"" for pair in pairs]
+        if {len(key) for key in keys} != {KEY_SIZE}:
+            raise CorruptFile(f"{self._path} holds a key of another length; restore it")
+        return keys[0], keys[1:]
+
+    def _write(self) -> None:
+        lines = [_FORMAT, f"index {b64(self.index)}", *(f"wrap {b64(key)}" for key in self._wraps), ""]
+        try:
+            with overwriting(self._path):
+                write_atomically(self._path, "\n".join(lines).encode("ascii"))
+        except OSError as error:
+            raise AuditUnavailable(f"{self._path} cannot be written: {error}") from error
+
+
+@contextlib.contextmanager
+def overwriting(path: Path) -> Iterator[None]:
+    """Zero the file that stood at ``path`` after another has taken its place.
+
+    A file system that never writes in place (copy on write, most flash) keeps the old blocks until it reuses them;
+    there only full-disk encryption helps.
+    """
+    old = os.open(path, os.O_RDWR) if path.exists() else None
+    try:
+        yield
+        if old is not None:
+            os.pwrite(old, bytes(os.fstat(old).st_size), 0)
+            os.fsync(old)
+    finally:
+        if old is not None:
+            os.close(old)
+
+
+def _key_id(key: bytes) -> bytes:
+    return hashlib.sha256(b"carag/private/key-id\0" + key).digest()[:8]

@@ -1,0 +1,452 @@
+"""Store the private half of the log: what the commitments in the records hide, sealed, to be erased by key.
+
+Values are sealed under a key of their person (of their record where a record names nobody), so that destroying
+one small key destroys everything sealed under it, in copies of the file as well (crypto-shredding). The chain::
+
+    key file  ->  shelf (512 holders)  ->  holder (a subject, or a record)  ->  opening (salt and value)
+
+An erasure replaces the keys along the chain above what it deletes and seals again what stays; the shelves keep
+that short. A subject is found by its pseudonym, HMAC(index key, subject); nowhere in the file is it in clear.
+
+Openings are written before the record they belong to: a record whose commitments nobody can open proves little,
+while values without a record are noticed at the next opening and removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from secrets import token_bytes
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from carag.audit._sqlite import SqliteStore, insert
+from carag.audit.private.keys import KEY_SIZE, NONCE_SIZE, PrivateKeys, seal, unseal, unwrap, wrap
+from carag.audit.records.commitment import hmac_sha256, random_parts
+from carag.audit.records.erasure import Target
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from carag.audit.records.commitment import Opening
+
+__all__ = ["HoldRow", "PrivateStore", "is_missing"]
+
+_HOLDERS_A_SHELF: Final = 512
+_MAX_CACHED_HOLDERS: Final = 4096
+
+
+class HoldRow(NamedTuple):
+    """A legal hold in force: on one holder, on the records ``first..last``, or on everything."""
+
+    placed: int
+    holder: int | None
+    first: int | None
+    last: int | None
+
+
+def is_missing(path: Path) -> bool:
+    """Say whether there is no file of openings, or an empty one, which SQLite would take for a new one."""
+    return not path.exists() or path.stat().st_size == 0
+
+
+class PrivateStore(SqliteStore):
+    """Openings of the commitments, sealed; and which are gone, and which must stay.
+
+    Parameters
+    ----------
+    path : Path
+        The database. Its keys are in ``private.key`` in the same directory.
+    create : bool
+        Whether a missing file is made: only for a log without records, or where the loss is accepted.
+
+    Raises
+    ------
+    CorruptFile
+        If the file is missing and not to be made, or file and keys do not belong together; the message says what to
+        restore.
+    """
+
+    SCHEMA = (
+        "CREATE TABLE shelf (id INTEGER PRIMARY KEY, wrapped BLOB NOT NULL)",
+        "CREATE TABLE holder (id INTEGER PRIMARY KEY, pseudonym BLOB NOT NULL UNIQUE, wrapped BLOB NOT NULL)",
+        "CREATE TABLE value (seq INTEGER, field TEXT, holder INTEGER NOT NULL, box BLOB NOT NULL, "
+        "PRIMARY KEY (seq, field)) WITHOUT ROWID",
+        "CREATE INDEX value_holder ON value (holder)",
+        "CREATE TABLE erased (seq INTEGER, field TEXT, record INTEGER NOT NULL, "
+        "PRIMARY KEY (seq, field)) WITHOUT ROWID",
+        "CREATE TABLE planned (seq INTEGER, field TEXT, PRIMARY KEY (seq, field)) WITHOUT ROWID",
+        "CREATE TABLE hold (placed INTEGER PRIMARY KEY, holder INTEGER, first INTEGER, last INTEGER)",
+        "CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 0), wrapping BLOB NOT NULL, "
+        "settled INTEGER NOT NULL)",
+    )
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        new = is_missing(path)
+        if new and not create:
+            raise CorruptFile(
+                f"{path} is missing or empty, and the log has records: what they commit to cannot be opened; restore "
+                f"it with private.key from a backup, or go on without, on record, with: carag audit accept "
+                f"--lost-values --store {path.parent}"
+            )
+        self._keys = PrivateKeys(path.with_name("private.key"), create=new)
+        self._mutex, self._erasing = threading.RLock(), threading.Lock()
+        self._unsettled = True  # until settle() says otherwise
+        self._forget()
+        super().__init__(
+            path, create=True, first=[("INSERT INTO state VALUES (0, ?, 0)", (self._keys.newest,))]
+        )
+        try:
+            self._wrapping_id = bytes(self._one("SELECT wrapping FROM state"))
+            self._wrapping = self._keys.wrapping(self._wrapping_id)
+            self._keys.keep_only(self._wrapping_id)  # of two, when an erasure was cut off
+        except BaseException:
+            self.close()
+            raise
+
+    # -- openings
+
+    def put(self, rows: Mapping[int, Mapping[str, Opening]]) -> None:
+        """Keep the openings of the records about to be written, all or none.
+
+        They are safe from the death of this process at once, from a power cut after :meth:`sync`.
+
+        Parameters
+        ----------
+        rows : mapping of int to mapping of str to Opening
+            By sequence number, with an entry for each record, also where it is empty: what there is from the
+            lowest number on belongs to an attempt that failed, and goes.
+
+        Raises
+        ------
+        AuditUnavailable
+            If nothing could be written.
+        """
+        if not rows:
+            return
+        lowest = min(rows)
+        with self._mutex, self._writing(sync=False) as db:
+            db.execute("DELETE FROM value WHERE seq >= ?", (lowest,))
+            tags = {seq: self._tag_of(seq, openings) for seq, openings in rows.items() if openings}
+            holders = self._holders_of(db, tags.values())
+            sealed = []
+            nonces = iter(random_parts(*[NONCE_SIZE] * sum(map(len, rows.values()))))
+            for seq, tag in tags.items():
+                holder, key = holders[tag]
+                sealed += [
+                    (seq, name, holder, seal(key, kept, seq, name, next(nonces)))
+                    for name, kept in rows[seq].items()
+                ]
+            insert(db, "value", sealed)
+            if not self._unsettled:
+                db.execute("UPDATE state SET settled = ? WHERE settled < ?", (lowest, lowest))
+
+    def openings(self, seq: int) -> dict[str, Opening]:
+        """Return what is kept for a record, by field."""
+        with self._mutex, self._reading():
+            rows = self._db.execute(
+                "SELECT field, holder, wrapped, box FROM value JOIN holder ON holder = holder.id "
+                "WHERE seq = ? ORDER BY field",
+                (seq,),
+            ).fetchall()
+            return {
+                name: unseal(self._holder_key(self._db, holder, wrapped), box, seq, name)
+                for name, holder, wrapped, box in rows
+            }
+
+    def holds_from(self, size: int) -> bool:
+        """Say whether there are values for a record that a log of ``size`` records has not."""
+        return bool(self._one("SELECT EXISTS (SELECT 1 FROM value WHERE seq >= ?)", size))
+
+    def is_empty(self) -> bool:
+        """Say whether no value at all is kept."""
+        return not self._one("SELECT EXISTS (SELECT 1 FROM value)")
+
+    def of_subject(self, subject: str) -> list[Target]:
+        """Return every opening kept under a subject's key."""
+        return self._targets(
+            "SELECT seq, field FROM value JOIN holder ON holder = holder.id WHERE pseudonym = ? "
+            "ORDER BY seq, field",
+            self._subject_tag(subject),
+        )
+
+    def of_record(self, seq: int) -> list[Target]:
+        """Return every opening kept for a record."""
+        return self._targets("SELECT seq, field FROM value WHERE seq = ? ORDER BY field", seq)
+
+    # -- erasing
+
+    @property
+    def settled(self) -> int:
+        """Every erasure and every hold in the records before this one has been carried out here."""
+        return int(self._one("SELECT settled FROM state"))
+
+    def settle(self, size: int, *, durably: bool = True) -> None:
+        """Note that everything in the first ``size`` records has been carried out.
+
+        If it was nothing, the note can wait for the next batch, and opening a log for no sync.
+        """
+        with self._mutex:
+            if not durably:
+                self._unsettled = False
+                return
+            with self._writing() as db:
+                db.execute("DELETE FROM planned")  # of an erasure that was never recorded
+                db.execute("UPDATE state SET settled = MAX(settled, ?)", (size,))
+            self._unsettled = False
+
+    @contextlib.contextmanager
+    def settling(self) -> Iterator[None]:
+        """Hold back :attr:`settled` while a record is written and then carried out; one such at a time."""
+        with self._erasing:
+            self._unsettled = True
+            try:
+                yield
+            except (
+                InvalidArgument,
+                Refused,
+            ):  # nothing was changed; after any other the next opening finds out
+                self._unsettled = False
+                raise
+            self._unsettled = False
+
+    def plan(self, targets: Iterable[Target]) -> None:
+        """Keep durably what an erasure about to be recorded will destroy: a crash may take the list it commits to."""
+        with self._mutex, self._writing() as db:
+            db.execute("DELETE FROM planned")
+            insert(db, "planned", [tuple(target) for target in targets])
+
+    def planned(self) -> list[Target]:
+        """Return what the last erasure that was not carried out was to destroy."""
+        return self._targets("SELECT seq, field FROM planned ORDER BY seq, field")
+
+    def erase(self, targets: Iterable[Target], record: int) -> None:
+        """Destroy openings and every key they could be read with; harmless when repeated.
+
+        What else was sealed under the same keys is sealed again under new ones. When this returns, nothing of the
+        openings is left in the file, in its write-ahead log or in the key file.
+
+        Parameters
+        ----------
+        targets : iterable of Target
+        record : int
+            The erasure record that says so.
+
+        Raises
+        ------
+        AuditUnavailable
+            If that is not certain. Opening the log again finishes it.
+        """
+        targets = list(targets)
+        with self._mutex:
+            newest = self._keys.add()
+            wrapping = self._keys.wrapping(newest)
+            with self._writing() as db:
+                self._delete(db, targets, record)
+                for shelf, wrapped in db.execute("SELECT id, wrapped FROM shelf").fetchall():
+                    key = unwrap(self._wrapping, wrapped, f"shelf {shelf}")
+                    again = wrap(wrapping, key, f"shelf {shelf}")
+                    db.execute("UPDATE shelf SET wrapped = ? WHERE id = ?", (again, shelf))
+                db.execute("DELETE FROM planned")
+                db.execute("UPDATE state SET wrapping = ?", (newest,))
+            self._forget()
+            self._wrapping_id, self._wrapping = newest, wrapping
+            self._keys.keep_only(newest)
+            with self._reading():
+                busy, *_ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:
+                raise AuditUnavailable(
+                    f"{self._path} is being read by another program, so its write-ahead log still has what was "
+                    "erased; end that program and open the log again"
+                )
+
+    def erased_by(self, seq: int) -> dict[str, int]:
+        """Return the fields of a record that were erased, and by which records."""
+        with self._mutex, self._reading():
+            query = "SELECT field, record FROM erased WHERE seq = ? ORDER BY field"
+            return dict(self._db.execute(query, (seq,)).fetchall())
+
+    # -- legal holds
+
+    def hold(
+        self, placed: int, *, subject: str | None = None, first: int | None = None, last: int | None = None
+    ) -> None:
+        """Keep what a hold record names: a subject's openings, those of some records, or all."""
+        with self._mutex, self._writing() as db:
+            holder = None if subject is None else self._holder(db, self._subject_tag(subject))[0]
+            db.execute("INSERT OR REPLACE INTO hold VALUES (?, ?, ?, ?)", (placed, holder, first, last))
+
+    def release(self, placed: int) -> None:
+        """End a hold."""
+        with self._mutex, self._writing() as db:
+            db.execute("DELETE FROM hold WHERE placed = ?", (placed,))
+
+    def held(self) -> list[HoldRow]:
+        """Return the holds in force, oldest first."""
+        with self._mutex, self._reading():
+            return [HoldRow(*row) for row in self._db.execute("SELECT * FROM hold ORDER BY placed")]
+
+    def holds_on(self, targets: Iterable[Target]) -> list[HoldRow]:
+        """Return the holds in force that cover any of these openings."""
+        numbers = {target.seq for target in targets}
+        holds = self.held()
+        if not holds:
+            return []
+        with self._mutex, self._reading():
+            query = "SELECT DISTINCT holder FROM value WHERE seq = ?"
+            holders = {holder for seq in numbers for (holder,) in self._db.execute(query, (seq,))}
+        return [hold for hold in holds if _covers(hold, numbers, holders)]
+
+    def unheld(self, size: int) -> list[Target]:
+        """Return every opening of the first ``size`` records that no hold in force covers, in order."""
+        return self._targets(
+            "SELECT seq, field FROM value AS kept WHERE seq < ? AND NOT EXISTS (SELECT 1 FROM hold WHERE "
+            "CASE WHEN hold.holder IS NOT NULL "
+            "THEN hold.holder IN (SELECT value.holder FROM value WHERE value.seq = kept.seq) "
+            "ELSE hold.first IS NULL OR hold.last IS NULL OR kept.seq BETWEEN hold.first AND hold.last END) "
+            "ORDER BY seq, field",
+            size,
+        )
+
+    # -- keys
+
+    def _delete(self, db: sqlite3.Connection, targets: list[Target], record: int) -> None:
+        touched: set[int] = set()
+        for target in targets:
+            touched.update(
+                h for (h,) in db.execute("SELECT holder FROM value WHERE seq = ? AND field = ?", target)
+            )
+        db.executemany("DELETE FROM value WHERE seq = ? AND field = ?", targets)
+        db.executemany("INSERT OR IGNORE INTO erased VALUES (?, ?, ?)", [(*each, record) for each in targets])
+        for holder in touched:
+            self._replace_holder(db, holder)
+        for shelf in {holder // _HOLDERS_A_SHELF for holder in touched}:
+            self._replace_shelf(db, shelf)
+
+    def _replace_holder(self, db: sqlite3.Connection, holder: int) -> None:
+        """Give a holder another key and seal what is left under it again.
+
+        A record whose subject was erased no longer belongs to that subject, not even by its key.
+        """
+        tag, wrapped = db.execute("SELECT pseudonym, wrapped FROM holder WHERE id = ?", (holder,)).fetchone()
+        old = self._holder_key(db, holder, wrapped)
+        rows = db.execute("SELECT seq, field, box FROM value WHERE holder = ?", (holder,)).fetchall()
+        named = {seq for seq, field, _ in rows if field == "subject"}
+        staying = {seq for seq, _, _ in rows if seq in named or self._record_tag(seq) == tag}
+        db.execute("DELETE FROM holder WHERE id = ?", (holder,))
+        if staying:
+            secret = token_bytes(KEY_SIZE)
+            again = wrap(self._shelf(db, holder // _HOLDERS_A_SHELF), secret, f"holder {holder}")
+            db.execute("INSERT INTO holder VALUES (?, ?, ?)", (holder, tag, again))
+            new = AESGCM(secret)
+        for seq, field, box in rows:
+            owner, key = (holder, new) if seq in staying else self._holder(db, self._record_tag(seq))
+            kept = seal(key, unseal(old, box, seq, field), seq, field)
+            db.execute(
+                "UPDATE value SET holder = ?, box = ? WHERE seq = ? AND field = ?", (owner, kept, seq, field)
+            )
+
+    def _replace_shelf(self, db: sqlite3.Connection, shelf: int) -> None:
+        old, secret = self._shelf(db, shelf), token_bytes(KEY_SIZE)
+        new = AESGCM(secret)
+        rows = db.execute(
+            "SELECT id, wrapped FROM holder WHERE id BETWEEN ? AND ?",
+            (shelf * _HOLDERS_A_SHELF, (shelf + 1) * _HOLDERS_A_SHELF - 1),
+        ).fetchall()
+        for holder, wrapped in rows:
+            again = wrap(new, unwrap(old, wrapped, f"holder {holder}"), f"holder {holder}")
+            db.execute("UPDATE holder SET wrapped = ? WHERE id = ?", (again, holder))
+        place = f"shelf {shelf}"
+        db.execute("UPDATE shelf SET wrapped = ? WHERE id = ?", (wrap(self._wrapping, secret, place), shelf))
+        self._shelves[shelf] = new
+
+    def _holder(self, db: sqlite3.Connection, tag: bytes) -> tuple[int, AESGCM]:
+        return self._holders_of(db, [tag])[tag]
+
+    def _holders_of(self, db: sqlite3.Connection, tags: Iterable[bytes]) -> dict[bytes, tuple[int, AESGCM]]:
+        """Return holders' numbers and keys by pseudonym, making both on first use; few statements for many."""
+        found = {tag: self._holders.get(tag) for tag in tags}
+        if missing := [tag for tag, known in found.items() if known is None]:
+            marks = ", ".join("?" * len(missing))
+            query = f"SELECT pseudonym, id, wrapped FROM holder WHERE pseudonym IN ({marks})"  # noqa: S608 - marks
+            for tag, holder, wrapped in db.execute(query, missing).fetchall():
+                found[tag] = holder, self._holder_key(db, holder, wrapped)
+            (last,) = db.execute("SELECT COALESCE(MAX(id), 0) FROM holder").fetchone()
+            new = []
+            for holder, tag in enumerate((tag for tag in missing if found[tag] is None), last + 1):
+                secret = token_bytes(KEY_SIZE)
+                new.append(
+                    (
+                        holder,
+                        tag,
+                        wrap(self._shelf(db, holder // _HOLDERS_A_SHELF), secret, f"holder {holder}"),
+                    )
+                )
+                found[tag] = holder, AESGCM(secret)
+            insert(db, "holder", new)
+        whole = {tag: known for tag, known in found.items() if known is not None}
+        if len(self._holders) + len(whole) > _MAX_CACHED_HOLDERS:
+            self._holders.clear()
+        self._holders.update(whole)
+        return whole
+
+    def _holder_key(self, db: sqlite3.Connection, holder: int, wrapped: bytes) -> AESGCM:
+        return AESGCM(unwrap(self._shelf(db, holder // _HOLDERS_A_SHELF), wrapped, f"holder {holder}"))
+
+    def _shelf(self, db: sqlite3.Connection, shelf: int) -> AESGCM:
+        if shelf not in self._shelves:
+            row = db.execute("SELECT wrapped FROM shelf WHERE id = ?", (shelf,)).fetchone()
+            if row is None:
+                secret = token_bytes(KEY_SIZE)
+                wrapped = wrap(self._wrapping, secret, f"shelf {shelf}")
+                db.execute("INSERT INTO shelf VALUES (?, ?)", (shelf, wrapped))
+            else:
+                secret = unwrap(self._wrapping, row[0], f"shelf {shelf}")
+            self._shelves[shelf] = AESGCM(secret)
+        return self._shelves[shelf]
+
+    def _forget(self) -> None:
+        self._holders: dict[bytes, tuple[int, AESGCM]] = {}
+        self._shelves: dict[int, AESGCM] = {}
+
+    def _tag_of(self, seq: int, openings: Mapping[str, Opening]) -> bytes:
+        subject = openings.get("subject")
+        return self._record_tag(seq) if subject is None else self._subject_tag(subject.value)
+
+    def _subject_tag(self, subject: str) -> bytes:
+        return hmac_sha256(self._keys.index, b"subject\0" + subject.encode("utf-8"))
+
+    def _record_tag(self, seq: int) -> bytes:
+        return hmac_sha256(self._keys.index, b"record\0" + str(seq).encode())
+
+    # -- SQL
+
+    @contextlib.contextmanager
+    def _writing(self, *, sync: bool = True) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._transaction(sync=sync) as db:
+                yield db
+        except BaseException:
+            self._forget()  # keys made in a transaction that was rolled back are nobody's
+            raise
+
+    def _one(self, query: str, *parameters: object) -> Any:
+        with self._mutex, self._reading():
+            (value,) = self._db.execute(query, parameters).fetchone()
+        return value
+
+    def _targets(self, query: str, *parameters: object) -> list[Target]:
+        with self._mutex, self._reading():
+            return [Target(*row) for row in self._db.execute(query, parameters)]
+
+
+def _covers(hold: HoldRow, numbers: set[int], holders: set[int]) -> bool:
+    if hold.holder is not None:
+        return hold.holder in holders
+    if hold.first is not None and hold.last is not None:
+        return any(hold.first <= seq <= hold.last for seq in numbers)
+    return True

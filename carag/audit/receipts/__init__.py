@@ -1,0 +1,1 @@
+"""Make, redact and verify receipts."""

@@ -1,0 +1,96 @@
+"""Leave parts of a receipt out, so that it can be shown to more people; the rest is proved as before.
+
+What can be left out, and nothing else: the opening of a commitment, a whole passage with its proof, the proof alone,
+and the opening of the minutes until which words hold. The record itself stays as it is, for its hash is what the log
+signed: it says how many passages there were and under which words, and it binds each by a digest of chunk id and
+text. A holder of the same documents can therefore try which of them a passage left out was.
+
+The laws, over every receipt and every choice: redacting twice is redacting once; the order does not matter; nothing
+that is still shown is changed; and what was redacted verifies exactly if the original does. For the last, a receipt
+that does not hold together is not redacted: leaving the altered part out would make it verify.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from carag.audit.receipts.receipt import open_envelope
+from carag.audit.receipts.verify import Verdict, verify_unsigned
+from carag.audit.state.proof import StateProof
+from carag.audit.tlog import encoding
+from carag.errors import CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["redact"]
+
+
+def redact(
+    receipt: bytes,
+    *,
+    drop: Collection[str] = (),
+    passages: Collection[int] = (),
+    proofs: Collection[int] = (),
+    until: bool = False,
+) -> bytes:
+    """Leave parts of a receipt out.
+
+    Parameters
+    ----------
+    receipt : bytes
+        The receipt file's content.
+    drop : collection of str
+        Commitments whose openings go, such as ``{"subject", "answer"}``.
+    passages : collection of int
+        Passages that go with text, chunk id and proof; the best is 1.
+    proofs : collection of int
+        Passages whose proof alone goes.
+    until : bool
+        Whether the minutes until which words hold go; their commitments stay, for the proofs stand on them.
+
+    Returns
+    -------
+    bytes
+        The content of the new file.
+
+    Raises
+    ------
+    CorruptFile
+        If it is no receipt, or one that does not hold together.
+    InvalidArgument
+        If the record has no such commitment or passage.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from carag.audit import AuditLog, place_hold, verify_receipt
+    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory) as log:
+    ...     whole = place_hold(log, "MATTER-7", actor="counsel").to_bytes()
+    ...     verify_receipt(redact(whole, drop={"actor"}), log.vkey).withheld
+    ('actor',)
+    """
+    checked = verify_unsigned(receipt)
+    if checked.verdict is not Verdict.VERIFIED or checked.record is None:
+        raise CorruptFile(f"only a receipt that holds together can be redacted: {checked.reason}")
+    known = checked.record.commitments
+    if unknown := set(drop) - set(known):
+        raise InvalidArgument(f"the record commits to no {min(unknown)!r}; want {', '.join(known) or 'none'}")
+    count = len(checked.record.hits)
+    if missing := (set(passages) | set(proofs)) - set(range(1, count + 1)):
+        raise InvalidArgument(f"there is no passage {min(missing)}; the record names {count}, the first is 1")
+    fields: dict[str, Any] = encoding.decode(receipt[:-1])
+    fields["openings"] = {name: one for name, one in fields["openings"].items() if name not in drop}
+    fields["hits"] = [
+        None if number in passages else _thinned(hit, proved=number not in proofs, sealed=until)
+        for number, hit in enumerate(open_envelope(receipt).hits, start=1)
+    ]
+    return encoding.encode(fields) + b"\n"
+
+
+def _thinned(hit: Any, *, proved: bool, sealed: bool) -> Any:
+    if hit is None or hit["proof"] is None:
+        return hit
+    if not proved:
+        return {**hit, "proof": None}
+    return {**hit, "proof": StateProof.from_json(hit["proof"]).sealed().to_json()} if sealed else hit

@@ -1,0 +1,308 @@
+"""Verify a receipt with nothing but the receipt and the log's public key.
+
+A verdict is one of three. VERIFIED: every check holds. FAILED: a check fails, so something was altered or the
+log broke its own rules. UNDECIDED: the checks cannot be made, because the file cannot be read, is of a format
+unknown here, or belongs to another log. A receipt is never called tampered with just because this version
+cannot read it.
+
+VERIFIED means that the log signed a history in which this record stands, and that texts, question and answer
+are those of the record. It does not mean that the log told the truth when it wrote the record.
+
+``docs/reference/receipts.md`` has the rules that a receipt and its record keep. ``scripts/verify_receipt.py`` follows
+the same page and shares no code with this room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from carag.audit.receipts.receipt import Envelope, open_envelope
+from carag.audit.records.access import Access
+from carag.audit.records.commitment import SALT_SIZE, Opening
+from carag.audit.records.event import UNDISCLOSED
+from carag.audit.records.hits import text_hash
+from carag.audit.records.record import Record
+from carag.audit.state.proof import StateProof
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.encoding import unb64url
+from carag.audit.tlog.log_verifier import LogVerifier, parse_vkeys, signed_by_others
+from carag.audit.tlog.merkle import leaf_hash, verify_inclusion
+from carag.audit.tlog.proof import InclusionProof
+from carag.errors import CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from carag.audit.tlog.note import NoteKey
+
+__all__ = ["Check", "Verdict", "Verification", "verify_receipt", "verify_unsigned"]
+
+
+class Verdict(StrEnum):
+    """The result of a verification."""
+
+    VERIFIED = "verified"
+    FAILED = "failed"
+    UNDECIDED = "undecided"
+
+
+class Check(StrEnum):
+    """What is checked, in this order."""
+
+    FORMAT = "format"
+    """The file and its proof are readable and canonical, byte for byte."""
+    KEY = "key"
+    """The checkpoint carries a signature by a given key. Others are ignored (``c2sp.org/signed-note``)."""
+    SIGNATURE = "signature"
+    """Every signature by a given key is valid."""
+    ORIGIN = "origin"
+    """The checkpoint is of the log the key is named after."""
+    INCLUSION = "inclusion"
+    """The record's hash leads to the signed root."""
+    RECORD = "record"
+    """The record is readable and canonical."""
+    POSITION = "position"
+    """The record says of itself that it is this entry of this log."""
+    COMMITMENTS = "commitments"
+    """Every opened value is the one committed to."""
+    PASSAGES = "passages"
+    """Every passage is the text the record names, in its place; one that is left out is said to be."""
+    CONSISTENCY = "consistency"
+    """The record does not contradict itself: every passage satisfies a mask, a refusal has none, ..."""
+    STATE = "state"
+    """Every passage stood in the index state the record names, with this text and under this word, at the instant
+    asked about. Passed only where every passage has a proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A verdict and what it rests on.
+
+    Parameters
+    ----------
+    verdict : Verdict
+    reason : str
+        For a person.
+    passed : tuple of Check
+    stopped_at : Check or None
+        The check that failed or could not be made.
+    record : Record or None
+        Only once its inclusion is proved.
+    values : mapping of str to str
+        Opened values (subject, query, answer); only if VERIFIED.
+    passages : tuple of (chunk id, text), or None where one is left out
+        One for each hit of the record. Only if VERIFIED.
+    undisclosed : tuple of str
+        What the record commits to and no receipt opens: lists of companies, of erased records.
+    withheld : tuple of str
+        What this receipt leaves out and another could show: ``"answer"``, ``"passage 2"``, ``"until of passage 1"``.
+    unproved : tuple of str
+        Chunk ids of passages that are shown without a proof that they stood in the index state.
+    """
+
+    verdict: Verdict
+    reason: str
+    passed: tuple[Check, ...]
+    stopped_at: Check | None = None
+    record: Record | None = None
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    passages: tuple[tuple[str, str] | None, ...] = field(default=(), repr=False)
+    undisclosed: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+    unproved: tuple[str, ...] = ()
+
+
+class _Stop(Exception):  # control flow inside this module, never raised to a caller
+    def __init__(self, verdict: Verdict, check: Check, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict, self.check = verdict, check
+
+
+_ORDER: Final = tuple(Check)
+
+
+def verify_receipt(data: bytes, vkey: str) -> Verification:
+    """Verify a receipt offline.
+
+    Parameters
+    ----------
+    data : bytes
+        The receipt file's content.
+    vkey : str
+        The log's public key, from a source you trust, not from the giver of the receipt. A log whose key
+        was rotated has several, one a line; a receipt signed by any of them is its own.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``vkey`` is not an Ed25519 vkey, or several of one log.
+    """
+    return _verified(data, parse_vkeys(vkey))
+
+
+def verify_unsigned(data: bytes) -> Verification:
+    """Make every check but those that take a key: whose signature the checkpoint carries is not judged.
+
+    What is left out of a receipt that passes this cannot make a receipt verify that did not before.
+    """
+    return _verified(data, ())
+
+
+def _verified(data: bytes, keys: tuple[NoteKey, ...]) -> Verification:
+    record: Record | None = None
+    try:
+        envelope, proof = _read(data)
+        if keys:
+            _check_checkpoint(proof, keys)
+        record = _check_record(envelope, proof, keys[0].name if keys else None)
+        values = _check_commitments(envelope, record)
+        passages = _check_passages(envelope, record)
+        _check_consistency(record)
+        unproved = _check_state(envelope, record)
+    except _Stop as stop:
+        passed = _ORDER[: _ORDER.index(stop.check)]
+        return Verification(stop.verdict, str(stop), passed, stop.check, record)
+    closed = sorted(set(record.commitments) - set(values))
+    return Verification(
+        Verdict.VERIFIED,
+        f"record {record.seq} of {record.log} is as the log signed it",
+        _ORDER[:-1] if unproved or None in passages else _ORDER,
+        record=record,
+        values=values,
+        passages=passages,
+        undisclosed=tuple(name for name in closed if name in UNDISCLOSED),
+        withheld=(*(name for name in closed if name not in UNDISCLOSED), *_left_out(envelope.hits)),
+        unproved=unproved,
+    )
+
+
+def _left_out(hits: list[Any]) -> Iterator[str]:
+    """Name what is left out of verified hits."""
+    for number, hit in enumerate(hits, start=1):
+        if hit is None:
+            yield f"passage {number}"
+        elif hit["proof"] is not None and isinstance(hit["proof"]["until"], str):
+            yield f"until of passage {number}"
+
+
+def _read(data: bytes) -> tuple[Envelope, InclusionProof]:
+    try:
+        envelope = open_envelope(data)
+        return envelope, InclusionProof.parse(envelope.proof)
+    except CorruptFile as error:
+        raise _Stop(Verdict.UNDECIDED, Check.FORMAT, str(error)) from error
+
+
+def _check_checkpoint(proof: InclusionProof, keys: tuple[NoteKey, ...]) -> None:
+    note = proof.checkpoint
+    known = [key for key in keys if key.signature_on(note) is not None]
+    if not known:
+        raise _Stop(Verdict.UNDECIDED, Check.KEY, signed_by_others(note, LogVerifier(keys)))
+    if not all(key.verifies(note) for key in known):
+        raise _Stop(Verdict.FAILED, Check.SIGNATURE, "the checkpoint's signature is not valid")
+
+
+def _check_record(envelope: Envelope, proof: InclusionProof, name: str | None) -> Record:
+    try:
+        checkpoint = Checkpoint.parse(proof.checkpoint.text)
+    except CorruptFile as error:
+        raise _Stop(Verdict.UNDECIDED, Check.ORIGIN, f"the signed note is no checkpoint: {error}") from error
+    if name is not None and checkpoint.origin != name:
+        raise _Stop(Verdict.FAILED, Check.ORIGIN, f"{name} signed a checkpoint of {checkpoint.origin}")
+    body = envelope.record.encode("utf-8")
+    if not verify_inclusion(leaf_hash(body), proof.index, checkpoint.size, proof.hashes, checkpoint.root):
+        raise _Stop(
+            Verdict.FAILED,
+            Check.INCLUSION,
+            f"the record is not entry {proof.index} of the signed tree of {checkpoint.size}: "
+            "it or its proof was altered",
+        )
+    try:
+        record = Record.parse(body)
+    except CorruptFile as error:
+        raise _Stop(Verdict.UNDECIDED, Check.RECORD, str(error)) from error
+    if (record.log, record.seq) != (checkpoint.origin, proof.index):
+        raise _Stop(
+            Verdict.FAILED,
+            Check.POSITION,
+            f"entry {proof.index} of {checkpoint.origin} says it is entry {record.seq} of {record.log}",
+        )
+    return record
+
+
+def _check_commitments(envelope: Envelope, record: Record) -> dict[str, str]:
+    values = {}
+    for name, fields in envelope.openings.items():
+        opening = _opening(fields)
+        commitment = record.commitments.get(name)
+        if opening is None or commitment is None or not opening.opens(name, commitment):
+            raise _Stop(Verdict.FAILED, Check.COMMITMENTS, f"the {name} shown is not the one committed to")
+        values[name] = opening.value
+    return values
+
+
+def _opening(fields: Any) -> Opening | None:
+    try:
+        opening = Opening(unb64url(fields["salt"], SALT_SIZE), fields["value"])
+    except (CorruptFile, KeyError, TypeError):
+        return None
+    return opening if len(fields) == 2 and isinstance(opening.value, str) else None
+
+
+def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str] | None, ...]:
+    if len(envelope.hits) != len(record.hits):
+        raise _Stop(
+            Verdict.FAILED,
+            Check.PASSAGES,
+            f"the record names {len(record.hits)} passages, the receipt shows {len(envelope.hits)}",
+        )
+    passages: list[tuple[str, str] | None] = []
+    for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
+        match shown:
+            case None:
+                passages.append(None)
+                continue
+            case {"chunk": str(chunk), "text": str(text), "proof": _, **rest} if not rest:
+                if hit.is_of(chunk, text_hash(text)):
+                    passages.append((chunk, text))
+                    continue
+        raise _Stop(Verdict.FAILED, Check.PASSAGES, f"passage {number} is not the one of {hit.name}")
+    return tuple(passages)
+
+
+def _check_state(envelope: Envelope, record: Record) -> tuple[str, ...]:
+    """Return the chunks that are shown without a proof; the other proofs hold."""
+    unproved = []
+    for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
+        if shown is None:
+            continue
+        if shown["proof"] is None:
+            unproved.append(shown["chunk"])
+            continue
+        wrong = _wrong_with(shown, hit.word, record)
+        if wrong:
+            raise _Stop(Verdict.FAILED, Check.STATE, f"the proof of passage {number} {wrong}")
+    return tuple(unproved)
+
+
+def _wrong_with(shown: Any, word: int, record: Record) -> str | None:
+    event = record.event
+    if not isinstance(event, Access) or event.index is None:
+        return "leads nowhere: the record names no index state"
+    try:
+        proof = StateProof.from_json(shown["proof"])
+    except CorruptFile as error:
+        return f"is none: {error}"
+    if proof.root(shown["chunk"], text_hash(shown["text"]), word) != event.index.snapshot:
+        return "does not lead to the index state of the record"
+    if not proof.holds_at(event.as_of):
+        return "is of another time than was asked about"
+    return None
+
+
+def _check_consistency(record: Record) -> None:
+    if wrong := "; ".join(record.contradictions()):
+        raise _Stop(Verdict.FAILED, Check.CONSISTENCY, f"the record contradicts itself: {wrong}")

@@ -1,0 +1,51 @@
+"""Check what a field of a record may hold. Each function returns nothing and raises InvalidArgument."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from carag.audit.tlog.encoding import MAX_INTEGER as MAX_INTEGER
+from carag.errors import InvalidArgument
+from carag.limits import check_label, quoted
+
+DIGEST_SIZE: Final = 32
+MILLION: Final = 1_000_000
+_KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+_CODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,63}", re.ASCII)
+
+label: Final = check_label
+
+
+def integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -> None:
+    if type(value) is int and low <= value <= high:
+        return
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not low <= value.__index__() <= high:
+        raise InvalidArgument(f"{name} is {quoted(value)}; want an integer in {low}..{high}")
+
+
+def code(name: str, value: object) -> None:
+    if not (isinstance(value, str) and _CODE.fullmatch(value)):
+        raise InvalidArgument(
+            f"{name} is {quoted(value)}; want a code of up to 64 letters, digits and _.:/@-"
+        )
+
+
+def key(name: str, value: object) -> None:
+    if not (isinstance(value, str) and _KEY.fullmatch(value)):
+        raise InvalidArgument(
+            f"{name} is {quoted(value)}; want a name of up to 64 small letters, digits and _"
+        )
+
+
+def digest(name: str, value: object, size: int = DIGEST_SIZE) -> None:
+    if not (isinstance(value, bytes) and len(value) == size):
+        raise InvalidArgument(f"{name} is {quoted(value)}; want {size} bytes")
+
+
+def member(kind: Any, value: object) -> Any:
+    try:
+        return kind(value)
+    except ValueError as error:
+        allowed = ", ".join(member.value for member in kind)
+        raise InvalidArgument(f"{quoted(value)} is no {kind.__name__}; want one of {allowed}") from error

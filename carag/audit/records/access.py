@@ -1,0 +1,206 @@
+"""Define the `query`, `retrieve` and `explain` events: who asked under which policy, what was searched, the outcome.
+
+Nothing may depend on passages the asker may not use, because the asker holds the receipt: no hidden ids, no hidden
+counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from carag.audit.records import _fields
+from carag.audit.records.kinds import Outcome, RecordKind, SessionSource
+from carag.audit.records.policy_applied import PolicyApplied
+from carag.audit.tlog.encoding import Json, b64url, unb64url
+from carag.errors import InvalidArgument
+from carag.limits import MAX_MINUTE
+
+__all__ = ["Access", "IndexState", "Models"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The index a search read. The total of rows is left out: it counts what the asker may not see.
+
+    Parameters
+    ----------
+    snapshot : bytes
+        Root hash of the index state.
+    admissible : int
+        Rows the policy admits.
+    plan : str
+        The plan that ran.
+    known_at : int or None
+        Up to which instant the index knew, in microseconds since 1970 UTC: asked again ``known_at`` it, the same
+        session gets the same passages. ``None`` where nothing had been ingested.
+    """
+
+    snapshot: bytes
+    admissible: int
+    plan: str
+    known_at: int | None = None
+
+    def __post_init__(self) -> None:
+        _fields.digest("index snapshot", self.snapshot)
+        _fields.integer("admissible rows", self.admissible, 0)
+        _fields.code("plan", self.plan)
+        if self.known_at is not None:
+            _fields.integer("known_at", self.known_at, 0)
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        known = {} if self.known_at is None else {"known": int(self.known_at)}
+        return {
+            "admissible": int(self.admissible),
+            **known,
+            "plan": self.plan,
+            "snapshot": b64url(self.snapshot),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> IndexState:
+        """Read what :meth:`to_json` returns."""
+        snapshot = unb64url(fields["snapshot"], _fields.DIGEST_SIZE)
+        return cls(snapshot, fields["admissible"], fields["plan"], fields.get("known"))
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Which models took part; ``None`` for a step that did not run."""
+
+    embed: str | None = None
+    generate: str | None = None
+    prompt: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("embed", "generate", "prompt"):
+            if getattr(self, name) is not None:
+                _fields.label(name, getattr(self, name))
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        return {"embed": self.embed, "generate": self.generate, "prompt": self.prompt}
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Models:
+        """Read what :meth:`to_json` returns."""
+        return cls(fields["embed"], fields["generate"], fields["prompt"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Somebody asked. Question, answer and subject are not here: they are committed to beside it.
+
+    Parameters
+    ----------
+    kind : RecordKind
+        QUERY, RETRIEVE or EXPLAIN.
+    started, ended : int
+        Of the request, in microseconds since 1970 UTC.
+    role, purpose : str or None
+        As the policy table spells them; ``None`` if it does not know what the session said.
+    source : SessionSource
+    issuer, audience : str or None
+        Of the token that proved the session; not encoded where there was none.
+    as_of : int
+        Minutes since 1970 UTC: what had been public by then could be found.
+    policy : PolicyApplied
+    index : IndexState or None
+        ``None`` if nothing was searched.
+    models : Models
+    intents : tuple of str
+        Codes of what the question or the session asked to tighten; not encoded where there are none.
+    outcome : Outcome
+    why : str
+        A stable code.
+    begun : int or None
+        Sequence number of the begin record of this request, if a remote model was called.
+    """
+
+    kind: RecordKind
+    started: int
+    ended: int
+    role: str | None
+    purpose: str | None
+    source: SessionSource
+    as_of: int
+    policy: PolicyApplied
+    index: IndexState | None
+    outcome: Outcome
+    why: str
+    models: Models = Models()
+    intents: tuple[str, ...] = ()
+    issuer: str | None = None
+    audience: str | None = None
+    begun: int | None = None
+
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
+    COMMITS: ClassVar[tuple[str, ...]] = ("answer", "entities", "query", "subject")
+
+    def __post_init__(self) -> None:
+        if self.kind not in self.KINDS:
+            raise InvalidArgument(f"an access is a query, retrieve or explain, got {self.kind!r}")
+        for name, kind in (("kind", RecordKind), ("source", SessionSource), ("outcome", Outcome)):
+            object.__setattr__(self, name, _fields.member(kind, getattr(self, name)))
+        _fields.integer("started", self.started, 0)
+        _fields.integer("ended", self.ended, 0)
+        _fields.integer("as_of", self.as_of, 0, MAX_MINUTE)
+        for name in ("role", "purpose"):
+            if getattr(self, name) is not None:
+                _fields.code(name, getattr(self, name))
+        for code in self.intents:
+            _fields.code("intent", code)
+        _fields.code("why", self.why)
+        if self.begun is not None:
+            _fields.integer("begun", self.begun, 0)
+        for name in ("issuer", "audience"):
+            if getattr(self, name) is not None:
+                _fields.label(name, getattr(self, name))
+                if self.source is not SessionSource.VERIFIED:
+                    raise InvalidArgument(
+                        f"an asserted session has an {name}; want one of verified tokens only"
+                    )
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+        return {
+            "as_of": int(self.as_of),
+            "index": None if self.index is None else self.index.to_json(),
+            "models": self.models.to_json(),
+            "outcome": self.outcome.value,
+            "policy": self.policy.to_json(),
+            "purpose": self.purpose,
+            "role": self.role,
+            "source": self.source.value,
+            "t0": int(self.started),
+            "t1": int(self.ended),
+            "why": self.why,
+            **({"intents": list(self.intents)} if self.intents else {}),
+            **({} if self.issuer is None else {"issuer": self.issuer}),
+            **({} if self.audience is None else {"audience": self.audience}),
+            **({} if self.begun is None else {"begun": int(self.begun)}),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Access:
+        """Read what :meth:`to_json` returns."""
+        index = fields["index"]
+        return cls(
+            kind=fields["kind"],
+            started=fields["t0"],
+            ended=fields["t1"],
+            role=fields["role"],
+            purpose=fields["purpose"],
+            source=fields["source"],
+            as_of=fields["as_of"],
+            policy=PolicyApplied.from_json(fields["policy"]),
+            index=None if index is None else IndexState.from_json(index),
+            models=Models.from_json(fields["models"]),
+            intents=tuple(fields.get("intents", ())),
+            outcome=fields["outcome"],
+            why=fields["why"],
+            issuer=fields.get("issuer"),
+            audience=fields.get("audience"),
+            begun=fields.get("begun"),
+        )

@@ -1,0 +1,67 @@
+"""Define the `anchor` event: a checkpoint of this log was confirmed outside, and where the proof is.
+
+The evidence itself is beside the log, in ``anchors/``; the record pins it by its digest, so that evidence can
+be lost but not exchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from carag.audit.records import _fields
+from carag.audit.records.kinds import RecordKind
+from carag.audit.tlog.encoding import Json, b64url, unb64url
+
+__all__ = ["Anchored"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchored:
+    """A checkpoint was confirmed by an anchor.
+
+    Parameters
+    ----------
+    anchor : str
+        The kind: ``"s3"``, ``"tsa"``, ``"witness"``.
+    size : int
+        Records the confirmed checkpoint covers.
+    evidence : bytes
+        SHA-256 of the evidence file.
+    seen : int
+        When the outside says it saw the checkpoint, in microseconds since 1970 UTC.
+    """
+
+    anchor: str
+    size: int
+    evidence: bytes
+    seen: int
+
+    kind: ClassVar = RecordKind.ANCHOR
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.ANCHOR,)
+    COMMITS: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        _fields.code("anchor", self.anchor)
+        _fields.integer("anchored size", self.size, 0)
+        _fields.digest("evidence digest", self.evidence)
+        _fields.integer("seen", self.seen, 0)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+        return {
+            "anchor": self.anchor,
+            "evidence": b64url(self.evidence),
+            "seen": int(self.seen),
+            "size": int(self.size),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Anchored:
+        """Read what :meth:`to_json` returns."""
+        return cls(
+            anchor=fields["anchor"],
+            size=fields["size"],
+            evidence=unb64url(fields["evidence"], _fields.DIGEST_SIZE),
+            seen=fields["seen"],
+        )

@@ -1,0 +1,87 @@
+"""Define the `begin` event: what was about to be disclosed to a model on another machine.
+
+The record of a request is written when its answer is known. A process that dies between the call of a remote
+model and that moment has sent question and passages out and recorded nothing. So before the call a begin record
+becomes durable, the request's own record names it, and one that nobody named is reported by a recovery record
+when the log is next opened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from carag.audit.records import _fields
+from carag.audit.records.access import Models
+from carag.audit.records.kinds import RecordKind, SessionSource
+from carag.audit.records.policy_applied import PolicyApplied
+from carag.limits import MAX_MINUTE
+
+if TYPE_CHECKING:
+    from carag.audit.tlog.encoding import Json
+
+__all__ = ["Begin"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """A remote model is about to be called. Question and subject are committed to beside it.
+
+    Parameters
+    ----------
+    started : int
+        Of the request, in microseconds since 1970 UTC.
+    role, purpose : str or None
+        As the policy table spells them; ``None`` if it does not know what the session said.
+    source : SessionSource
+    as_of : int
+        Minutes since 1970 UTC: what had been public by then could be found.
+    policy : PolicyApplied
+        Whose passages the model may be given.
+    models : Models
+    """
+
+    started: int
+    role: str | None
+    purpose: str | None
+    source: SessionSource
+    as_of: int
+    policy: PolicyApplied
+    models: Models
+
+    kind: ClassVar = RecordKind.BEGIN
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.BEGIN,)
+    COMMITS: ClassVar[tuple[str, ...]] = ("query", "subject")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", _fields.member(SessionSource, self.source))
+        _fields.integer("started", self.started, 0)
+        _fields.integer("as_of", self.as_of, 0, MAX_MINUTE)
+        for name in ("role", "purpose"):
+            if getattr(self, name) is not None:
+                _fields.code(name, getattr(self, name))
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+        return {
+            "as_of": int(self.as_of),
+            "models": self.models.to_json(),
+            "policy": self.policy.to_json(),
+            "purpose": self.purpose,
+            "role": self.role,
+            "source": self.source.value,
+            "t0": int(self.started),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Begin:
+        """Read what :meth:`to_json` returns."""
+        return cls(
+            started=fields["t0"],
+            role=fields["role"],
+            purpose=fields["purpose"],
+            source=fields["source"],
+            as_of=fields["as_of"],
+            policy=PolicyApplied.from_json(fields["policy"]),
+            models=Models.from_json(fields["models"]),
+        )

@@ -1,0 +1,84 @@
+"""Define the `disclosure` event: somebody opened a record's private values, or tried to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from carag.audit.records import _fields
+from carag.audit.records.kinds import Outcome, RecordKind
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from carag.audit.tlog.encoding import Json
+
+__all__ = ["OPENERS", "Disclosure"]
+
+OPENERS: Final = ("auditor", "privacy_officer")
+"""The roles that may open private values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disclosure:
+    """Somebody opened a record's private values, or tried to.
+
+    Parameters
+    ----------
+    record : int
+    fields : tuple of str
+        What was asked for; none means all there is.
+    role : str or None
+        ``None`` if it is none that may open anything.
+    outcome : Outcome
+        ANSWER or REFUSE.
+    why : str
+        The purpose, as a code.
+    """
+
+    record: int
+    fields: tuple[str, ...]
+    role: str | None
+    outcome: Outcome
+    why: str
+
+    kind: ClassVar = RecordKind.DISCLOSURE
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.DISCLOSURE,)
+    COMMITS: ClassVar[tuple[str, ...]] = ("actor",)
+
+    def __post_init__(self) -> None:
+        _fields.integer("opened record", self.record, 0)
+        for name in self.fields:
+            _fields.code("opened field", name)
+        object.__setattr__(self, "outcome", _fields.member(Outcome, self.outcome))
+        if (self.outcome is Outcome.ANSWER) != (self.role in OPENERS) or self.outcome not in (
+            Outcome.ANSWER,
+            Outcome.REFUSE,
+        ):
+            raise InvalidArgument(f"values are opened to {' or '.join(OPENERS)} and refused to anybody else")
+        if self.outcome is Outcome.REFUSE and self.role is not None:
+            raise InvalidArgument(
+                f"a refused role is {quoted(self.role)}; want None, for who that was nobody knows"
+            )
+        _fields.code("why", self.why)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+        return {
+            "fields": list(self.fields),
+            "outcome": self.outcome.value,
+            "record": int(self.record),
+            "role": self.role,
+            "why": self.why,
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Disclosure:
+        """Read what :meth:`to_json` returns."""
+        return cls(
+            record=fields["record"],
+            fields=tuple(fields["fields"]),
+            role=fields["role"],
+            outcome=fields["outcome"],
+            why=fields["why"],
+        )

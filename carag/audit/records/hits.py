@@ -1,0 +1,124 @@
+"""Define passages as the asker got them, and the hits a record keeps of them.
+
+A record keeps of a hit, in this order, ``[digest, word, similarity in millionths, cited]``. The digest is the first 20
+bytes of ``SHA-256("carag/hit/v1" NUL chunk id NUL SHA-256 of the text)``: it binds which chunk and which text without
+repeating either, for the receipt carries both in full, and its proofs lead to the index state with all 32 bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from carag.audit.records import _fields
+from carag.audit.tlog.encoding import Json, b64url, unb64url
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+__all__ = ["Hit", "Passage", "hit_digest", "text_hash"]
+
+_MICRO: Final = 1_000_000
+_MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few units in the last place
+_DIGEST_SIZE: Final = 20
+_DOMAIN: Final = b"carag/hit/v1\0"
+
+
+def text_hash(text: str) -> bytes:
+    """Hash a passage's text: SHA-256 of its UTF-8 bytes."""
+    try:
+        return hashlib.sha256(text.encode("utf-8")).digest()
+    except (UnicodeEncodeError, AttributeError) as error:
+        raise InvalidArgument("a passage must be text without lone surrogates") from error
+
+
+def hit_digest(chunk: str, text_sha256: bytes) -> bytes:
+    """Return what a record names a passage by, from chunk id and hash of the text."""
+    return hashlib.sha256(_DOMAIN + chunk.encode("utf-8") + b"\0" + text_sha256).digest()[:_DIGEST_SIZE]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage as the asker got it. The record keeps its :attr:`hit`, the receipt also id, text and proof.
+
+    Parameters
+    ----------
+    chunk : str
+        The chunk's id.
+    text : str
+        Exactly what was shown or given to the generator.
+    similarity : float
+        Cosine similarity to the question, in -1..1.
+    word : int
+        The 32-bit policy word the chunk carried when it was emitted.
+    cited : bool
+        Whether the answer cites it.
+    text_sha256 : bytes, optional
+        SHA-256 of the text's UTF-8, if it is known already; no receipt verifies under another.
+    """
+
+    chunk: str
+    text: str = field(repr=False)
+    similarity: float
+    word: int
+    cited: bool = False
+    text_sha256: bytes | None = field(default=None, repr=False)
+
+    @property
+    def hit(self) -> Hit:
+        """The passage as the record holds it."""
+        try:
+            similarity = round(self.similarity * _MICRO)
+        except (TypeError, ValueError, OverflowError) as error:  # NaN and infinity have no integer
+            raise InvalidArgument(
+                f"similarity is {quoted(self.similarity)}; want a number in -1..1"
+            ) from error
+        _fields.label("chunk id", self.chunk)
+        digest = text_hash(self.text) if self.text_sha256 is None else self.text_sha256
+        _fields.digest("hash of the text", digest)
+        return Hit(hit_digest(self.chunk, digest), similarity, self.word, self.cited)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage in a record: which, how near, under which word, cited or not.
+
+    Parameters
+    ----------
+    digest : bytes
+        Of chunk id and text; see ``hit_digest``.
+    similarity : int
+        Millionths.
+    word : int
+        The 32-bit policy word.
+    cited : bool
+    """
+
+    digest: bytes
+    similarity: int
+    word: int
+    cited: bool
+
+    def __post_init__(self) -> None:
+        _fields.digest("hit digest", self.digest, _DIGEST_SIZE)
+        _fields.integer("similarity in millionths", self.similarity, -_MAX_SIMILARITY, _MAX_SIMILARITY)
+        _fields.integer("policy word", self.word, 0, (1 << 32) - 1)
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"hit {b64url(self.digest)}"
+
+    def is_of(self, chunk: str, text_sha256: bytes) -> bool:
+        """Say whether this is the hit of a chunk whose text has that hash."""
+        return hit_digest(chunk, text_sha256) == self.digest
+
+    def to_json(self) -> Json:
+        """Return the form that is encoded."""
+        return [b64url(self.digest), int(self.word), int(self.similarity), int(self.cited)]
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Hit:
+        """Read what :meth:`to_json` returns."""
+        digest, word, similarity, cited = fields
+        return cls(unb64url(digest, _DIGEST_SIZE), similarity, word, cited == 1)

@@ -1,0 +1,49 @@
+"""Define the `recovery` event: work that a crash left unfinished, found when the log was opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from carag.audit.records import _fields
+from carag.audit.records.kinds import RecordKind
+
+if TYPE_CHECKING:
+    from carag.audit.tlog.encoding import Json
+
+__all__ = ["Recovery"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The log found unfinished business when it was opened.
+
+    Parameters
+    ----------
+    why : str
+        A stable code: which.
+    begins : tuple of int
+        Sequence numbers of the begin records that nothing ended: a remote model may have been called.
+    """
+
+    why: str
+    begins: tuple[int, ...] = ()
+
+    kind: ClassVar = RecordKind.RECOVERY
+    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.RECOVERY,)
+    COMMITS: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        _fields.code("why", self.why)
+        for seq in self.begins:
+            _fields.integer("begin record", seq, 0)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form that is encoded."""
+        begins: dict[str, Json] = {"begins": [int(seq) for seq in self.begins]} if self.begins else {}
+        return {"why": self.why, **begins}
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Recovery:
+        """Read what :meth:`to_json` returns."""
+        return cls(fields["why"], tuple(fields.get("begins", ())))

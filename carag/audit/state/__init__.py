@@ -1,0 +1,1 @@
+"""Prove which passages an index held, and under which labels."""

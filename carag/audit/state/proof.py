@@ -1,0 +1,195 @@
+r"""Prove that a passage was in the index state that a record names, under its word.
+
+A *label* says which word a passage has from which minute until which. The state at an instant of the store's
+knowledge is one root hash over all labels open then; the record names it as ``index.snapshot``. All of this can be
+checked with SHA-256 alone.
+
+**Entry** of a label, canonical JSON (RFC 8785)::
+
+    {"c": chunk id, "f": minute from which the word holds, "p": word, "t": SHA-256 of the text, "u": seal}
+
+Bytes are base64url without padding, minutes are since 1970 UTC. The *seal* is a salted commitment (``commitment.py``)
+to the minute until which the word holds, ``HMAC-SHA256(salt, "carag/commit/v1" NUL "until" NUL decimal)``, for two
+reasons: who asks about a day in the past must not learn from a proof when something else became true, and the hash
+of a neighbour's entry, which every proof shows, must not tell those who guess its text and word that they guessed
+right. The salt is ``HMAC-SHA256(key, "carag/state/v1" NUL entry)``, of the entry with the bare minute for ``u``; the
+key never leaves the store.
+
+**Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as
+256 bits, first bit first. It is keyed because a proof shows where other labels stand: accession numbers and minutes of
+publication are public, so under a bare hash the holder of many proofs could guess a hidden label and look whether its
+place is taken. A verifier does not need the place; a proof carries its own way up.
+
+**Root** of a set of labels that share their first ``d`` bits, beginning with all of them and ``d = 0``::
+
+    no label       SHA-256("")
+    one label      SHA-256(0x00 || entry)
+    all in one half by bit d      the root of that half, d + 1
+    otherwise      SHA-256(0x01 || root of those with bit 0 || root of those with bit 1)
+
+**Proof**: the label's ``from``; the opening or the seal of its ``until``; ``path``, the sibling hashes from the leaf
+up; and ``sides``, for each of them L or R, where the sibling stands. It holds if folding it up ends in the root::
+
+    hash = SHA-256(0x00 || entry)
+    L: hash = SHA-256(0x01 || sibling || hash)        R: hash = SHA-256(0x01 || hash || sibling)
+
+Why this tree and not the log's: a new filing or a relabel moves only its own labels' paths, about log2(n) hashes
+each, where a sorted RFC 6962 tree is hashed again from the first insertion on; so no chain of changes has to follow a
+root, and a proof is one path. The places are spread by their hash, so the root depends on the labels and the key
+alone, not on the order in which they came, and proofs tell of the other labels no more than roughly how many there are.
+
+What a proof states: in the state the record names, this chunk had this text and, from ``from`` on, this word. Where
+``until`` is opened, until then. It does not state that the state holds nothing else about the chunk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from typing import Any, Final
+
+from carag.audit.records.commitment import COMMITMENT_SIZE, SALT_SIZE, Opening
+from carag.audit.tlog.encoding import Json, b64url, encode, unb64url
+from carag.audit.tlog.merkle import HASH_SIZE, leaf_hash, node_hash
+from carag.errors import CorruptFile
+from carag.limits import MAX_MINUTE
+
+__all__ = ["Label", "StateProof", "place", "state_entry"]
+
+_DOMAIN: Final = b"carag/state/v1\0"
+_PLACE_DOMAIN: Final = b"carag/state/place/v1\0"
+_UNTIL: Final = "until"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Which word a passage has from which minute until which.
+
+    Parameters
+    ----------
+    chunk : str
+    text_hash : bytes
+        SHA-256 of the text.
+    word : int
+    since, until : int
+        Minutes since 1970 UTC.
+    """
+
+    chunk: str
+    text_hash: bytes
+    word: int
+    since: int = 0
+    until: int = MAX_MINUTE
+
+    def seal(self, key: bytes) -> Opening:
+        """Return salt and value of the commitment to ``until``, under the store's key."""
+        entry = encode(self._fields(self.until))
+        return Opening(hmac.digest(key, _DOMAIN + entry, hashlib.sha256), str(self.until))
+
+    def leaf(self, key: bytes) -> bytes:
+        """Return the hash of the entry."""
+        seal = self.seal(key).commitment(_UNTIL)
+        return leaf_hash(state_entry(self.chunk, self.text_hash, self.word, self.since, seal))
+
+    def _fields(self, until: int) -> dict[str, Json]:
+        text = b64url(self.text_hash)
+        return {"c": self.chunk, "f": self.since, "p": self.word, "t": text, "u": until}
+
+
+def state_entry(chunk: str, text_hash: bytes, word: int, since: int, seal: bytes) -> bytes:
+    """Return the entry of one label, which is hashed as a leaf.
+
+    Examples
+    --------
+    >>> state_entry("0000000000-26-000001:00000", bytes(32), 0x0800_0001, 28_000_000, bytes(32))[:52]
+    b'{"c":"0000000000-26-000001:00000","f":28000000,"p":1'
+    """
+    return encode({"c": chunk, "f": since, "p": word, "t": b64url(text_hash), "u": b64url(seal)})
+
+
+def place(key: bytes, chunk: str, since: int) -> int:
+    """Return the 256 bits under which a label stands in the tree, under the store's key.
+
+    Examples
+    --------
+    >>> place(bytes(32), "0000000000-26-000001:00000", 28_000_000) >> 240
+    38874
+    """
+    return int.from_bytes(hmac.digest(key, _PLACE_DOMAIN + f"{chunk}\n{since}".encode(), hashlib.sha256))
+
+
+@dataclass(frozen=True, slots=True)
+class StateProof:
+    """That a label stands in a state.
+
+    Parameters
+    ----------
+    since : int
+        Minute from which its word holds.
+    until : Opening or bytes
+        Salt and value of the minute until which it does, or only the seal.
+    path : tuple of bytes
+        Sibling hashes, the leaf's first.
+    sides : str
+        For each of them ``"L"`` or ``"R"``.
+    """
+
+    since: int
+    until: Opening | bytes
+    path: tuple[bytes, ...]
+    sides: str
+
+    def root(self, chunk: str, text_hash: bytes, word: int) -> bytes:
+        """Return the root this leads to, for a passage and its word."""
+        seal = self.until if isinstance(self.until, bytes) else self.until.commitment(_UNTIL)
+        current = leaf_hash(state_entry(chunk, text_hash, word, self.since, seal))
+        for sibling, side in zip(self.path, self.sides, strict=True):
+            current = node_hash(sibling, current) if side == "L" else node_hash(current, sibling)
+        return current
+
+    def holds_at(self, minute: int) -> bool:
+        """Say whether the word holds at a minute, as far as the proof tells."""
+        return self.since <= minute and (isinstance(self.until, bytes) or minute < int(self.until.value))
+
+    def sealed(self) -> StateProof:
+        """Return the proof without the minute until which the word holds."""
+        if isinstance(self.until, bytes):
+            return self
+        return StateProof(self.since, self.until.commitment(_UNTIL), self.path, self.sides)
+
+    def to_json(self) -> Json:
+        """Return the form that a receipt holds."""
+        until: Json = (
+            b64url(self.until)
+            if isinstance(self.until, bytes)
+            else {"salt": b64url(self.until.salt), "value": self.until.value}
+        )
+        return {"from": self.since, "path": b64url(b"".join(self.path)), "sides": self.sides, "until": until}
+
+    @classmethod
+    def from_json(cls, fields: Any) -> StateProof:
+        """Read what :meth:`to_json` returns; CorruptFile for anything else."""
+        match fields:
+            case {"from": int(since), "path": str(path), "sides": str(sides), "until": until, **rest} if (
+                not rest and 0 <= since <= MAX_MINUTE and set(sides) <= {"L", "R"}
+            ):
+                hashes = unb64url(path, HASH_SIZE * len(sides))
+                siblings = (hashes[at : at + HASH_SIZE] for at in range(0, len(hashes), HASH_SIZE))
+                return cls(since, _until(until), tuple(siblings), sides)
+        raise CorruptFile("a hit's proof has from, path, sides and until, and nothing else")
+
+
+def _until(fields: Any) -> Opening | bytes:
+    if isinstance(fields, str):
+        return unb64url(fields, COMMITMENT_SIZE)
+    match fields:
+        case {"salt": str(salt), "value": str(value), **rest} if not rest:
+            if (
+                value.isascii()
+                and value.isdecimal()
+                and str(int(value[:11])) == value
+                and int(value) <= MAX_MINUTE
+            ):
+                return Opening(unb64url(salt, SALT_SIZE), value)
+    raise CorruptFile("the end of a hit's label is a seal, or a salt and a minute")

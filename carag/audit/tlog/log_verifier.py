@@ -1,0 +1,121 @@
+"""Verify checkpoints with all keys of one log: what a verifier holds when the log's key was rotated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from carag.audit.tlog.keys import MlDsaKey, VerifierKey, signature_type
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.audit.tlog.note import Note, NoteKey, NoteSignature
+
+__all__ = ["LogVerifier", "parse_vkeys", "signed_by_known", "signed_by_others"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogVerifier:
+    r"""Several keys of one log, usable wherever one key is: a note is signed if any known key did.
+
+    Parameters
+    ----------
+    keys : tuple of NoteKey
+        The newest first.
+
+    Examples
+    --------
+    >>> from carag.audit.tlog.keys import SigningKey
+    >>> old, new = (SigningKey("log.example/1", bytes([n]) * 32) for n in range(2))
+    >>> keys = LogVerifier.parse(f"{new.verifier}\n{old.verifier}\n")
+    >>> keys.verifies(old.sign("a text\n")), keys.name
+    (True, 'log.example/1')
+    """
+
+    keys: tuple[NoteKey, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> LogVerifier:
+        """Read a ``vkey`` file: one vkey a line. See :func:`parse_vkeys`."""
+        return cls(parse_vkeys(text))
+
+    @property
+    def name(self) -> str:
+        """The log's name."""
+        return self.keys[0].name
+
+    @property
+    def key_id(self) -> bytes:
+        """The newest key's id."""
+        return self.keys[0].key_id
+
+    def __str__(self) -> str:
+        """Write the vkeys, one a line, without the last newline."""
+        return "\n".join(map(str, self.keys))
+
+    def signature_on(self, note: Note) -> NoteSignature | None:
+        """Find the first signature by any of the keys, verified or not."""
+        return next((found for key in self.keys if (found := key.signature_on(note))), None)
+
+    def verifies(self, note: Note) -> bool:
+        """Say whether any key signed the note, and every one that did really did."""
+        return signed_by_known(note, self.keys)
+
+
+def parse_vkeys(text: str) -> tuple[NoteKey, ...]:
+    r"""Read the keys of one log, one vkey a line; blank lines are allowed.
+
+    A log whose key was rotated has several, the newest first; the ``vkey`` file in its directory lists them.
+
+    Raises
+    ------
+    InvalidArgument
+        If a line is no Ed25519 or ML-DSA-44 vkey, a key is listed twice, the names differ, or no key is Ed25519.
+
+    Examples
+    --------
+    >>> from carag.audit.tlog.keys import SigningKey
+    >>> keys = [SigningKey("log.example/1", bytes([n]) * 32).verifier for n in range(2)]
+    >>> parse_vkeys(f"{keys[0]}\n{keys[1]}\n") == tuple(keys)
+    True
+    """
+    lines = [line for line in text.split("\n") if line.strip()] or [""]
+    keys: list[NoteKey] = [
+        MlDsaKey.parse(line) if signature_type(line) == MlDsaKey.TYPE else VerifierKey.parse(line)
+        for line in lines
+    ]
+    if len({key.name for key in keys}) > 1:
+        names = ", ".join(sorted({key.name for key in keys}))
+        raise InvalidArgument(f"these keys belong to different logs: {names}; give those of one")
+    if len({key.key_id for key in keys}) < len(keys):
+        raise InvalidArgument(f"a key of {keys[0].name} is listed twice; list each once")
+    if not any(isinstance(key, VerifierKey) for key in keys):
+        raise InvalidArgument(f"no Ed25519 vkey of {keys[0].name} among the keys; a log always has one")
+    return tuple(keys)
+
+
+def signed_by_known(note: Note, keys: Sequence[NoteKey]) -> bool:
+    """Say whether a given key signed a note, and none of its lines by given keys is false.
+
+    As ``c2sp.org/signed-note`` asks: lines of unknown keys are ignored, a false line of a known one condemns the
+    note.
+    """
+    known = [key for key in keys if key.signature_on(note) is not None]
+    return bool(known) and all(key.verifies(note) for key in known)
+
+
+def signed_by_others(note: Note, key: NoteKey) -> str:
+    """Say who signed a note that a given key, or none of several, signed, and what to do: nothing can be told of it."""
+    keys = key.keys if isinstance(key, LogVerifier) else (key,)
+    signers = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in note.signatures)
+    given = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in keys)
+    said = f"the checkpoint is signed by {signers}, not by {given}"
+    if {one.name for one in note.signatures}.isdisjoint(one.name for one in keys):
+        return f"{said}; give the key of that log"
+    return (
+        f"{said}: by another key under the same name, which is a later (or earlier) key of the log if it was "
+        "rotated, and a forgery if not; give all vkeys of the log, one a line, from a source you trust, or the one "
+        "that the receipt of the rotation leads to (carag.audit.operations.rotation.successor)"
+    )

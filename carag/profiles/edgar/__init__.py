@@ -1,0 +1,1 @@
+"""Turn EDGAR filings into policy words: read them, state their facts, apply the rules."""

@@ -1,0 +1,189 @@
+"""Read a document's first page: its dates, its 8-K items, the kind of person reporting.
+
+Read only where the header or the source's metadata is silent. A date counts only in a phrase that gives it a
+meaning, and of several the latest counts, because a page looks back further than it looks ahead.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Final
+
+from carag.profiles.edgar.facts.form_8k_items import ITEM_NUMBERS, item_number
+from carag.profiles.edgar.facts.forms import FormFamily, form_families
+
+if TYPE_CHECKING:
+    from carag.profiles.edgar.facts.filing import Filing
+
+__all__ = [
+    "COVER_CHARACTERS",
+    "date_stated",
+    "foreign_report_date",
+    "items_in_text",
+    "latest_date",
+    "meeting_date",
+    "reporting_person_types",
+    "with_cover_facts",
+]
+
+COVER_CHARACTERS: Final = 5000
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DATE: Final = re.compile(
+    r"\b(?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]{0,6}\.?\s+(?P<day>\d{1,2})"
+    r"\s*,?\s+(?P<year>(?:19|20)\d\d)\b"
+    r"|\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>(?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+_BEFORE: Final = re.compile(
+    # "Date of Report (Date of earliest event reported): ..."; "for the quarterly period ended ..."
+    r"date of (?:report|earliest event)[^.;]{0,60}$"
+    r"|\b(?:period|year|quarter|months|weeks)\s+end(?:ed|ing)\W{0,6}$",
+    re.IGNORECASE,
+)
+_TO_BE_HELD: Final = re.compile(r"\b(?:to|will)\s+be\s+held\b[^.;]{0,80}$", re.IGNORECASE)
+_HEAD_6K: Final = re.compile(
+    r"form\s+6-k\b(?P<between>.{0,1500}?)\([^)\n]{0,40}\bregistrant", re.IGNORECASE | re.DOTALL
+)
+_AFTER: Final = re.compile(r"\W{0,6}date of (?:report|earliest event)", re.IGNORECASE)
+_PLACE: Final = re.compile(r"\b[A-Z][\w.]{1,30}[,)]?\s?[(–—-]{0,2}\s?$")
+_DASH: Final = re.compile(r"\)?\s*(?:[–—-]|/\s?PR ?Newswire|\(?BUSINESS WIRE)", re.IGNORECASE)
+
+_ITEM: Final = re.compile(r"^\W{0,3}item\s+(\d\.\d\d|\d\d?)(?!\.?\d)", re.IGNORECASE | re.MULTILINE)
+_PERSON_XML: Final = re.compile(r"typeOfReportingPerson\W+([A-Z]{2})\b")
+_PERSON_COVER: Final = re.compile(
+    r"type\s+of\s+(?:reporting\s+)?person[^\n]{0,60}\n?\W*([A-Z]{2})\b", re.IGNORECASE
+)
+
+
+def with_cover_facts(filing: Filing) -> Filing:
+    """Fill in what the header left out and the documents state: 8-K items, types of reporting person."""
+    families = form_families(filing.base_form)
+    if FormFamily.CURRENT in families and not (filing.items and all(filing.items)) and filing.documents:
+        stated = items_in_text(filing.documents[0].text)
+        readable = filter(None, (*filing.items, *(item_number(item, filing.filed) for item in stated)))
+        items = tuple(dict.fromkeys(readable))
+        if len(items) < len(filing.items):
+            items = (*items, "")  # the headings do not make up for all that the header left blank
+        return replace(filing, items=items, provenance={**filing.provenance, "items": "headings in the text"})
+    if FormFamily.OWNERSHIP in families:
+        codes = (code for document in filing.documents for code in reporting_person_types(document.text))
+        return replace(filing, reporting_person_types=tuple(dict.fromkeys(codes)))
+    return filing
+
+
+def latest_date(text: str) -> date | None:
+    """Return the latest date a cover page states as a report's date or period, or a release's dateline.
+
+    Parameters
+    ----------
+    text : str
+        A document; its first 5,000 characters are read.
+
+    Examples
+    --------
+    >>> latest_date("For the quarterly period ended March 31, 2020, or transition period")
+    datetime.date(2020, 3, 31)
+    >>> latest_date("notes due June 1, 2030") is None
+    True
+    """
+    cover = " ".join(text[:COVER_CHARACTERS].split())
+    found = []
+    for match in _DATE.finditer(cover):
+        before, after = (
+            cover[max(0, match.start() - 100) : match.start()],
+            cover[match.end() : match.end() + 40],
+        )
+        dateline = _PLACE.search(before) and _DASH.match(after)
+        if (_BEFORE.search(before) or _AFTER.match(after) or dateline) and (day := _as_date(match)):
+            found.append(day)
+    return max(found, default=None)
+
+
+def meeting_date(text: str) -> date | None:
+    """Return the latest date for which a proxy statement's first pages call a meeting.
+
+    Its date must stand on the first page (Schedule 14A, Item 1(a)), and the statement is filed no later than it is
+    sent to holders (Rule 14a-6(b)), so before the meeting. A meeting that *was* held says nothing.
+
+    Examples
+    --------
+    >>> meeting_date("The annual meeting will be held on Thursday, March 7, 2024, at noon.")
+    datetime.date(2024, 3, 7)
+    >>> meeting_date("At the meeting held on March 7, 2022, holders approved the plan.") is None
+    True
+    """
+    cover = " ".join(text[:COVER_CHARACTERS].split())
+    found = [
+        day
+        for match in _DATE.finditer(cover)
+        if _TO_BE_HELD.search(cover[max(0, match.start() - 100) : match.start()]) and (day := _as_date(match))
+    ]
+    return max(found, default=None)
+
+
+def foreign_report_date(text: str) -> date | None:
+    r"""Return the date a Form 6-K bears: on a line of its own, between the form's name and the registrant's.
+
+    The report is furnished promptly after what it contains is made public (Form 6-K, Gen. Instr. B).
+
+    Examples
+    --------
+    >>> foreign_report_date("FORM 6-K\nJanuary 30, 2023\nFICTION N.V.\n(Exact name of registrant)\n")
+    datetime.date(2023, 1, 30)
+    """
+    head = _HEAD_6K.search(text, 0, COVER_CHARACTERS)
+    lines = head["between"].splitlines() if head else []
+    return max(filter(None, map(date_stated, lines)), default=None)
+
+
+def date_stated(text: str) -> date | None:
+    """Read a text that is a date and nothing else, as cover pages write one; None where it is none.
+
+    ``3/4/2023`` is two dates, and so none.
+
+    Examples
+    --------
+    >>> date_stated("June 30, 2023"), date_stated("2023-06-30"), date_stated("December 31")
+    (datetime.date(2023, 6, 30), datetime.date(2023, 6, 30), None)
+    """
+    text = " ".join(text.split())
+    match = _DATE.fullmatch(text)
+    if match and match["name"]:
+        return _as_date(match)
+    try:
+        return date.fromisoformat(text) if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) else None
+    except ValueError:
+        return None
+
+
+def items_in_text(text: str) -> tuple[str, ...]:
+    r"""Return the 8-K items a report's own headings name, as stated, in order.
+
+    Examples
+    --------
+    >>> items_in_text("Item 2.02 Results of Operations\nsee Item 5.02 above\nITEM 9.01. Exhibits")
+    ('2.02', '9.01')
+    """
+    stated = dict.fromkeys(_ITEM.findall(text))
+    return tuple(item for item in stated if item in ITEM_NUMBERS or (item.isdigit() and 0 < int(item) <= 12))
+
+
+def reporting_person_types(text: str) -> tuple[str, ...]:
+    """Return the two-letter codes of a Schedule 13D or 13G, from its XML or its cover rows."""
+    codes = (*_PERSON_XML.findall(text), *_PERSON_COVER.findall(text))
+    return tuple(dict.fromkeys(code.upper() for code in codes))
+
+
+def _as_date(match: re.Match[str]) -> date | None:
+    if match["name"]:
+        month = _MONTHS.index(match["name"][:3].lower()) + 1
+        numbers = int(match["year"]), month, int(match["day"])
+    else:
+        numbers = int(match["y"]), int(match["m"]), int(match["d"])
+    try:
+        return date(*numbers)
+    except ValueError:  # "September 31": a slip of the filer's, and no date
+        return None

@@ -1,0 +1,116 @@
+"""Tell whether a form that removes a class of securities leaves the common equity alone, and whether it is listed.
+
+Form 25 strikes one class from listing (Exchange Act 12(d)), and most that are filed name notes that matured; Form 15
+names the classes it covers, and those for which the duty to report remains. Only what a form says in so many words
+counts: a form without text, or of words that fit neither kind, removes the filer.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from carag.profiles.edgar.facts.forms import FormFamily, form_families
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from carag.profiles.edgar.facts.filing import Filing
+
+__all__ = ["leaves_common_equity", "lists_common_equity"]
+
+_COMMON: Final = re.compile(
+    r"\b(?:common|ordinary|capital\s+stock|beneficial\s+interests?|depositar\w+|ADSs?|ADRs?|units?|partner\w*|members?\w*"
+    r"|class\s+[A-Z]\b)",
+    re.IGNORECASE,
+)
+_SENIOR: Final = re.compile(
+    r"\b(?:notes?|bonds?|debentures?|debt|warrants?|rights?|prefer(?:red|ence)|certificates?)\b",
+    re.IGNORECASE,
+)
+_EXCHANGE: Final = re.compile(
+    r"\b(?:NYSE|NASDAQ|(?:New\s+York|American|Pacific|Chicago|Boston|Philadelphia|Midwest)\s+Stock\s+Exchange|Cboe\s+BZX)\b",
+    re.IGNORECASE,
+)
+_UNDER_12B: Final = re.compile(r"\bsection\s+12\s*\(b\)", re.IGNORECASE)
+_UNDER_12G: Final = re.compile(r"\bsection\s+12\s*\(g\)|\bindicate\s+by\s+check\s*mark", re.IGNORECASE)
+_COVER: Final = 10_000
+_AT_MOST: Final = 3_000
+_IN_XML: Final = re.compile(r"^descriptionClassSecurity:[ \t]*(?P<words>[^\n]+)$", re.MULTILINE)
+_BEFORE_25: Final = r"description\s+of\s+class\s+of\s+securit(?:y|ies)"
+_BEFORE_15: Final = (
+    r"titles?\s+of\s+all\s+other\s+classes\s+of\s+securities\s+for\s+which\s+a\s+duty\s+to\s+file"
+)
+_ABOVE: Final = r"(?P<words>[^\n]+)\n[\s_*-]*\([^\w\n]*{}"
+_STATED_25: Final = re.compile(_ABOVE.format(_BEFORE_25), re.IGNORECASE)
+_STATED_15: Final = re.compile(_ABOVE.format(_BEFORE_15), re.IGNORECASE)
+
+
+def leaves_common_equity(filing: Filing) -> bool:
+    r"""Whether a Form 25 or 15 says itself that the filer's common equity stays listed, or registered.
+
+    Parameters
+    ----------
+    filing : Filing
+        Of a Form 25 every class it names must be debt, preferred stock, warrants or rights. Of a Form 15 the classes
+        for which the duty to report remains must be common equity.
+
+    Examples
+    --------
+    >>> from carag.profiles.edgar.facts.filing import Filing, FilingDocument
+    >>> struck = "4.5% Senior Notes due 2021\n(Description of class of securities)"
+    >>> texts = (struck, struck.replace("4.5% Senior Notes", "Common Stock"))
+    >>> filings = [
+    ...     Filing(accession_number="a", form="25-NSE", documents=(FilingDocument("25-NSE", text),)) for text in texts
+    ... ]
+    >>> [leaves_common_equity(filing) for filing in filings]
+    [True, False]
+    """
+    form = filing.base_form
+    if FormFamily.DELISTING not in form_families(form):
+        return False
+    texts = [document.text for document in filing.documents]
+    if form in {"25", "25-NSE"}:
+        classes = list(_classes((_IN_XML, _STATED_25), texts))
+        return bool(classes) and all(_SENIOR.search(one) and not _COMMON.search(one) for one in classes)
+    if form.startswith("15-"):
+        return any(_COMMON.search(one) for one in _classes((_STATED_15,), texts))
+    return False
+
+
+def lists_common_equity(filing: Filing) -> bool:
+    r"""Whether a periodic report's cover says that common equity of the filer is listed (Exchange Act 12(b)).
+
+    Parameters
+    ----------
+    filing : Filing
+        Between the words *Section 12(b)* and *Section 12(g)* of its cover, one line must name common equity, nothing
+        senior to it, and an exchange.
+
+    Examples
+    --------
+    >>> from carag.profiles.edgar.facts.filing import Filing, FilingDocument
+    >>> cover = "pursuant to Section 12(b) of the Act:\n{} | NYSE\npursuant to Section 12(g): None"
+    >>> filings = [
+    ...     Filing(accession_number="a", form="10-K", documents=(FilingDocument("10-K", cover.format(what)),))
+    ...     for what in ("Common Stock, $1 par value", "5.2% Notes due 2030", "Warrants for Common Stock")
+    ... ]
+    >>> [lists_common_equity(filing) for filing in filings]
+    [True, False, False]
+    """
+    families = form_families(filing.base_form)
+    if not families & {FormFamily.ANNUAL, FormFamily.INTERIM} or not filing.documents:
+        return False
+    cover = filing.documents[0].text[:_COVER]
+    if (begins := _UNDER_12B.search(cover)) is None:
+        return False
+    ends = _UNDER_12G.search(cover, begins.end())
+    lines = cover[begins.end() : ends.start() if ends else begins.end() + _AT_MOST].splitlines()
+    return any(_COMMON.search(line) and _EXCHANGE.search(line) and not _SENIOR.search(line) for line in lines)
+
+
+def _classes(patterns: Iterable[re.Pattern[str]], texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        for pattern in patterns:
+            for match in pattern.finditer(text):
+                yield match["words"]

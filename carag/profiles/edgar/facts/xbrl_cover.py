@@ -1,0 +1,107 @@
+"""Read the facts of a filing from its cover page's XBRL, the ``dei`` taxonomy.
+
+Since 2019 the cover pages of periodic and current reports carry tags. Copies hold them as XBRL values or as
+the text on the page (``California`` for ``CA``, ``1-3526`` for ``001-03526``); both are read, and what is
+ambiguous in either reading states nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from carag.policy import PolicyBit
+from carag.profiles.edgar.facts.cover_page import date_stated
+from carag.profiles.edgar.facts.cross_check import Place, StatedFacts
+from carag.profiles.edgar.facts.forms import form_families
+from carag.profiles.edgar.facts.jurisdictions import edgar_jurisdiction, iso_jurisdiction, state_or_province
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["XBRL_COVER", "facts_of_cover"]
+
+XBRL_COVER: Final = "XBRL cover"
+_T = TypeVar("_T")
+
+
+def facts_of_cover(dei: Mapping[str, Iterable[str]]) -> StatedFacts:
+    """Read cover-page facts by their names in the ``dei`` taxonomy.
+
+    Parameters
+    ----------
+    dei : mapping of str to iterable of str
+        Every value of each element, in document order: co-registrants share a cover.
+
+    Examples
+    --------
+    >>> facts = facts_of_cover(
+    ...     {"DocumentType": ["10-K"], "AmendmentFlag": ["true"], "EntityAddressCountry": ["IE"]}
+    ... )
+    >>> facts.form, [place.jurisdiction.name for place in facts.business]
+    ('10-K/A', ['J_EU'])
+    """
+    said = {
+        name: [" ".join(value.split()) for value in values if value.split()] for name, values in dei.items()
+    }
+
+    def every(name: str) -> list[str]:
+        return said.get(name, [])
+
+    periods = {date_stated(value) for value in every("DocumentPeriodEndDate")}
+    digits = [value for value in every("EntityCentralIndexKey") if value.isascii() and value.isdigit()]
+    return StatedFacts(
+        source=XBRL_COVER,
+        form=_form(every("DocumentType"), every("AmendmentFlag")),
+        period=periods.pop() if len(periods) == 1 else None,
+        ciks=_distinct(int(value) for value in digits if len(value) <= 10),
+        business=_business(every("EntityAddressStateOrProvince"), every("EntityAddressCountry")),
+        incorporation=_distinct(
+            place for value in every("EntityIncorporationStateCountryCode") for place in _incorporation(value)
+        ),
+        file_numbers=_distinct(every("EntityFileNumber")),
+    )
+
+
+def _form(types: list[str], flags: list[str]) -> str:
+    """Put type and flag together; a type EDGAR does not know, or an unreadable flag, states no form."""
+    truths = {{"true": True, "false": False}.get(flag.lower()) for flag in flags}
+    if len(set(types)) != 1:
+        return ""
+    form = types[0].upper()
+    if form.endswith("/A"):
+        return form if form_families(form.removesuffix("/A")) else ""
+    if len(truths) != 1 or None in truths or not form_families(form):
+        return ""
+    return f"{form}/A" if truths.pop() else form
+
+
+def _business(states: list[str], countries: list[str]) -> tuple[Place, ...]:
+    """Take countries by ISO; a state or province only where no country puts it outside the United States."""
+    places = [place for country in countries for place in _country(country)]
+    if all(place.jurisdiction is PolicyBit.J_US for place in places):
+        codes = [code for code in map(state_or_province, states) if code]
+        places = [Place(code, edgar_jurisdiction(code)) for code in codes] or places
+    return _distinct(places)
+
+
+def _incorporation(stated: str) -> tuple[Place, ...]:
+    """Read an EDGAR code or a name. ``Georgia`` is a state and a country, and states nothing."""
+    if stated.upper() == "GEORGIA":
+        return ()
+    if len(stated) == 2:
+        return (Place(stated.upper(), edgar_jurisdiction(stated)),)
+    if code := state_or_province(stated):
+        return (Place(code, edgar_jurisdiction(code)),)
+    return _country(stated)
+
+
+def _country(stated: str) -> tuple[Place, ...]:
+    """Read an ISO code or an English name; a name in no table may be spelt otherwise, and states nothing."""
+    place = Place(stated.upper(), iso_jurisdiction(stated), iso=True)
+    unknown = place.jurisdiction is PolicyBit.J_OTHER and not re.fullmatch("[A-Z]{2}", place.code)
+    return () if unknown else (place,)
+
+
+def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys(values))

@@ -1,0 +1,1 @@
+"""Read EDGAR filings: submissions, SGML headers, data sets and submissions JSON."""

@@ -1,0 +1,75 @@
+"""Validate a filing before it is taken in, and say why one is not.
+
+Whatever passes can be labelled, stored, indexed, searched, recorded and shown. Whatever does not is a problem with a
+place and a reason, and nothing of it is kept; neither does an error that nobody foresaw end the reading of the rest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import check_form, check_id, check_label, check_name, check_text, quoted, shown
+from carag.policy import MAX_LISTED
+from carag.profiles.edgar.reading.bounded import READ_ERRORS
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from carag.profiles.edgar.facts.filing import Filing
+
+__all__ = ["Problem", "check_filing", "problem_of"]
+
+_logger = logger(__name__)
+
+_FORESEEN: Final = (CorruptFile, InvalidArgument, *READ_ERRORS)
+
+
+class Problem(NamedTuple):
+    """Why something could not be taken in."""
+
+    reason: str
+    foreseen: bool = True
+    """False where the program is at fault."""
+
+
+def check_filing(filing: Filing) -> None:
+    """Check everything of a filing that a store, an index or a record keeps of it.
+
+    Raises
+    ------
+    InvalidArgument
+        If a record could not name one of its passages, a database could not hold its text, or it says what no filing
+        of EDGAR's says.
+    """
+    check_id("accession", filing.accession_number)
+    check_name("company", filing.company)
+    if filing.form:
+        check_form("form", filing.form)
+    for number, document in enumerate(filing.documents, start=1):
+        if document.type:
+            check_form(f"type of document {number}", document.type)
+        check_text(f"text of document {number}", document.text)
+    for name in ("items", "file_numbers", "sics"):
+        for value in filter(None, getattr(filing, name)):
+            check_label(name, value)
+    for cik in filing.subjects:
+        if not 0 <= cik <= MAX_LISTED:
+            raise InvalidArgument(f"CIK is {quoted(cik)}; want ten digits at most")
+
+
+def problem_of(error: Exception) -> Problem:
+    """Say why one filing is not taken in.
+
+    An error that nobody foresaw is a fault of the program: it is told by its type and by where it arose, for its
+    message may hold text.
+    """
+    if isinstance(error, _FORESEEN):
+        return Problem(shown(str(error)))
+    _logger.debug("an error that nobody foresaw", exc_info=error)
+    at = extract_tb(error.__traceback__)[-1]
+    where = f"{Path(at.filename).name}:{at.lineno}"
+    return Problem(
+        f"{type(error).__name__} at {where}: a fault of the program, not foreseen; please report it", False
+    )

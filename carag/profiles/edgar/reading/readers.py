@@ -1,0 +1,346 @@
+"""Read filings from files: one outcome for each filing, skipped file and broken place.
+
+Nothing is passed over in silence, and nothing stops the reading: what cannot be read is an outcome with its
+place and reason. One filing is in memory at a time, and the sidecar headers of its directory. A filing of which a
+source holds metadata and no text is an outcome of its own kind.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import shown
+from carag.profiles.edgar.facts.filing import Filing
+from carag.profiles.edgar.reading.bounded import READ_ERRORS, line_text, load_json, opened
+from carag.profiles.edgar.reading.dataset import filing_of_row, load_row, why_no_filing
+from carag.profiles.edgar.reading.door import check_filing, problem_of
+from carag.profiles.edgar.reading.header import parse_header
+from carag.profiles.edgar.reading.sidecar_headers import SidecarHeaders, is_headers_file
+from carag.profiles.edgar.reading.submission import is_submission, parse_submission
+from carag.profiles.edgar.reading.submissions_json import (
+    filing_of_metadata,
+    is_metadata_row,
+    is_submissions,
+    rows_of_submissions,
+    rows_of_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+__all__ = [
+    "ReadKind",
+    "ReadOutcome",
+    "kind_of",
+    "read_filings",
+    "total_bytes",
+]
+
+_ROWS: Final = {".jsonl", ".ndjson"}
+_TABLES: Final = {".tsv"}
+_JSON: Final = {".json"}
+_SUBMISSIONS: Final = {".txt", ".sgml", ".nc"}
+_NEVER_DOCUMENTS: Final = {
+    "qa": "questions are never documents",
+    "headers": "headers without their filings",
+    "companies": "company metadata",
+}
+
+
+class ReadKind(Enum):
+    """What became of a file or row."""
+
+    FILING = auto()
+    METADATA = auto()
+    """A filing of which the source holds no text."""
+    SKIPPED = auto()
+    """Readable, and no filing."""
+    BROKEN = auto()
+    """Meant as a filing, and unreadable."""
+    FAILED = auto()
+    """Meant as a filing, and unread through a fault of the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOutcome:
+    """One filing, with its text or without, or why there is none."""
+
+    kind: ReadKind
+    where: str
+    """Path relative to what was asked for, with ``:line`` for a row."""
+    bytes_read: int
+    """Bytes of all files taken so far, for a progress bar against :func:`total_bytes`."""
+    filing: Filing | None = None
+    """With its text."""
+    metadata: Filing | None = None
+    """Without text."""
+    reason: str = ""
+    accession: str = ""
+    """Of a broken row, where it still states one."""
+
+
+_T = TypeVar("_T")
+_Read: TypeAlias = tuple[ReadKind, Filing | str]
+_Row: TypeAlias = "Mapping[str, Any]"
+
+
+def total_bytes(path: Path) -> int:
+    """Return the size of everything :func:`read_filings` will go through."""
+    return sum(_size(file) for file in _files_under(path))
+
+
+def read_filings(path: Path, *, metadata: bool = False) -> Iterator[ReadOutcome]:
+    """Read every filing of a file, or of a directory and those below it, in the order of their names.
+
+    Parameters
+    ----------
+    path : Path
+        EDGAR full submissions (``.txt``, ``.sgml``, ``.nc``), JSON Lines with a filing a row (``.jsonl``,
+        ``.ndjson``), each also with ``.gz``; or a directory. Rows are compared with the sidecar headers of their
+        directory, ``headers*.jsonl``; see :mod:`carag.profiles.edgar.reading.sidecar_headers`. Filings without text:
+        rows without ``text``, an index as a table (``.tsv``), EDGAR's submissions (``.json``); see
+        :mod:`carag.profiles.edgar.reading.submissions_json`.
+    metadata : bool
+        Whether to read also what can be labelled and not searched: a header without its filing, and rows and lists
+        of rows in ``.json``. No row is then left out by the name of its file, or for the first row of it.
+
+    Yields
+    ------
+    ReadOutcome
+        A filing, the metadata of one, a skipped file or row, or a broken one.
+
+    Raises
+    ------
+    InvalidArgument
+        If the path does not exist.
+    """
+    root = path if path.is_dir() else path.parent
+    before = 0
+    folder, headers = None, SidecarHeaders()
+    for file in _files_under(path):
+        size = _size(file)
+        if file.parent != folder and kind_of(file) in _ROWS | _JSON:
+            folder, headers = file.parent, SidecarHeaders.load(file.parent)
+        where = shown(file.relative_to(root).as_posix())
+        for outcome in _read_file(file, where, headers, metadata=metadata):
+            yield replace(outcome, bytes_read=before + outcome.bytes_read)
+        before += size
+
+
+def _files_under(path: Path) -> list[Path]:
+    """List a file, or all files of a directory and those below it, in the order of their names.
+
+    Raises
+    ------
+    InvalidArgument
+        If the path does not exist.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InvalidArgument(f"{path} does not exist; want a file or directory of filings")
+    found = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+    return sorted(file for file in found if file.is_file())
+
+
+def kind_of(file: Path) -> str:
+    """Return what the end of a file's name tells of its format, whether it is packed or not.
+
+    Examples
+    --------
+    >>> kind_of(Path("2025Q1.JSONL.gz"))
+    '.jsonl'
+    """
+    return Path(file.name.lower().removesuffix(".gz")).suffix
+
+
+def _read_file(file: Path, where: str, headers: SidecarHeaders, *, metadata: bool) -> Iterator[ReadOutcome]:
+    kind = kind_of(file)
+    of_row = partial(_of_row_or_metadata if metadata else _of_row, headers=headers)
+    has_rows = kind in _ROWS | _TABLES | _JSON
+    if not (metadata and has_rows) and (reason := _why_skipped(file, headers)):
+        yield ReadOutcome(ReadKind.SKIPPED, where, 0, reason=reason)
+    elif kind in _ROWS:
+        yield from _read_rows(file, where, of_row, any_first=metadata)
+    elif kind in _TABLES:
+        yield from _read_table(file, where)
+    elif kind in _JSON:
+        yield from _read_json(file, where, of_row if metadata else None)
+    else:
+        yield _told(where, _size(file), lambda: file, partial(_of_submission, where=where))
+
+
+def _why_skipped(file: Path, headers: SidecarHeaders) -> str:
+    """Say why a file holds no filings, told by its name; empty where it may."""
+    if is_headers_file(file):
+        return headers.account(file.name)
+    stem = file.name.lower().split(".")[0]
+    for start, why in _NEVER_DOCUMENTS.items():
+        if stem == start or stem.startswith(f"{start}_"):
+            return why
+    known = _ROWS | _SUBMISSIONS | _TABLES | _JSON
+    if kind_of(file) not in known:
+        return f"no format of filings; want {', '.join(sorted(known))}, or one of them with .gz"
+    return ""
+
+
+def _read_rows(
+    file: Path, where: str, of_row: Callable[[_Row], _Read], *, any_first: bool
+) -> Iterator[ReadOutcome]:
+    number = 0
+    try:
+        with opened(file) as source:
+            for number, line in source.lines():
+                outcome = _told(f"{where}:{number}", source.position, partial(_row_of_line, line), of_row)
+                if number == 1 and outcome.kind is ReadKind.SKIPPED and not any_first:
+                    yield replace(
+                        outcome, where=where, reason=f"holds no filings: its first row is {outcome.reason}"
+                    )
+                    return
+                yield outcome
+    except (CorruptFile, *READ_ERRORS) as error:
+        yield _unreadable(f"{where}:{number + 1}", file, error)
+
+
+def _row_of_line(line: bytes | None) -> _Row:
+    return load_row(line_text(line))
+
+
+def _of_row(row: _Row, headers: SidecarHeaders) -> _Read:
+    if is_metadata_row(row):
+        return ReadKind.METADATA, headers.compare_and_unite(filing_of_metadata(row), row)
+    if why := why_no_filing(row):
+        return ReadKind.SKIPPED, why
+    return ReadKind.FILING, headers.compare_and_unite(filing_of_row(row), row)
+
+
+def _of_row_or_metadata(row: _Row, headers: SidecarHeaders) -> _Read:
+    """Read a row of any kind; one without text by itself, for the header it could be united with is read too."""
+    if "header" in row and "text" not in row:
+        return ReadKind.METADATA, parse_header(str(row["header"])).filing
+    if is_metadata_row(row):
+        return _of_metadata(row)
+    if not {"text", "question"} & row.keys():
+        return ReadKind.SKIPPED, "neither form nor accession: no filing's row"
+    return _of_row(row, headers)
+
+
+def _of_metadata(row: _Row) -> _Read:
+    return ReadKind.METADATA, filing_of_metadata(row)
+
+
+def _read_table(file: Path, where: str) -> Iterator[ReadOutcome]:
+    try:
+        with opened(file) as source:
+            for number, row in rows_of_table(source.lines()):
+                yield _told(f"{where}:{number}", source.position, row, _of_metadata)
+    except (CorruptFile, *READ_ERRORS) as error:
+        yield _unreadable(where, file, error)
+
+
+def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -> Iterator[ReadOutcome]:
+    """Read a filer's submissions with its columns of filings; given what reads a row, also a row or a list of them."""
+    size = _size(file)
+    rows: list[Any] = []
+
+    def load() -> Any:
+        with opened(file) as source:
+            return load_json(source.whole().decode("utf-8"))
+
+    def take(value: Any) -> _Read:
+        if is_submissions(value):
+            rows.extend(rows_of_submissions(value, file.name.removesuffix(".gz")))
+        elif of_row is not None:
+            rows.extend(value if isinstance(value, list) else [value])
+        return ReadKind.SKIPPED, "no submissions of a filer (EDGAR's CIK##########.json)"
+
+    outcome = _told(where, size, load, take)
+    if outcome.kind is not ReadKind.SKIPPED or not rows:
+        yield outcome
+    for number, row in enumerate(rows, start=1):
+        yield _told(f"{where}:{number}", size, partial(_object, row), of_row or _of_metadata)
+
+
+def _object(value: Any) -> _Row:
+    if not isinstance(value, dict):
+        raise CorruptFile(f"a JSON {type(value).__name__}; want an object a filing")
+    return value
+
+
+def _of_submission(file: Path, *, where: str) -> _Read:
+    with opened(file) as source:
+        content = source.whole()
+    text = _decode(content)
+    if not is_submission(text):
+        return ReadKind.SKIPPED, (
+            "no EDGAR full submission (no <SEC-HEADER>, <SEC-DOCUMENT> or <SUBMISSION> at its beginning)"
+        )
+    filing = replace(parse_submission(text), source_id=where)
+    if not filing.accession_number:
+        # What nothing names is known by its bytes: another company's file under the same path is another filing, and
+        # the same file under another path is not.
+        filing = replace(filing, accession_number=f"sha256-{sha256(content).hexdigest()}", numbered=False)
+    return ReadKind.FILING, filing
+
+
+def _told(where: str, position: int, load: Callable[[], _T], read: Callable[[_T], _Read]) -> ReadOutcome:
+    """Read one filing, and tell whatever becomes of it."""
+    loaded = None
+    accession = ""
+    try:
+        loaded = load()
+        kind, found = read(loaded)
+        if isinstance(found, Filing) and found.accession_number:  # a header can be labelled without one
+            check_filing(found)
+    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and nothing is passed over in silence
+        problem = problem_of(error)
+        kind, found = (ReadKind.BROKEN if problem.foreseen else ReadKind.FAILED), problem.reason
+        accession = _stated_number(loaded)
+    return ReadOutcome(
+        kind,
+        where,
+        position,
+        filing=found if kind is ReadKind.FILING else None,  # type: ignore[arg-type]
+        metadata=found if kind is ReadKind.METADATA else None,  # type: ignore[arg-type]
+        reason=found if isinstance(found, str) else "",
+        accession=accession,
+    )
+
+
+def _stated_number(row: object) -> str:
+    """Return what a row that cannot be read calls its filing, or nothing."""
+    stated = (
+        (row.get(name) for name in ("accession", "accessionNumber", "id")) if isinstance(row, dict) else ()
+    )
+    return next((shown(str(one)) for one in stated if one and isinstance(one, str | int)), "")
+
+
+def _unreadable(where: str, file: Path, error: Exception) -> ReadOutcome:
+    return ReadOutcome(
+        ReadKind.BROKEN, where, _size(file), reason=f"unreadable from here on: {problem_of(error).reason}"
+    )
+
+
+def _size(file: Path) -> int:
+    """Return a file's size, and 0 of one that is gone: reading it will say so."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _decode(content: bytes) -> str:
+    """Decode what filers sent: UTF-8 today, Windows-1252 or ASCII before."""
+    if b"\0" in content:
+        raise CorruptFile("binary data (a NUL byte); want the text of an EDGAR full submission")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")

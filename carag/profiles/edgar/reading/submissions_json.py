@@ -1,0 +1,306 @@
+"""Read EDGAR's submissions JSON, and tables and rows made from it: filings by their metadata, without text.
+
+EDGAR lists every filing of a company, without text, in ``CIK##########.json`` (``filings.recent``, one array a
+column) and, what no longer fits, in ``CIK##########-submissions-###.json`` (the arrays alone). A row belongs to one
+company and describes the filing; the address, SIC code and category with it describe the company *today* and are no
+evidence of what they were at the filing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from datetime import date
+from functools import partial
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import CorruptFile
+from carag.limits import quoted, shown
+from carag.profiles.edgar.facts.cross_check import Place, StatedFacts
+from carag.profiles.edgar.facts.form_8k_items import item_number
+from carag.profiles.edgar.facts.jurisdictions import edgar_jurisdiction
+from carag.profiles.edgar.facts.publication import acceptance_readings
+from carag.profiles.edgar.reading.bounded import line_text
+from carag.profiles.edgar.reading.dataset import filing_of_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from carag.profiles.edgar.facts.filing import Filing
+
+__all__ = [
+    "copied_from_header",
+    "facts_copied_from_header",
+    "facts_of_company",
+    "facts_of_row",
+    "facts_of_submissions_row",
+    "filing_of_metadata",
+    "is_metadata_row",
+    "is_submissions",
+    "rows_of_submissions",
+    "rows_of_table",
+]
+
+_COLUMNS: Final = {
+    "accessionNumber": "accession",
+    "filingDate": "filed",
+    "reportDate": "period",
+    "acceptanceDateTime": "accepted",
+    "fileNumber": "file_number",
+    "isXBRL": "is_xbrl",
+    "stateOfIncorporation": "state_of_inc",
+    "category": "filer_category",
+}
+"""EDGAR's names of columns, and those of a data set's rows."""
+_WANTED: Final = ("accession", "form")
+_OF_PAGE: Final = re.compile(r"CIK(\d{10})-submissions-\d+", re.IGNORECASE)
+_MAY_BE_EMPTY: Final = ("filed", "period", "accepted", "is_xbrl", "file_number")
+COMPANY_STATE: Final = frozenset({"business", "incorporation", "sics"})
+"""What a submissions file knows of the company only, as of the crawl."""
+_ROW_FIELDS: Final = (
+    "form", "filed", "accepted", "period", "items", "cik", "file_number", "business_state", "state_of_inc",
+    "sic", "private_to_public", "roles",
+)  # fmt: skip
+
+
+# --- rows to filings --------------------------------------------------------------------------------------
+
+
+def is_metadata_row(row: Mapping[str, Any]) -> bool:
+    """Whether a row names a filing and its form, by either spelling, and holds neither text, header nor question.
+
+    Examples
+    --------
+    >>> is_metadata_row({"accessionNumber": "0009999999-24-000007", "form": "25-NSE"})
+    True
+    >>> is_metadata_row({"cik": 7, "company": "EXAMPLE HOLDINGS PLC"})
+    False
+    """
+    other = {"text", "header", "question"} & row.keys()
+    return not other and bool({"form", "accession"} & {_COLUMNS.get(name, name) for name in row})
+
+
+def filing_of_metadata(row: Mapping[str, Any]) -> Filing:
+    """Read a row without text.
+
+    Raises
+    ------
+    CorruptFile
+        If a key that is read has a value of the wrong kind, such as a date no calendar has, or the row names no
+        filing.
+
+    Examples
+    --------
+    >>> row = {"accessionNumber": "0009999999-24-000007", "form": "8-K", "items": "4.02,9.01", "reportDate": ""}
+    >>> filing_of_metadata(row).items
+    ('4.02', '9.01')
+    """
+    facts = {_COLUMNS.get(name, name): value for name, value in row.items()}
+    for name in _MAY_BE_EMPTY:
+        if facts.get(name) == "":
+            facts[name] = None
+    if isinstance(facts.get("items"), str):
+        facts["items"] = [item.strip() for item in facts["items"].split(",") if item.strip()]
+    return filing_of_row({"form": None, **facts, "text": "", "documents": None})
+
+
+def rows_of_table(
+    lines: Iterable[tuple[int, bytes | None]],
+) -> Iterator[tuple[int, Callable[[], dict[str, Any]]]]:
+    """Read a tab-separated index: a line of column names, then one filing a line; each row with its line number.
+
+    Columns that are not known are passed over. A row is read when it is asked for, and raises CorruptFile if its line
+    has more cells than the first.
+
+    Raises
+    ------
+    CorruptFile
+        If the first line names no column of accession numbers or forms, or one of them twice.
+    """
+    numbered = iter(lines)
+    names = next((_cells(line) for _, line in numbered), [])
+    columns = [_COLUMNS.get(name, name) for name in names]
+    if missing := [name for name in _WANTED if name not in columns]:
+        raise CorruptFile(
+            f"the first line names no column {' or '.join(missing)} (but {quoted(', '.join(sorted(columns)))}); want a "
+            "tab-separated index of filings with accession, form, cik, filed, period, accepted, file_number, items"
+        )
+    if twice := [name for name, count in Counter(columns).items() if count > 1]:
+        raise CorruptFile(f"the first line names the column {quoted(twice[0])} twice; want it once")
+    for number, line in numbered:
+        yield number, partial(_row_of_cells, columns, line)
+
+
+def _row_of_cells(columns: Sequence[str], line: bytes | None) -> dict[str, Any]:
+    cells = _cells(line)
+    if len(cells) > len(columns):
+        raise CorruptFile("the line has more cells than the first line has columns")
+    return {name: cell or None for name, cell in zip_longest(columns, cells, fillvalue=None) if name}
+
+
+def _cells(line: bytes | None) -> list[str]:
+    return line_text(line).rstrip("\r\n").split("\t")
+
+
+def is_submissions(value: object) -> bool:
+    """Whether a JSON value is a submissions file of EDGAR, or a further page of one."""
+    return isinstance(value, dict) and ("filings" in value or isinstance(value.get("accessionNumber"), list))
+
+
+def rows_of_submissions(value: Mapping[str, Any], file_name: str) -> list[dict[str, Any]]:
+    """Turn the columns of a submissions file into rows; addresses are the filer's of today (and said to be so).
+
+    Parameters
+    ----------
+    value : mapping
+    file_name : str
+        Of a further page, which does not say whose it is: ``CIK##########-submissions-###.json``.
+
+    Raises
+    ------
+    CorruptFile
+        If the columns are not those of EDGAR, or not of one length.
+
+    Examples
+    --------
+    >>> page = {"accessionNumber": ["0009999999-24-000007"], "form": ["25-NSE"], "filingDate": ["2024-05-02"]}
+    >>> [row["cik"] for row in rows_of_submissions(page, "CIK0009000001-submissions-001.json")]
+    [9000001]
+    """
+    try:
+        if "filings" in value:
+            columns, of_filer = value["filings"]["recent"], _of_filer(value)
+        elif found := _OF_PAGE.match(file_name):
+            columns, of_filer = value, {"cik": int(found[1])}
+        else:
+            raise CorruptFile(
+                f"{shown(file_name)} does not say whose submissions it holds; keep EDGAR's name, "
+                "CIK##########-submissions-###.json"
+            )
+        lengths = {len(column) for column in columns.values()}
+        if len(lengths) != 1:
+            raise CorruptFile(f"the columns have {sorted(lengths)} entries; want one a filing in each")
+        return [
+            {**of_filer, **{name: column[at] for name, column in columns.items()}}
+            for at in range(lengths.pop())
+        ]
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise CorruptFile(
+            f"no submissions of a filer ({error!r}); want EDGAR's CIK##########.json"
+        ) from error
+
+
+def _of_filer(filer: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "cik": int(filer["cik"]),
+        "company": filer.get("name"),
+        "sic": filer.get("sic") or None,
+        "business_state": filer.get("addresses", {}).get("business", {}).get("stateOrCountry"),
+        "state_of_inc": filer.get("stateOfIncorporation") or None,
+        "exchanges": [name for name in filer.get("exchanges") or () if name],
+        "filer_category": filer.get("category"),
+    }
+
+
+# --- rows as a source to compare with others -------------------------------------------------------------
+
+
+def facts_of_submissions_row(row: Mapping[str, Any]) -> StatedFacts:
+    """Read one filing of a submissions file, by EDGAR's names or the short ones of the index.
+
+    Examples
+    --------
+    >>> row = {"accessionNumber": "0009999999-24-000007", "form": "8-K", "items": "2.02,9.01", "cik": "7"}
+    >>> facts_of_submissions_row(row).items
+    ('2.02', '9.01')
+    """
+    named = {_COLUMNS.get(key, key): value for key, value in row.items()}
+    return _facts("submissions row", named, frozenset(_ROW_FIELDS))
+
+
+def facts_of_row(row: Mapping[str, Any]) -> StatedFacts:
+    """Read the fields of a data set's row that are no copy of the filing's own header.
+
+    ``meta_src`` says where each field comes from. What the source copied from the header is no second opinion
+    of it and is left out; a field without a stated source counts as the row's own.
+    """
+    wanted = frozenset(_ROW_FIELDS) - copied_from_header(row)
+    return _facts("data row", row, wanted)
+
+
+def copied_from_header(row: Mapping[str, Any]) -> frozenset[str]:
+    """Return the fields of a row that ``meta_src`` says were copied from the filing's own header."""
+    sources = row.get("meta_src")
+    if not isinstance(sources, dict):
+        return frozenset()
+    return frozenset(
+        str(field)
+        for source, fields in sources.items()
+        if str(source).startswith("sgml_header") and "another" not in str(source) and isinstance(fields, list)
+        for field in fields
+    )
+
+
+def facts_copied_from_header(row: Mapping[str, Any]) -> StatedFacts:
+    """Read the other fields: the header as the maker of the data set read it, where the header is not at hand."""
+    facts = _facts("header as the data set read it", row, copied_from_header(row) & frozenset(_ROW_FIELDS))
+    return replace(facts, complete=False, current_state=frozenset())
+
+
+def facts_of_company(company: Mapping[str, Any]) -> StatedFacts:
+    """Read what a submissions file says of the company today."""
+    return _facts("company today", company, frozenset({"cik", "business_state", "state_of_inc", "sic"}))
+
+
+def _facts(source: str, row: Mapping[str, Any], wanted: Collection[str]) -> StatedFacts:
+    def text(name: str) -> str:
+        value = row.get(name) if name in wanted else None
+        return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+    def places(name: str) -> tuple[Place, ...]:
+        code = text(name).upper()
+        return (Place(code, edgar_jurisdiction(code)),) if code else ()
+
+    filed = _day(text("filed"))
+    private = row.get("private_to_public") if "private_to_public" in wanted else None
+    cik = text("cik")
+    return StatedFacts(
+        source=source,
+        accession_number=str(row.get("accession") or ""),
+        form=" ".join(text("form").upper().split()),
+        filed=filed,
+        accepted=acceptance_readings(text("accepted")),
+        period=_day(text("period")),
+        items=_items(row.get("items") if "items" in wanted else None, filed),
+        ciks=(int(cik),) if cik.isascii() and cik.isdigit() else (),
+        business=places("business_state"),
+        incorporation=places("state_of_inc"),
+        sics=(text("sic"),) if text("sic") else (),
+        private_to_public=private if isinstance(private, bool) else None,
+        party_roles=_roles(row.get("roles") if "roles" in wanted else None),
+        file_numbers=(text("file_number"),) if text("file_number") else (),
+        current_state=COMPANY_STATE,
+    )
+
+
+def _items(stated: Any, filed: date | None) -> tuple[str, ...]:
+    """Read a list, or the submissions row's own ``2.02,9.01``."""
+    listed = stated.split(",") if isinstance(stated, str) else stated if isinstance(stated, list) else []
+    texts = (str(item).strip() for item in listed)
+    return tuple(dict.fromkeys(item_number(item, filed) for item in texts if item))
+
+
+def _roles(stated: Any) -> tuple[str, ...]:
+    listed = stated if isinstance(stated, list) else []
+    return tuple(dict.fromkeys(str(role).replace("REPORTING OWNER", "REPORTING-OWNER") for role in listed))
+
+
+def _day(stated: str) -> date | None:
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", stated, re.ASCII):
+        return None
+    try:
+        return date.fromisoformat(stated)
+    except ValueError:
+        return None

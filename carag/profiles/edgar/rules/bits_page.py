@@ -1,0 +1,167 @@
+"""Write the page that documents every bit, from the rules that set it and the table that reads it.
+
+Nothing is stated twice: a rule's field, text, passages and limits are kept with its test, a bit's meaning and
+regulation in the vocabulary, and who forbids or requires it in the role x purpose table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carag.labelling.rule import Level
+from carag.policy import PolicyBit, meaning
+from carag.profiles.edgar.rules.rules import QUARANTINES, RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.policy import PolicyTable
+
+__all__ = ["bits_page"]
+
+
+class _StateRule(NamedTuple):
+    field: str
+    text: str
+    limits: str = ""
+
+
+# What carag.profiles.edgar.rules.filing_events computes; a filing's own facts say nothing of these.
+_STATE: Final = {
+    PolicyBit.AMENDED: _StateRule(
+        "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT; SEC FILE NUMBER",
+        "a later /A of the same CIK, form and period; of a registration statement, of the same file number",
+        "an amendment that states neither amends nothing; a post-effective amendment (POS AM) has a form of its own",
+    ),
+    PolicyBit.SUPERSEDED: _StateRule(
+        "the same; document list; text",
+        "AMENDED, and the amendment carries statements: EX-32 (of a 20-F EX-13), an accountant's opinion, or the "
+        "titles of interim statements; of a report with statements, also where the amendment is known by its facts "
+        "alone",
+        "most 10-K/As carry Part III alone, and replace nothing; one without text is taken to replace, unless it is a "
+        "10-K/A or 10-Q/A of a period after 15 June 2011 without XBRL (isXBRL), which statements must have "
+        "(Regulation S-T 405), or an 8-K/A without item 2.02",
+    ),
+    PolicyBit.NON_RELIANCE: _StateRule(
+        "ITEM INFORMATION; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT",
+        "carries statements, and a later 8-K item 4.02 of the CIK came within three years of the period, and no "
+        "amendment with statements since",
+        "the item names its periods only in its text, so all statements of those years are closed; an amendment "
+        "known by its facts alone reopens none",
+    ),
+    PolicyBit.NOT_LATEST: _StateRule(
+        "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT",
+        "a report of the same CIK and form has a later period",
+    ),
+    PolicyBit.LATE: _StateRule(
+        "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT",
+        "an NT 10-K or NT 10-Q of the same CIK and period",
+    ),
+    PolicyBit.DELISTED: _StateRule(
+        "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; text of the form",
+        "a Form 25, 15 or 15F, or a revocation, of the CIK, unless the form says that it removes debt, preferred "
+        "stock, warrants or rights alone, or that the duty to report on common equity remains; until the cover of a "
+        "periodic report, 90 days or more later, lists common equity on an exchange",
+        "covers every document of the filer; a form known by its facts alone counts as one on common equity, so a "
+        "filer whose notes matured is hidden until a report of its own with text proves that it is listed; the list of "
+        "an exchange's own filings holds the forms it filed on others, which then count as on the exchange",
+    ),
+}
+
+_HEAD: Final = """\
+# The 27 bits of the policy word
+
+<!-- Written by `carag policy bits`; a test compares. Change carag/profiles/edgar/rules/rules.py, not this page. -->
+
+Every passage carries one 32-bit word. Bits 27-29 hold the schema version (0 is unlabelled, which no policy admits),
+bit 30 quarantine, bit 31 deletion. Bits 0-26 are set by these rules, each from a documented EDGAR field. The mapping
+to regulations is an engineering control, not legal advice.
+
+A bit's *level* says what it belongs to. **filing**: every passage of the filing carries it. **passage**: the filing
+earns it, and only the passages it concerns keep it; where that cannot be told, all do. **state**: other filings set
+it, and its history is kept.
+
+A fact that is missing closes: no location is *elsewhere*, an 8-K whose items cannot be read is whatever an 8-K may be.
+"""
+
+
+def bits_page(table: PolicyTable) -> str:
+    r"""Return the page as Markdown.
+
+    Examples
+    --------
+    >>> from carag.policy import PolicyTable
+    >>> page = bits_page(PolicyTable.shipped())
+    >>> page.count("\n## ") == 27 + 1
+    True
+    """
+    return "\n".join(
+        [_HEAD, *_summary(), *(line for bit in PolicyBit for line in _section(bit, table)), *_quarantine()]
+    )
+
+
+def _summary() -> Iterator[str]:
+    yield "| bit | name | level | set when |"
+    yield "|---|---|---|---|"
+    for bit in PolicyBit:
+        _, text, level, *_ = _told(bit)
+        yield f"| {bit.number} | [{bit.name}](#{bit.number}-{bit.name.lower()}) | {level} | {text} |"
+    yield ""
+
+
+def _section(bit: PolicyBit, table: PolicyTable) -> Iterator[str]:
+    field, text, level, passages, limits = _told(bit)
+    said = meaning(bit)
+    yield f"## {bit.number} {bit.name}"
+    yield ""
+    yield f"{said.document[0].upper()}{said.document[1:]}."
+    yield ""
+    yield f"- word: `{bit.value:#010x}`; level: {level}"
+    yield f"- set when: {text}"
+    yield f"- field: {field}"
+    yield f"- regulation: {said.regulation}"
+    if passages:
+        yield f"- kept by: {passages}"
+    yield f"- forbidden by: {_cells(table, bit, required=False) or 'no cell'}"
+    if required := _cells(table, bit, required=True):
+        yield f"- required by: {required}"
+    if limits:
+        yield f"- known limits: {limits}"
+    yield ""
+
+
+def _told(bit: PolicyBit) -> tuple[str, str, Level, str, str]:
+    for rule in RULES:
+        if rule.bit is bit:
+            field = "; ".join(part for part in (rule.field, rule.also) if part)
+            return field, rule.text, rule.level, rule.passages, rule.limits
+    state = _STATE[bit]
+    return state.field, state.text, Level.STATE, "", state.limits
+
+
+def _cells(table: PolicyTable, bit: PolicyBit, *, required: bool) -> str:
+    """Name the cells that hide every passage with the bit, or that have a mask asking for it."""
+    found = []
+    for cell in table.cells:
+        masks = cell.policy.masks
+        if required:
+            concerned = any(mask.required & bit.value for mask in masks)
+        else:
+            concerned = all(mask.forbidden & bit.value for mask in masks)
+        if concerned:
+            one_of = " (one of)" if required and len(masks) > 1 else ""
+            found.append(f"{cell.role}/{cell.purpose}{one_of}")
+    return ", ".join(found)
+
+
+def _quarantine() -> Iterator[str]:
+    yield "## Quarantine (bit 30)"
+    yield ""
+    yield "A filing that cannot be labelled is kept where no policy reaches it. The first of these that holds is its"
+    yield "code:"
+    yield ""
+    yield "- `NO_FORM`: no CONFORMED SUBMISSION TYPE is stated"
+    disagreements = "two sources of the filing's facts contradict each other"
+    for rule in QUARANTINES:
+        yield f"- `{rule.code}`: {rule.text.format(form='the form', disagreements=disagreements)}"
+    yield ""

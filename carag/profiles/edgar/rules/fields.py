@@ -1,0 +1,321 @@
+"""Reduce a filing to a few integers, which the rules of the policy word read.
+
+One filing is a :class:`Fields` of plain integers, a corpus a :class:`Fields` of columns, and the rules are written
+in operators that mean the same of both. So there is one statement of each rule, read one filing or a million at a
+time. Sets (of form families, items, locations) are bitsets; dates are ordinals, 0 where none is stated.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import IntFlag, auto
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from carag.policy import PolicyBit, bits_of
+from carag.profiles.edgar.facts.calendar import FIRST_YEAR, LAST_YEAR
+from carag.profiles.edgar.facts.filing import Filing
+from carag.profiles.edgar.facts.financial_statements import (
+    has_interim_statements,
+    has_opinion,
+    may_carry_statements,
+)
+from carag.profiles.edgar.facts.form_8k_items import ITEM_NUMBERS
+from carag.profiles.edgar.facts.forms import FormFamily, form_families, periodic_family
+from carag.profiles.edgar.facts.jurisdictions import edgar_jurisdiction, iso_jurisdiction
+from carag.profiles.edgar.facts.publication import PublicAtSource, public_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "AMENDMENT",
+    "UNREADABLE",
+    "Column",
+    "Exhibit",
+    "Fields",
+    "Mark",
+    "columns_of",
+    "family_mask",
+    "fields_of",
+    "form_traits",
+    "item_mask",
+    "places",
+]
+
+Column: TypeAlias = Any
+"""An ``int``, or an int64 array with a filing an element; a test of one is a ``bool`` or a Boolean array."""
+
+
+class Fields(NamedTuple):
+    """The fields, of one filing or of many."""
+
+    traits: Column
+    """``CONFORMED SUBMISSION TYPE``: families of the form (:func:`form_traits`), and whether it amends."""
+    items: Column
+    """``ITEM INFORMATION``: a bit a number of Form 8-K, in ascending order, and ``UNREADABLE``."""
+    places: Column
+    """Jurisdictions of business addresses, ``dei:EntityAddressCountry`` and foreign ``STATE OF
+    INCORPORATION``, as the policy word has them (:func:`places`)."""
+    exhibits: Column
+    """Which telling exhibits the document list names (:class:`Exhibit`)."""
+    marks: Column
+    """Everything else that is true or false of the filing (:class:`Mark`)."""
+    filed: Column
+    """``FILED AS OF DATE``."""
+    accepted: Column
+    """Day of ``<ACCEPTANCE-DATETIME>``, US Eastern."""
+    released: Column
+    """``PUBLIC-REL-DATE``."""
+    period: Column
+    """``CONFORMED PERIOD OF REPORT``."""
+    year: Column
+    """Year of the accession number, 0 where there is none."""
+
+
+class Exhibit(IntFlag):
+    """Exhibits that say what else a submission carries."""
+
+    EX_13 = auto()
+    EX_32 = auto()
+
+
+class Mark(IntFlag):
+    """Single facts."""
+
+    PRIVATE_TO_PUBLIC = auto()
+    """``<PRIVATE-TO-PUBLIC>``."""
+    REPORTING_OWNER = auto()
+    """A ``REPORTING-OWNER`` block."""
+    INDIVIDUAL = auto()
+    """``typeOfReportingPerson`` IN."""
+    MAY_BE_NASDAQ = auto()
+    """``dei:SecurityExchangeName`` names Nasdaq, or no exchange is stated."""
+    EMERGING_GROWTH = auto()
+    """``dei:EntityEmergingGrowthCompany``; where that is not stated, the filer category."""
+    SHELL = auto()
+    """SIC 6770, or ``dei:EntityShellCompany``."""
+    HAS_TEXT = auto()
+    """Some document has text."""
+    COVER_DATED = auto()
+    """The cover page states a usable date; looked for only where no other date is usable."""
+    STATEMENTS = auto()
+    """Of an amended annual or quarterly report: financial statements stand in its text
+    (:mod:`carag.profiles.edgar.facts.financial_statements`)."""
+    DISAGREES = auto()
+    """Two sources of the filing's facts contradict each other (:mod:`carag.profiles.edgar.facts.cross_check`)."""
+    UNNUMBERED = auto()
+    """A submission that states no accession number."""
+
+
+# --- sets as masks ----------------------------------------------------------------------------------------
+
+_FAMILIES: Final = {family: 1 << place for place, family in enumerate(FormFamily)}
+_ITEMS: Final = {number: 1 << place for place, number in enumerate(sorted(ITEM_NUMBERS))}
+
+UNREADABLE: Final = 1 << len(_ITEMS)
+"""No item is stated, or one that Form 8-K does not have."""
+AMENDMENT: Final = 1 << len(_FAMILIES)
+FORM_10K: Final = AMENDMENT << 1
+"""Form 10-K or one of its variants."""
+FORM_20F: Final = AMENDMENT << 2
+
+
+_ANNUAL: Final = _FAMILIES[FormFamily.ANNUAL]
+_INTERIM: Final = _FAMILIES[FormFamily.INTERIM]
+
+
+def family_mask(*families: FormFamily) -> int:
+    """Return the bits of families in :attr:`Fields.traits`."""
+    return sum(_FAMILIES[family] for family in set(families))
+
+
+@lru_cache(maxsize=4096)
+def form_traits(form: str, *, amends: bool = False) -> int:
+    """Return the traits of a form given without its ``/A``; 0 of a form EDGAR does not know.
+
+    Examples
+    --------
+    >>> form_traits("F-1") == family_mask(FormFamily.OFFERING, FormFamily.FOREIGN)
+    True
+    """
+    families = form_families(form)
+    traits = family_mask(*families)
+    if FormFamily.ANNUAL in families:
+        traits |= FORM_10K if periodic_family(form) == "10-K" else 0
+        traits |= FORM_20F if form == "20-F" else 0
+    return traits | AMENDMENT if amends else traits
+
+
+@lru_cache(maxsize=4096)
+def _traits(form: str) -> int:
+    stated = Filing(accession_number="", form=form)
+    return form_traits(stated.base_form, amends=stated.is_amendment)
+
+
+@lru_cache(maxsize=4096)
+def item_mask(*numbers: str) -> int:
+    """Return the bits of 8-K items in :attr:`Fields.items`; of none, or of what is no item, ``UNREADABLE``.
+
+    Examples
+    --------
+    >>> item_mask("2.02", "99.1") == item_mask("2.02") | UNREADABLE
+    True
+    """
+    unreadable = not numbers or not ITEM_NUMBERS.issuperset(numbers)
+    mask = sum(_ITEMS[number] for number in set(numbers) & ITEM_NUMBERS)
+    return mask | UNREADABLE if unreadable else mask
+
+
+_ANYWHERE: Final = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
+
+
+@lru_cache(maxsize=65536)
+def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries: tuple[str, ...]) -> int:
+    """Unite registrants' BUSINESS ADDRESS STATE, STATE OF INCORPORATION and dei:EntityAddressCountry.
+
+    A state of incorporation in the United States says nothing of where the business is (Delaware), so it
+    sets no bit; one elsewhere does (GDPR Art. 3: establishment). A registrant that states nothing may be anywhere:
+    every bit is set, so that whoever is barred from one of these places is barred from it.
+
+    Examples
+    --------
+    >>> from carag.policy import bit_names
+    >>> bit_names(places(("CA",), ("L2",), ()))
+    ('J_US', 'J_EU')
+    """
+    at = {edgar_jurisdiction(code) for code in business}
+    at |= {iso_jurisdiction(country) for country in countries}
+    at |= {edgar_jurisdiction(code) for code in incorporation} - {PolicyBit.J_US}
+    return sum(at) if at and "" not in business else _ANYWHERE
+
+
+@lru_cache(maxsize=4096)
+def _exhibit(document_type: str) -> int:
+    stem = document_type.upper().replace("(", ".").split(".")[0]
+    return int({"EX-13": Exhibit.EX_13, "EX-32": Exhibit.EX_32}.get(stem, 0))
+
+
+# --- a filing to its fields -------------------------------------------------------------------------------
+
+FIRST_DAY: Final = date(FIRST_YEAR, 1, 1).toordinal()
+LAST_DAY: Final = date(LAST_YEAR, 12, 31).toordinal()
+
+
+def fields_of(filing: Filing) -> Fields:
+    """Reduce a filing to its fields."""
+    traits = _traits(filing.form or "")
+    exhibits = 0
+    for document in filing.documents:
+        exhibits |= _exhibit(document.type)
+    accepted = filing.accepted
+    dates = (
+        _ordinal(filing.filed),
+        _ordinal(accepted.date() if accepted is not None else None),
+        _ordinal(filing.released),
+        _ordinal(filing.period),
+    )
+    marks, year = _marks(filing), filing.accession_year or 0
+    if traits & AMENDMENT:
+        marks |= _statements_in_text(filing, traits)
+    filed, accepted_on, _, period = dates
+    if not (FIRST_YEAR <= year <= LAST_YEAR) and not any(
+        FIRST_DAY <= day <= LAST_DAY for day in (filed, accepted_on, period)
+    ):
+        marks |= _COVER_DATED if public_time(filing).source is PublicAtSource.COVER_PAGE else 0
+    return Fields(
+        traits,
+        item_mask(*filing.items),
+        places(filing.business_codes, filing.incorporation_codes, filing.address_countries),
+        exhibits,
+        marks,
+        *dates,
+        year,
+    )
+
+
+def columns_of(filings: Iterable[Filing]) -> Fields:
+    """Reduce filings to columns, one a field, in the order given.
+
+    Examples
+    --------
+    >>> from carag.profiles.edgar.facts.filing import Filing
+    >>> columns_of([Filing(accession_number="a", form="6-K"), Filing(accession_number="b", form="S-1")]).year
+    array([0, 0])
+    """
+    rows = np.array([fields_of(filing) for filing in filings], dtype=np.int64).reshape(
+        -1, len(Fields._fields)
+    )
+    return Fields(*np.ascontiguousarray(rows.T))
+
+
+# Plain integers: uniting flags takes longer than all the rest.
+(
+    _PRIVATE,
+    _OWNER,
+    _INDIVIDUAL,
+    _MAY_BE_NASDAQ,
+    _GROWING,
+    _SHELL,
+    _HAS_TEXT,
+    _COVER_DATED,
+    _DISAGREES,
+    _UNNUMBERED,
+) = (
+    int(mark)
+    for mark in (
+        Mark.PRIVATE_TO_PUBLIC,
+        Mark.REPORTING_OWNER,
+        Mark.INDIVIDUAL,
+        Mark.MAY_BE_NASDAQ,
+        Mark.EMERGING_GROWTH,
+        Mark.SHELL,
+        Mark.HAS_TEXT,
+        Mark.COVER_DATED,
+        Mark.DISAGREES,
+        Mark.UNNUMBERED,
+    )
+)
+_JOBS_ACT: Final = date(2012, 4, 5)
+"""There was no emerging growth company before (Pub. L. 112-106); a filer category is of today, not of the filing."""
+
+
+def _marks(filing: Filing) -> int:
+    marks = _PRIVATE if filing.private_to_public else 0
+    if "REPORTING-OWNER" in filing.party_roles:
+        marks |= _OWNER
+    if "IN" in filing.reporting_person_types:
+        marks |= _INDIVIDUAL
+    if not filing.exchanges or "nasdaq" in " ".join(filing.exchanges).lower():
+        marks |= _MAY_BE_NASDAQ
+    growing = filing.emerging_growth
+    may_grow = filing.filed is None or filing.filed >= _JOBS_ACT
+    if growing or (growing is None and may_grow and "emerging growth" in filing.filer_category.lower()):
+        marks |= _GROWING
+    if "6770" in filing.sics or filing.shell_company is True:
+        marks |= _SHELL
+    if filing.disagreements:
+        marks |= _DISAGREES
+    if not filing.numbered:
+        marks |= _UNNUMBERED
+    for document in filing.documents:
+        if document.text and not document.text.isspace():
+            return marks | _HAS_TEXT
+    return marks
+
+
+def _statements_in_text(filing: Filing, traits: int) -> int:
+    """Look for statements where an amendment may carry them: its main document and the exhibits that may be some."""
+    if not traits & (_ANNUAL | _INTERIM):
+        return 0
+    found = has_opinion if traits & _ANNUAL else has_interim_statements
+    for place, document in enumerate(filing.documents):
+        if (place == 0 or may_carry_statements(document)) and found(document.text):
+            return int(Mark.STATEMENTS)
+    return 0
+
+
+def _ordinal(day: date | None) -> int:
+    return day.toordinal() if day is not None else 0

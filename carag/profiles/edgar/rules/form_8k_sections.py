@@ -1,0 +1,305 @@
+"""Divide an 8-K by its items: tell which passage and which exhibit belongs to which item.
+
+A report is read by its headings. What stands before the first item is the cover, what follows the signature is
+nobody's item, and an exhibit belongs to the items that name it ("furnished as Exhibit 99.1"). Whatever cannot be
+told is None, and None keeps every bit of the filing: headings that are missing, exhibits no item names, text
+behind the signature page.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carag.profiles.edgar.facts.form_8k_items import ITEM_NUMBERS, item_number
+from carag.profiles.edgar.rules.rules import FURNISHED_ITEMS, MATERIAL_ITEMS, OFFICER_ITEMS
+
+if TYPE_CHECKING:
+    from datetime import date
+
+__all__ = ["Span", "exhibit_items", "item_spans", "items_between"]
+
+
+class Span(NamedTuple):
+    """Text from ``start`` to the next span."""
+
+    start: int
+    items: frozenset[str] | None
+    """Items it belongs to; None where that cannot be told."""
+
+
+_NONE: Final[frozenset[str]] = frozenset()
+_TELLING: Final = frozenset({*FURNISHED_ITEMS, *MATERIAL_ITEMS, *OFFICER_ITEMS})
+"""Items that set a bit."""
+_EXHIBITS: Final = "9.01"
+_MAY_BE_FURNISHED: Final = frozenset({*FURNISHED_ITEMS, "8.01", _EXHIBITS})
+"""What Form 8-K lets a registrant furnish (Gen. Instr. B.2), and what it may report or leave (8.01)."""
+_LONGEST_EXHIBIT_LIST: Final = 4000
+_SIGNATURE_PAGE: Final = 700
+"""Text behind the signature that is still signatures; what follows may be an exhibit in the same text."""
+
+_NUMBER: Final = r"\d{1,2}(?:\.\d\d)?(?![\d.]*\d)"
+_HEADING: Final = re.compile(
+    rf"^[^\w\n(]{{0,4}}items?\.?\s+(?P<numbers>{_NUMBER}(?:\s*(?:,|;|&|and|or)\s*(?:items?\s+)?{_NUMBER})*)"
+    r"(?P<rest>[^\n]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TITLE_FOLLOWS: Final = re.compile(r"[\s\xa0]*(?:$|[.:|(–—\xa0-]|[A-Z])")
+_WRAPS: Final = re.compile(r"[^\n]{40,}[a-z,]$")
+_SAYS: Final = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|been|will|may|see|hereto|herewith|hereby|pursuant|incorporated"
+    r"|announced|not applicable|none)\b",
+    re.IGNORECASE,
+)
+_LONGEST_TITLE: Final = 250
+_SIGNATURE: Final = re.compile(
+    r"^[^\w\n]*signatures?[^\w\n]*$|pursuant\s+to\s+the\s+requirements\s+of\s+the\s+securities\s+exchange\s+act",
+    re.IGNORECASE | re.MULTILINE,
+)
+_EXHIBIT_BEGINS: Final = re.compile(
+    r"^[^\w\n]*(?:(?:exhibit|ex)[\s-]*\d{1,3}[\w.()]*|(?:press|news)\s+release|for\s+immediate\s+release\b[^\n]*)[^\w\n]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_EXHIBIT_INDEX: Final = re.compile(
+    r"^[^\w\n]*(?:exhibit\s+index|index\s+(?:to|of)\s+exhibits)[^\w\n]*\n", re.IGNORECASE | re.MULTILINE
+)
+_INDEX_ROW: Final = re.compile(
+    r"[^\w\n]*(?:\n|(?:exhibit|ex|no|number)\b[^\n]{0,40}\b(?:description|document)\b[^\n]{0,40}(?:\n|$)"
+    r"|\d{1,3}(?:\.\d{1,3})?[^\w\n]*[|\t][^\n]*(?:\n|$))|\*[^\n]*(?:\n|$)",
+    re.IGNORECASE,
+)
+"""An empty line, the head of the table, an exhibit with its number, or a footnote."""
+_COVER: Final = re.compile(
+    r"exact\s+name\s+of\s+registrant|commission\s+file|form\s+8-k|current\s+report", re.IGNORECASE
+)
+_NOTE: Final = re.compile(r"explanatory\s+note", re.IGNORECASE)
+_INCORPORATED: Final = re.compile(r"incorporat(?:[^.]|\.\d){0,200}", re.IGNORECASE)
+_SENTENCE_END: Final = re.compile(r"\.\s")
+_MENTIONED: Final = re.compile(
+    rf"items?\s+({_NUMBER}(?:\s*(?:,|and|&)\s*(?:items?\s+)?{_NUMBER})*)", re.IGNORECASE
+)
+_NOT_FILED: Final = re.compile(
+    r"\bnot\s+(?:be\s+)?(?:deemed|considered)\s+(?:to\s+(?:be|have\s+been)\s+)?[^\w\s]{0,2}filed",
+    re.IGNORECASE,
+)
+_WHOLE_REPORT: Final = re.compile(
+    r"information\s+(?:\w+\s+){0,3}in\s+this\s+(?:current\s+)?(?:report|form\s+8-k)\b(?:[^.]|\.\d){0,300}furnish",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=8)
+def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[Span, ...]:
+    r"""Divide a report by its items.
+
+    Parameters
+    ----------
+    text : str
+        Its main document.
+    stated : tuple of str
+        ``ITEM INFORMATION``. Where one of them sets a bit and has no heading, no passage can be told from it.
+    filed : date or None
+        Decides which numbering the headings use.
+
+    Returns
+    -------
+    tuple of Span
+        In order, the first from 0.
+
+    Examples
+    --------
+    >>> text = "Item 2.02 Results\nSales were up.\nItem 9.01 Exhibits\n99.1 Release\nSIGNATURE\n"
+    >>> [(span.start, sorted(span.items)) for span in item_spans(text, ("2.02", "9.01"), None)]
+    [(0, ['2.02']), (33, ['9.01']), (65, [])]
+    """
+    unknown = (Span(0, None),)
+    if not stated or not ITEM_NUMBERS.issuperset(stated):
+        return unknown
+    found = _without_contents(text, _headings(text, filed))
+    if not found or not _TELLING.intersection(stated) <= frozenset().union(*(items for _, _, items in found)):
+        return unknown
+    signed = _SIGNATURE.search(text, found[-1][1])
+    end = signed.start() if signed else len(text)
+    bodies = [
+        text[after:until]
+        for (_, after, _), until in zip(found, [*(at for at, _, _ in found[1:]), end], strict=True)
+    ]
+    owners = _owners([items for _, _, items in found], bodies)
+    spans = _before_items(text, found[0][0])
+    for (start, after, _), items, body in zip(found, owners, bodies, strict=True):
+        spans.append(Span(start, items))
+        if items == {_EXHIBITS} and len(body) > _LONGEST_EXHIBIT_LIST:
+            spans.append(Span(after + _LONGEST_EXHIBIT_LIST, None))
+    if signed:
+        spans.append(Span(end, _NONE))
+        begins = _EXHIBIT_BEGINS.search(text, end + len("signature"), end + _SIGNATURE_PAGE)
+        after = begins.start() if begins else max(end + _SIGNATURE_PAGE, _end_of_index(text, end))
+        if after < len(text):
+            spans.append(Span(after, None))
+    return tuple(spans)
+
+
+def _end_of_index(text: str, signed: int) -> int:
+    """Return where the list of exhibits behind the signature ends: like Item 9.01, it tells of nothing."""
+    row: re.Match[str] | None = _EXHIBIT_INDEX.search(text, signed, signed + _SIGNATURE_PAGE)
+    end = signed
+    while row and row.end() > end:
+        end = row.end()
+        row = _INDEX_ROW.match(text, end)
+    return end
+
+
+def _before_items(text: str, end: int) -> list[Span]:
+    """Divide what stands before the first item: the cover has none, a note after it may tell any of them."""
+    if end == 0:
+        return []
+    if not _COVER.search(text, 0, end):
+        return [Span(0, None)]
+    note = _NOTE.search(text, 0, end)
+    return [Span(0, _NONE), Span(note.start(), None)] if note else [Span(0, _NONE)]
+
+
+def items_between(spans: tuple[Span, ...], start: int, end: int) -> frozenset[str] | None:
+    """Unite the items of a passage; None where some of it cannot be told."""
+    first = max(0, bisect_right(spans, start, key=lambda span: span.start) - 1)
+    items = _NONE
+    for span in spans[first:]:
+        if span.start >= end and span.start > start:
+            break
+        if span.items is None:
+            return None
+        items |= span.items
+    return items
+
+
+# --- headings ---------------------------------------------------------------------------------------------
+
+
+def _headings(text: str, filed: date | None) -> list[tuple[int, int, frozenset[str]]]:
+    """Find (start, end of the number, items) of each heading; a sentence that wraps before "Item" has none."""
+    found = []
+    for match in _HEADING.finditer(text):
+        numbers = [item_number(number, filed) for number in re.findall(_NUMBER, match["numbers"])]
+        if not ITEM_NUMBERS.issuperset(numbers):
+            continue
+        rest = match["rest"]
+        titled = item_number(rest.strip(" .:|-–—\t\xa0"), filed) in numbers
+        above = text[max(0, match.start() - 200) : match.start()].removesuffix("\n").rpartition("\n")[2]
+        if titled or (_TITLE_FOLLOWS.match(rest) and not _WRAPS.fullmatch(above)):
+            found.append((match.start(), match.end("numbers"), frozenset(numbers)))
+    return found
+
+
+def _without_contents(
+    text: str, found: list[tuple[int, int, frozenset[str]]]
+) -> list[tuple[int, int, frozenset[str]]]:
+    """Take out a list of contents: headings with nothing under them, each of which comes again behind the list."""
+    again = next((at for at, one in enumerate(found) if at and one[2] == found[0][2]), 0)
+    listed, rest = found[:again], found[again:]
+    bodies = [text[one[1] : after[0]] for one, after in pairwise(found[: again + 1])]
+    empty = all(len(body) < _LONGEST_TITLE and not _SAYS.search(body) for body in bodies)
+    comes_again = {one[2] for one in listed} <= {one[2] for one in rest}
+    return rest if empty and comes_again else found
+
+
+def _owners(headed: list[frozenset[str]], bodies: list[str]) -> list[frozenset[str]]:
+    """Say to which items each section belongs, beyond its own heading.
+
+    A heading with nothing under it shares what follows the next. Text that another item incorporates is that
+    item's too. What says of itself that it is furnished, is; a report that says so of all of it reaches no item that
+    must be filed.
+    """
+    owners: list[frozenset[str]] = []
+    carried = _NONE
+    for items, body in zip(headed, bodies, strict=True):
+        owners.append(items | carried)
+        carried = owners[-1] if len(body) < _LONGEST_TITLE and not _SAYS.search(body) else _NONE
+    incorporated: dict[str, frozenset[str]] = {}
+    for items, body in zip(owners, bodies, strict=True):
+        for match in _INCORPORATED.finditer(body):
+            before = _SENTENCE_END.split(body[max(0, match.start() - 400) : match.start()])[-1]
+            for mention in _MENTIONED.findall(before + match[0]):
+                for number in re.findall(_NUMBER, mention):
+                    incorporated[number] = incorporated.get(number, _NONE) | (items - {_EXHIBITS})
+    whole = any(_WHOLE_REPORT.search(body) for body in bodies)
+    furnished = frozenset(FURNISHED_ITEMS[-1:])
+    for place, (items, body) in enumerate(zip(headed, bodies, strict=True)):
+        more = _NONE.union(*(incorporated.get(number, _NONE) for number in items))
+        if items != {_EXHIBITS} and ((whole and items <= _MAY_BE_FURNISHED) or _NOT_FILED.search(body)):
+            more |= furnished
+        owners[place] |= more
+    return owners
+
+
+# --- exhibits ---------------------------------------------------------------------------------------------
+
+_EXHIBIT_NUMBER: Final = r"\d{1,3}(?:\.\d{1,3})?(?:\s?\(?[A-Za-z]\)?(?![A-Za-z]))?"
+_NAMED: Final = re.compile(
+    rf"exhibits?[\s\xa0]+(?:nos?\.?\s+)?({_EXHIBIT_NUMBER}(?:\s*(?:,|and|&|,\s*and)\s*(?:exhibits?\s+)?{_EXHIBIT_NUMBER})*)"
+    r"(?P<after>(?:[^.]|\.\d){0,120})",
+    re.IGNORECASE,
+)
+_ELSEWHERE: Final = re.compile(
+    r"^\W*(?:to|of|in)\s+(?:the|its|our)\b.{0,80}?(?:registration\s+statement|form\s+(?:10|20|S|F)-?|annual\s+report)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ATTACHES: Final = re.compile(
+    r"\bexhibits?\b|\battached\b|\bfurnish|\bherewith\b|\bhereto\b|\bpress\s+release\b", re.IGNORECASE
+)
+_RANGE: Final = re.compile(r"exhibits?\s+\d[\d.]*\s+(?:through|to|[-–—])\s*\d", re.IGNORECASE)
+
+
+@lru_cache(maxsize=64)
+def exhibit_items(
+    text: str, stated: tuple[str, ...], filed: date | None, exhibit: str
+) -> frozenset[str] | None:
+    r"""Return the items whose text names an exhibit, or None where no tie can be established.
+
+    A section that attaches something without saying which exhibit it is may mean any.
+
+    Parameters
+    ----------
+    text, stated, filed
+        As in :func:`item_spans`.
+    exhibit : str
+        ``<TYPE>`` of the exhibit, such as ``EX-99.1``.
+
+    Examples
+    --------
+    >>> text = "Item 2.02 Results\nSee Exhibit 99.1, attached.\nItem 5.02 Officers\nExhibit 10.1 is filed.\n"
+    >>> sorted(exhibit_items(text, ("2.02", "5.02"), None, "EX-99.1"))
+    ['2.02']
+    """
+    wanted = _plain(exhibit.upper().removeprefix("EX-"))
+    spans = item_spans(text, stated, filed)
+    items, tied = _NONE, False
+    for span, until in zip(spans, [*(span.start for span in spans[1:]), len(text)], strict=True):
+        if not span.items or span.items == {_EXHIBITS}:
+            continue
+        body = text[span.start : until]
+        named = list(_NAMED.finditer(body))
+        here = {
+            _plain(number): not _ELSEWHERE.match(match["after"])
+            for match in named
+            for number in re.findall(_EXHIBIT_NUMBER, match[1])
+        }
+        claims = [own for number, own in here.items() if number == wanted or _begins(number, wanted)]
+        if claims:
+            items |= span.items
+            tied |= any(claims)
+        elif _RANGE.search(body) or (not here and _ATTACHES.search(body)):
+            items |= span.items
+    return items if tied else None
+
+
+def _plain(number: str) -> str:
+    return re.sub(r"[^0-9A-Z]", "", number.upper())
+
+
+def _begins(number: str, wanted: str) -> bool:
+    """Whether one is the other without its part: an ``EX-99`` is what the text calls Exhibit 99.1."""
+    shorter, longer = sorted((number, wanted), key=len)
+    return len(shorter) == 2 and longer.startswith(shorter)

@@ -1,0 +1,258 @@
+"""Unite what several sources state of one filing, of which some hold metadata only and no text.
+
+A source without text (a row of EDGAR's submissions, of an index, of a data set) makes a *statement*. Statements of
+one accession number are kept side by side, with what a text read of the same filing says, and united when asked:
+
+- Two that contradict each other on a fact a label rests on put the filing in quarantine (``FACTS_DISAGREE``).
+- For the events of other filings each reading acts; so a contradiction closes on both sides.
+- Where the text is there, it decides what only a text tells, and its time counts; a statement can still name a
+  period, an item or a registrant that the text's source leaves out.
+
+Uniting is a set union, so neither the order of arrival nor a statement that comes again makes a difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.labelling.canonical_json import canonical_json
+from carag.profiles.edgar.facts.cross_check import StatedFacts, compare
+from carag.profiles.edgar.facts.forms import FormFamily, form_families, periodic_family
+from carag.profiles.edgar.rules.filing_events import FilingFacts, state_bits, state_history
+from carag.profiles.edgar.rules.labeller import label
+from carag.profiles.edgar.rules.rules import QuarantineCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from carag.labelling.label import Label
+    from carag.labelling.lifecycle import StateBits, StateSpan
+    from carag.profiles.edgar.facts.filing import Filing
+
+__all__ = [
+    "KnownFacts",
+    "facts_of_metadata",
+    "facts_of_text",
+    "histories",
+    "is_metadata_only",
+    "quarantine_of",
+    "readings",
+    "united",
+]
+
+_DATA_REQUIRED: Final = date(2011, 6, 15)
+"""Statements of periods ended later are filed with interactive data, of every filer (Regulation S-T 405)."""
+
+
+class KnownFacts:
+    """What is known of many filings, with text and without, in memory: what a store would know after all of them.
+
+    Examples
+    --------
+    >>> from carag.profiles.edgar.facts.filing import Filing
+    >>> known = KnownFacts()
+    >>> for number, form in (("a", "10-K"), ("b", "25-NSE")):
+    ...     known.add_row(Filing(accession_number=number, form=form, ciks=(7,), filed=date(2024, 7, 3)))
+    >>> [cause for cause in known.states()["a"].causes]
+    [StateCause(bit='DELISTED', accession_number='b')]
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    @property
+    def metadata_only(self) -> int:
+        """How many filings are known by metadata only."""
+        return sum(is_metadata_only(one) for one in self._known.values())
+
+    def add_row(self, filing: Filing) -> None:
+        """Take the facts of a filing without text."""
+        self._add(filing.accession_number, facts_of_metadata(filing, label(filing, metadata_only=True)))
+
+    def add_text(self, filing: Filing, label: Label) -> None:
+        """Take the facts of a filing with its text."""
+        self._add(filing.accession_number, facts_of_text(filing, label))
+
+    def facts(self, accession_number: str) -> Mapping[str, Any]:
+        """Return what is known of one, as a store keeps it."""
+        return self._known[accession_number]
+
+    def quarantine(self, accession_number: str) -> tuple[str, str] | None:
+        """Return why a filing is quarantined."""
+        return quarantine_of(self._known[accession_number])
+
+    def states(self) -> dict[str, StateBits]:
+        """Compute the state bits of every filing from all of them."""
+        return state_bits(one for facts in self._known.values() for one in readings(facts))
+
+    def _add(self, number: str, facts: dict[str, Any]) -> None:
+        known = self._known.get(number)
+        # Filings that state no number cannot be told to be one.
+        self._known[number] = facts if known is None or not number else united(known, facts)
+
+
+def facts_of_text(filing: Filing, label: Label) -> dict[str, Any]:
+    """Gather the facts of a filing with its text, and what of them other sources must agree with."""
+    from_headings = filing.provenance.get("items") == "headings in the text"
+    own = {
+        **_stated("the filing itself", filing),
+        "items": [] if from_headings else list(filing.items),
+        "ciks": [] if 0 in filing.subjects else list(filing.subjects),
+        "quarantine": list(label.quarantine) if label.quarantine else None,
+    }
+    return {**FilingFacts.of(filing, label).to_json(), "own": own, "stated": []}
+
+
+def facts_of_metadata(filing: Filing, label: Label) -> dict[str, Any]:
+    """Gather the facts of a filing of which no text is known.
+
+    Examples
+    --------
+    >>> from carag.profiles.edgar.facts.filing import Filing
+    >>> from carag.profiles.edgar.rules.labeller import label
+    >>> row = Filing(accession_number="a", form="10-K/A", ciks=(7,), filed=date(2024, 7, 3), period=date(2023, 12, 31))
+    >>> [reading.may_be_certified for reading in readings(facts_of_metadata(row, label(row, metadata_only=True)))]
+    [True]
+    """
+    facts = replace(
+        FilingFacts.of(filing, label),
+        statements=False,  # only a filing with passages can lose their trust
+        may_be_certified=filing.is_amendment and not _carries_none(filing),
+    )
+    stated = {**_stated("a row without text", filing), "facts": facts.to_json()}
+    return _main({"own": None, "stated": [stated]})
+
+
+def is_metadata_only(facts: Mapping[str, Any]) -> bool:
+    """Whether facts are of statements alone."""
+    return facts.get("own", True) is None
+
+
+def united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Unite what is known of one accession number; of two texts the second counts.
+
+    Parameters
+    ----------
+    first, second : mapping
+        From :func:`facts_of_text`, :func:`facts_of_metadata`, or here.
+    """
+    distinct = {
+        canonical_json(one, "statement"): one for facts in (first, second) for one in facts.get("stated", ())
+    }
+    stated = [distinct[text] for text in sorted(distinct)]
+    with_text = [one for one in (second, first) if not is_metadata_only(one)]
+    return _main({**(with_text[0] if with_text else {"own": None}), "stated": stated})
+
+
+def quarantine_of(facts: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return why a filing is quarantined: for its own sake, or because its sources contradict each other."""
+    own = facts.get("own")
+    sources: list[Mapping[str, Any]] = [*([own] if own else ()), *facts.get("stated", ())]
+    found = [
+        one.text for pair in combinations(sources, 2) for one in compare(*_comparable(*pair)).disagreements
+    ]
+    quarantine = own["quarantine"] if own else None
+    if not found:
+        return tuple(quarantine) if quarantine else None
+    if quarantine and quarantine[0] == QuarantineCode.FACTS_DISAGREE:
+        found.insert(0, quarantine[1])
+    return QuarantineCode.FACTS_DISAGREE.value, "; ".join(dict.fromkeys(found))
+
+
+def readings(facts: Mapping[str, Any]) -> list[FilingFacts]:
+    """Return what to compute events from: one a filing, and more where its sources leave a doubt."""
+    main = FilingFacts.from_json({name: facts[name] for name in facts if name not in {"own", "stated"}})
+    stated = [FilingFacts.from_json(one["facts"]) for one in facts.get("stated", ())]
+    if is_metadata_only(facts):
+        found = [_joined(one, stated) for one in stated]
+    else:
+        found = [main, *(_completed(main, one) for one in stated)]
+    return list(dict.fromkeys(found))
+
+
+def histories(facts: Iterable[Mapping[str, Any]]) -> dict[str, tuple[StateSpan, ...]]:
+    """Compute the histories of filings, by accession number, from what is known of each as a store keeps it."""
+    return state_history(reading for one in facts for reading in readings(one))
+
+
+def _main(facts: dict[str, Any]) -> dict[str, Any]:
+    """Put one reading where a reader of facts looks for it."""
+    if is_metadata_only(facts):
+        first = FilingFacts.from_json(facts["stated"][0]["facts"])
+        all_stated = [FilingFacts.from_json(one["facts"]) for one in facts["stated"]]
+        return {**_joined(first, all_stated).to_json(), **facts}
+    return facts
+
+
+def _joined(one: FilingFacts, stated: Iterable[FilingFacts]) -> FilingFacts:
+    """Give one statement the lists of all: a submissions row names the one registrant whose row it is."""
+    every = [one, *stated]
+    return replace(
+        one,
+        ciks=tuple(sorted({cik for other in every for cik in other.ciks})),
+        items=tuple(sorted({item for other in every for item in other.items})),
+        file_numbers=tuple(sorted({number for other in every for number in other.file_numbers})),
+    )
+
+
+def _completed(main: FilingFacts, stated: FilingFacts) -> FilingFacts:
+    """Give a filing with text what a statement says besides; times and contents stay those of the text."""
+
+    def with_more(own: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*own, *(one for one in more if one not in own))
+
+    return replace(
+        main,
+        form=stated.form or main.form,
+        is_amendment=stated.is_amendment if stated.form else main.is_amendment,
+        period=stated.period or main.period,
+        ciks=with_more(main.ciks, stated.ciks),
+        items=with_more(main.items, stated.items),
+        file_numbers=with_more(main.file_numbers, stated.file_numbers),
+    )
+
+
+def _carries_none(filing: Filing) -> bool:
+    """Whether facts show that an amendment carries no statements that could replace a report's."""
+    if FormFamily.CURRENT in form_families(filing.base_form):
+        return "2.02" not in filing.items and all(filing.items) and bool(filing.items)
+    under_405 = periodic_family(filing.base_form) in {"10-K", "10-Q"}
+    dated = filing.period is not None and filing.period > _DATA_REQUIRED
+    return under_405 and dated and filing.carries_xbrl is False
+
+
+def _stated(source: str, filing: Filing) -> dict[str, Any]:
+    times = (filing.accepted, filing.accepted_earliest)
+    return {
+        "source": source,
+        "form": filing.form or "",
+        "filed": filing.filed.isoformat() if filing.filed else None,
+        "accepted": [time.isoformat() for time in times if time],
+        "period": filing.period.isoformat() if filing.period else None,
+        "items": list(filing.items) if all(filing.items) else [],
+        "ciks": list(filing.ciks),
+    }
+
+
+def _comparable(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[StatedFacts, StatedFacts]:
+    """Prepare two sources; rows of two registrants name one each, and do not contradict each other by that."""
+    both_rows = "facts" in first and "facts" in second
+    one, other = (
+        StatedFacts(
+            source=stated["source"],
+            form=stated["form"],
+            filed=date.fromisoformat(stated["filed"]) if stated["filed"] else None,
+            accepted=tuple(datetime.fromisoformat(time) for time in stated["accepted"]),
+            period=date.fromisoformat(stated["period"]) if stated["period"] else None,
+            items=tuple(stated["items"]),
+            ciks=() if both_rows else tuple(stated["ciks"]),
+        )
+        for stated in (first, second)
+    )
+    return one, other

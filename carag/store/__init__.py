@@ -1,0 +1,1 @@
+"""Store documents, passages, labels with two time axes, and vectors in SQLite."""

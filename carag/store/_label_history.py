@@ -1,0 +1,193 @@
+"""Keep the labels of passages on two time axes: when a word holds, and when the store knew so.
+
+A label is a row that never changes but once: when something else becomes known it is closed, and others take its
+place. The labels of a passage that are open at one instant of knowledge cover, one after another, all minutes from
+its ``public_at`` to its ``expires_at``, so one minute has one word. All statements run inside the caller's
+transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import InvalidArgument
+from carag.labelling.canonical_json import canonical_json
+from carag.labelling.lifecycle import StateSpan
+from carag.policy import NEVER
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+NO_EVENTS: Final = (StateSpan(0, 0),)
+
+_NEWS: Final = "SELECT value FROM json_each(:news)"
+_SHARING_A_CIK: Final = """
+    SELECT filing FROM filing_ciks WHERE cik IN (SELECT cik FROM filing_ciks WHERE filing IN ({}))"""
+_CONCERNED: Final = f"""
+    SELECT filing, accession_number FROM current_filings
+    WHERE (filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_NEWS)})) AND version > 0
+    ORDER BY filing"""  # noqa: S608 - constants
+"""Those of version 0 have no passages to label."""
+_FACTS: Final = f"""
+    SELECT facts FROM current_filings
+    WHERE filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_SHARING_A_CIK.format(_NEWS))})
+    ORDER BY filing"""  # noqa: S608
+"""What decides the histories of the filings concerned: one step further, for a filing may have several CIKs."""
+
+_OPEN: Final = """
+    SELECT key, label, labels.word, valid_from, valid_to, causes
+    FROM labels JOIN chunks USING (key) WHERE filing = ? AND known_to IS NULL"""
+_INSERT: Final = """
+    INSERT INTO labels (label, key, word, valid_from, valid_to, entity, known_from, causes)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+
+# Labels are numbered in the order they were opened, without a gap, so a sum says where an instant's begin.
+_FIRST: Final = "(SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= :{})"
+_CHANGED: Final = (
+    "chunk_id, text_sha256, labels.word, valid_from, valid_to FROM labels JOIN chunks USING (key)"
+)
+CLOSED_BETWEEN: Final = f"""
+    SELECT 0, {_CHANGED}
+    WHERE known_to > :a AND known_to <= :b AND label < {_FIRST.format("a")}"""
+OPENED_BETWEEN: Final = f"""
+    SELECT 1, {_CHANGED}
+    WHERE label >= {_FIRST.format("a")} AND label < {_FIRST.format("b")}
+    AND (known_to IS NULL OR known_to > :b)"""
+
+
+def deciding_facts(sql: sqlite3.Connection, filings: Iterable[int]) -> list[dict[str, Any]]:
+    """Return the facts that decide the histories of some rows of filings and of all that these concern."""
+    rows = {"news": canonical_json(list(filings), "rows")}
+    return [json.loads(facts) for (facts,) in sql.execute(_FACTS, rows).fetchall()]
+
+
+def system_clock() -> int:
+    """Return microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class LabelChange:
+    """What one transaction does to labels.
+
+    Parameters
+    ----------
+    sql : Connection
+    filings : sequence of int
+        Rows of the filings that bring the news.
+    now : int
+        Microseconds since 1970. If an earlier transaction had that reading or a later one, the next free one is
+        taken: no two changes are known at one instant.
+    """
+
+    def __init__(self, sql: sqlite3.Connection, filings: Sequence[int], *, now: int) -> None:
+        self._sql = sql
+        self._filings = filings
+        last = sql.execute("SELECT max(known_at) FROM changes").fetchone()[0]
+        self.known_at = now if last is None else max(now, last + 1)
+        self.opened = self.closed = self.relabelled = 0
+        sql.execute("INSERT INTO changes VALUES (?, ?, 0, 0)", (self.known_at, filings[-1]))
+
+    def retire(self, filing: int) -> None:
+        """Close what is open of a superseded version."""
+        self._close(
+            label
+            for (label,) in self._sql.execute(
+                "SELECT label FROM labels JOIN chunks USING (key) WHERE filing = ? AND known_to IS NULL",
+                (filing,),
+            ).fetchall()
+        )
+
+    def apply(self, histories: Mapping[str, Sequence[StateSpan]] | None, *, old: Iterable[int]) -> None:
+        """Bring the labels of every filing concerned in line with what is now known.
+
+        Parameters
+        ----------
+        histories : mapping or None
+            Of every filing concerned, by accession number; without any the new filings have no events.
+        old : iterable of int
+            Rows of the versions that the new filings replace, whose CIKs may have been others.
+        """
+        if histories is None:
+            for filing in self._filings:
+                self._relabel(filing, NO_EVENTS)
+        else:
+            news = {"news": canonical_json([*self._filings, *old], "rows")}
+            for filing, accession_number in self._sql.execute(_CONCERNED, news).fetchall():
+                changed = self._relabel(filing, histories[accession_number])
+                self.relabelled += changed if filing not in self._filings else 0
+        self._sql.execute(
+            "UPDATE changes SET opened = ?, closed = ? WHERE known_at = ?",
+            (self.opened, self.closed, self.known_at),
+        )
+
+    def _relabel(self, filing: int, spans: Sequence[StateSpan]) -> int:
+        """Give a filing's passages the labels of a history; return of how many passages any differed."""
+        history = canonical_json(spans, "history of a filing")
+        known = self._sql.execute("SELECT history FROM filings WHERE filing = ?", (filing,)).fetchone()[0]
+        if history == known:
+            return 0
+        self._sql.execute("UPDATE filings SET history = ? WHERE filing = ?", (history, filing))
+        found: dict[int, dict[tuple[Any, ...], int]] = defaultdict(dict)
+        for key, label, *value in self._sql.execute(_OPEN, (filing,)):
+            found[key][tuple(value)] = label
+        chunks = self._sql.execute(
+            "SELECT key, word, public_at, expires_at, entity FROM chunks WHERE filing = ? ORDER BY key",
+            (filing,),
+        ).fetchall()
+        closing: list[int] = []
+        opening: list[tuple[Any, ...]] = []
+        changed = 0
+        for key, word, public_at, expires_at, entity in chunks:
+            wanted = [
+                (word | span.bits, since, until, canonical_json(span.causes, "causes"))
+                for since, until, span in _between(public_at, expires_at, spans)
+            ]
+            gone = [label for value, label in found[key].items() if value not in wanted]
+            new = [(key, *value[:3], entity, value[3]) for value in wanted if value not in found[key]]
+            closing += gone
+            opening += new
+            changed += bool(gone or new)
+        self._close(closing)
+        self._open(opening)
+        return changed
+
+    def _close(self, labels: Iterable[int]) -> None:
+        closing = [(self.known_at, label) for label in labels]
+        self._sql.executemany("UPDATE labels SET known_to = ? WHERE label = ?", closing)
+        self.closed += len(closing)
+
+    def _open(self, opening: Sequence[tuple[Any, ...]]) -> None:
+        first = self._sql.execute("SELECT coalesce(max(label) + 1, 0) FROM labels").fetchone()[0]
+        self._sql.executemany(
+            _INSERT,
+            (
+                (label, *value[:5], self.known_at, value[5])
+                for label, value in enumerate(opening, start=first)
+            ),
+        )
+        self.opened += len(opening)
+
+
+def _between(
+    public_at: int, expires_at: int, spans: Sequence[StateSpan]
+) -> Iterator[tuple[int, int, StateSpan]]:
+    """Cut a history to a passage's own window; one that is never open keeps the state of its first minute."""
+    edges = [0, *(span.since for span in spans[1:]), NEVER]
+    if edges != sorted(edges):
+        raise InvalidArgument(f"the history {spans} is out of order; want ascending minutes")
+    if public_at == expires_at:
+        yield (
+            public_at,
+            expires_at,
+            [one for one, at in zip(spans, edges, strict=False) if at <= public_at][-1],
+        )
+        return
+    for span, (since, until) in zip(spans, pairwise(edges), strict=True):
+        start, end = max(since, public_at), min(until, expires_at)
+        if start < end:
+            yield start, end, span

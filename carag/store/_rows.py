@@ -1,0 +1,273 @@
+"""Write and read one filing as rows: the statements, which run inside the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.labelling.canonical_json import canonical_json
+from carag.policy import QUARANTINE, TOMBSTONE
+from carag.store._entity_sets import ciks_of, number_of
+from carag.store.values import Counts, StoredChunk, StoredFiling, StoredLabel, hash_of_text
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+SELECT_FILING: Final = """
+    SELECT accession_number, version, form, company, filed, content_hash, facts, causes, public_at_source,
+           quarantine_code, quarantine_text,
+           (SELECT json_group_array(cik) FROM filing_ciks WHERE filing_ciks.filing = filings.filing)
+    FROM filings"""
+INSERT_FILING: Final = """
+    INSERT INTO filings (accession_number, version, form, company, filed, content_hash, facts, causes,
+                         public_at_source, quarantine_code, quarantine_text, history)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
+SELECT_CHUNK: Final = """
+    SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
+           valid_to, labels.entity, entity_sets.ciks, labels.causes, text_sha256, form, company, filed,
+           valid_from, known_to
+    FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
+         LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
+SELECT_LABEL: Final = """
+    SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, valid_from, known_to
+    FROM labels JOIN chunks USING (key)
+         LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
+SELECT_LABEL_AT_OR_AFTER: Final = f"""{SELECT_LABEL}
+    WHERE known_from <= ? AND key = coalesce(
+        (SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), (SELECT key FROM chunks LIMIT 1))
+    ORDER BY valid_from"""  # noqa: S608 - a constant
+"""Of a passage, or of the next by id; behind the last, of the first."""
+INSERT_CHUNK: Final = """
+    INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, word, public_at,
+                        expires_at, entity, text_sha256, text)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def supersede(sql: sqlite3.Connection, accession_number: str) -> tuple[int | None, int]:
+    """End the filing's current version, if there is one; return its row and the number of the next.
+
+    Version 0 is a filing known by metadata only, so the first with passages is always 1.
+    """
+    row = sql.execute(
+        "SELECT filing, version FROM current_filings WHERE accession_number = ?", (accession_number,)
+    ).fetchone()
+    if row is None:
+        return None, 1
+    filing, version = row
+    sql.execute("UPDATE filings SET superseded_by_version = ? WHERE filing = ?", (version + 1, filing))
+    return int(filing), int(version) + 1
+
+
+def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -> int:
+    """Add a version and return its row number."""
+    values = (
+        filing.accession_number,
+        version,
+        filing.form,
+        filing.company,
+        filing.filed,
+        filing.content_hash,
+        canonical_json(filing.facts, f"facts of filing {filing.accession_number}"),
+        canonical_json(filing.causes, f"causes of filing {filing.accession_number}"),
+        filing.public_at_source,
+        *(filing.quarantine or (None, None)),
+    )
+    row = sql.execute(f"{INSERT_FILING} RETURNING filing", values).fetchone()[0]
+    ciks = ((as_int(cik), row) for cik in dict.fromkeys(filing.ciks))
+    sql.executemany("INSERT INTO filing_ciks (cik, filing) VALUES (?, ?)", ciks)
+    return int(row)
+
+
+def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
+    """Say of a filing what is known without its text: of its current version if there is one; return its row.
+
+    One that is quarantined by it is so from now on; its passages' labels are for the caller to bring in line.
+    """
+    row = sql.execute(
+        "SELECT filing, version, quarantine_code FROM current_filings WHERE accession_number = ?",
+        (filing.accession_number,),
+    ).fetchone()
+    if row is None:
+        return insert_filing(sql, filing, 0)
+    number, version, was_quarantined = row
+    facts = canonical_json(filing.facts, f"facts of filing {filing.accession_number}")
+    quarantine = filing.quarantine or (None, None)
+    sql.execute(
+        "UPDATE filings SET facts = ?, quarantine_code = coalesce(?, quarantine_code), "
+        "quarantine_text = coalesce(?, quarantine_text) WHERE filing = ?",
+        (facts, *quarantine, number),
+    )
+    if version == 0:
+        sql.execute("UPDATE filings SET content_hash = ? WHERE filing = ?", (filing.content_hash, number))
+    if filing.quarantine and not was_quarantined:
+        sql.execute("UPDATE chunks SET word = word | ? WHERE filing = ?", (QUARANTINE, number))
+        sql.execute("UPDATE filings SET history = '' WHERE filing = ?", (number,))
+    ciks = ((as_int(cik), number) for cik in filing.ciks)
+    sql.executemany("INSERT OR IGNORE INTO filing_ciks (cik, filing) VALUES (?, ?)", ciks)
+    return int(number)
+
+
+def insert_chunks(
+    sql: sqlite3.Connection, filing: int, chunks: Sequence[StoredChunk], *, ids: Iterable[str]
+) -> range:
+    """Add passages under the next free keys, and return those."""
+    first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
+    keys = range(first, first + len(chunks))
+    numbers = {subjects: number_of(sql, subjects) for subjects in {chunk.subjects for chunk in chunks}}
+    rows = (
+        (
+            *(key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), as_int(c.word)),
+            *(as_int(c.public_at), as_int(c.expires_at), numbers[c.subjects], hash_of_text(c.text), c.text),
+        )
+        for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
+    )
+    sql.executemany(INSERT_CHUNK, rows)
+    return keys
+
+
+def chunk_ids(accession_number: str, version: int) -> Iterator[str]:
+    """Name the passages of a version in order."""
+    prefix = accession_number if version == 1 else f"{accession_number}.v{version}"
+    return (f"{prefix}:{ordinal:05d}" for ordinal in count())
+
+
+def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.float32]) -> None:
+    """Add one vector a key."""
+    little_endian = vectors.astype("<f4", order="C", copy=False)
+    sql.executemany(
+        "INSERT INTO vectors (key, vector) VALUES (?, ?)",
+        ((key, vector.tobytes()) for key, vector in zip(keys, little_endian, strict=True)),
+    )
+
+
+def counts(sql: sqlite3.Connection) -> Counts:
+    """Count filings, passages, filings known by metadata only, and quarantined filings by reason."""
+    filings, metadata_only = sql.execute(
+        "SELECT count(*) FILTER (WHERE version > 0), count(*) FILTER (WHERE version = 0) FROM current_filings"
+    ).fetchone()
+    chunks = sql.execute("SELECT count(*) FROM chunks JOIN current_filings USING (filing)").fetchone()[0]
+    quarantined = sql.execute(
+        "SELECT quarantine_code, count(*) FROM current_filings "
+        "WHERE quarantine_code IS NOT NULL GROUP BY quarantine_code ORDER BY quarantine_code"
+    ).fetchall()
+    return Counts(filings, chunks, dict(quarantined), metadata_only)
+
+
+def dim(sql: sqlite3.Connection) -> int | None:
+    """Return the length of the stored vectors, or None while there are none."""
+    row = sql.execute("SELECT length(vector) / 4 FROM vectors LIMIT 1").fetchone()
+    return None if row is None else int(row[0])
+
+
+def check_dim(sql: sqlite3.Connection, vectors: NDArray[np.float32]) -> None:
+    """Refuse vectors of another length than the stored ones."""
+    if len(vectors) and (stored := dim(sql)) not in (None, vectors.shape[1]):
+        raise InvalidArgument(
+            f"vectors have {vectors.shape[1]} dimensions, the store's have {stored}; use the embedder that "
+            "wrote it, or ingest into a new store"
+        )
+
+
+def raise_epoch(sql: sqlite3.Connection) -> None:
+    """Say that rows or labels have changed."""
+    sql.execute("UPDATE meta SET value = CAST(value + 1 AS TEXT) WHERE name = 'epoch'")
+
+
+def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) -> tuple[Any, ...]:
+    """Of one passage's rows, by time, take the label that holds at a minute: last in a row are valid_from and known_to.
+
+    The first if none does yet, the last if no minute is given; of those open at ``known_at``, or else of the last
+    that were.
+    """
+    labels = [row for row in found if row[-1] is None or row[-1] > known_at]
+    if not labels:
+        last = max(row[-1] for row in found)
+        labels = [row for row in found if row[-1] == last]
+    if as_of is None:
+        return labels[-1]
+    return next((row for row in reversed(labels) if row[-2] <= as_of), labels[0])
+
+
+def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
+    """Read a row of :data:`SELECT_FILING`."""
+    number, version, form, company, filed, digest, facts, causes, source, code, text, ciks = row
+    try:
+        return StoredFiling(
+            accession_number=number,
+            version=version,
+            form=form,
+            company=company,
+            filed=filed,
+            content_hash=digest,
+            facts=json.loads(facts),
+            causes=json.loads(causes),
+            public_at_source=source,
+            quarantine=None if code is None else (code, text),
+            ciks=tuple(json.loads(ciks)),
+        )
+    except ValueError as error:
+        raise CorruptFile(
+            f"{path}: filing {number} was changed outside ({error}); restore a backup"
+        ) from error
+
+
+def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredLabel:
+    """Read a row of :data:`SELECT_LABEL`; its word as :func:`stored_chunk` has it."""
+    _, chunk_id, word, until, entity, ciks, since, known_to = row
+    try:
+        subjects = ciks_of(entity, ciks)
+    except ValueError as error:
+        raise _changed(path, chunk_id, error) from error
+    return StoredLabel(chunk_id, _word(word, known_to, known_at), since, until, subjects)
+
+
+def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
+    """Read a row of :data:`SELECT_CHUNK`, and check that the text is the one that was stored.
+
+    If the label was closed by ``known_at``, or at all where that is None, the word carries the tombstone.
+    """
+    label, chunk_id, number, version, document, start, end, text, word, until, entity, ciks = row[:12]
+    causes, text_sha256, form, company, filed, since, known_to = row[12:]
+    try:
+        chunk = StoredChunk(
+            key=label,
+            chunk_id=chunk_id,
+            accession_number=number,
+            version=version,
+            document=document,
+            start=start,
+            end=end,
+            text=text,
+            word=_word(word, known_to, known_at),
+            public_at=since,
+            expires_at=until,
+            entity=entity,
+            subjects=ciks_of(entity, ciks),
+            causes=tuple((bit, accession_number) for bit, accession_number in json.loads(causes)),
+            form=form,
+            company=company,
+            filed=filed,
+            text_sha256=hash_of_text(text),
+        )
+    except ValueError as error:
+        raise _changed(path, chunk_id, error) from error
+    if chunk.text_sha256 != text_sha256:
+        raise CorruptFile(f"{path}: the text of {chunk_id} was changed outside; restore a backup")
+    return chunk
+
+
+def _word(word: int, known_to: int | None, known_at: int | None) -> int:
+    is_closed = known_to is not None and (known_at is None or known_to <= known_at)
+    return word | TOMBSTONE if is_closed else word
+
+
+def _changed(path: Path, chunk_id: str, error: ValueError) -> CorruptFile:
+    return CorruptFile(f"{path}: a label of {chunk_id} was changed outside ({error}); restore a backup")

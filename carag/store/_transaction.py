@@ -1,0 +1,124 @@
+"""Write filings and settle the labels of all that they concern, in one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.store import _rows as rows
+from carag.store._label_history import LabelChange, deciding_facts
+from carag.store.values import Change, check_chunk, check_filing, check_vectors
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from carag.labelling.lifecycle import StateSpan
+    from carag.store.values import StoredChunk, StoredFiling
+
+__all__ = ["Transaction"]
+
+
+class Transaction:
+    """One transaction of a store; see :meth:`~carag.store.store.CorpusStore.writing`.
+
+    What filings say of one another is for the caller to compute: :meth:`facts` returns what it needs, which only the
+    transaction can tell, and :meth:`relabel` takes the result::
+
+        with store.writing() as transaction:
+            transaction.put(filing, chunks, vectors)
+            change = transaction.relabel(histories(transaction.facts()))
+    """
+
+    def __init__(self, sql: sqlite3.Connection, *, clock: Callable[[], int]) -> None:
+        self._sql = sql
+        self._clock = clock
+        self._new: list[int] = []
+        self._old: list[int] = []
+        self._keys: list[range] = []
+
+    def put(self, filing: StoredFiling, chunks: Sequence[StoredChunk], vectors: NDArray[np.float32]) -> None:
+        """Store a filing with all its passages, superseding an earlier version of it.
+
+        Parameters
+        ----------
+        filing : StoredFiling
+        chunks : sequence of StoredChunk
+            In order over all documents; may be empty. Their words are the filing's own, before any event.
+        vectors : (n, dim) float32
+            One a chunk. Every put of a store has the same dim.
+
+        Raises
+        ------
+        InvalidArgument
+            If anything given does not fit together, or a word carries no label; nothing is stored.
+        """
+        check_filing(filing)
+        for chunk in chunks:
+            check_chunk(chunk)
+        check_vectors(vectors, len(chunks))
+        rows.check_dim(self._sql, vectors)
+        old, version = rows.supersede(self._sql, filing.accession_number)
+        row = rows.insert_filing(self._sql, filing, version)
+        ids = rows.chunk_ids(filing.accession_number, version)
+        keys = rows.insert_chunks(self._sql, row, chunks, ids=ids)
+        rows.insert_vectors(self._sql, keys, vectors)
+        self._new.append(row)
+        self._old += [] if old is None else [old]
+        self._keys.append(keys)
+
+    def put_metadata(self, filings: Sequence[StoredFiling]) -> None:
+        """Store what is known of filings without their text.
+
+        A filing not stored yet becomes its version 0, which has no passages. Of a stored one, facts and quarantine are
+        replaced by those given, which unite what was known with what is new. The ``ciks`` of each are those whose
+        filings it can bear on.
+        """
+        for filing in filings:
+            check_filing(filing)
+            self._new.append(rows.add_metadata(self._sql, filing))
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Return the facts of the filings put, and of every filing that can bear on one that these concern."""
+        return deciding_facts(self._sql, [*self._new, *self._old])
+
+    def relabel(self, histories: Mapping[str, Sequence[StateSpan]] | None = None) -> Change:
+        """Settle the labels of the filings put and of all that share a CIK with one of them.
+
+        Parameters
+        ----------
+        histories : mapping, optional
+            The history of every filing that :meth:`facts` returned the facts of, by accession number. Without any, the
+            filings put have no events, and say nothing of others.
+
+        Raises
+        ------
+        InvalidArgument
+            If no filing was put, or a history is out of order.
+        """
+        if not self._new:
+            raise InvalidArgument("no filings are given; want at least one")
+        change = LabelChange(self._sql, self._new, now=self._clock())
+        for old in self._old:
+            change.retire(old)
+        change.apply(histories, old=self._old)
+        rows.raise_epoch(self._sql)
+        query = "SELECT label FROM labels WHERE key BETWEEN ? AND ? ORDER BY label"
+        own = [
+            label
+            for keys in self._keys
+            for (label,) in self._sql.execute(query, (keys.start, keys.stop - 1)).fetchall()
+        ]
+        self._new, self._old, self._keys = [], [], []
+        return Change(
+            change.known_at, np.array(own, np.int64), change.opened, change.closed, change.relabelled
+        )
+
+    def check_settled(self) -> None:
+        """Refuse to end with filings whose labels nobody settled."""
+        if self._new:
+            raise InvalidArgument("filings were put without their labels; call relabel before the end")

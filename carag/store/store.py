@@ -1,0 +1,486 @@
+"""Store the corpus in one SQLite file: filings, passages, labels and vectors. The index derives from it.
+
+The store keeps what it is given; it decides no label and computes no vector. Nothing is ever deleted:
+
+- A changed filing is a new *version* with new passages and new keys. The old version stays, so that an answer
+  which cited it can be replayed word for word; its labels are closed, so no policy admits it again.
+- A *label* says which word a passage has from which minute to which, and from when to when that was what the
+  store knew. News from one filing about another closes labels and opens others, in the transaction of that
+  filing; so what was the case on any day, as it was known on any other, is a question to these rows. A label's
+  key is the index's key, and never reused.
+- Every transaction that changes rows raises the *epoch*, and is known at a microsecond of its own.
+
+A write is one transaction, synced before it returns: after a kill there is all of a filing or none of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import check_text, quoted
+from carag.store import _rows as rows
+from carag.store._entity_sets import EntitySets
+from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, system_clock
+from carag.store._schema import connect, create_or_check, translating
+from carag.store._transaction import Transaction
+from carag.store.values import Change, Counts, Labels, StoredChunk, StoredFiling, StoredLabel, check_integer
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from carag.policy import Policy
+
+__all__ = ["CorpusStore"]
+
+_AT_ONCE: Final = 256
+_EVER: Final = 2**63 - 1
+
+
+class CorpusStore:
+    """One writer's or reader's hold on a store file; open it with :meth:`open`.
+
+    Safe to share between threads. Long reads run on a snapshot of their own, which no write disturbs.
+    """
+
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, *, timeout: float, clock: Callable[[], int]
+    ) -> None:
+        self.path = path
+        self._clock = clock
+        self._connection: sqlite3.Connection | None = connection
+        self._timeout = timeout
+        self._sets = EntitySets(path)
+        self._lock = threading.RLock()
+
+    # --- opening and closing ---
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        timeout: float = 5.0,
+        clock: Callable[[], int] = system_clock,
+    ) -> Self:
+        """Open a store, or make an empty one that only its owner can read.
+
+        Parameters
+        ----------
+        path : path
+        create : bool
+            Whether a missing file is made.
+        timeout : float
+            Seconds to wait for another writer's transaction.
+        clock : callable
+            Returns microseconds since 1970: when a transaction becomes known.
+
+        Raises
+        ------
+        InvalidArgument
+            If the file is missing and not to be made.
+        CorruptFile
+            If it is no store, damaged, or of another schema version.
+        StoreLocked
+            If another writer holds it for longer than the timeout.
+        """
+        path = Path(path)
+        if not create and not path.exists():
+            raise InvalidArgument(f"no store at {path}; ingest a corpus first, or check the path")
+        with translating(path):
+            if not path.exists():
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            connection = connect(path, timeout=timeout)
+            try:
+                create_or_check(connection, path, create=create)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection, timeout=timeout, clock=clock)
+
+    def close(self) -> None:
+        """Let go of the file; a second close does nothing."""
+        with self._lock, translating(self.path):
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # --- writing ---
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """Hold the store for one transaction: what is put in it is stored, and known, all together or not at all.
+
+        Raises
+        ------
+        InvalidArgument
+            If filings were put and their labels were not settled (:meth:`Transaction.relabel`).
+        StoreLocked
+            If another writer holds the store.
+        """
+        with self._writing() as sql:
+            transaction = Transaction(sql, clock=self._clock)
+            yield transaction
+            transaction.check_settled()
+
+    def put(
+        self, filing: StoredFiling, chunks: Sequence[StoredChunk], vectors: NDArray[np.float32]
+    ) -> Change:
+        """Store a filing that says nothing of others with its passages, in a transaction of its own.
+
+        Parameters and errors as of :meth:`Transaction.put`.
+        """
+        with self.writing() as transaction:
+            transaction.put(filing, chunks, vectors)
+            return transaction.relabel()
+
+    # --- reading: passages and filings ---
+
+    def chunk(self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None) -> StoredChunk:
+        """Return the passage of a chunk id, of a superseded version too, with one of its labels.
+
+        Parameters
+        ----------
+        chunk_id : str
+        as_of : int, optional
+            Minutes since 1970: the label that holds then, or the first if none does yet; the last if absent.
+        known_at : int, optional
+            Microseconds since 1970: as the store knew it then; as it knows now if absent. The word of a passage
+            that was superseded by then carries the tombstone.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is no such passage, or there was none then.
+        CorruptFile
+            If the text is not the one that was stored.
+        """
+        until = _EVER if known_at is None else known_at
+        with self._reading() as sql:
+            found = sql.execute(
+                f"{rows.SELECT_CHUNK} WHERE chunk_id = ? AND known_from <= ? ORDER BY valid_from",
+                (chunk_id, until),
+            ).fetchall()
+        if not found:
+            raise InvalidArgument(
+                f"no passage {quoted(chunk_id)} in {self.path}; want an id such as a citation shows"
+            )
+        return rows.stored_chunk(rows.holding(found, as_of, until), self.path, known_at=known_at)
+
+    def chunks(
+        self, keys: Sequence[int] | NDArray[np.int64], *, known_at: int | None = None
+    ) -> list[StoredChunk]:
+        """Return the passages of some labels, in the order of the keys.
+
+        Parameters
+        ----------
+        keys : sequence of int
+        known_at : int, optional
+            Microseconds since 1970. The word of a label that was closed by then carries the tombstone; if absent,
+            that of any closed one.
+
+        Raises
+        ------
+        InvalidArgument
+            If a key is unknown.
+        CorruptFile
+            If a text is not the one that was stored.
+        """
+        wanted = [check_integer(key, "key") for key in keys]
+        found: dict[int, StoredChunk] = {}
+        with self._reading() as sql:
+            for start in range(0, len(wanted), _AT_ONCE):
+                some = wanted[start : start + _AT_ONCE]
+                marks = ", ".join("?" * len(some))
+                for row in sql.execute(f"{rows.SELECT_CHUNK} WHERE label IN ({marks})", some):
+                    found[row[0]] = rows.stored_chunk(row, self.path, known_at=known_at)
+        self._check_found(wanted, found)
+        return [found[key] for key in wanted]
+
+    def labels_as_of(
+        self, keys: Sequence[int], as_of: int, *, known_at: int | None = None
+    ) -> list[StoredLabel]:
+        """Return, for each of some labels, the one of its passage that :meth:`chunk` finds, in the order of the keys.
+
+        Raises
+        ------
+        InvalidArgument
+            If a key is unknown.
+        CorruptFile
+            If a label was changed outside.
+        """
+        until = _EVER if known_at is None else known_at
+        marks = ", ".join("?" * len(keys))
+        with self._reading() as sql:
+            found = sql.execute(
+                f"{rows.SELECT_LABEL} WHERE key IN (SELECT key FROM labels WHERE label IN ({marks})) "  # noqa: S608 - marks
+                "AND known_from <= ? ORDER BY valid_from",
+                (*keys, until),
+            ).fetchall()
+        passage_of = {row[0]: row[1] for row in found}
+        self._check_found(keys, passage_of)
+        of: dict[str, list[tuple[Any, ...]]] = {}
+        for row in found:
+            of.setdefault(row[1], []).append(row)
+        held = (rows.holding(of[passage_of[key]], as_of, until) for key in keys)
+        return [rows.stored_label(row, self.path, known_at=known_at) for row in held]
+
+    def label_at_or_after(
+        self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None
+    ) -> StoredLabel | None:
+        """Return the label that :meth:`chunk` finds, or that of the next passage by id if there is none of this id.
+
+        One row is read in either case, so how long it takes does not tell whether the passage exists. None if that
+        passage was not known then, or the store is empty.
+        """
+        until = _EVER if known_at is None else known_at
+        with self._reading() as sql:
+            found = sql.execute(rows.SELECT_LABEL_AT_OR_AFTER, (until, chunk_id)).fetchall()
+        held = rows.holding(found, as_of, until) if found else None
+        return None if held is None else rows.stored_label(held, self.path, known_at=known_at)
+
+    def _check_found(self, keys: Iterable[int], found: Container[int]) -> None:
+        if missing := [key for key in keys if key not in found]:
+            raise InvalidArgument(f"no label has key {missing[0]} in {self.path}; rebuild the index")
+
+    def filing(self, accession_number: str, *, version: int | None = None) -> StoredFiling:
+        """Return a filing's current version, or the one asked for.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is no such filing or version.
+        """
+        wanted = "superseded_by_version IS NULL" if version is None else "version = :version"
+        query = f"{rows.SELECT_FILING} WHERE accession_number = :accession_number AND {wanted}"
+        with self._reading() as sql:
+            row = sql.execute(query, {"accession_number": accession_number, "version": version}).fetchone()
+        if row is None:
+            which = "" if version is None else f" in version {version}"
+            raise InvalidArgument(f"no filing {quoted(accession_number)}{which} in {self.path}")
+        return rows.stored_filing(row, self.path)
+
+    def content_hash(self, accession_number: str) -> str | None:
+        """Return the content hash of a filing's current version, or None if the filing is not stored."""
+        return self._of_current("content_hash", accession_number)
+
+    def facts_of(self, accession_number: str) -> dict[str, Any] | None:
+        """Return the facts of a filing's current version, or None if the filing is not stored."""
+        facts = self._of_current("facts", accession_number)
+        return None if facts is None else dict(json.loads(facts))
+
+    def counts(self) -> Counts:
+        """Count filings, passages, and quarantined filings by reason."""
+        with self._reading() as sql:
+            return rows.counts(sql)
+
+    # --- reading: what the index and the audit log are made of ---
+
+    def expanded(self, policy: Policy) -> Policy:
+        """Put a policy's lists of CIKs into the numbers that the rows of an index carry.
+
+        On a deny list every set with a member on it; on an allow list every set that the policy's own reading admits.
+        """
+        with self._reading() as sql:
+            return self._sets.expanded(sql, policy)
+
+    def known(self, at: int | None = None) -> int:
+        """Return when the store last learnt anything, by an instant if one is given; -1 if it had not yet."""
+        return self._number(
+            "SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?", _EVER if at is None else at
+        )
+
+    def open_labels(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
+        """Return the keys, ascending, of the labels above a key that are open, or were at an instant."""
+        query = f"SELECT label FROM labels WHERE label > :after AND {_open(known_at)}"  # noqa: S608
+        return self._keys(query, {"after": after, "u": known_at})
+
+    def labels_by(self, known_at: int) -> int:
+        """Return how many labels were opened by an instant: the keys below this number, for none is left out."""
+        return self._number("SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= ?", known_at)
+
+    def closed_labels(self, *, after: int) -> NDArray[np.int64]:
+        """Return the keys, ascending, of the labels closed after an instant in microseconds."""
+        return self._keys("SELECT label FROM labels WHERE known_to > ?", after)
+
+    def filing_labels(self, accession_number: str, *, known_at: int | None = None) -> NDArray[np.int64]:
+        """Return the keys of one filing's labels that are open, or were at an instant; none if it is not stored."""
+        query = (
+            "SELECT label FROM labels JOIN chunks USING (key) JOIN filings USING (filing) "  # noqa: S608 - constants
+            f"WHERE accession_number = :number AND {_open(known_at)}"
+        )
+        return self._keys(query, {"number": accession_number, "u": known_at})
+
+    def labels(self, keys: ArrayLike) -> Labels:
+        """Return labels by their keys.
+
+        Raises
+        ------
+        InvalidArgument
+            If a key is unknown, or the keys do not ascend.
+        """
+        return self._rows(keys, "label, word, valid_from, valid_to, entity", "labels")[0]
+
+    def rows(self, keys: ArrayLike) -> tuple[Labels, NDArray[np.float32]]:
+        """Return labels by their keys, and the vectors ``(n, dim)`` of their passages.
+
+        Raises
+        ------
+        InvalidArgument
+            If a key is unknown, or the keys do not ascend.
+        CorruptFile
+            If the vectors are not all of one length.
+        """
+        labels, blobs = self._rows(
+            keys, "label, word, valid_from, valid_to, entity, vector", "labels JOIN vectors USING (key)"
+        )
+        sizes = {len(blob) for blob in blobs}
+        if len(sizes) > 1 or (size := sizes.pop() if sizes else 0) % 4:
+            raise CorruptFile(
+                f"{self.path}: vectors near label {labels.keys[0]} differ in length; ingest anew"
+            )
+        vectors = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, max(size // 4, 1)).astype(np.float32)
+        return labels, vectors
+
+    def snapshot_rows(self, *, known_at: int | None = None) -> Iterator[tuple[str, bytes, int, int, int]]:
+        """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to)`` of all open labels.
+
+        By chunk id and then by time. Given an instant in microseconds, of the labels that were open then.
+        """
+        return self._snapshot(
+            "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to "  # noqa: S608 - constants
+            f"FROM chunks JOIN labels USING (key) WHERE {_open(known_at)} ORDER BY chunk_id, valid_from",
+            {"u": known_at},
+        )
+
+    def label_changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int]]:
+        """Stream what was learnt after one instant and by another, both in microseconds: first what it closed.
+
+        ``(1 if opened and still open, 0 if closed, chunk id, SHA-256 of the text, word, valid from, valid to)``; what
+        was opened and closed again in between is left out.
+        """
+        for query in (CLOSED_BETWEEN, OPENED_BETWEEN):
+            yield from self._snapshot(query, {"a": since, "b": until})
+
+    @property
+    def dim(self) -> int | None:
+        """Length of the stored vectors; None while there are none."""
+        with self._reading() as sql:
+            return rows.dim(sql)
+
+    @property
+    def epoch(self) -> int:
+        """How many transactions have changed rows or labels."""
+        return self._number("SELECT value FROM meta WHERE name = 'epoch'")
+
+    # --- notes of the engine ---
+
+    def meta_get(self, name: str) -> str | None:
+        """Return a note, such as the embedder's fingerprint, or None."""
+        with self._reading() as sql:
+            row = sql.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def meta_set(self, name: str, value: str) -> None:
+        """Keep a note; see :meth:`meta_update`."""
+        self.meta_update({name: value})
+
+    def meta_update(self, notes: Mapping[str, str]) -> None:
+        """Keep several notes, all or none; an older note of the same name goes.
+
+        Raises
+        ------
+        InvalidArgument
+            If a name is ``epoch``, which is the store's own, or a name or value is no text.
+        """
+        for name, value in notes.items():
+            check_text("meta name", name)
+            check_text(f"meta {name}", value)
+        if "epoch" in notes:
+            raise InvalidArgument("the epoch is the store's own; choose another name")
+        with self._writing() as sql:
+            sql.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", notes.items())
+
+    # --- transactions ---
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, translating(self.path):
+            if self._connection is None:
+                raise InvalidArgument(f"the store {self.path} is closed; open it again")
+            yield self._connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._reading() as sql:
+            sql.execute("BEGIN IMMEDIATE")
+            try:
+                yield sql
+                sql.execute("COMMIT")
+            finally:
+                if sql.in_transaction:
+                    sql.execute("ROLLBACK")
+
+    def _snapshot(self, query: str, parameters: Any = ()) -> Iterator[Any]:
+        """Stream rows over a connection of their own."""
+        with self._reading():
+            connection = connect(self.path, timeout=self._timeout)
+        try:
+            with translating(self.path):
+                yield from connection.execute(query, parameters)
+        finally:
+            connection.close()
+
+    def _of_current(self, column: str, accession_number: str) -> str | None:
+        query = f"SELECT {column} FROM current_filings WHERE accession_number = ?"  # noqa: S608 - a constant
+        with self._reading() as sql:
+            row = sql.execute(query, (accession_number,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _number(self, query: str, *parameters: int) -> int:
+        with self._reading() as sql:
+            return int(sql.execute(query, parameters).fetchone()[0])
+
+    def _keys(self, query: str, parameters: object) -> NDArray[np.int64]:
+        given = parameters if isinstance(parameters, dict) else (parameters,)
+        with self._reading() as sql:
+            found = [label for (label,) in sql.execute(f"{query} ORDER BY label", given)]
+        return np.array(found, np.int64)
+
+    def _rows(self, keys: ArrayLike, columns: str, source: str) -> tuple[Labels, list[bytes]]:
+        wanted = np.asarray(keys, np.int64).ravel()
+        with self._reading() as sql:
+            found = sql.execute(
+                f"SELECT {columns} FROM {source} "  # noqa: S608 - constants of this file
+                "WHERE label IN (SELECT value FROM json_each(?)) ORDER BY label",
+                (json.dumps(wanted.tolist()),),
+            ).fetchall()
+        table = np.array([row[:5] for row in found], np.int64).reshape(-1, 5)
+        if not np.array_equal(table[:, 0], wanted):
+            raise InvalidArgument(f"labels are missing in {self.path}, or were asked for out of order")
+        words = (table[:, column].astype(np.uint32) for column in range(1, 5))
+        return Labels(wanted, *words), [row[5] for row in found if len(row) > 5]
+
+
+def _open(known_at: int | None) -> str:
+    """Say in SQL that a label is open, or was at the instant ``:u``."""
+    return (
+        "known_to IS NULL" if known_at is None else "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
+    )

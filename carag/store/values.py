@@ -1,0 +1,243 @@
+"""Hold what the store holds, as values, and check a labelled filing and its passages on their way in."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.labelling.canonical_json import canonical_json
+from carag.limits import check_id, check_minutes, check_text, quoted, shown
+from carag.policy import MAX_LISTED, NEVER, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = ["Change", "Counts", "Labels", "StoredChunk", "StoredFiling", "StoredLabel", "content_hash"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFiling:
+    """A filing as it was labelled."""
+
+    accession_number: str
+    form: str
+    """Empty where unknown, as are `company` and `filed`."""
+    company: str
+    filed: str
+    """ISO date."""
+    content_hash: str
+    """Of everything the rows depend on; see :func:`content_hash`."""
+    facts: Mapping[str, Any]
+    """What labelling read, as JSON values; it reads them again when a later filing may change the label."""
+    causes: Mapping[str, Any]
+    """Why the label is what it is, as JSON values."""
+    public_at_source: str
+    """Where the passages' ``public_at`` comes from."""
+    quarantine: tuple[str, str] | None = None
+    """Stable code and explanation; None where a label was established."""
+    ciks: tuple[int, ...] = ()
+    """Whose filing it is: events concern filings that share one."""
+    version: int = 0
+    """1, 2, ... in order of arrival, given by the store; 0 is a filing known by metadata only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredChunk:
+    """A passage with its label."""
+
+    document: str
+    """``<TYPE>`` of the document, such as ``EX-99.1``."""
+    start: int
+    end: int
+    """Character offsets in that document's text."""
+    text: str
+    word: int
+    """The policy word, version bits included."""
+    public_at: int
+    """Minutes since the epoch, from which this word holds."""
+    subjects: tuple[int, ...] = ()
+    """CIKs of all whom the passage may be about: registrants, subject companies, issuer and owners. The store keeps
+    them ascending; 0 is somebody who is not stated."""
+    expires_at: int = NEVER
+    """Minutes since the epoch, from which this word holds no more."""
+    key: int = -1
+    """The label's key, which is the index's, given by the store; so is all that follows."""
+    entity: int = NO_ENTITY
+    """The number the index has for ``subjects``."""
+    chunk_id: str = ""
+    """``<accession number>:<ordinal>``; ``<accession number>.v2:<ordinal>`` in a second version."""
+    accession_number: str = ""
+    version: int = 0
+    """Of the filing."""
+    causes: tuple[tuple[str, str], ...] = ()
+    """Of every state bit of the word, its name and the accession number that sets it."""
+    form: str = ""
+    company: str = ""
+    filed: str = ""
+    """Of the filing, as it states them."""
+    text_sha256: bytes = field(default=b"", repr=False, compare=False)
+    """SHA-256 of the text's UTF-8, as the store computed and checked it when it read the text."""
+
+
+class StoredLabel(NamedTuple):
+    """Which word a passage has from when to when, and nothing of what it says; fields as in `StoredChunk`."""
+
+    chunk_id: str
+    word: int
+    public_at: int
+    expires_at: int
+    subjects: tuple[int, ...]
+
+
+class Labels(NamedTuple):
+    """Labels as columns, row by row: what an index is made of."""
+
+    keys: NDArray[np.int64]
+    words: NDArray[np.uint32]
+    public_at: NDArray[np.uint32]
+    expires_at: NDArray[np.uint32]
+    entities: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one transaction did to the labels."""
+
+    known_at: int
+    """Microseconds since 1970: when the store learnt of it."""
+    keys: NDArray[np.int64]
+    """Labels of the filing's own passages, by passage and then by time."""
+    opened: int
+    closed: int
+    """Labels opened and closed, those of other filings included."""
+    relabelled: int
+    """Passages of other filings whose labels changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the store holds, superseded versions left out."""
+
+    filings: int
+    chunks: int
+    quarantined: Mapping[str, int]
+    """Filings by quarantine code."""
+    metadata_only: int = 0
+    """Filings known by metadata only, which are not among ``filings``."""
+
+
+def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str) -> str:
+    """Hash all that a filing's rows depend on, so that a second run can tell what changed.
+
+    A modification date cannot: a document changed twice in a day would keep its first version.
+
+    Parameters
+    ----------
+    facts : mapping
+        Header facts as JSON values.
+    texts : iterable of str
+        The documents' texts, in order.
+    version : str
+        The versions of chunker and labels.
+
+    Returns
+    -------
+    str
+        SHA-256 in hex of the canonical JSON of the three.
+
+    Examples
+    --------
+    >>> content_hash({"form": "10-K"}, ["Item 1."], version="1")[:16]
+    'd78c9cc114413c38'
+    """
+    text = canonical_json([version, facts, list(texts)], "content")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hash_of_text(text: str) -> bytes:
+    """Hash a passage's text: SHA-256 of its UTF-8 bytes."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+# --- checks on the way in; each raises InvalidArgument ----------------------------------------------------
+
+_UINT32: Final = 1 << 32
+MAX_CIK: Final = MAX_LISTED + 1
+"""Above every CENTRAL INDEX KEY, which has ten digits."""
+
+
+def check_filing(filing: StoredFiling) -> None:
+    """Check that a filing can be stored and found again."""
+    number = filing.accession_number
+    check_id("accession number", number)
+    for name in ("form", "company", "filed", "content_hash", "public_at_source"):
+        check_text(f"{name} of filing {number!r}", getattr(filing, name))
+    for part in filing.quarantine or ():
+        check_text(f"quarantine of filing {number!r}", part)
+    for cik in filing.ciks:
+        if not 0 <= check_integer(cik, f"cik of filing {number!r}") < MAX_CIK:
+            raise InvalidArgument(f"filing {number!r} has cik {cik}; want ten digits at most")
+
+
+def check_chunk(chunk: StoredChunk) -> None:
+    """Check one passage: text, offsets, label and time."""
+    check_text("document of a passage", chunk.document)
+    what = f"passage {shown(chunk.document)} {chunk.start}:{chunk.end}"
+    check_text(f"text of {what}", chunk.text)
+    check_integer(chunk.start, f"start of {what}")
+    check_integer(chunk.end, f"end of {what}")
+    if not chunk.text or chunk.start < 0 or chunk.end - chunk.start != len(chunk.text):
+        raise InvalidArgument(f"{what} has {len(chunk.text)} characters; want end - start, and at least one")
+    check_word(chunk.word, what)
+    for name in ("public_at", "expires_at"):
+        check_minutes(f"{name} of {what}", check_integer(getattr(chunk, name), f"{name} of {what}"))
+    if chunk.expires_at < chunk.public_at:
+        raise InvalidArgument(f"{what} expires at {chunk.expires_at}, before it is public")
+    if not isinstance(chunk.subjects, tuple):
+        raise InvalidArgument(f"{what} has subjects {quoted(chunk.subjects)}; want a tuple of CIKs")
+    for cik in chunk.subjects:
+        if not 0 <= check_integer(cik, f"cik of {what}") < MAX_CIK:
+            raise InvalidArgument(f"{what} is about cik {cik}; want ten digits at most")
+    if chunk.entity != NO_ENTITY:
+        raise InvalidArgument(
+            f"{what} has entity {chunk.entity}; the store numbers sets of subjects: give the CIKs in subjects"
+        )
+
+
+def check_word(word: int, what: str) -> None:
+    """Check that a word is labelled under the current vocabulary."""
+    if not 0 <= check_integer(word, f"word of {what}") < _UINT32 or word >> 27 & 7 != SCHEMA_VERSION:
+        raise InvalidArgument(
+            f"{what} has word {word:#x}, which is no label of vocabulary version {SCHEMA_VERSION}; "
+            "label it, or set the quarantine bit on a labelled word"
+        )
+    if word & TOMBSTONE:
+        raise InvalidArgument(f"{what} carries the tombstone; what is stored is never deleted")
+
+
+def check_vectors(vectors: object, count: int) -> None:
+    """Check that there is one finite float32 vector a passage."""
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.ndim != 2:
+        shape = (
+            f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
+        )
+        raise InvalidArgument(f"vectors are {shape}; want a float32 array (n, dim)")
+    if len(vectors) != count or (count and not vectors.shape[1]):
+        raise InvalidArgument(f"vectors are {vectors.shape} for {count} passages; want one vector a passage")
+    if not np.isfinite(vectors).all():
+        raise InvalidArgument("a vector holds NaN or infinity; the embedder failed on one of the passages")
+
+
+def check_integer(value: int, what: str) -> int:
+    """Check for an integer, numpy's included."""
+    try:
+        return as_int(value)
+    except TypeError:
+        raise InvalidArgument(f"{what} is {quoted(value)}; want an integer") from None

@@ -1,0 +1,379 @@
+"""The private half: sealed openings, batches, keys that go with what they sealed."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import stat
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carag.audit import Opening
+from carag.audit.private.store import PrivateStore, Target
+from carag.errors import AuditUnavailable, CaragError, CorruptFile
+
+SALT = bytes(range(32))
+
+
+def opening(value, salt=SALT):
+    return Opening(salt, value)
+
+
+@contextlib.contextmanager
+def private(directory):
+    store = PrivateStore(directory / "private.db")
+    with contextlib.closing(store):
+        yield store
+
+
+def bytes_of(directory):
+    return b"".join(path.read_bytes() for path in sorted(directory.iterdir()) if path.is_file())
+
+
+def copy(directory, to):
+    return shutil.copytree(directory, to)
+
+
+# -- keeping
+
+
+def test_a_batch_comes_back_as_it_was_put(tmp_path):
+    """Openings of several records are kept in one call, also those of a record that has none."""
+    rows = {
+        4: {"query": opening("why?"), "subject": opening("ana")},
+        5: {},
+        6: {"subject": opening("ana"), "answer": opening("… because \U0001f600")},
+    }
+    with private(tmp_path) as store:
+        store.put({})
+        store.put(rows)
+    with private(tmp_path) as store:
+        assert {seq: store.openings(seq) for seq in rows} == rows
+        assert store.of_record(6) == [Target(6, "answer"), Target(6, "subject")]
+        assert store.of_subject("ana") == [
+            Target(4, "query"),
+            Target(4, "subject"),
+            Target(6, "answer"),
+            Target(6, "subject"),
+        ]
+        assert (store.of_subject("Ana"), store.openings(7)) == ([], {})
+
+
+def test_a_batch_replaces_what_an_attempt_left_behind(tmp_path):
+    """Anything at the lowest number of a batch or beyond belongs to records that were never written."""
+    with private(tmp_path) as store:
+        store.put({n: {"query": opening(f"q{n}")} for n in range(6)})
+        store.put({3: {"query": opening("again")}, 4: {}})
+        assert [len(store.openings(n)) for n in range(6)] == [1, 1, 1, 1, 0, 0]
+        assert store.openings(3)["query"].value == "again"
+        assert (store.holds_from(4), store.holds_from(3)) == (False, True)
+
+
+class Failing:
+    def __init__(self, connection, prefix):
+        self._connection, self._prefix = connection, prefix
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def execute(self, statement, *parameters):
+        self._check(statement)
+        return self._connection.execute(statement, *parameters)
+
+    def executemany(self, statement, rows):
+        self._check(statement)
+        return self._connection.executemany(statement, rows)
+
+    def _check(self, statement):
+        if self._prefix and statement.startswith(self._prefix):
+            self._prefix = None
+            raise sqlite3.OperationalError("disk I/O error")
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM value", "INSERT INTO holder", "INSERT INTO value"])
+def test_a_batch_is_kept_whole_or_not_at_all(tmp_path, statement):
+    """After a failed statement the old values are there, and the keys of the failed attempt are nobody's."""
+    with private(tmp_path) as store:
+        store.put({0: {"subject": opening("ana")}})
+        store._db = Failing(store._db, statement)
+        with pytest.raises(AuditUnavailable):
+            store.put({1: {"subject": opening("bo")}, 2: {"subject": opening("ana")}})
+        assert [len(store.openings(n)) for n in range(3)] == [1, 0, 0]
+        store.put({1: {"subject": opening("bo")}})
+    with private(tmp_path) as store:
+        assert store.openings(1)["subject"].value == "bo"
+
+
+def test_nothing_is_in_clear_in_any_file(tmp_path):
+    """Neither a value, nor a salt, nor the subject; and the files are the owner's alone."""
+    with private(tmp_path) as store:
+        store.put({0: {"subject": opening("ana@bank.example"), "query": opening("about the deal")}})
+        data = bytes_of(tmp_path)
+        assert not any(secret in data for secret in (b"ana@bank.example", b"about the deal", SALT))
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+        assert set(modes.values()) == {0o600}
+        assert {"private.db", "private.db-wal", "private.key"} <= set(modes)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE value SET box = (SELECT box FROM value WHERE seq = 1) WHERE seq = 0",
+        "UPDATE value SET field = 'answer' WHERE seq = 0",
+        "UPDATE value SET seq = 7 WHERE seq = 0",
+        "UPDATE holder SET wrapped = (SELECT wrapped FROM holder WHERE id = 2) WHERE id = 1",
+        "UPDATE shelf SET wrapped = zeroblob(60)",
+        "UPDATE value SET box = x'00'",
+    ],
+)
+def test_a_sealed_value_opens_in_its_own_place_only(tmp_path, statement):
+    """A box moved to another record, field or holder does not open as if it belonged there."""
+    with private(tmp_path) as store:
+        store.put({0: {"query": opening("zero")}, 1: {"query": opening("one")}})
+    with sqlite3.connect(tmp_path / "private.db") as db:
+        db.execute(statement)
+    db.close()
+    with private(tmp_path) as store, pytest.raises(CorruptFile, match="altered"):
+        store.openings(7 if "seq = 7" in statement else 0)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda key: key.unlink(),
+        lambda key: key.write_text("carag-private-key/v2\n"),
+        lambda key: key.write_bytes(b"\xff\xfe"),
+        lambda key: key.write_text(key.read_text().replace("wrap", "warp")),
+        lambda key: key.write_text(key.read_text()[:-6]),
+        lambda key: key.write_text("\n".join(key.read_text().splitlines()[:2])),
+        lambda key: key.chmod(0o644),
+    ],
+    ids=["missing", "version", "bytes", "name", "cut", "without wrap", "readable by others"],
+)
+def test_a_key_file_that_is_not_in_order_is_refused(tmp_path, spoil):
+    """The values are not lost by opening: with the right file back they are there."""
+    with private(tmp_path) as store:
+        store.put({0: {"query": opening("zero")}})
+    key = tmp_path / "private.key"
+    saved = key.read_bytes()
+    spoil(key)
+    with pytest.raises((CorruptFile, AuditUnavailable)):
+        PrivateStore(tmp_path / "private.db")
+    key.write_bytes(saved)
+    key.chmod(0o600)
+    with private(tmp_path) as store:
+        assert store.openings(0)["query"].value == "zero"
+
+
+def test_another_logs_key_is_refused(tmp_path):
+    """A key file that never wrapped this file's keys cannot be put under it."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with private(tmp_path / name) as store:
+            store.put({0: {"query": opening(name)}})
+    shutil.copy(tmp_path / "two" / "private.key", tmp_path / "one" / "private.key")
+    with pytest.raises(CorruptFile, match="another log's"):
+        PrivateStore(tmp_path / "one" / "private.db")
+
+
+# -- erasing
+
+
+def test_erasing_a_subject_leaves_everybody_else(tmp_path):
+    """What is deleted is gone; the rest opens as before, also after reopening."""
+    rows = {n: {"subject": opening("ana" if n % 2 else "bo"), "query": opening(f"q{n}")} for n in range(8)}
+    with private(tmp_path) as store:
+        store.put({**rows, 8: {"query": opening("nobody's")}})
+        store.erase(store.of_subject("ana"), 9)
+        store.erase([Target(1, "query")], 9)  # again: harmless
+    with private(tmp_path) as store:
+        for n in range(8):
+            assert store.openings(n) == ({} if n % 2 else rows[n])
+            assert store.erased_by(n) == ({"query": 9, "subject": 9} if n % 2 else {})
+        assert store.openings(8)["query"].value == "nobody's"
+        assert store.of_subject("ana") == []
+
+
+def test_a_record_whose_subject_is_erased_is_no_longer_tied_to_it(tmp_path):
+    """The rest of that record moves to a key of its own; the subject's other records stay where they are."""
+    with private(tmp_path) as store:
+        store.put({n: {"subject": opening("ana"), "query": opening(f"q{n}")} for n in range(3)})
+        store.erase([Target(1, "subject")], 3)
+        assert {target.seq for target in store.of_subject("ana")} == {0, 2}
+        assert store.openings(1)["query"].value == "q1"
+        holders = store._db.execute("SELECT seq, holder FROM value WHERE field = 'query'").fetchall()
+        assert len({holder for _, holder in holders}) == 2
+
+
+def open_a_copy(copied, live):
+    """Put an old private.db under the live key file, as a restored backup would be."""
+    shutil.copy(live / "private.key", copied / "private.key")
+    return PrivateStore(copied / "private.db")
+
+
+def test_a_copy_from_before_an_erasure_opens_no_more(tmp_path):
+    """Crypto-shredding: no key that is left anywhere unwraps what a copy of the file still has."""
+    (tmp_path / "live").mkdir()
+    with private(tmp_path / "live") as store:
+        store.put({n: {"subject": opening(f"s{n}"), "query": opening(f"q{n}")} for n in range(3)})
+    before = copy(tmp_path / "live", tmp_path / "before")
+    with private(tmp_path / "live") as store:
+        store.erase([Target(1, "query")], 3)
+        live_keys = all_live_keys(store)
+    with pytest.raises(CorruptFile, match="before an erasure"):
+        open_a_copy(before, tmp_path / "live")
+    assert opened_with(before / "private.db", live_keys) == {(0, "query"), (0, "subject")} | {
+        (2, "query"),
+        (2, "subject"),
+    }
+
+
+def all_live_keys(store):
+    """Unwrap every key the store still can: the strongest attacker after the fact."""
+    keys = [store._wrapping]
+    keys += [
+        store._shelf(store._db, shelf) for (shelf,) in store._db.execute("SELECT id FROM shelf").fetchall()
+    ]
+    rows = store._db.execute("SELECT id, wrapped FROM holder").fetchall()
+    return keys + [store._holder_key(store._db, *row) for row in rows]
+
+
+def opened_with(path, keys):
+    """Return what a copy of the file gives away to whoever has these keys, unwrapping as far as they lead."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    from carag.audit.private.keys import unseal, unwrap
+
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        for table in ("shelf", "holder"):
+            for number, wrapped in db.execute(f"SELECT id, wrapped FROM {table}").fetchall():  # noqa: S608
+                for key in keys:
+                    with contextlib.suppress(CorruptFile):
+                        keys = [*keys, AESGCM(unwrap(key, wrapped, f"{table} {number}"))]
+        found = set()
+        for seq, field, box in db.execute("SELECT seq, field, box FROM value").fetchall():
+            for key in keys:
+                with contextlib.suppress(CorruptFile):
+                    unseal(key, box, seq, field)
+                    found.add((seq, field))
+        return found
+
+
+def test_the_attacker_of_these_tests_can_open_a_copy(tmp_path):
+    """With the keys as they were, the copy opens: so above it is the erasure that stops it."""
+    with private(tmp_path) as store:
+        store.put({0: {"query": opening("zero")}})
+        keys = [store._wrapping]
+    assert opened_with(tmp_path / "private.db", keys) == {(0, "query")}
+
+
+@pytest.mark.parametrize("step", ["UPDATE shelf", "UPDATE state SET wrapping", "COMMIT"])
+def test_a_failed_erasure_can_be_done_again(tmp_path, step):
+    """Wherever it stops, every value is still there or gone, and the key file has the right key."""
+    with private(tmp_path) as store:
+        store.put({n: {"query": opening(f"q{n}")} for n in range(3)})
+        store._db = Failing(store._db, step)
+        with pytest.raises(AuditUnavailable):
+            store.erase([Target(1, "query")], 3)
+    with private(tmp_path) as store:
+        assert [len(store.openings(n)) for n in range(3)] == [1, 1, 1]
+        store.erase([Target(1, "query")], 3)
+        assert [len(store.openings(n)) for n in range(3)] == [1, 0, 1]
+    assert (tmp_path / "private.key").read_text().count("wrap ") == 1
+
+
+def test_a_crash_before_the_old_key_goes_is_finished_at_opening(tmp_path, monkeypatch):
+    """Between the commit and the key file, both keys are there; the next opening keeps the one in force."""
+    with private(tmp_path) as store:
+        store.put({n: {"query": opening(f"q{n}")} for n in range(2)})
+
+        def crash(key_id):
+            raise KeyboardInterrupt
+
+        store._keys.keep_only = crash
+        with pytest.raises(KeyboardInterrupt):
+            store.erase([Target(1, "query")], 2)
+    assert (tmp_path / "private.key").read_text().count("wrap ") == 2
+    with private(tmp_path) as store:
+        assert [len(store.openings(n)) for n in range(2)] == [1, 0]
+    assert (tmp_path / "private.key").read_text().count("wrap ") == 1
+
+
+def test_a_reader_in_the_way_is_told_of(tmp_path):
+    """Another program's open read keeps the write-ahead log, so the erasure is not reported as done."""
+    with private(tmp_path) as store:
+        store.put({0: {"query": opening("zero")}})
+        with contextlib.closing(sqlite3.connect(tmp_path / "private.db", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM value").fetchall()
+            store._db.execute("PRAGMA busy_timeout=50")
+            with pytest.raises(AuditUnavailable, match="another program"):
+                store.erase([Target(0, "query")], 1)
+        store.erase([Target(0, "query")], 1)
+        assert (tmp_path / "private.db-wal").stat().st_size == 0
+
+
+SUBJECTS = st.sampled_from(["ana", "bo", None])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    people=st.lists(SUBJECTS, min_size=1, max_size=8),
+    erased=st.lists(
+        st.lists(st.tuples(st.integers(0, 7), st.sampled_from(["subject", "query"])), min_size=1), max_size=4
+    ),
+)
+def test_whatever_is_erased_the_rest_opens(tmp_path_factory, people, erased):
+    """For any records and any erasures: what was not erased opens, what was does not, with any key left."""
+    directory = tmp_path_factory.mktemp("private")
+    rows = {
+        n: {"query": opening(f"q{n}"), **({} if who is None else {"subject": opening(who)})}
+        for n, who in enumerate(people)
+    }
+    with private(directory) as store:
+        store.put(rows)
+    before = copy(directory, directory / "before")
+    gone = set()
+    with private(directory) as store:
+        for number, targets in enumerate(erased, len(rows)):
+            kept = [Target(*t) for t in targets if t[0] in rows and t[1] in rows[t[0]] and t not in gone]
+            store.erase(kept, number)
+            gone |= set(kept)
+            for seq, fields in rows.items():
+                left = {name: value for name, value in fields.items() if (seq, name) not in gone}
+                assert store.openings(seq) == left
+            assert not opened_with(before / "private.db", all_live_keys(store)) & gone
+
+
+def test_a_checkpoint_that_was_cut_off_is_mended_from_the_log(tmp_path):
+    """Half a page in the file is no damage while the write-ahead log has the whole one."""
+    (tmp_path / "live").mkdir()
+    with private(tmp_path / "live") as store:
+        store.put({0: {"query": opening("zero")}})
+        crashed = copy(tmp_path / "live", tmp_path / "crashed")
+    file = crashed / "private.db"
+    data = file.read_bytes()
+    file.write_bytes(data[:100] + b"\xff" * (len(data) - 100))
+    with private(crashed) as store:
+        assert store.openings(0)["query"].value == "zero"
+
+
+# -- files of others
+
+
+def test_a_file_that_is_no_private_half_is_refused(tmp_path):
+    """Neither other tables nor other bytes are overwritten."""
+    path = tmp_path / "private.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE mine (x)")
+    db.close()
+    with pytest.raises(CorruptFile):
+        PrivateStore(path)
+    path.write_bytes(b"not a database, but long enough to be one" * 200)
+    before = path.read_bytes()
+    with pytest.raises(CaragError):
+        PrivateStore(path)
+    assert path.read_bytes() == before

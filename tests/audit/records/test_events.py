@@ -1,0 +1,88 @@
+"""Every kind of record: its bytes as they were first written, and values that no event takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from carag.audit import (
+    Access,
+    Denial,
+    Evaluation,
+    IndexChange,
+    ModelChange,
+    Models,
+    PolicyChange,
+    Record,
+    Recovery,
+    SessionSource,
+)
+from carag.errors import InvalidArgument
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def test_records_keep_their_bytes(build):
+    """The builder's record, one of every other kind, and nothing else, byte for byte as when they were first made."""
+    bodies = (GOLDEN / "records-v1.jsonl").read_bytes().splitlines()
+    assert [record.to_bytes() for record in one_of_each(build)] == bodies
+    assert [Record.parse(body) for body in bodies] == list(one_of_each(build))
+
+
+def one_of_each(build):
+    """Make the records of the golden file."""
+    models = Models("minilm", "extractive", "p")
+    digests = {"suite_hash": b"H" * 32, "snapshot": b"S" * 32, "table": b"T" * 32, "result": b"R" * 32}
+    verified = {"source": SessionSource.VERIFIED, "issuer": "https://login.example", "audience": "carag"}
+    for event in (
+        build.access(),
+        build.access(**verified),
+        build.refusal(),
+        build.ingest(),
+        PolicyChange(at=1, table=b"T" * 32, before=b"U" * 32, why="TABLE_CHANGED"),
+        ModelChange(at=1, models=models, gate=500_000, before=None, before_gate=None, why="FIRST_MODELS"),
+        IndexChange(at=1, snapshot=b"S" * 32, before=b"R" * 32, rows=3, why="INDEX_CHANGED"),
+        Denial(
+            first=1, last=9, count=3, why="TOKEN_SIGNATURE", issuer="https://login.example", audience="carag"
+        ),
+        Evaluation(
+            started=1, ended=2, suite="edgar", passed=True, thresholds={"cvr_millionths": 0}, **digests
+        ),
+        Recovery("UNFINISHED_APPEND"),
+    ):
+        answered = isinstance(event, Access) and event.index is not None
+        yield build.record(
+            event=event,
+            hits=build.record().hits if answered else (),
+            commitments=build.record().commitments if answered else {},
+        )
+
+
+BAD_EVENTS = {
+    "no denial": lambda: Denial(first=1, last=1, count=0, why="TOKEN_SIGNATURE"),
+    "one denial twice": lambda: Denial(first=1, last=2, count=1, why="TOKEN_SIGNATURE"),
+    "denials that end before they began": lambda: Denial(first=2, last=1, count=2, why="TOKEN_SIGNATURE"),
+    "a denial in prose": lambda: Denial(first=1, last=1, count=1, why="ana@bank.example had none"),
+    "a threshold that is no integer": lambda: _evaluation(thresholds={"recall": 0.99}),
+    "a threshold under a bad name": lambda: _evaluation(thresholds={"Recall @ 8": 1}),
+    "a suite in prose": lambda: _evaluation(suite="the suite of last week"),
+    "a short result": lambda: _evaluation(result=b"R"),
+    "a gate beyond a cosine": lambda: ModelChange(
+        at=1, models=Models(), gate=1_000_001, before=None, before_gate=None, why="X"
+    ),
+    "a short table hash": lambda: PolicyChange(at=1, table=b"T", before=None, why="X"),
+    "a state that was none": lambda: IndexChange(at=1, snapshot=b"S" * 32, before=b"", rows=1, why="X"),
+}
+
+
+def _evaluation(**changes):
+    digests = {"suite_hash": b"H" * 32, "snapshot": b"S" * 32, "table": b"T" * 32, "result": b"R" * 32}
+    return Evaluation(**{"started": 1, "ended": 2, "suite": "edgar", "passed": True, **digests, **changes})
+
+
+@pytest.mark.parametrize("make", BAD_EVENTS.values(), ids=BAD_EVENTS)
+def test_an_event_out_of_order_is_refused(make):
+    """Each of the newer kinds takes codes, integers and hashes in order, and nothing else."""
+    with pytest.raises(InvalidArgument):
+        make()

@@ -1,0 +1,522 @@
+"""Laws and traps of the corpus store."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked
+from carag.policy import NEVER, QUARANTINE, TOMBSTONE, VERSION_WORD, Mask
+from carag.store._schema import PAGE_BYTES
+from carag.store.store import CorpusStore
+from carag.store.values import StoredChunk, StoredFiling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+DIM = 4
+ANYTHING = Mask(0, 0)
+
+
+def a_filing(number: str = "0000000001-25-000001", **changes: Any) -> StoredFiling:
+    return replace(
+        StoredFiling(
+            accession_number=number,
+            form="10-K",
+            company="Mill & Co.",
+            filed="2025-05-09",
+            content_hash="ab" * 32,
+            facts={"form": "10-K", "sics": ["3674"], "accepted": None},
+            causes={"J_US": "business address OH"},
+            public_at_source="acceptance",
+        ),
+        **changes,
+    )
+
+
+def some_chunks(*texts: str, word: int = VERSION_WORD | 1) -> list[StoredChunk]:
+    return [
+        StoredChunk(
+            document="10-K", start=9 * n, end=9 * n + len(text), text=text, word=word, public_at=1000 + n
+        )
+        for n, text in enumerate(texts)
+    ]
+
+
+def some_vectors(count: int, dim: int = DIM) -> NDArray[np.float32]:
+    return np.arange(1, count * dim + 1, dtype=np.float32).reshape(count, dim)
+
+
+def put(store: CorpusStore, filing: StoredFiling, *texts: str) -> list[int]:
+    keys = store.put(filing, some_chunks(*texts), some_vectors(len(texts))).keys
+    assert keys.dtype == np.int64
+    return [int(key) for key in keys]
+
+
+def contents(path: Path) -> list[str]:
+    connection = sqlite3.connect(path)
+    try:
+        return list(connection.iterdump())
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[CorpusStore]:
+    with CorpusStore.open(tmp_path / "corpus.db") as opened:
+        yield opened
+
+
+# --- what goes in comes out ---
+
+
+def test_a_filing_and_its_passages_come_back(store: CorpusStore) -> None:
+    """Every field survives, and the store adds version, key, chunk id and what the filing states."""
+    quarantined = a_filing(quarantine=("FORM_UNKNOWN", "form is empty"))
+    chunks = some_chunks("Item 1.", "Item 2.")
+    keys = store.put(quarantined, chunks, some_vectors(2)).keys.tolist()
+    number = quarantined.accession_number
+    expected = [
+        replace(
+            c,
+            key=key,
+            chunk_id=f"{number}:{n:05d}",
+            accession_number=number,
+            version=1,
+            **{name: getattr(quarantined, name) for name in ("form", "company", "filed")},
+        )
+        for n, (c, key) in enumerate(zip(chunks, keys, strict=True))
+    ]
+    assert replace(quarantined, version=1) == store.filing(number)
+    assert expected == store.chunks(keys)
+    assert expected[1] == store.chunk(f"{number}:00001")
+    assert quarantined.content_hash == store.content_hash(number)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    """Controls, emoji, right-to-left, line separators: what may come in comes back character for character."""
+    with CorpusStore.open(tmp_path_factory.mktemp("any") / "corpus.db") as store:
+        keys = put(store, a_filing(company=texts[0], facts={"texts": texts}), *texts)
+        assert texts == [c.text for c in store.chunks(keys)]
+        assert texts[0] == store.filing("0000000001-25-000001").company
+        assert {"texts": texts} == store.facts_of("0000000001-25-000001")
+
+
+def test_passages_come_in_the_order_of_the_keys(store: CorpusStore) -> None:
+    """Order and repetition of the keys are kept."""
+    first, second, third = put(store, a_filing(), "a", "b", "c")
+    assert ["c", "a", "b", "a"] == [c.text for c in store.chunks(np.array([third, first, second, first]))]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=6), st.data())
+def test_rows_come_back_whole(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], data: st.DataObject
+) -> None:
+    """Any labels yield their own words, windows, entities and vectors, in key order."""
+    with CorpusStore.open(tmp_path_factory.mktemp("vectors") / "corpus.db") as store:
+        vectors = some_vectors(sum(sizes))
+        done = 0
+        for n, size in enumerate(sizes):
+            part = vectors[done : done + size]
+            store.put(a_filing(f"filing {n}"), some_chunks(*"x" * size), part)
+            done += size
+        keys = sorted(data.draw(st.sets(st.integers(0, done - 1)) if done else st.just(set())))
+        labels, found = store.rows(keys)
+        assert keys == labels.keys.tolist() == store.labels(keys).keys.tolist()
+        if keys:
+            np.testing.assert_array_equal(vectors[keys], found)
+        for bad in ([done], [*keys, done], [1, 0][: done or 2]):
+            with pytest.raises(InvalidArgument, match="labels"):
+                store.rows(bad)
+
+
+def test_labels_come_as_arrays(store: CorpusStore) -> None:
+    """Keys, words, windows and entities; of all passages, of those above a key, and of one filing."""
+    chunks = [replace(some_chunks("a")[0], subjects=(7,), expires_at=5000), some_chunks("b")[0]]
+    store.put(a_filing("one"), chunks, some_vectors(2))
+    put(store, a_filing("two"), "c")
+    labels = store.labels(store.open_labels())
+    assert ["int64", *["uint32"] * 4] == [str(column.dtype) for column in labels]
+    assert [[0, 1, 2], [VERSION_WORD | 1] * 3, [1000] * 3, [5000, NEVER, NEVER], [7, 0, 0]] == [
+        column.tolist() for column in labels
+    ]
+    assert [2] == store.open_labels(after=1).tolist() == store.filing_labels("two").tolist()
+    assert [] == store.open_labels(after=2).tolist() == store.filing_labels("three").tolist()
+
+
+def test_snapshot_rows_are_sorted_by_chunk_id(store: CorpusStore) -> None:
+    """The snapshot's order does not depend on the order of ingestion."""
+    put(store, a_filing("b"), "x")
+    put(store, a_filing("a"), "y", "z")
+    assert [store.chunk(i).chunk_id for i in ("a:00000", "a:00001", "b:00000")] == [
+        r[0] for r in store.snapshot_rows()
+    ]
+    assert [(c.text_sha256, c.word) for c in store.chunks([1, 2, 0])] == [
+        r[1:3] for r in store.snapshot_rows()
+    ]
+
+
+def test_counts_tell_quarantine_apart(store: CorpusStore) -> None:
+    """Filings, passages and quarantine reasons, of current versions."""
+    put(store, a_filing("one"), "a", "b")
+    put(store, a_filing("two", quarantine=("NO_TIME", "no date")), "c")
+    put(store, a_filing("three", quarantine=("NO_TIME", "no date")))
+    put(store, a_filing("two"), "c")
+    counts = store.counts()
+    assert (3, 3, {"NO_TIME": 1}) == (counts.filings, counts.chunks, counts.quarantined)
+
+
+# --- versions ---
+
+
+def test_a_changed_filing_supersedes_and_keeps_the_old_text(store: CorpusStore) -> None:
+    """The old passage is readable by its id and admissible to nobody; the new one has a new id and key."""
+    old = put(store, a_filing("one", company="Old"), "old text")
+    new = put(store, a_filing("one", company="New", content_hash="cd" * 32), "new text")
+    assert ("old text", "new text") == (store.chunk("one:00000").text, store.chunk("one.v2:00000").text)
+    assert (False, True) == tuple(ANYTHING.admits(c.word) for c in store.chunks([*old, *new]))
+    assert ("Old", "New") == (store.filing("one", version=1).company, store.filing("one").company)
+    assert "cd" * 32 == store.content_hash("one")
+    assert new == store.filing_labels("one").tolist()
+    assert new == store.open_labels().tolist()
+    assert 1 == store.counts().filings
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), max_size=12))
+def test_keys_and_ids_are_never_reused(
+    tmp_path_factory: pytest.TempPathFactory, puts: list[tuple[str, int]]
+) -> None:
+    """Over any history keys ascend, ids are unique, and exactly the latest versions are live."""
+    with CorpusStore.open(tmp_path_factory.mktemp("keys") / "corpus.db") as store:
+        keys: list[int] = []
+        latest: dict[str, list[int]] = {}
+        for n, (number, size) in enumerate(puts):
+            latest[number] = put(store, a_filing(number), *"x" * size)
+            keys += latest[number]
+            assert n + 1 == store.epoch
+        ids = [c.chunk_id for c in store.chunks(keys)]
+        assert keys == sorted(set(keys))
+        assert len(ids) == len(set(ids))
+        live = [c.key for c in store.chunks(keys) if ANYTHING.admits(c.word)]
+        assert sorted(key for part in latest.values() for key in part) == live
+
+
+@pytest.mark.parametrize("number", ["", "one.v2", "0000000001-25-000001.v13"])
+def test_a_number_that_reads_like_a_version_is_refused(store: CorpusStore, number: str) -> None:
+    """Otherwise two passages could get one id."""
+    with pytest.raises(InvalidArgument, match="accession number"):
+        put(store, a_filing(number), "x")
+
+
+# --- notes ---
+
+
+def test_notes_are_kept_and_leave_the_epoch_alone(store: CorpusStore) -> None:
+    """Notes are the engine's; the epoch is the store's."""
+    store.meta_set("embedder", "one")
+    store.meta_update({"embedder": "two", "embedder_fingerprint": "ff"})
+    assert ("two", "ff", None) == tuple(
+        store.meta_get(n) for n in ("embedder", "embedder_fingerprint", "none")
+    )
+    assert 0 == store.epoch
+    with pytest.raises(InvalidArgument, match="epoch"):
+        store.meta_update({"embedder": "three", "epoch": "99"})
+    assert "two" == store.meta_get("embedder")
+
+
+# --- what is refused leaves nothing behind ---
+
+GOOD = some_chunks("text")[0]
+
+
+@pytest.mark.parametrize(
+    ("filing", "chunk", "vectors"),
+    [
+        (a_filing(facts={"when": object()}), GOOD, some_vectors(1)),
+        (a_filing(facts={"n": float("nan")}), GOOD, some_vectors(1)),
+        (a_filing(company="\ud83d"), GOOD, some_vectors(1)),
+        (a_filing(form=None), GOOD, some_vectors(1)),
+        (a_filing(), replace(GOOD, word=1), some_vectors(1)),
+        (a_filing(), replace(GOOD, word=None), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, public_at=1.5), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, start="0"), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, word=QUARANTINE), some_vectors(1)),
+        (a_filing(), replace(GOOD, word=2 << 27), some_vectors(1)),
+        (a_filing(), replace(GOOD, public_at=1 << 32), some_vectors(1)),
+        (a_filing(), replace(GOOD, public_at=-1), some_vectors(1)),
+        (a_filing(), replace(GOOD, word=GOOD.word | TOMBSTONE), some_vectors(1)),
+        (a_filing(), replace(GOOD, expires_at=999), some_vectors(1)),
+        (a_filing(), replace(GOOD, expires_at=1 << 32), some_vectors(1)),
+        (a_filing(), replace(GOOD, subjects=(10**10,)), some_vectors(1)),
+        (a_filing(), replace(GOOD, subjects=(-1,)), some_vectors(1)),
+        (a_filing(), replace(GOOD, subjects=("1",)), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, subjects=[1]), some_vectors(1)),  # type: ignore[arg-type]
+        (a_filing(), replace(GOOD, entity=7), some_vectors(1)),
+        (a_filing(ciks=(10**10,)), GOOD, some_vectors(1)),
+        (a_filing(ciks=("1",)), GOOD, some_vectors(1)),
+        (a_filing(), replace(GOOD, end=GOOD.end + 1), some_vectors(1)),
+        (a_filing(), replace(GOOD, text="", end=0), some_vectors(1)),
+        (a_filing(), replace(GOOD, text="\udc00", end=1), some_vectors(1)),
+        (a_filing(), GOOD, some_vectors(2)),
+        (a_filing(), GOOD, some_vectors(0)),
+        (a_filing(), GOOD, some_vectors(1, dim=DIM + 1)),
+        (a_filing(), GOOD, some_vectors(1, dim=0)),
+        (a_filing(), GOOD, some_vectors(1).astype(np.float64)),
+        (a_filing(), GOOD, some_vectors(1)[0]),
+        (a_filing(), GOOD, some_vectors(1) * np.float32("nan")),
+        (a_filing(), GOOD, [[1.0] * DIM]),
+    ],
+)
+def test_a_bad_put_changes_nothing(
+    store: CorpusStore, filing: StoredFiling, chunk: StoredChunk, vectors: NDArray[np.float32]
+) -> None:
+    """What does not fit together is refused whole, also as the new version of a stored filing."""
+    put(store, a_filing(), "first")
+    before = contents(store.path)
+    with pytest.raises(InvalidArgument):
+        store.put(filing, [chunk], vectors)
+    assert before == contents(store.path)
+
+
+def test_a_full_disk_loses_nothing(store: CorpusStore) -> None:
+    """When space runs out the put fails whole, and smaller ones go on."""
+    put(store, a_filing("one"), "first")
+    before = contents(store.path)
+    connection = store._connection
+    assert connection is not None
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(CaragError, match="no space"):
+        put(store, a_filing("two"), *["x" * 4000] * 9)
+    assert before == contents(store.path)
+    assert [1] == put(store, a_filing("three"), "small")
+
+
+def test_reading_what_is_not_there_is_refused(store: CorpusStore) -> None:
+    """Unknown ids, keys, filings and versions are the caller's mistake; an unknown hash is an answer."""
+    put(store, a_filing("one"), "text")
+    for read in (
+        lambda: store.chunk("one:00001"),
+        lambda: store.chunks([0, 1]),
+        lambda: store.chunks(["one:00000"]),  # type: ignore[list-item]
+        lambda: store.filing("two"),
+        lambda: store.filing("one", version=2),
+        lambda: store.chunk("one:00000", known_at=0),
+        lambda: store.rows([1]),
+    ):
+        with pytest.raises(InvalidArgument):
+            read()
+    assert store.content_hash("two") is None
+
+
+# --- the file ---
+
+
+def test_the_file_is_private(store: CorpusStore) -> None:
+    """Only the owner may read text, log and shared memory."""
+    put(store, a_filing(), "text")
+    modes = {name.name: stat.S_IMODE(name.stat().st_mode) for name in store.path.parent.iterdir()}
+    assert {"corpus.db": 0o600, "corpus.db-wal": 0o600, "corpus.db-shm": 0o600} == modes
+
+
+def test_a_store_opens_again(tmp_path: Path) -> None:
+    """Closing twice is fine, a closed store refuses, and the next opening finds everything."""
+    path = tmp_path / "a ?#% store.db"
+    store = CorpusStore.open(path)
+    put(store, a_filing(), "text")
+    store.close()
+    store.close()
+    for read in (
+        lambda: store.epoch,
+        store.open_labels,
+        lambda: store.rows([0]),
+        lambda: put(store, a_filing()),
+    ):
+        with pytest.raises(InvalidArgument, match="closed"):
+            read()
+    with CorpusStore.open(path, create=False) as again:
+        assert (1, DIM) == (again.epoch, again.dim)
+        assert "text" == again.chunks([0])[0].text
+
+
+def test_a_missing_store_is_not_made_unasked(tmp_path: Path) -> None:
+    """Reading the wrong path does not leave an empty store there."""
+    with pytest.raises(InvalidArgument, match="no store"):
+        CorpusStore.open(tmp_path / "corpus.db", create=False)
+    with pytest.raises(CaragError, match="cannot open"):
+        CorpusStore.open(tmp_path / "missing" / "corpus.db")
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"SQLite format 3\0" + bytes(84), os.urandom(5000)])
+def test_no_other_file_is_taken_for_a_store(tmp_path: Path, content: bytes) -> None:
+    """Short, empty and random files are refused and left alone."""
+    path = tmp_path / "corpus.db"
+    path.write_bytes(content)
+    with pytest.raises(CorruptFile):
+        CorpusStore.open(path, create=False)
+    assert content == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "PRAGMA application_id = 7",
+        "PRAGMA user_version = 0",
+        "PRAGMA user_version = 2",
+        "CREATE TABLE extra (x)",
+        "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END",
+        "DROP VIEW current_filings",
+        "DROP INDEX one_current_version",
+    ],
+)
+def test_a_file_that_is_not_exactly_a_store_is_refused(tmp_path: Path, change: str) -> None:
+    """Another program's file, another version, a missing table or an added trigger."""
+    path = tmp_path / "corpus.db"
+    CorpusStore.open(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(change)
+    connection.commit()
+    connection.close()
+    with pytest.raises(CorruptFile):
+        CorpusStore.open(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE chunks SET text = 'forged'",
+        "UPDATE chunks SET text_sha256 = x'00'",
+        "UPDATE chunks SET text = CAST(x'ff' AS TEXT)",
+        "UPDATE filings SET facts = '{'",
+        "UPDATE vectors SET vector = x'000000' WHERE key = 1",
+        "UPDATE labels SET causes = '['",
+    ],
+)
+def test_a_change_behind_our_back_is_noticed(store: CorpusStore, change: str) -> None:
+    """Text is checked against its hash before it is returned; JSON and vectors against their form."""
+    put(store, a_filing("one"), "text", "more")
+    connection = sqlite3.connect(store.path)
+    connection.execute(change)
+    connection.commit()
+    connection.close()
+    with pytest.raises(CorruptFile):
+        _ = store.chunks([0]), store.filing("one"), store.rows([0, 1])
+
+
+def test_a_damaged_page_is_reported(tmp_path: Path) -> None:
+    """Zeroes in the middle of the file are damage, not data."""
+    path = tmp_path / "corpus.db"
+    with CorpusStore.open(path) as store:
+        put(store, a_filing(), *["x" * 900] * 90)
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(PAGE_BYTES)
+        file.write(bytes(size - PAGE_BYTES))
+    with pytest.raises(CorruptFile), CorpusStore.open(path) as damaged:
+        damaged.chunks(range(90))
+
+
+def test_two_writers_exclude_each_other(store: CorpusStore) -> None:
+    """While one transaction is open another writer is told so; readers are not disturbed."""
+    put(store, a_filing("one"), "text")
+    with CorpusStore.open(store.path, timeout=0) as other, store._writing():
+        with pytest.raises(StoreLocked):
+            put(other, a_filing("two"), "text")
+        assert "text" == other.chunk("one:00000").text
+
+
+def test_a_stream_is_not_disturbed_by_writes(store: CorpusStore) -> None:
+    """A long read sees the store as it was when it began."""
+    put(store, a_filing("one"), "a", "b", "c")
+    stream = store.snapshot_rows()
+    first = next(stream)
+    put(store, a_filing("one"), "d")
+    assert ["one:00000", "one:00001", "one:00002"] == [first[0], *(row[0] for row in stream)]
+    assert ["one.v2:00000"] == [row[0] for row in store.snapshot_rows()]
+    assert 3 == len(list(store.snapshot_rows(known_at=store.known() - 1)))
+
+
+def test_threads_may_share_a_store(store: CorpusStore) -> None:
+    """Concurrent puts and reads lose nothing."""
+
+    def work(n: int) -> None:
+        for m in range(10):
+            put(store, a_filing(f"{n}-{m}"), "a", "b")
+            store.rows(store.open_labels())
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (40, 80) == (store.counts().filings, store.counts().chunks)
+    assert list(range(80)) == store.open_labels().tolist()
+
+
+WRITER = """
+import sys
+import numpy as np
+from carag.store.store import CorpusStore
+from carag.store.values import StoredChunk, StoredFiling
+from carag.policy import VERSION_WORD
+
+with CorpusStore.open(sys.argv[1]) as store:
+    first = store.epoch
+    for n in range(first, first + 10_000):
+        filing = StoredFiling(
+            accession_number=f"f{n % 50}", form="", company="", filed="", content_hash=str(n),
+            facts={}, causes={}, public_at_source="",
+        )
+        chunk = StoredChunk(document="10-K", start=0, end=900, text="x" * 900, word=VERSION_WORD, public_at=0)
+        chunks = [chunk] * 20
+        store.put(filing, chunks, np.ones((20, 64), np.float32))
+        print(n, flush=True)
+"""
+
+
+def test_a_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    """After SIGKILL in the middle of puts: every acknowledged filing is whole, and no other is half there."""
+    path = tmp_path / "corpus.db"
+    for killed_after in (1, 7, 60, 3):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None
+        for _ in range(killed_after):
+            acknowledged = int(writer.stdout.readline())
+        writer.kill()
+        rest = writer.stdout.read().split()
+        writer.wait()
+        writer.stdout.close()
+        acknowledged = max([acknowledged, *map(int, rest)])
+        with CorpusStore.open(path, create=False) as store:
+            assert store.epoch - 1 in (acknowledged, acknowledged + 1)
+            assert store.content_hash(f"f{(store.epoch - 1) % 50}") == str(store.epoch - 1)
+            assert store.epoch * 20 == len(store.rows(np.arange(store.epoch * 20))[1])
+            assert len(store.open_labels()) == store.counts().chunks
+            assert store.counts().chunks == 20 * min(store.epoch, 50)
