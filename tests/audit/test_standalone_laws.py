@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from carag.audit import EntityRule, IndexState, PolicyApplied, StateView
+from carag.audit import EntityRule, IndexState, PolicyApplied, SigningKey, StateView
+from carag.audit.canonical import b64url
 from tests.loaded import loaded
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "verify_receipt.py"
@@ -149,6 +153,104 @@ def test_a_proof_has_a_word_a_number_hashes_and_a_note():
     for proof in (f"{longest}\n{line}\n\nnote", "other 0\n\nnote", "index 0", "index\n\nnote", ""):
         with pytest.raises(script.CannotTell):
             script.parse_proof(proof, "index")
+
+
+def line(name="log.example", data=bytes(5), more=""):
+    return f"\u2014 {name} {base64.b64encode(data).decode()}{more}\n"
+
+
+def test_a_signature_line_has_a_name_a_key_id_and_a_signature():
+    """Of a hundred keys at most, each once; and every line ends."""
+    hundred = [line(f"log.example/{n}") for n in range(100)]
+    (one,) = script.parse_signatures(line(data=b"keyid"))
+    assert ("log.example", b"keyi", b"d") == one
+    assert 100 == len(script.parse_signatures("".join(hundred)))
+    for bad in (
+        "",
+        line()[:-1],
+        line() * 2,
+        "".join([*hundred, line()]),
+        line(data=bytes(4)),
+        line(name="log+example"),
+        line(more=" more"),
+        line().replace("\u2014", "-"),
+        line().replace(" ", "  ", 1),
+    ):
+        with pytest.raises(script.CannotTell):
+            script.parse_signatures(bad)
+
+
+ROOT_LINE = "A" * 43 + "="
+KEY = SigningKey("log.example", b"k" * 32)
+
+
+def opened(text, *keys):
+    return script.open_checkpoint(
+        text, script.parse_vkeys("\n".join(str(key.verifier) for key in keys or [KEY]))
+    )
+
+
+def test_a_checkpoint_is_a_signed_note_of_three_lines():
+    """Signed by the right key, whatever has other lines is none."""
+    assert ("log.example", 6, bytes(32)) == opened(KEY.sign(f"log.example\n6\n{ROOT_LINE}\n").to_text())
+    for other in (
+        f"log.example 6\n{ROOT_LINE}\n",
+        f"log.example\n6\n{'A' * 40}\n",
+        f"log example\n6\n{ROOT_LINE}\n",
+        f"log.example\n6\n{ROOT_LINE}\nmore\n",
+        "log.example\n6\n",
+    ):
+        with pytest.raises(script.CannotTell, match="is no checkpoint"):
+            opened(KEY.sign(other).to_text())
+
+
+def test_what_is_no_note_is_not_said_to_be_altered():
+    """A note has a text without controls, a blank line and lines that sign it."""
+    note = KEY.sign(f"log.example\n6\n{ROOT_LINE}\n").to_text()
+    for text in (
+        note.replace("6", "6\t"),
+        note[note.index("\n\n") :],
+        note.replace("\n\n", "\n"),
+        "",
+        "\n\n",
+    ):
+        with pytest.raises(script.CannotTell, match="a checkpoint is a text"):
+            opened(text)
+
+
+def test_who_signed_is_told_from_who_was_expected():
+    """By name and key id, so that a rotated key can be found."""
+    first, second, third = (SigningKey("log.example", bytes([n]) * 32) for n in range(3))
+    text = f"log.example\n6\n{ROOT_LINE}\n"
+    ids = ["+".join(str(key.verifier).split("+")[:2]) for key in (first, second, third, KEY)]
+    note = f"{first.sign(text).to_text()}{second.sign(text).signatures[0].to_line()}\n"
+    with pytest.raises(script.CannotTell) as refused:
+        opened(note, third, KEY)
+    said = f"signed by {ids[0]}, {ids[1]}, not by {ids[2]}, {ids[3]}; if"
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b'{"log":5}', b"5"])
+def test_what_says_not_where_it_stands_is_no_record(body):
+    """It is an object with an id, a log, a number and an instant."""
+    with pytest.raises(script.CannotTell, match="has no id, log, seq or tc"):
+        script.record_fields(body, "the record")
+
+
+def test_a_number_has_63_bits():
+    """As the log's own have."""
+    assert [0, 2**63 - 1] == [script.number(str(number), "it") for number in (0, 2**63 - 1)]
+    for bad in (str(2**63), "", "-1", "01", "+1", "1 ", "\u0661", "1" * 5000):
+        with pytest.raises(script.CannotTell):
+            script.number(bad, "it")
+
+
+@given(st.binary(max_size=40))
+@example(b"\0\0\x17")  # AAAX
+def test_bytes_are_spelt_as_records_spell_them(data):
+    """And read again."""
+    assert b64url(data) == script.base64url(data)
+    assert data == script.unbase64url(script.base64url(data))
 
 
 def test_what_cannot_be_seen_is_spelt_out():
