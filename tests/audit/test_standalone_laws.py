@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 
@@ -113,6 +114,14 @@ def test_a_sealed_end_may_be_the_end_of_time(build, judge, as_of):
     assert judge(sealed.to_bytes(), vkey)[0] == 0
 
 
+def test_the_group_s_order_is_no_second_zero():
+    """Under the neutral key, whose signatures anybody makes, S = 0 verifies; S = L is the same number, and refused."""
+    neutral = script.point_encode(script.IDENTITY)
+    assert [True, False] == [
+        script.ed25519_verify(neutral, b"m", neutral + s.to_bytes(32, "little")) for s in (0, script.L)
+    ]
+
+
 # -- lengths and forms
 
 
@@ -180,6 +189,43 @@ def test_a_signature_line_has_a_name_a_key_id_and_a_signature():
             script.parse_signatures(bad)
 
 
+def test_a_name_has_1_to_200_characters_that_can_be_seen():
+    """Neither a space of any width nor the plus sign that ends it in a vkey."""
+    assert all(script.is_name(name) for name in ("a", "log.example/\u00e9", "a" * 200))
+    assert not any(
+        script.is_name(name) for name in ("", "a" * 201, "a b", "a\u00a0b", "a+b", "a\u202eb", "a\nb")
+    )
+
+
+def vkey_of(data, name="log.example"):
+    """Spell a vkey with the key id that its bytes have."""
+    key_id = hashlib.sha256(name.encode() + b"\n" + data).hexdigest()[:8]
+    return f"{name}+{key_id}+{base64.b64encode(data).decode()}"
+
+
+def test_a_key_is_of_a_known_type_and_a_point():
+    """Whatever else its own key id stands for is no key."""
+    point = script.point_encode(script.BASE)
+    name, key = script.parse_vkey(vkey_of(b"\x01" + point))
+    assert ("log.example", "log.example", point) == (name, key.name, key.data)
+    assert ("log.example", None) == script.parse_vkey(vkey_of(b"\x06" + bytes(1312)))
+    no_point = next(
+        y for y in (bytes([n]) + bytes(31) for n in range(2, 99)) if script.point_decode(y) is None
+    )
+    for data in (
+        b"\x02" + point,
+        b"\x01" + no_point,
+        b"\x01" + point + b"x",
+        b"\x01" + point[:-1],
+        b"\x06" + bytes(1311),
+        b"\x07" + bytes(1312),
+        b"\x06" + point,
+        b"",
+    ):
+        with pytest.raises(script.CannotTell, match="want an Ed25519 vkey"):
+            script.parse_vkey(vkey_of(data))
+
+
 ROOT_LINE = "A" * 43 + "="
 KEY = SigningKey("log.example", b"k" * 32)
 
@@ -235,6 +281,44 @@ def test_what_says_not_where_it_stands_is_no_record(body):
     """It is an object with an id, a log, a number and an instant."""
     with pytest.raises(script.CannotTell, match="has no id, log, seq or tc"):
         script.record_fields(body, "the record")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 16 + "]" * 16, '{"a":[{"_b2":null}]}', "[-9007199254740991,9007199254740991]", "0"]
+)
+def test_what_every_reader_agrees_on_is_read(text):
+    """Sixteen deep, by names in small letters, with integers of 53 bits."""
+    assert json.loads(text) == script.canonical(text.encode(), "it")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 17 + "]" * 17,
+        '{"a":' * 17 + "0" + "}" * 17,
+        "true",
+        "[[false]]",
+        '{"a":{"b":true}}',
+        '{"A":1}',
+        '[{"a b":1}]',
+        '{"_":1}',
+        '{"1a":1}',
+        '{"\u00e9":1}',
+        "9007199254740992",
+        "-9007199254740992",
+        "1.0",
+        "1e3",
+        "NaN",
+        "-0",
+        "[1, 2]",
+        '{"b":1,"a":2}',
+        '"\\u00e9"',
+    ],
+)
+def test_what_a_reader_may_take_for_something_else_is_not(text):
+    """Booleans, which are integers to some; other names and numbers, and any other spelling."""
+    with pytest.raises(script.CannotTell):
+        script.canonical(text.encode(), "it")
 
 
 def test_a_number_has_63_bits():
