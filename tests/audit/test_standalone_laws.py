@@ -114,6 +114,18 @@ def test_a_sealed_end_may_be_the_end_of_time(build, judge, as_of):
     assert judge(sealed.to_bytes(), vkey)[0] == 0
 
 
+def test_a_point_is_read_as_it_was_written():
+    """In one spelling: a coordinate of P or more is that of another."""
+    point = script.BASE
+    for _ in range(20):
+        written = script.point_encode(point)
+        assert written == script.point_encode(script.point_decode(written))
+        point = script.point_add(point, script.BASE)
+    for number in (0, 1):
+        assert script.point_decode(number.to_bytes(32, "little")) is not None
+        assert script.point_decode((script.P + number).to_bytes(32, "little")) is None
+
+
 def test_the_group_s_order_is_no_second_zero():
     """Under the neutral key, whose signatures anybody makes, S = 0 verifies; S = L is the same number, and refused."""
     neutral = script.point_encode(script.IDENTITY)
@@ -224,6 +236,10 @@ def test_a_key_is_of_a_known_type_and_a_point():
     ):
         with pytest.raises(script.CannotTell, match="want an Ed25519 vkey"):
             script.parse_vkey(vkey_of(data))
+    good = vkey_of(b"\x01" + point)
+    for text in (vkey_of(b"\x01" + point, "a b"), f"{good} {KEY.verifier}"):
+        with pytest.raises(script.CannotTell):
+            script.parse_vkeys(text)
 
 
 ROOT_LINE = "A" * 43 + "="
