@@ -130,7 +130,7 @@ def test_every_room_that_exports_names_has_a_page_in_the_reference() -> None:
         )
     }
     named = set(re.findall(r"^   (carag[\w.]+)$", pages, re.MULTILINE))
-    assert set() == rooms - {"carag"} - named
+    assert set() == rooms - {"carag", "carag.cli"} - named
     for room in named:
         assert importlib.import_module(room).__all__
     shown = [tuple(name.rsplit(".", 1)) for name in re.findall(r"^   (carag[\w.]+)$", top, re.MULTILINE)]

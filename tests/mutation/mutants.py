@@ -76,7 +76,8 @@ def run(group: dict[str, Any]) -> list[tuple[Mutant, Outcome]]:
         wanted = [mutant.name for mutant in mutants if not mutant.is_words]
         # The same examples each time, and nothing from beside the copy.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
-            "CI": "1"
+            "CI": "1",
+            "TMPDIR": directory,
         }
         ran = subprocess.run(
             [

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from carag.errors import InvalidArgument
 from carag.index import Index
 from carag.policy import (
+    CONTROL,
     POLICY_BITS,
+    QUARANTINE,
+    TOMBSTONE,
     VERSION_WORD,
     Mask,
     Policy,
@@ -261,3 +264,11 @@ def test_no_subclass_is_taken_for_what_it_pretends_to_be() -> None:
                 asks(policy)
     with pytest.raises(InvalidArgument, match=r"want a carag\.Session"):
         infer(sub_session(role="r", purpose="p"), TABLE, now=NOW)
+
+
+def test_each_control_bit_has_one_place() -> None:
+    """Three of the version, of which the first is set, then quarantine and deletion; 27 of policy below them."""
+    version = 0b111 << 27
+    assert (1 << 27, 1 << 30, 1 << 31) == (VERSION_WORD, QUARANTINE, TOMBSTONE)
+    assert CONTROL == version | QUARANTINE | TOMBSTONE
+    assert 0xFFFF_FFFF == CONTROL ^ POLICY_BITS

@@ -31,6 +31,7 @@ from carag.policy import (
     infer,
     policy_word,
 )
+from carag.policy.inference import _without_transfer
 
 NOW = datetime(2026, 1, 2, 15, 0, tzinfo=UTC)
 TABLE = PolicyTable.shipped()
@@ -138,6 +139,14 @@ def test_audit_clients_are_the_only_ones_and_meet_an_allow_list() -> None:
     decision = decide("auditor", "assure", audit_clients={1, 2}, allow_entities={2, 3})
     assert decision.policy.allow_entities == (2,)
     assert codes(decision, entity=1) == ["ENTITY_NOT_ALLOWED"]
+
+
+@pytest.mark.parametrize("kind", ["PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"])
+def test_without_a_transfer_basis_every_kind_of_personal_data_is_closed(kind: str) -> None:
+    """Of EU filers alone, and nothing else of theirs."""
+    policy = _without_transfer(Policy(Mask()))
+    words = [policy_word(bits_of(names)) for names in (["J_EU", kind], ["J_US", kind], ["J_EU"])]
+    assert [False, True, True] == [policy.admits(word) for word in words]
 
 
 def test_without_a_transfer_basis_personal_data_of_eu_filers_is_closed() -> None:

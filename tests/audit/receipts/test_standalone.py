@@ -20,15 +20,11 @@ from hypothesis import strategies as st
 
 from carag.audit import (
     Checkpoint,
-    EntityRule,
     InclusionProof,
-    IndexState,
     Outcome,
-    PolicyApplied,
     RecordKind,
     Recovery,
     SigningKey,
-    StateView,
     Verdict,
     disclose,
     erase,
@@ -282,49 +278,6 @@ def test_each_contradiction_is_found_here_too(build, mutation):
         script.check_record(script.read_record(build.record(**mutation(build, record)).to_bytes()))
 
 
-def test_a_begin_is_judged_like_the_question_it_begins(build):
-    """It commits to the question, and to lists if it has some."""
-    asked = build.record().commitments
-    begun = build.record(
-        event=begins.begin(), hits=(), commitments={n: asked[n] for n in ("query", "subject")}
-    )
-    script.check_record(script.read_record(begun.to_bytes()))
-    silent = dataclasses.replace(begun, commitments={"subject": asked["subject"]})
-    with pytest.raises(script.Failed, match="commits to no question"):
-        script.check_record(script.read_record(silent.to_bytes()))
-
-
-def test_what_is_reopened_admits_under_a_list_of_its_own(build):
-    """A passage that no other pair admits; and the record commits to that list."""
-    rule = EntityRule("deny", 2)
-    policy = PolicyApplied(b"T" * 32, ((0x40, 0),), reopened=((0x21, 0),), reopened_entities=rule)
-    event, asked = build.access(policy=policy), build.record().commitments
-    listed = build.record(event=event, commitments={**asked, "entities": b"c" * 32})
-    script.check_record(script.read_record(listed.to_bytes()))
-    with pytest.raises(script.Failed, match="commits to lists it has not"):
-        script.check_record(script.read_record(build.record(event=event).to_bytes()))
-
-
-def test_an_explanation_is_of_passages_that_no_search_found(build):
-    """Its index may have no admissible row."""
-    asked, index = build.record().commitments, IndexState(build.state().root, 0, "exact")
-    explained = build.record(
-        event=build.access(kind="explain", index=index),
-        commitments={name: asked[name] for name in ("query", "subject")},
-    )
-    uncited = dataclasses.replace(
-        explained, hits=tuple(dataclasses.replace(hit, cited=False) for hit in explained.hits)
-    )
-    script.check_record(script.read_record(uncited.to_bytes()))
-
-
-def test_a_record_in_another_s_place_is_told_by_both(build, judge):
-    """Where it stands, and where it says it does."""
-    receipt, vkey = build.forge(build.record(seq=0))
-    code, said = judge(receipt.to_bytes(), vkey)
-    assert (1, f"FAILED: entry 1 of {build.ORIGIN} says it is entry 0 of {build.ORIGIN}\n") == (code, said)
-
-
 @given(st.binary(max_size=300))
 def test_garbage_is_no_receipt(data):
     """Whatever it is given, it ends in words."""
@@ -349,20 +302,6 @@ def test_a_state_that_says_otherwise_fails(build, judge, lie):
     assert (code, "the proof of passage 1" in said) == (1, True)
 
 
-def test_a_passage_is_proved_by_a_name_of_any_script(build, judge):
-    """What is hashed is its text as UTF-8, and no spelling of it in ASCII."""
-    passage = dataclasses.replace(build.passages()[0], chunk="Überblick:00000")
-    label = build.label(passage)
-    view = StateView.of({build.place_of(label): label.leaf(b"K" * 32)})
-    event = build.access(index=IndexState(view.root, 1, "exact"))
-    receipt, vkey = build.forge(
-        build.record(event=event, hits=(passage.hit,)), shown=[(passage.chunk, passage.text)]
-    )
-    proved = dataclasses.replace(receipt, proofs=(build.prove(label, view),))
-    code, said = judge(proved.to_bytes(), vkey)
-    assert (code, "stood in its index state" in said) == (0, True)
-
-
 def test_a_sealed_end_is_taken(build, judge):
     """From when a word holds is checked without until when."""
     for since, wanted in ((29_000_000, 0), (29_395_925, 0), (29_395_926, 1)):
@@ -370,15 +309,6 @@ def test_a_sealed_end_is_taken(build, judge):
         receipt, vkey = tables.forged_over(build, labels)
         sealed = dataclasses.replace(receipt, proofs=tuple(proof.sealed() for proof in receipt.proofs))
         assert judge(sealed.to_bytes(), vkey)[0] == wanted
-
-
-@pytest.mark.parametrize("as_of", [0xFFFFFFFF, 0xFFFFFFFE])
-def test_a_sealed_end_may_be_the_end_of_time(build, judge, as_of):
-    """Whoever asks about the last minute there is learns that the word held."""
-    labels = [build.label(passage) for passage in build.passages(5)]
-    receipt, vkey = tables.forged_over(build, labels, as_of=as_of)
-    sealed = dataclasses.replace(receipt, proofs=tuple(proof.sealed() for proof in receipt.proofs))
-    assert judge(sealed.to_bytes(), vkey)[0] == 0
 
 
 def test_passages_without_a_proof_are_named(issued, build, judge):
