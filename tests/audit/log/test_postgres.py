@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from carag.audit import AuditLog, Begin, Recovery
-from carag.audit.log.log import postgres as backend
+from carag.audit.log import postgres as backend
 from carag.audit.log.postgres import PostgresReader, backend_at
 from carag.audit.log.postgres_setup import copy_to, remember, role_of, set_up
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra, StoreLocked
@@ -71,7 +71,7 @@ def alter(database, directory, *statements):
 
 def neutral(name, *, without):
     """Take over the tests of another file, apart from those about the file itself."""
-    module = loaded(Path(__file__).with_name(f"{name}.py"), f"postgres_{name}")
+    module = loaded(next(Path(__file__).parents[1].rglob(f"{name}.py")), f"postgres_{name}")
     tests = {key: value for key, value in vars(module).items() if key.startswith("test_")}
     assert set(without) <= set(tests), set(without) - set(tests)
     return {key: pytest.mark.usefixtures("database")(tests[key]) for key in tests.keys() - set(without)}

@@ -47,7 +47,7 @@ script = loaded(SCRIPT, "scripts.verify_receipt")
 HERE = Path(__file__).parents[1]
 GOLDEN = HERE / "golden"
 tables, records, events, begins, keys = (
-    loaded(HERE / f"test_{name}.py", f"tables_of_test_{name}")
+    loaded(next(HERE.rglob(f"test_{name}.py")), f"tables_of_test_{name}")
     for name in ("verify", "record", "events", "begin", "keys")
 )
 

@@ -19,7 +19,9 @@ from tests.loaded import loaded
 SCRIPT = Path(__file__).parents[3] / "scripts" / "verify_receipt.py"
 script = loaded(SCRIPT, "scripts.verify_receipt")
 HERE = Path(__file__).parents[1]
-tables, begins = (loaded(HERE / f"test_{name}.py", f"laws_of_test_{name}") for name in ("verify", "begin"))
+tables, begins = (
+    loaded(next(HERE.rglob(f"test_{name}.py")), f"laws_of_test_{name}") for name in ("verify", "begin")
+)
 
 
 @pytest.fixture

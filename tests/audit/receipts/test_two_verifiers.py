@@ -38,11 +38,12 @@ SEED = 20261123
 CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
 
 
-mutants = loaded(HERE / "mutants.py", "mutants_of_receipts")
+mutants = loaded(HERE / "receipts" / "mutants.py", "mutants_of_receipts")
 script = loaded(SCRIPT, "scripts.verify_receipt")
 script.ed25519_verify = functools.cache(script.ed25519_verify)
 events, begins, keys, records = (
-    loaded(HERE / f"test_{name}.py", f"{name}_of_receipts") for name in ("events", "begin", "keys", "record")
+    loaded(next(HERE.rglob(f"test_{name}.py")), f"{name}_of_receipts")
+    for name in ("events", "begin", "keys", "record")
 )
 
 

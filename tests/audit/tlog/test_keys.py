@@ -124,7 +124,7 @@ def test_law_the_current_key_signs_everything(tmp_path_factory, steps):
 @pytest.mark.parametrize("dies_at", range(1, 7))
 def test_a_rotation_that_dies_is_finished_by_asking_again(log, clock, tmp_path, monkeypatch, dies_at):
     """At every write the process may die: the log opens, signs with its current key, and rotates."""
-    from carag.audit.log.log import keyring
+    from carag.audit.log import keyring
 
     class Died(BaseException):
         pass
