@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from carag.index import Index
     from carag.policy import Mask, Policy, PolicyBit, Session, policy_word
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Answer",
