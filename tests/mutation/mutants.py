@@ -2,7 +2,7 @@
 
 The list is mutants.toml: which files, by which tests, and of the mutants that mean the same, why they do. What only
 words differently is told by words.py, and neither run nor listed. Properties and what a module computes as it is
-imported are beyond mutmut's reach.
+imported are beyond mutmut's reach: by_hand.py breaks those.
 
 ``python -m tests.mutation.mutants [GROUP...] > tests/mutation/mutants.txt`` runs them and writes the committed result.
 """
