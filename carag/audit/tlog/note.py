@@ -64,7 +64,7 @@ class NoteSignature:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A text with its signatures. Parsing checks the form only; :meth:`NoteKey.verifies` the rest.
+    """A text with its signatures. Parsing checks the form only; ``NoteKey.verifies`` checks the rest.
 
     Parameters
     ----------
