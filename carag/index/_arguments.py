@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from carag.errors import InvalidArgument, UnlabelledWarning
+from carag.index._buffers import lent
 from carag.index._core import ffi, lib
 from carag.index.results import DTYPE_CODES, PLAN_CODES
 from carag.limits import quoted
@@ -25,28 +26,29 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from carag.index._core import CData
+    from carag.index.results import DType, Plan
 
 __all__ = [
     "MAX_KEY",
+    "Batch",
     "Test",
-    "beam_width",
+    "batch_of",
     "distinct",
-    "dtype_code",
-    "floats",
-    "integer",
-    "integers",
+    "index_params",
     "key_array",
     "path_bytes",
-    "plan_code",
     "predicate",
     "queries_of",
+    "search_params",
     "threads_or_all",
-    "uints",
     "warn_of_unlabelled",
     "word_array",
 ]
 
 MAX_KEY: Final = 2**63 - 1
+
+_MAX_K: Final = 1 << 20
+"""Rows a query may ask of an index that has fewer: what is returned has room for all of them, 12 bytes each."""
 
 _FLOAT32: Final = np.dtype(np.float32)
 _Number = TypeVar("_Number", np.uint32, np.int64)
@@ -196,6 +198,78 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
     if b"\0" in encoded:
         raise InvalidArgument(f"path {quoted(path)} holds a NUL byte; no file has such a name")
     return encoded
+
+
+# ---------------------------------------------------------------- what a call is given
+
+
+def index_params(dim: int, M: int, ef_construction: int, seed: int, dtype: DType | str) -> CData:  # noqa: N803
+    """Check what an index is made with."""
+    params = {
+        "dim": integer("dim", dim, 1, lib.CARAG_MAX_DIM),
+        "M": integer("M", M, lib.CARAG_MIN_M, lib.CARAG_MAX_M),
+        "ef_construction": integer("ef_construction", ef_construction, 1, lib.CARAG_MAX_EF),
+        "seed": integer("seed", seed, 0, 2**64 - 1),
+        "dtype": dtype_code(dtype),
+    }
+    return ffi.new("carag_params *", params)
+
+
+class Batch(NamedTuple):
+    """Rows to add, converted; hold it during the call."""
+
+    rows: CData
+    keys: NDArray[np.int64] | None
+    words: NDArray[np.uint32]
+    memory: tuple[NDArray[Any], ...]
+    """The other arrays that the rows point to."""
+
+
+def batch_of(
+    dim: int,
+    vectors: ArrayLike,
+    words: ArrayLike,
+    keys: ArrayLike | None,
+    terms: dict[str, ArrayLike | None],
+    *,
+    allow_quarantine: bool,
+    threads: int | None,
+) -> Batch:
+    """Convert rows to add: what is None is the core's default."""
+    array = floats("vectors", vectors, dim)
+    count = array.shape[0]
+    labels = word_array(words, count)
+    named = None if keys is None else key_array(keys, count)
+    columns = {name: uints(name, value, count) for name, value in terms.items() if value is not None}
+    rows = {
+        "vectors": lent(array),
+        "words": lent(labels),
+        "keys": ffi.NULL if named is None else lent(named),
+        **{name: lent(column) for name, column in columns.items()},
+        "count": count,
+        "allow_quarantine": bool(allow_quarantine),
+        "threads": threads_or_all(threads),
+    }
+    return Batch(ffi.new("carag_rows *", rows), named, labels, (array, *columns.values()))
+
+
+def search_params(
+    k: int,
+    live: int,
+    queries: int,
+    ef_search: int | None,
+    plan: Plan | str,
+    threads: int | None,
+    fallback: bool,
+    exact_limit: int,
+) -> CData:
+    """Check how a search of so many queries, among so many live rows, is to run."""
+    if (k := integer("k", k, 1, 2**31 - 1)) > max(_MAX_K, live):
+        raise InvalidArgument(f"k is {k:,}; want at most {_MAX_K:,}, or the {live:,} rows there are")
+    workers = 1 if threads is None and queries == 1 else threads_or_all(threads)
+    limit = integer("exact_limit", exact_limit, 0, 2**64 - 1)
+    params = (k, beam_width(ef_search), plan_code(plan), workers, not fallback, limit)
+    return ffi.new("carag_search_params *", params)
 
 
 # ---------------------------------------------------------------- the test

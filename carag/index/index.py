@@ -7,7 +7,7 @@ the core's. Calls release the GIL: any threads may search, count and change one 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -15,24 +15,22 @@ from carag.errors import InvalidArgument
 from carag.index import kernels
 from carag.index._arguments import (
     MAX_KEY,
-    beam_width,
+    batch_of,
     distinct,
-    dtype_code,
-    floats,
-    integer,
+    index_params,
     key_array,
     path_bytes,
-    plan_code,
     predicate,
     queries_of,
+    search_params,
     threads_or_all,
-    uints,
     warn_of_unlabelled,
     word_array,
 )
+from carag.index._buffers import lent, room
 from carag.index._core import ffi, lib
 from carag.index._status import new_fault, raise_for, text
-from carag.index.results import DTYPE_CODES, DType, Plan, SearchResult, SearchStats
+from carag.index.results import DTYPE_CODES, DType, Plan, SearchResult, SearchRoom
 from carag.policy.bits import bits_of
 
 if TYPE_CHECKING:
@@ -45,14 +43,6 @@ if TYPE_CHECKING:
     from carag.policy.mask import Mask, Policy
 
 __all__ = ["Index"]
-
-_MAX_K: Final = 1 << 20
-"""Rows a query may ask of an index that has fewer: what is returned has room for all of them, 12 bytes each."""
-
-_FLOAT: Final = ffi.typeof("float[]")
-_INT64: Final = ffi.typeof("int64_t[]")
-_UINT8: Final = ffi.typeof("uint8_t[]")
-_UINT32: Final = ffi.typeof("uint32_t[]")
 
 
 class Index:
@@ -100,15 +90,9 @@ class Index:
         dtype: DType | str = DType.FLOAT32,
     ) -> None:
         kernels.active()  # an unusable CARAG_KERNEL is best explained there
-        params = {
-            "dim": integer("dim", dim, 1, lib.CARAG_MAX_DIM),
-            "M": integer("M", M, lib.CARAG_MIN_M, lib.CARAG_MAX_M),
-            "ef_construction": integer("ef_construction", ef_construction, 1, lib.CARAG_MAX_EF),
-            "seed": integer("seed", seed, 0, 2**64 - 1),
-            "dtype": dtype_code(dtype),
-        }
+        params = index_params(dim, M, ef_construction, seed, dtype)
         out, fault = ffi.new("carag_index **"), new_fault()
-        raise_for(lib.carag_index_new(ffi.new("carag_params *", params), out, fault), fault)
+        raise_for(lib.carag_index_new(params, out, fault), fault)
         self._own(out[0], "")
 
     def _own(self, index: CData, path: str) -> None:
@@ -183,7 +167,7 @@ class Index:
         """List the keys of the live rows, ascending."""
         handle = self._core
         keys = np.empty(len(self), dtype=np.int64)
-        return keys[: lib.carag_index_keys(handle, ffi.from_buffer(_INT64, keys, True), keys.size)]
+        return keys[: lib.carag_index_keys(handle, room(keys), keys.size)]
 
     def words(self, keys: ArrayLike) -> NDArray[np.uint32]:
         """Read the words of some rows.
@@ -213,23 +197,17 @@ class Index:
 
     def vectors(self, keys: ArrayLike) -> NDArray[np.float32]:
         """Read what is kept of the unit vectors of some rows, shape ``(n, dim)``; as :meth:`words`."""
-        wanted = key_array(keys)
-        vectors = np.empty((wanted.size, self.dim), dtype=np.float32)
-        self._get(wanted, {"vectors": ffi.from_buffer(_FLOAT, vectors, True)})
-        return vectors
+        return self._column("vectors", keys, np.float32, self.dim)
 
-    def _column(self, name: str, keys: ArrayLike) -> NDArray[np.uint32]:
+    def _column(
+        self, name: str, keys: ArrayLike, dtype: type[np.generic] = np.uint32, *shape: int
+    ) -> NDArray[Any]:
         wanted = key_array(keys)
-        column = np.empty(wanted.size, dtype=np.uint32)
-        self._get(wanted, {name: ffi.from_buffer(_UINT32, column, True)})
+        column, fault = np.empty((wanted.size, *shape), dtype), new_fault()
+        columns = ffi.new("carag_columns *", {name: room(column)})
+        status = lib.carag_index_get(self._core, lent(wanted), wanted.size, columns, fault)
+        raise_for(status, fault, keys=wanted)
         return column
-
-    def _get(self, keys: NDArray[np.int64], columns: dict[str, CData]) -> None:
-        fault = new_fault()
-        status = lib.carag_index_get(
-            self._core, ffi.from_buffer(_INT64, keys), keys.size, ffi.new("carag_columns *", columns), fault
-        )
-        raise_for(status, fault, keys=keys)
 
     # ------------------------------------------------------------ change
 
@@ -276,28 +254,14 @@ class Index:
         InvalidArgument
             On a wrong shape, NaN, a zero vector, a duplicate or negative key, a word with control bits set.
         """
-        rows = floats("vectors", vectors, self.dim)
-        count = rows.shape[0]
-        labels = word_array(words, count)
-        named = None if keys is None else key_array(keys, count)
         terms = {"public_at": public_at, "expires_at": expires_at, "entities": entities}
-        columns = {name: uints(name, value, count) for name, value in terms.items() if value is not None}
-        given = np.empty(count, dtype=np.int64)
-        batch = {
-            "vectors": ffi.from_buffer(_FLOAT, rows),
-            "words": ffi.from_buffer(_UINT32, labels),
-            "keys": ffi.NULL if named is None else ffi.from_buffer(_INT64, named),
-            **{name: ffi.from_buffer(_UINT32, column) for name, column in columns.items()},
-            "count": count,
-            "allow_quarantine": bool(allow_quarantine),
-            "threads": threads_or_all(threads),
-        }
-        fault = new_fault()
-        status = lib.carag_index_add(
-            self._core, ffi.new("carag_rows *", batch), ffi.from_buffer(_INT64, given, True), fault
+        batch = batch_of(
+            self.dim, vectors, words, keys, terms, allow_quarantine=allow_quarantine, threads=threads
         )
-        raise_for(status, fault, keys=named, words=labels)
-        warn_of_unlabelled(labels)
+        given, fault = np.empty(len(batch.words), dtype=np.int64), new_fault()
+        status = lib.carag_index_add(self._core, batch.rows, room(given), fault)
+        raise_for(status, fault, keys=batch.keys, words=batch.words)
+        warn_of_unlabelled(batch.words)
         return given
 
     def relabel(self, keys: ArrayLike, words: ArrayLike, *, allow_quarantine: bool = False) -> None:
@@ -315,12 +279,7 @@ class Index:
         labels = word_array(words, wanted.size)
         fault = new_fault()
         status = lib.carag_index_relabel(
-            self._core,
-            ffi.from_buffer(_INT64, wanted),
-            ffi.from_buffer(_UINT32, labels),
-            wanted.size,
-            bool(allow_quarantine),
-            fault,
+            self._core, lent(wanted), lent(labels), wanted.size, bool(allow_quarantine), fault
         )
         raise_for(status, fault, keys=wanted, words=labels)
         warn_of_unlabelled(labels)
@@ -368,7 +327,7 @@ class Index:
         """
         wanted = distinct(key_array(keys))
         fault = new_fault()
-        status = lib.carag_index_delete(self._core, ffi.from_buffer(_INT64, wanted), wanted.size, fault)
+        status = lib.carag_index_delete(self._core, lent(wanted), wanted.size, fault)
         raise_for(status, fault, keys=wanted)
 
     def consolidate(self, *, threads: int | None = None) -> None:
@@ -434,34 +393,14 @@ class Index:
             On a wrong dimension, NaN, a zero query, an unknown plan, too large a ``k``, or no policy.
         """
         rows, nq = queries_of(queries, self._dim)
-        if (k := integer("k", k, 1, 2**31 - 1)) > max(_MAX_K, rows_there := len(self)):
-            raise InvalidArgument(
-                f"k is {k:,}; want at most {_MAX_K:,}, or the {rows_there:,} rows there are"
-            )
+        params = search_params(k, len(self), nq, ef_search, plan, threads, fallback, exact_limit)
         test = predicate(policy, as_of)
-        workers = 1 if threads is None and nq == 1 else threads_or_all(threads)
-        limit = integer("exact_limit", exact_limit, 0, 2**64 - 1)
-        params = ffi.new(
-            "carag_search_params *", (k, beam_width(ef_search), plan_code(plan), workers, not fallback, limit)
-        )
-        keys, similarities = np.empty((nq, k), np.int64), np.empty((nq, k), np.float32)
-        work, codes = np.empty((5, nq), np.int64), np.empty((2, nq), np.uint8)
-        tally, choice = ffi.from_buffer(_INT64, work, True), ffi.from_buffer(_UINT8, codes, True)
-        report = ffi.new(
-            "carag_results *",
-            (
-                ffi.from_buffer(_INT64, keys, True),
-                ffi.from_buffer(_FLOAT, similarities, True),
-                *(tally, tally + nq, tally + 2 * nq, tally + 3 * nq, tally + 4 * nq),
-                *(choice, choice + nq),
-            ),
-        )
-        fault = new_fault()
+        found, fault = SearchRoom(nq, params.k), new_fault()
         status = lib.carag_index_search(
-            self._core, ffi.from_buffer(_FLOAT, rows), nq, test.predicate, params, report, fault
+            self._core, lent(rows), nq, test.predicate, params, found.report, fault
         )
         raise_for(status, fault, noun="query")
-        return SearchResult(keys, similarities, work[0], SearchStats(kernels.active(), report, work, codes))
+        return found.result(kernels.active())
 
     def count(self, policy: Policy | Mask, *, as_of: datetime | date | int | None = None) -> int:
         """Count the rows a policy admits, exactly; arguments as for :meth:`search`."""

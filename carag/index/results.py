@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.index._core import lib
+from carag.index._buffers import room
+from carag.index._core import ffi, lib
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ __all__ = [
     "Hits",
     "Plan",
     "SearchResult",
+    "SearchRoom",
     "SearchStats",
     "Why",
 ]
@@ -251,3 +253,28 @@ class SearchResult:
             f"<SearchResult of {len(self)} queries: {self.counts.sum()} rows, "
             f"{self.stats.admissible:,} of {self.stats.rows:,} admissible>"
         )
+
+
+class SearchRoom:
+    """Room for what the core finds for ``nq`` queries."""
+
+    __slots__ = ("_codes", "_keys", "_similarities", "_work", "report")
+
+    def __init__(self, nq: int, k: int) -> None:
+        self._keys, self._similarities = np.empty((nq, k), np.int64), np.empty((nq, k), np.float32)
+        self._work, self._codes = np.empty((5, nq), np.int64), np.empty((2, nq), np.uint8)
+        tally, choice = room(self._work), room(self._codes)
+        self.report = ffi.new(
+            "carag_results *",
+            (
+                room(self._keys),
+                room(self._similarities),
+                *(tally, tally + nq, tally + 2 * nq, tally + 3 * nq, tally + 4 * nq),
+                *(choice, choice + nq),
+            ),
+        )
+
+    def result(self, kernel: str) -> SearchResult:
+        """Read what was found, once the search is over."""
+        stats = SearchStats(kernel, self.report, self._work, self._codes)
+        return SearchResult(self._keys, self._similarities, self._work[0], stats)

@@ -49,7 +49,7 @@ def test_a_circle_of_calls_is_found():
 
 @pytest.mark.makes("plain")
 def test_under_address_and_undefined_behaviour_sanitizers(made):
-    """Kernels, codes, catalog, laws, plans, graph, file and failing memory: clean under ASan and UBSan."""
+    """Kernels, codes, catalog, laws, plans, graph, files and failing memory: clean under ASan and UBSan."""
     assert "serial: ok" in made()
 
 

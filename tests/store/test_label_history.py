@@ -20,7 +20,7 @@ from carag.store.store import CorpusStore
 from carag.store.values import StoredChunk, StoredFiling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -73,12 +73,6 @@ def put_with_events(store: CorpusStore, filing: StoredFiling, chunks: list[Store
 def ticking(*readings: int) -> Callable[[], int]:
     rest = iter(readings)
     return lambda: next(rest)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[CorpusStore]:
-    with CorpusStore.open(tmp_path / "corpus.db") as opened:
-        yield opened
 
 
 FORMS = ["10-K", "10-K/A", "8-K", "NT 10-K", "25"]

