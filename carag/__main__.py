@@ -1,4 +1,4 @@
-"""Start ``carag`` or ``python -m carag``: name the extra that is missing before anything runs.
+"""Start ``carag`` or ``python -m carag``; a missing extra is named before anything runs.
 
 ``verify`` and ``receipt`` need ``cryptography`` alone, so they are started here, before Typer is imported.
 """

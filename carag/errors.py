@@ -1,11 +1,11 @@
-"""Every exception CARAG raises on purpose.
+"""Define every exception that CARAG raises on purpose.
 
 ::
 
     CaragError
     ├── InvalidArgument (ValueError)   the caller's input; nothing was changed
     │   └── PolicyConflict             a bit both required and forbidden
-    ├── Refused                        the session alone decides: no search was made
+    ├── Refused                        refused for the session alone, before any search
     ├── CorruptFile                    an index, store or receipt that fails its own checks
     ├── StoreLocked                    another writer holds the store
     ├── AuditUnavailable               the log cannot be written, so nothing may be returned
@@ -40,7 +40,7 @@ __all__ = [
 
 
 MALFORMED: Final = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
-"""What reading something of a stranger's making may raise; to whoever brought it, it is all one refusal."""
+"""What parsing malformed input may raise: callers catch all of these and report one refusal."""
 
 
 class CaragError(Exception):
@@ -56,14 +56,14 @@ class PolicyConflict(InvalidArgument):
 
 
 class Refused(CaragError):
-    """The session alone decides that nothing may be searched.
+    """The session may search nothing, whatever the store holds.
 
     Parameters
     ----------
     code : str
         A stable reason, such as ``"UNKNOWN_ROLE"``; it goes into the audit record.
     message : str
-        The same for a person.
+        The reason in words.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -84,7 +84,7 @@ class AuditUnavailable(CaragError):
 
 
 class AnchorUnavailable(CaragError):
-    """An anchor cannot be reached, refuses, or answers what cannot be believed; try again later."""
+    """An anchor cannot be reached, refuses, or gives an answer that does not verify; try again later."""
 
 
 class ModelUnavailable(CaragError):
@@ -96,13 +96,13 @@ class MissingExtra(CaragError, ImportError):
 
 
 class UnlabelledWarning(UserWarning):
-    """Rows got words without the schema version, which no policy admits."""
+    """Rows were added with words that lack the schema version, which no policy admits."""
 
 
 def without_frames(error: BaseException) -> None:
-    """Take the stack frames off an error and all that led to it: their variables hold what nobody may have yet.
+    """Remove the stack frames from an error and its causes: their variables hold text not yet recorded as released.
 
-    A note on each says where it was raised.
+    A note on each error says where it was raised.
     """
     links: list[BaseException | None] = [error]
     seen: set[int] = set()

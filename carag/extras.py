@@ -1,6 +1,6 @@
-"""Optional packages: what an extra brings is asked for before work starts, not met as a failed import within it.
+"""Check that the packages of an extra are installed, before work starts rather than at a failed import within it.
 
-What belongs to an extra is read from the package's own metadata, so that ``pyproject.toml`` is the only list.
+The packages of an extra are read from CARAG's own metadata, so that ``pyproject.toml`` is the only list.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[([^]]*)\])?.*; extra == ['\"](.
 
 
 def require(what: str, *extras: str) -> None:
-    """Ask for all that some extras bring, whatever else is installed.
+    """Check that all packages of some extras are installed.
 
     Parameters
     ----------
     what : str
-        Who needs it, as the message begins.
+        What needs them; the message begins with it.
     *extras : str
         Their names in ``pyproject.toml``.
 

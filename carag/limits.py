@@ -1,8 +1,8 @@
-"""What an id, a name, a form, a time, a text and a question may be.
+"""Check ids, names, forms, times, texts and questions from outside against fixed limits.
 
-This is the one place that says so. Readers refuse at the door what breaks it, the public API before any work is done,
-and a record before it is written: so nothing that was let in can fail later. Each check returns nothing and raises
-InvalidArgument with a bounded, printable quotation of what came.
+All limits are stated here, once. Readers check what they read, the public API checks before it does any work, and a
+record is checked before it is written: so nothing that was accepted can fail later. Each check returns nothing and
+raises InvalidArgument with a bounded, printable quotation of the value.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ __all__ = [
 ]
 
 MAX_LABEL: Final = 200
-"""Characters of whatever a record names: a passage, a subject, a log, a model."""
+"""Greatest number of characters of a name in a record: of a passage, a subject, a log, a model."""
 MAX_ID: Final = MAX_LABEL - len(".v:") - 2 * 19
-"""Characters of what names a filing. A passage's id adds a version and a number, ``.v2:00000``, of 19 digits each at
-most: so every passage of every version that a store can count to has an id that a record can hold."""
+"""Greatest number of characters of a filing's id. A passage's id adds a version and a number, ``.v2:00000``, of at
+most 19 digits each: so a record can hold the id of every passage of every version that a store can count to."""
 MAX_FORM: Final = 40
-"""Characters of a form or of a document's type. The longest of 79,000 real ones has 20."""
+"""Greatest number of characters of a form or a document's type. The longest of 79,000 real ones has 20."""
 MAX_TEXT: Final = 1 << 25
-"""Characters of one document's text: 23 times the longest of 4,758 real ones (1,435,726)."""
+"""Greatest number of characters of one document's text: 23 times the longest of 4,758 real ones (1,435,726)."""
 MAX_QUESTION: Final = 8192
-"""Characters of a question: far more than people type, and no text for a model to read at length."""
+"""Greatest number of characters of a question: far more than people type, and too few to smuggle in a document."""
 MAX_MINUTE: Final = (1 << 32) - 1
 """The last minute since 1970 that 32 bits hold, in the year 10136."""
 
@@ -48,11 +48,13 @@ _VERSIONED: Final = re.compile(r"\.v\d+$")
 _FORM: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9 ./&()_-]{{0,{MAX_FORM - 1}}}", re.ASCII)
 _UNFIT: Final = re.compile("[\0\ud800-\udfff]")
 _QUOTED: Final = 80
+"""Greatest number of characters of a text that a message quotes whole; of other values, twice as many."""
 _SHOWN: Final = 1000
+"""Greatest number of characters of a text that a message shows unquoted."""
 
 
 def check_id(name: str, value: object) -> None:
-    """Check what names a filing: 1 to 159 printable characters, the end of which names no version.
+    """Check a filing's id: 1 to 159 printable characters, not ending in a version such as ``.v2``.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def check_id(name: str, value: object) -> None:
 
 
 def check_label(name: str, value: object) -> None:
-    """Check what a record names: 1 to 200 printable characters, so neither controls nor marks that turn a line."""
+    """Check a name in a record: 1 to 200 printable characters, so no control and no bidirectional characters."""
     _check_printable(name, value, MAX_LABEL)
 
 
@@ -89,7 +91,7 @@ def check_name(name: str, value: object) -> None:
 
 
 def check_form(name: str, value: object) -> None:
-    """Check a form or a document's type, known or not: what EDGAR's look like.
+    """Check a form or a document's type, known or not: it must look like EDGAR's.
 
     Examples
     --------
@@ -103,13 +105,13 @@ def check_form(name: str, value: object) -> None:
 
 
 def check_minutes(name: str, value: object) -> None:
-    """Check a time: whole minutes since 1970, as many as 32 bits hold."""
+    """Check a time: whole minutes since 1970 that fit in 32 bits."""
     if type(value) is not int or not 0 <= value <= MAX_MINUTE:
         raise InvalidArgument(f"{name} is {quoted(value)}; want minutes since 1970, 0 <= m < 2**32")
 
 
 def check_text(name: str, value: object, most: int = MAX_TEXT) -> None:
-    """Check a text: any that UTF-8 and every database can hold, so neither half surrogate pairs nor NUL."""
+    """Check a text: any that UTF-8 and every database can hold, so no lone surrogates and no NUL."""
     if not isinstance(value, str):
         raise InvalidArgument(f"{name} is a {type(value).__name__}; want text")
     if len(value) > most:
@@ -132,7 +134,7 @@ def check_question(name: str, value: object) -> None:
 
 
 def quoted(value: object) -> str:
-    r"""Quote anything that came from outside: printable, of one line and bounded.
+    r"""Quote any value from outside in printable characters, on one line and of bounded length.
 
     Examples
     --------
@@ -150,7 +152,7 @@ def quoted(value: object) -> str:
 
 
 def shown(text: str) -> str:
-    r"""Return a text from outside as a message shows it: as it is, or quoted where it is long or cannot be printed.
+    r"""Return a text from outside for a message: unchanged, or quoted if it is long or not printable.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What strangers wrote, before it reaches a terminal, a log, a page or a prompt: only what a reader would see.
+"""Remove control and invisible characters from untrusted text, for terminals, logs, pages and prompts.
 
 A filer may put control characters into a form, a file name or a text: they recolour a terminal, set its title,
-overwrite lines or turn their direction. Here is the one place that takes them out.
+overwrite lines or turn their direction. This is the one place that removes them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    r"""Do the same for what must stay one line, so that nobody writes a line of ours.
+    r"""Do the same for a text that must stay on one line, so that it cannot forge a line of output.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def visible_line(text: str) -> str:
 
 
 def visible_json(value: object, *, indent: int | None = None) -> str:
-    r"""Write JSON whose text stays readable and in which what a reader would not see is escaped, not lost.
+    r"""Write readable JSON in which invisible characters are escaped, not lost.
 
     Examples
     --------
@@ -53,12 +53,12 @@ def visible_json(value: object, *, indent: int | None = None) -> str:
     '{"form": "10-K\\u202e\\u009b31mß"}'
     """
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # Outside strings JSON has none of these but the line breaks of the indentation.
+    # Outside of strings, the only such characters in JSON are the line breaks of the indentation.
     return "".join(c if c == "\n" or not _is_hidden(c) else json.dumps(c)[1:-1] for c in text)
 
 
 def logger(name: str) -> logging.Logger:
-    """Return a module's logger, whose messages are lines that a reader sees whole."""
+    """Return a module's logger, which writes each message on one line of visible characters."""
     named = logging.getLogger(name)
     named.addFilter(_as_line)  # once, however often it is called
     return named

@@ -1,6 +1,6 @@
-"""The index room: nearest rows among those a policy admits, found by the native core in ``csrc``.
+"""Search vectors for the nearest rows that a policy admits, with the native core in ``csrc``.
 
-Only this room touches the C core. It knows words, terms and minutes, and nothing of documents or text.
+Only this package calls the C core. It knows words, terms and minutes, and nothing of documents or text.
 """
 
 from __future__ import annotations

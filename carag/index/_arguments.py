@@ -1,4 +1,4 @@
-"""The caller's arguments as the core wants them: converted once, refused with what came and what was wanted."""
+"""Convert and check the caller's arguments for the native core; messages state what was given and what is wanted."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ __all__ = [
 ]
 
 MAX_KEY: Final = 2**63 - 1
+"""The greatest key of a row."""
 
 _MAX_K: Final = 1 << 20
-"""Rows a query may ask of an index that has fewer: what is returned has room for all of them, 12 bytes each."""
+"""Greatest ``k`` if the index has fewer rows: the result has room for all of them, 12 bytes each."""
 
 _FLOAT32: Final = np.dtype(np.float32)
 _Number = TypeVar("_Number", np.uint32, np.int64)
@@ -68,7 +69,7 @@ def integer(name: str, value: object, low: int, high: int) -> int:
 
 
 def floats(name: str, values: ArrayLike, dim: int, *, allow_one: bool = False) -> NDArray[np.float32]:
-    """Convert to a C-contiguous (n, dim) float32 array; overflow becomes inf, which the core refuses."""
+    """Convert to a C-contiguous (n, dim) float32 array; overflow becomes infinity, which the core refuses."""
     array = _array(name, values)
     if array.dtype.kind not in "fiu":
         raise InvalidArgument(f"{name} are {array.dtype}; want real numbers")
@@ -81,7 +82,7 @@ def floats(name: str, values: ArrayLike, dim: int, *, allow_one: bool = False) -
 
 
 def queries_of(values: ArrayLike, dim: int) -> tuple[NDArray[np.float32], int]:
-    """Convert queries, one or many; returns their number, too. One that needs no conversion gets none."""
+    """Convert one or many queries, and return them with their number; a float32 array is not copied."""
     if type(values) is np.ndarray and values.dtype == _FLOAT32 and values.shape == (dim,):
         flags = values.flags
         if flags.c_contiguous and flags.aligned:
@@ -93,7 +94,7 @@ def queries_of(values: ArrayLike, dim: int) -> tuple[NDArray[np.float32], int]:
 def integers(
     name: str, values: ArrayLike, count: int | None, dtype: type[_Number], high: int
 ) -> NDArray[_Number]:
-    """Convert to a C-contiguous 1-d array of integers that fit; a scalar counts as one."""
+    """Convert to a C-contiguous 1-d array of integers within bounds; a scalar becomes an array of one."""
     array = np.atleast_1d(_array(name, values))
     if array.dtype.kind not in "iu" and array.size:
         raise InvalidArgument(f"{name} are {array.dtype}; want integers")
@@ -114,7 +115,7 @@ def _array(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def uints(name: str, values: ArrayLike, count: int) -> NDArray[np.uint32]:
-    """Convert 32-bit numbers, one each or one for all."""
+    """Convert 32-bit numbers: one per row, or one for all rows."""
     array = _array(name, values)
     if array.ndim == 0:
         array = np.full(count, array)
@@ -126,7 +127,7 @@ def word_array(words: ArrayLike, count: int) -> NDArray[np.uint32]:
 
 
 def warn_of_unlabelled(words: NDArray[np.uint32]) -> None:
-    """Warn of words, just stored, that close their rows to everybody: it is seldom meant."""
+    """Warn of stored words without the schema version: no policy admits their rows, which is seldom intended."""
     if closed := int(np.count_nonzero(words & ~np.uint32(QUARANTINE) < VERSION_WORD)):
         warnings.warn(
             f"{closed} of {words.size} words have no schema version, so no policy admits their rows; make words of "
@@ -150,7 +151,7 @@ def distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _are_marked_apart(keys: NDArray[np.int64]) -> bool:
-    """Tell distinct keys by a mark for each number between them; a twentieth of a sort where they lie close."""
+    """Tell whether keys are distinct by marking each in their range; for dense keys a twentieth of a sort's time."""
     low, high = int(keys.min()), int(keys.max())
     if high - low > 16 * keys.size:
         return False
@@ -180,12 +181,12 @@ def _code(name: str, choice: object, codes: dict[Any, int]) -> int:
 
 
 def beam_width(ef_search: int | None) -> int:
-    """Check the width asked for; 0 stands for the one the index was tuned to."""
+    """Check a beam width; 0, for None, means the one to which the index was tuned."""
     return 0 if ef_search is None else integer("ef_search", ef_search, 1, lib.CARAG_MAX_EF)
 
 
 def threads_or_all(threads: int | None) -> int:
-    """Check the number asked for; by default that of the cores this process may use."""
+    """Check a number of threads; by default the number of cores that this process may use."""
     if threads is not None:
         return integer("threads", threads, 1, lib.CARAG_MAX_THREADS)
     affinity = getattr(os, "sched_getaffinity", None)
@@ -200,7 +201,7 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
     return encoded
 
 
-# ---------------------------------------------------------------- what a call is given
+# ---------------------------------------------------------------- parameters of calls
 
 
 def index_params(dim: int, M: int, ef_construction: int, seed: int, dtype: DType | str) -> CData:  # noqa: N803
@@ -272,19 +273,19 @@ def search_params(
     return ffi.new("carag_search_params *", params)
 
 
-# ---------------------------------------------------------------- the test
+# ---------------------------------------------------------------- policies
 
 
 class Test(NamedTuple):
-    """A policy as of an instant, compiled. The core only reads it, so threads share it; hold it during a call."""
+    """A policy and an instant, compiled for the core, which only reads it: threads may share it. Keep it in scope."""
 
     predicate: CData
     entities: CData
-    """Memory the predicate points to."""
+    """Memory to which the predicate points."""
 
 
 def predicate(policy: object, as_of: datetime | date | int | None) -> Test:
-    """Compile a policy and an instant into the core's test."""
+    """Compile a policy and an instant for the core."""
     if type(policy) is not Policy and type(policy) is not Mask:
         raise InvalidArgument(
             f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask: nothing is searched without one"
@@ -300,7 +301,7 @@ def predicate(policy: object, as_of: datetime | date | int | None) -> Test:
 
 @lru_cache(maxsize=1024)
 def _compiled(policy: Policy | Mask, minutes: int) -> Test:
-    """Kept, because a session asks thousands of questions under one policy with a list of a thousand entities."""
+    """Compile and cache: a session asks thousands of questions under one policy with a list of a thousand entities."""
     whole = Policy(policy) if isinstance(policy, Mask) else policy
     if whole.allow_entities is not None:
         rule, listed = lib.CARAG_ONLY_ENTITIES, whole.allow_entities

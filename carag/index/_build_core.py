@@ -30,7 +30,7 @@ ffi.set_source(
     depends=sorted(path.as_posix() for path in _CSRC.rglob("*.h")),
     include_dirs=[_CSRC.as_posix()],
     libraries=["m"],
-    # Contraction to fused operations is written out where wanted; anywhere else it would make the bits of a
+    # Kernels write out fused multiply-adds where they are wanted; contraction anywhere else would make the bits of a
     # file depend on the compiler.
     extra_compile_args=[
         *("-std=c11", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-pthread"),

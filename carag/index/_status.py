@@ -1,4 +1,4 @@
-"""The one door from the core's status codes to CARAG's exceptions."""
+"""Translate the core's status codes into CARAG's exceptions, all in this module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text(cdata: CData) -> str:
 
 
 def new_fault() -> CData:
-    """Make room for the core to say what was wrong."""
+    """Allocate the struct in which the core describes an error."""
     return ffi.new("carag_fault *")
 
 
@@ -37,16 +37,16 @@ def raise_for(
     words: NDArray[Any] | None = None,
     path: str = "",
 ) -> None:
-    """Raise the exception a status stands for; nothing on success.
+    """Raise the exception for a status; return on success.
 
     Parameters
     ----------
     status : int
-        What the core returned.
+        The status that the core returned.
     fault : CData
-        What it wrote beside it.
+        The core's description of the error.
     noun : str
-        What the caller calls its vectors: "vector" or "query".
+        The caller's word for its vectors: "vector" or "query".
     keys, words : integer array, optional
         The caller's batch, so that the message can show the culprit.
     path : str

@@ -1,7 +1,7 @@
-"""The index: vectors, words, terms and keys in; the nearest rows a policy admits out.
+"""Index vectors with policy words, terms and keys, and search for the nearest rows that a policy admits.
 
-Arrays are converted once, here, and handed to the core as they lie in memory; every judgement about rows is
-the core's. Calls release the GIL: any threads may search, count and change one index at any time.
+Arrays are converted once, here, and passed to the core without a copy; the core decides everything about rows.
+Calls release the GIL: any threads may search, count and change one index at any time.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Index:
         seed: int = 0,
         dtype: DType | str = DType.FLOAT32,
     ) -> None:
-        kernels.active()  # an unusable CARAG_KERNEL is best explained there
+        kernels.active()  # which raises the best message about an unusable CARAG_KERNEL
         params = index_params(dim, M, ef_construction, seed, dtype)
         out, fault = ffi.new("carag_index **"), new_fault()
         raise_for(lib.carag_index_new(params, out, fault), fault)
@@ -97,7 +97,7 @@ class Index:
 
     def _own(self, index: CData, path: str) -> None:
         self._handle: CData | None = ffi.gc(index, lib.carag_index_free)
-        self._made = self._info()  # of which only the parameters stay true
+        self._made = self._info()  # used for the parameters alone; the counts in it go out of date
         self._dim = int(self._made.params.dim)
         self._path = path
 
@@ -113,7 +113,7 @@ class Index:
         lib.carag_index_info(self._core, info)
         return info
 
-    # ------------------------------------------------------------ what it is
+    # ------------------------------------------------------------ properties
 
     @property
     def dim(self) -> int:
@@ -132,17 +132,17 @@ class Index:
 
     @property
     def seed(self) -> int:
-        """What decides the layers."""
+        """Seed of the random layers."""
         return int(self._made.params.seed)
 
     @property
     def dtype(self) -> DType:
-        """What is kept of a vector."""
+        """Type in which vectors are kept."""
         return next(dtype for dtype, code in DTYPE_CODES.items() if code == self._made.params.dtype)
 
     @property
     def classes(self) -> int:
-        """Distinct (word, terms) among the live rows, at most: what a policy is asked about."""
+        """Upper bound on the distinct (word, terms) of live rows, each of which a policy is tested on once."""
         return int(self._info().classes)
 
     def __len__(self) -> int:
@@ -223,26 +223,26 @@ class Index:
         allow_quarantine: bool = False,
         threads: int | None = None,
     ) -> NDArray[np.int64]:
-        """Add rows: all of them, or, on any error, none.
+        """Add rows: all of them, or none on any error.
 
         Parameters
         ----------
         vectors : (n, dim) float
             Any length but zero; stored as unit vectors.
         words : (n,) integer
-            Policy words, see :func:`carag.policy.policy_word`. Version 0 is stored and stays closed, with an
-            :class:`~carag.errors.UnlabelledWarning`.
+            Policy words, see :func:`carag.policy.policy_word`. A word of version 0 is stored and never admissible, with
+            an :class:`~carag.errors.UnlabelledWarning`.
         keys : (n,) integer, optional
             Each 0 or more and in use once; by default the next free row numbers. A deleted row's key is free.
         public_at, expires_at : (n,) or scalar integer, optional
-            Minutes since 1970-01-01T00:00Z from which a row is public, and from which no more. 0, the default of
-            the one, is always and ``2**32 - 1`` never; ``2**32 - 1``, the default of the other, is never.
+            Minutes since 1970-01-01T00:00Z from which a row is public, and from which it no longer is. ``public_at``
+            is by default 0, always; ``2**32 - 1`` means never. ``expires_at`` is by default ``2**32 - 1``, never.
         entities : (n,) or scalar integer, optional
             The entity a row is about (for EDGAR, the filer's CIK); 0, the default, is none.
         allow_quarantine : bool
-            Let words carry the quarantine bit, which closes their rows to every policy.
+            Accept words with the quarantine bit, whose rows no policy admits.
         threads : int, optional
-            By default as many as cores this process may use. The result does not depend on it.
+            By default the number of cores that this process may use. The result does not depend on it.
 
         Returns
         -------
@@ -265,10 +265,10 @@ class Index:
         return given
 
     def relabel(self, keys: ArrayLike, words: ArrayLike, *, allow_quarantine: bool = False) -> None:
-        """Give rows new words: all of them, or, on any error, none. O(1) a row.
+        """Give rows new words: all of them, or none on any error. O(1) per row.
 
-        A search that is running sees each row's old word or its new one, and emits no row whose word it finds
-        closed at the moment of emission.
+        A running search sees each row's old word or its new one, and returns no row whose word is inadmissible at the
+        moment it is returned.
 
         Raises
         ------
@@ -292,7 +292,7 @@ class Index:
         clear: Bits = 0,
         as_of: datetime | date | int | None = None,
     ) -> int:
-        """Give every row the policy admits the word ``(word & ~clear) | set``; class by class, not key by key.
+        """Give every row that the policy admits the word ``(word & ~clear) | set``; class by class, not key by key.
 
         Parameters
         ----------
@@ -305,12 +305,12 @@ class Index:
         Returns
         -------
         int
-            How many rows the policy admitted.
+            Number of rows that the policy admitted.
 
         Raises
         ------
         InvalidArgument
-            If a bit is no policy bit, or both set and cleared.
+            If a bit is not a policy bit, or both set and cleared.
         """
         on, off = bits_of(set, name="set"), bits_of(clear, name="clear")
         test, out, fault = predicate(policy, as_of), ffi.new("uint64_t *"), new_fault()
@@ -318,7 +318,7 @@ class Index:
         return int(out[0])
 
     def delete(self, keys: ArrayLike) -> None:
-        """Delete rows: all of them, or, on any error, none. Their keys become free.
+        """Delete rows: all of them, or none on any error. Their keys become free.
 
         Raises
         ------
@@ -331,14 +331,14 @@ class Index:
         raise_for(status, fault, keys=wanted)
 
     def consolidate(self, *, threads: int | None = None) -> None:
-        """Drop what deleted rows left behind, put the rest in the order of their classes, build the graph anew.
+        """Remove deleted rows from memory, sort the others by class, and rebuild the graph.
 
-        Searches run meanwhile. No exact answer changes; the file does not depend on ``threads``.
+        Searches may run meanwhile. No exact answer changes; the file does not depend on ``threads``.
         """
         fault = new_fault()
         raise_for(lib.carag_index_consolidate(self._core, threads_or_all(threads), fault), fault)
 
-    # ------------------------------------------------------------ ask
+    # ------------------------------------------------------------ search
 
     def search(
         self,
@@ -360,32 +360,32 @@ class Index:
         queries : (nq, dim) or (dim,) float
             Any length but zero.
         k : int
-            Rows wanted a query, at most 1,048,576 or as many as there are. ``counts`` is always
+            Rows wanted per query, at most 1,048,576 or the number of rows, if greater. ``counts`` is always
             ``min(k, admissible)``: fewer is an answer, not an error.
         policy : Policy or Mask
-            What may be seen. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing.
+            Admits rows. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing.
         plan : Plan or str
             ``"exact"``, ``"certified"``, ``"scan"``, ``"graph"``, or ``"auto"``, the cheapest.
         ef_search : int, optional
-            Beam width of the graph search, raised to ``k`` when smaller, and spent whole. By default what the index
-            was tuned to; a search then stops where only rows too far away are left.
+            Beam width of the graph search, raised to ``k`` if smaller, and used in full. By default the width to which
+            the index was tuned; a search then stops early if all rows left are too far away.
         as_of : datetime, date or int, optional
-            Rows are open from their ``public_at`` on until their ``expires_at``. An aware datetime; a date,
-            meaning the end of that day, US Eastern; or minutes since the epoch. By default the beginning of
-            time: only rows that were always public are open.
+            Rows are admissible from their ``public_at`` until before their ``expires_at``. An aware datetime; a date,
+            meaning the end of that day, US Eastern; or minutes since 1970. By default the beginning of time, when only
+            rows that were always public are admissible.
         threads : int, optional
-            How many share the queries; by default all cores this process may use, and one for one query.
+            Number of threads that share the queries; by default all cores this process may use, and one for one query.
         fallback : bool
-            Only for measurements is this ever false: ``plan="graph"`` then keeps what it found, even where it spent
-            more than a scan, or found fewer rows than there are.
+            False only for measurements: ``plan="graph"`` then returns what it found, even if it cost more than a scan,
+            or found fewer rows than are admissible.
         exact_limit : int
-            Admissible rows up to which ``plan="auto"`` runs the certified plan, whatever it costs: a fixed number
-            gives the same plan on every machine. 0, the default, is never. Other plans ignore it.
+            Number of admissible rows up to which ``plan="auto"`` runs the certified plan, whatever it costs: a fixed
+            number gives the same plan on every machine. 0, the default, means never. Other plans ignore it.
 
         Returns
         -------
         SearchResult
-            Its ``stats.plans`` say which plan ran.
+            Its ``stats.plans`` name the plans that ran.
 
         Raises
         ------
@@ -403,12 +403,12 @@ class Index:
         return found.result(kernels.active())
 
     def count(self, policy: Policy | Mask, *, as_of: datetime | date | int | None = None) -> int:
-        """Count the rows a policy admits, exactly; arguments as for :meth:`search`."""
+        """Count exactly the rows that a policy admits; arguments as for :meth:`search`."""
         test, out, fault = predicate(policy, as_of), ffi.new("uint64_t *"), new_fault()
         raise_for(lib.carag_index_count(self._core, test.predicate, out, fault), fault)
         return int(out[0])
 
-    # ------------------------------------------------------------ keep
+    # ------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file, replacing it atomically and durably.
@@ -416,7 +416,7 @@ class Index:
         Raises
         ------
         OSError
-            If the file cannot be written; what was there before is untouched.
+            If the file cannot be written; the previous file is untouched.
         """
         fault = new_fault()
         status = lib.carag_index_save(self._core, path_bytes(path), fault)
@@ -436,7 +436,7 @@ class Index:
         Raises
         ------
         CorruptFile
-            If anything in the file is not as it should be; the message names the section.
+            If a check of the file fails; the message names the section.
         OSError
             If the file cannot be read.
         """
@@ -449,7 +449,7 @@ class Index:
         return index
 
     def verify(self) -> None:
-        """Compare what was not read at ``load(path, mmap=True)`` with its checksums; otherwise there is nothing to do.
+        """Verify the checksums of the sections that ``load(path, mmap=True)`` did not read; otherwise do nothing.
 
         Raises
         ------
@@ -460,12 +460,12 @@ class Index:
         raise_for(lib.carag_index_verify(self._core, fault), fault, path=self._path)
 
     def check(self) -> tuple[str, ...]:
-        """Prove the invariants of the index, reachability of every row included; list those broken."""
+        """Check the invariants of the index, reachability of every row included, and list those broken."""
         broken = lib.carag_index_check(self._core, ffi.NULL)
         return tuple(text(lib.carag_invariant_name(bit)) for bit in range(32) if broken >> bit & 1)
 
     def close(self) -> None:
-        """Let go of the index; idempotent. Calls that are running in other threads finish first."""
+        """Free the index; idempotent. Calls running in other threads finish first."""
         self._handle = None
 
     def __enter__(self) -> Self:

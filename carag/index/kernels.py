@@ -1,6 +1,6 @@
-"""The distance kernels: one per instruction set, bit-identical, chosen once per process.
+"""List and choose the distance kernels: one per instruction set, bit-identical, chosen once per process.
 
-``CARAG_KERNEL`` in the environment forces one; a name that cannot be honoured is an error.
+``CARAG_KERNEL`` in the environment forces one; a name that is unknown or cannot run here is an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def known() -> tuple[str, ...]:
 
 
 def available() -> tuple[str, ...]:
-    """List the kernels this machine can run, the one preferred first.
+    """List the kernels that this machine can run, the preferred one first.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def available() -> tuple[str, ...]:
 
 @cache
 def active() -> str:
-    """Name the kernel in use; asked of the core once, and again when :func:`use` has changed it.
+    """Name the kernel in use; cached until :func:`use` changes it.
 
     Raises
     ------

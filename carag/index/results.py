@@ -1,4 +1,4 @@
-"""What goes into a search by name, and what comes out: plain values and what can be read off them."""
+"""Define the plans and vector types of an index, and the results and statistics of a search."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ __all__ = [
 
 
 class DType(StrEnum):
-    """What an index keeps of a vector; answers are exact over what is kept."""
+    """The type in which an index keeps vectors; answers are exact for the kept values."""
 
     FLOAT32 = "float32"
-    """All of it."""
+    """Full precision."""
     FLOAT16 = "float16"
     """Half the memory; similarities change by about 0.0005."""
     INT8 = "int8"
-    """Eight bits a coordinate and nothing else; similarities change by about 0.005."""
+    """Eight bits per coordinate; similarities change by about 0.005."""
 
 
 class Plan(StrEnum):
-    """How a query is, or was, answered."""
+    """The way in which a query is answered."""
 
     AUTO = "auto"
-    """Ask for the cheapest of exact, scan and graph, judged by the exact number of admissible rows."""
+    """Use the cheapest of exact, scan and graph, estimated from the exact number of admissible rows."""
     EXACT = "exact"
-    """Look at every admissible row and no other: the exact answer."""
+    """Score every admissible row and no other: the exact answer."""
     GRAPH = "graph"
-    """Walk the HNSW graph, testing words on the way; becomes exact when that is cheaper or needed."""
+    """Search the HNSW graph, testing words during traversal; falls back to exact if that is cheaper or needed."""
     SCAN = "scan"
-    """Estimate every admissible row from one bit a coordinate, and score those that may matter."""
+    """Estimate every admissible row from one bit per coordinate, and score the likely nearest."""
     CERTIFIED = "certified"
-    """The exact answer, reading no vector of an inadmissible row."""
+    """The exact answer, without reading a vector of an inadmissible row."""
 
 
 class Why(StrEnum):
-    """Why the plan that answered is the one that did."""
+    """Why a query was answered by the plan that it was."""
 
     ASKED = "asked"
     NOTHING = "nothing admissible"
@@ -93,83 +93,84 @@ WHY_CODES: Final = {
 _PLANS: Final = {code: plan for plan, code in PLAN_CODES.items()}
 _WHYS: Final = {code: why for why, code in WHY_CODES.items()}
 _SHOWN: Final = 3
+"""Greatest number of hits that a repr shows."""
 _FALLBACKS: Final = (lib.CARAG_WHY_ALL, lib.CARAG_WHY_BUDGET, lib.CARAG_WHY_FILL)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchStats:
-    """What a search cost, and how it ran; ``(nq,)`` means one value a query.
+    """The cost and the plans of a search; ``(nq,)`` means one value per query.
 
-    Read off the core's own report when asked: a search of a few microseconds has no time for it.
+    Values are computed from the core's report on access: a search of a few microseconds has no time for it.
     """
 
     kernel: str
     """The kernel in use; all give the same bits."""
     _report: CData
-    """A ``carag_results``, of which only the numbers are read: its pointers may outlive their arrays."""
+    """A ``carag_results``, of which only the numbers are read: the arrays of its pointers may be freed."""
     _work: NDArray[np.int64]
-    """(5, nq): rows found, estimated, scored, expanded; beam width."""
+    """(5, nq): numbers of rows found, estimated, scored and expanded; beam width."""
     _codes: NDArray[np.uint8]
     """(2, nq): plan, why"""
 
     @property
     def admissible(self) -> int:
-        """Rows the policy admits at ``as_of``: exact, counted before the search."""
+        """Number of rows that the policy admits at ``as_of``: exact, counted before the search."""
         return int(self._report.admissible)
 
     @property
     def rows(self) -> int:
-        """Live rows (not deleted) in the index."""
+        """Number of live rows (not deleted) in the index."""
         return int(self._report.rows)
 
     @property
     def classes(self) -> int:
-        """Admissible classes: distinct (word, terms) among the rows."""
+        """Number of admissible classes: distinct (word, terms) among the rows."""
         return int(self._report.classes)
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """The plan that made each answer; never ``AUTO``."""
+        """The plan that gave each answer; never ``AUTO``."""
         return tuple(_PLANS[code] for code in self._codes[0].tolist())
 
     @property
     def whys(self) -> tuple[Why, ...]:
-        """Why it was that plan."""
+        """Why each answer has its plan."""
         return tuple(_WHYS[code] for code in self._codes[1].tolist())
 
     @property
     def fallbacks(self) -> NDArray[np.bool_]:
-        """(nq,) whether a graph or an estimate gave way to a scan: over budget, short of rows, or all wanted."""
+        """(nq,) whether a graph or an estimate fell back to a scan: over budget, too few rows, or all rows wanted."""
         return np.isin(self._codes[1], _FALLBACKS)
 
     @property
     def estimates(self) -> NDArray[np.int64]:
-        """(nq,) rows judged by one bit a coordinate."""
+        """(nq,) number of rows estimated by one bit per coordinate."""
         return self._work[1, :]
 
     @property
     def distance_computations(self) -> NDArray[np.int64]:
-        """(nq,) rows scored by their eight-bit code or their vector."""
+        """(nq,) number of rows scored by their eight-bit code or their vector."""
         return self._work[2, :]
 
     @property
     def hops(self) -> NDArray[np.int64]:
-        """(nq,) rows whose neighbours were looked at in the graph."""
+        """(nq,) number of graph nodes expanded, that is, whose neighbours were visited."""
         return self._work[3, :]
 
     @property
     def ef(self) -> NDArray[np.int64]:
-        """(nq,) widest beam the graph search used; 0 without one."""
+        """(nq,) widest beam of the graph search; 0 if there was none."""
         return self._work[4, :]
 
     @property
     def nanoseconds(self) -> dict[Plan, float]:
-        """Predicted cost of one query under each plan that was considered."""
+        """Predicted cost of one query in nanoseconds, under each plan that was considered."""
         predicted = self._report.nanoseconds
         return {plan: predicted[code] for plan, code in PLAN_CODES.items() if predicted[code] > 0.0}
 
     def explain(self, query: int = 0) -> str:
-        """Say in a few lines how one query was answered.
+        """Explain in a few lines how one query was answered.
 
         Examples
         --------
@@ -196,13 +197,13 @@ class SearchStats:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hits:
-    """The rows found for one query, nearest first: without padding, and in turn as pairs of key and similarity."""
+    """The rows found for one query, nearest first and without padding; iterates over pairs of key and similarity."""
 
     keys: NDArray[np.int64]
     similarities: NDArray[np.float32]
 
     def __len__(self) -> int:
-        """Count them."""
+        """Count the rows found."""
         return len(self.keys)
 
     def __iter__(self) -> Iterator[tuple[int, float]]:

@@ -1,1 +1,1 @@
-"""Label documents of any domain: rules, labels and their history, canonical bytes, passages."""
+"""Label documents of any domain: cut them into passages, apply rules, and keep the label's history over time."""

@@ -1,4 +1,4 @@
-"""Write JSON in the one way that is hashed and compared."""
+"""Write canonical JSON, which is hashed and compared byte by byte."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def canonical_json(value: object, what: str) -> str:
     Raises
     ------
     InvalidArgument
-        If the value holds what JSON cannot; ``what`` says what the value is.
+        If JSON cannot hold the value; ``what`` names it in the message.
 
     Examples
     --------

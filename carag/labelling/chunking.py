@@ -1,10 +1,10 @@
-"""Cut a document into passages at the boundaries its author drew.
+"""Cut a document into passages at its own boundaries: sections, headings, paragraphs, clauses, sentences.
 
-A passage that stops inside a clause hides the exception from the condition, so cuts follow the text: before
+A passage that stops inside a clause separates a condition from its exception, so cuts follow the text: before
 a heading, between paragraphs, before a numbered clause, after a sentence; only then at the end of a line,
 at a space, or, in text without any of these, anywhere.
 
-What lives here looks at characters alone: no forms, no labels, no storage.
+This module looks at characters alone: no forms, no labels, no storage.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CHUNKER_VERSION", "Boundary", "Chunk", "boundaries", "chunk"]
 
 CHUNKER_VERSION: Final = "clause-1"
-"""Changes whenever the same text may be cut elsewhere; part of a filing's content hash."""
+"""Must change whenever the same text may be cut differently; part of a filing's content hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Chunk:
 
 
 class Boundary(IntEnum):
-    """Where a document may be cut; the smaller, the better."""
+    """Kinds of place where a document may be cut; a smaller number is a better place."""
 
     SECTION = 1
     """Before ``Item 7.``, ``PART II``, ``Note 3.`` and their like."""
@@ -53,23 +53,23 @@ class Boundary(IntEnum):
     ROW = 7
     """At a line end: a table row, or wrapped text."""
     DETACHED = 8
-    """At a line end below a heading: whatever keeps the two together is better, a torn line is worse."""
+    """At a line end below a heading: worse than any cut that keeps the two together, better than a broken line."""
     SPACE = 9
 
 
 def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
     r"""Cut a document into passages.
 
-    From each start, the best kind of boundary within reach wins, and of its kind the one nearest to
-    `target`. Reach is half a target to `limit`, and ends half a target before the end of the document, so
-    that no sliver is left over.
+    From each start, the best kind of boundary within reach is chosen, and of that kind the one nearest to
+    `target`. Reach is from half of `target` to `limit`, and ends half of `target` before the end of the document,
+    so that the last passage is not very short.
 
     Parameters
     ----------
     text : str
         Any characters at all.
     target, limit : int
-        Wanted and greatest passage length in characters, ``1 <= target <= limit``.
+        Desired and greatest passage length in characters, ``1 <= target <= limit``.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
 def boundaries(text: str) -> Iterator[tuple[int, Boundary]]:
     r"""Find every boundary better than a space, in order.
 
-    A position is where the later passage would begin.
+    The position of a boundary is where the later passage would begin.
 
     Examples
     --------
@@ -142,9 +142,11 @@ _SPACE: Final = re.compile(r"\s")
 _SOLID: Final = re.compile(r"\S")
 
 _WRAP: Final = 160
-"""No wrapped text is wider, so a longer line is a paragraph of its own."""
+"""Greatest width of wrapped text in characters; a longer line is a paragraph of its own."""
 _SHORTEST_HEADING: Final = 4
+"""Least number of characters of a heading."""
 _LONGEST_HEADING: Final = 120
+"""Greatest number of characters of a heading."""
 
 
 def _skip_space(text: str, at: int) -> int:
@@ -171,11 +173,11 @@ _PAGE_BREAK: Final = re.compile(
     r"[-–—\s]*(?:(?:page\s)?[A-Z]?[ -]?\d{1,3}(?:\sof\s\d{1,3})?|<page>|table of contents)[-–—\s]*",
     re.IGNORECASE,
 )
-"""Page numbers and running heads; the sentence above them goes on below."""
+"""Page numbers and running heads, which may interrupt a sentence."""
 
 
 def _heading(line: str) -> Boundary | None:
-    """Tell a heading from text; a line of a table of contents ends in a page number and heads nothing."""
+    """Return the kind of heading that a line is, if any; a line of a table of contents, with a page number, is none."""
     if not _SHORTEST_HEADING <= len(line) <= _LONGEST_HEADING or line[0].islower():
         return None
     if _PAGE_BREAK.fullmatch(line):
@@ -188,12 +190,12 @@ def _heading(line: str) -> Boundary | None:
 
 
 def _goes_on(above: str, *, blank: bool) -> bool:
-    """Whether wrapped text goes on below this line: then ``Item 7`` there is a reference, not a heading."""
+    """Tell whether wrapped text continues below this line: then ``Item 7`` there is a reference, not a heading."""
     return not blank and 40 < len(above) <= _WRAP and (above[-1].islower() or above[-1] in ",-–—")
 
 
 def _torn(text: str, end: int) -> bool:
-    """Whether the line that ends here goes on in lower case: a torn sentence, not a heading."""
+    """Tell whether the line that ends here continues in lower case: then it is a broken sentence, not a heading."""
     below = _skip_space(text, end)
     return text[below : below + 1].islower()
 
@@ -227,6 +229,7 @@ _ABBREVIATED: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _LONGEST_ABBREVIATION: Final = 12
+"""Greatest number of characters of an abbreviation, its full stops included."""
 
 
 def _between(above: str, below: str, *, blank: bool) -> Boundary:
@@ -270,13 +273,13 @@ def _best(marks: list[tuple[int, Boundary]], ideal: int) -> int | None:
 
 
 def _weak_cut(text: str, low: int, high: int, ideal: int) -> int:
-    """Cut at a space, else anywhere that leaves a character whole."""
+    """Cut at a space, or else anywhere between two characters as a reader sees them."""
     spaces = [(match.end(), Boundary.SPACE) for match in _SPACE.finditer(text, low - 1, high)]
     return _best(spaces, ideal) or _whole_character(text, low, min(ideal, high))
 
 
 def _whole_character(text: str, low: int, cut: int) -> int:
-    """Move a cut before the character it would break: an accent, an emoji sequence, a surrogate pair."""
+    """Move a cut before the character it would split: an accented letter, an emoji sequence, a surrogate pair."""
     for at in range(cut, max(low, cut - 32), -1):
         if not _joined(text[at - 1], text[at]):
             return at

@@ -1,4 +1,4 @@
-"""Hold what labelling says of a document: its policy word, why, since when, and why nobody may see it."""
+"""Hold a document's label: its policy word, the cause of each bit, its publication time, and any quarantine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Cause(NamedTuple):
 
 
 class Quarantine(NamedTuple):
-    """Why nobody is shown a document: a stable code, and the same for a person."""
+    """Why a document is quarantined, that is, inadmissible to every session: a stable code, and the reason in words."""
 
     code: StrEnum
     text: str
@@ -29,13 +29,13 @@ class Quarantine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What labelling says of a document."""
+    """A document's label."""
 
     word: int
     """Policy bits and schema version, with the quarantine bit where quarantined."""
     public_at: int
-    """Minutes since 1970-01-01T00:00Z; ``NEVER`` where unknown."""
+    """Minutes since 1970-01-01T00:00Z; ``NEVER`` if unknown."""
     public_at_source: StrEnum
-    """The fact that the time rests on."""
+    """The fact from which the publication time was derived."""
     causes: tuple[Cause, ...]
     quarantine: Quarantine | None = None

@@ -1,4 +1,4 @@
-"""Lay the effects of later documents on an earlier one into spans of time, each with its bits and their causes."""
+"""Turn the effects of later documents on an earlier one into spans of time, each with its state bits and causes."""
 
 from __future__ import annotations
 
@@ -27,29 +27,32 @@ class StateBits(NamedTuple):
 
 
 class StateSpan(NamedTuple):
-    """The state of one document from a minute on, until the next span's."""
+    """The state of one document from a minute on, until the next span begins."""
 
     since: int
+    """Minutes since 1970-01-01T00:00Z."""
     bits: int
     causes: tuple[StateCause, ...] = ()
 
 
 class Effect(NamedTuple):
-    """A bit that one document sets for another, and when; in order of what is named as the cause."""
+    """A bit that one document sets for another, and when. Effects sort by time, and the first is named as the cause."""
 
     since: int
+    """Minutes since 1970-01-01T00:00Z, inclusive."""
     until: int
+    """Minutes since 1970-01-01T00:00Z, exclusive."""
     bit: PolicyBit
     cause: str
 
 
 def spans_of(public_at: int, effects: Iterable[Effect]) -> tuple[StateSpan, ...]:
-    """Lay effects one after another, from the minute the document is public.
+    """Compute the spans of a document's state, from the minute it is public, from the effects on it.
 
     Returns
     -------
     tuple of StateSpan
-        Ascending, at least one, the first since ``public_at``. Each names of every bit the cause that was first.
+        Ascending, at least one, the first since ``public_at``. Each names the earliest cause of every bit.
 
     Examples
     --------

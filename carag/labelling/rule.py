@@ -1,7 +1,7 @@
-"""Define what a rule of the policy word is, and apply rules to many documents at once.
+"""Define the rules that set policy bits, and apply them to one document or to many at once.
 
-A rule tests a document's fields: a named tuple of integers, or of arrays with a document an element. Its operators mean
-the same of both, so there is one statement of each rule, read one document or a million at a time.
+A rule tests a document's fields: a named tuple of integers, or of arrays with one element per document. Its operators
+mean the same for both, so each rule is written once and evaluated for one document or a million.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ __all__ = ["Level", "QuarantineRule", "Rule", "label_words"]
 
 
 class Level(StrEnum):
-    """What a bit belongs to."""
+    """What a bit describes: a document, a passage or a document's state."""
 
     FILING = "filing"
     """Every passage of the document carries it."""
     PASSAGE = "passage"
-    """The document earns it, and only the passages it concerns keep it."""
+    """A fact of the document sets it, and only the passages it concerns keep it."""
     STATE = "state"
-    """Other documents set it, and later ones may take it away."""
+    """Later documents set it, and may clear it again."""
 
 
 class Rule(NamedTuple):
-    """One bit of the word."""
+    """A rule that sets one bit of the word."""
 
     bit: PolicyBit
     field: str
-    """The field that decides, as its source calls it."""
+    """The field that the rule reads first, as its source calls it."""
     text: str
     """When the bit is set."""
     test: Test
     also: str = ""
-    """Other fields that are read."""
+    """Other fields that the rule reads."""
     passages: str = ""
     """Which passages keep the bit; empty where all do."""
     limits: str = ""
-    """What the rule is known to miss or to close needlessly."""
+    """What the rule is known to miss, or to make inadmissible needlessly."""
 
     @property
     def level(self) -> Level:
-        """Filing or passage; bits of state have rules of another kind."""
+        """Filing or passage; state bits have rules of another kind."""
         return Level.PASSAGE if self.passages else Level.FILING
 
 
 class QuarantineRule(NamedTuple):
-    """One reason for which nobody is shown a document."""
+    """A rule that quarantines a document."""
 
     code: StrEnum
     text: str
@@ -78,7 +78,7 @@ def label_words(
     Returns
     -------
     (n,) uint32 array
-        Bits and schema version, with the quarantine bit where any of those rules holds.
+        Bits and schema version, with the quarantine bit where any of ``quarantines`` holds.
     """
     found = np.full(np.shape(columns[0]), VERSION_WORD, dtype=np.uint32)
     for rule in rules:

@@ -1,7 +1,7 @@
-"""Decide what a session may use: words, masks, sessions and decisions. No clock, nothing of EDGAR.
+"""Decide what a session may use: policy words, masks, sessions and decisions. Reads no clock, knows nothing of EDGAR.
 
-Words and masks, which the index takes, need numpy alone; the rest is loaded on first use, for tables and claims are
-validated by pydantic and days need time zone data.
+Words and masks, which the index takes, need numpy alone; the rest is loaded on first use, because tables and claims
+are validated by pydantic and days need time zone data.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ _LATER: Final = (
     *("time", "restrictions", "explain", "decision", "remedy"),
     *("claims", "session", "table", "inference"),
 )
-"""Modules in the order in which they need each other; each says in its ``__all__`` what it has."""
+"""Modules loaded on first use, each after those it imports; the ``__all__`` of each says which names it has."""
 
 
 def __getattr__(name: str) -> Any:

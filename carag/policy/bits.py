@@ -1,8 +1,8 @@
-"""Read policy bits as a caller may write them, in one place; refuse whatever can be mistaken.
+"""Read policy bits in every form that a caller may write, and refuse ambiguous ones.
 
-A vector of bits, a bit's number and a policy word are all integers, and the wrong one opens what should be closed.
-So a number alone is always a vector, a name or a member of :class:`PolicyBit` is always that bit, and a list of
-numbers, which could be any of the three, is nothing.
+A vector of bits, a bit's number and a policy word are all integers, and the wrong one admits what should be
+inadmissible. So a number alone is always a vector, a name or a member of :class:`PolicyBit` is always that bit, and a
+list of numbers, which could be any of the three, is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Bits: TypeAlias = "PolicyBit | str | int | Iterable[PolicyBit | str]"
 
 
 def bits_of(bits: Bits, *, name: str = "bits") -> int:
-    """Read policy bits, however they are written, as a 27-bit vector.
+    """Read policy bits, in any accepted form, as a 27-bit vector.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def bits_of(bits: Bits, *, name: str = "bits") -> int:
         ``PolicyBit.PD_COMP | PolicyBit.PD_NATURAL``, ``"PD_COMP"``, ``["PD_COMP", PolicyBit.PD_NATURAL]``; a plain
         integer is the vector itself.
     name : str
-        What the error calls them.
+        What an error message calls them.
 
     Raises
     ------
@@ -123,12 +123,12 @@ def bit_names(word: int) -> tuple[str, ...]:
 
 
 def whole_number(value: object) -> int:
-    """Return an integer, NumPy's included, as a plain one: a subclass may lie about itself.
+    """Return an integer, NumPy's included, as a plain ``int``: a subclass may override how it compares or prints.
 
     Raises
     ------
     TypeError
-        If it is none, or a boolean.
+        If it is not an integer, or is a boolean.
     """
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{value!r} is no number")
@@ -136,7 +136,7 @@ def whole_number(value: object) -> int:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which names there are, and which of them was likely meant.
+    """Suggest, for an error message, the known names and the one that was likely meant.
 
     Examples
     --------

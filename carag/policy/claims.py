@@ -1,7 +1,7 @@
 """Read a verified token's claims as the fields of a session.
 
-Beside the registered claims a token names ``role`` and ``purpose``, and whatever modulates them stands in one
-object, ``carag``, whose keys are all known: a misspelt list must not be a list that is not there.
+Apart from the registered claims (RFC 7519, 4.1) a token names ``role`` and ``purpose``; all that modulates them is in
+one object, ``carag``, with a fixed set of keys: a list under a misspelt key must not count as a list that is absent.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["TokenVerifier", "fields_of"]
 
 _REQUIRED: Final = ("sub", "role", "purpose")
+"""Claims that every token must have."""
 
 
 class TokenVerifier(Protocol):
-    """Believes a token, or refuses."""
+    """Verifies tokens."""
 
     def verify(self, token: str) -> Mapping[str, Any]:
-        """Return the claims of a token whose signature, issuer, audience and times are good.
+        """Return the claims of a token whose signature, issuer, audience and times are valid.
 
         Raises
         ------
@@ -76,7 +77,7 @@ class _Terms(_Strict):
 
 
 def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
-    """Read a session's fields.
+    """Read the fields of a session from a token's claims.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
     try:
         terms = _Terms.model_validate(claims.get("carag", {}))
     except ValidationError as error:
-        # Never the error's own text: it quotes the lists.
+        # The error's own text is not used: it quotes the lists.
         where = ", ".join(_places(error)) or "its top"
         raise Refused(
             "TOKEN_CLAIM_INVALID", f"the token's claim carag is not valid at {where}; see carag.policy.claims"
@@ -119,7 +120,7 @@ def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
         "cooling": None if terms.cooling_minutes is None else timedelta(minutes=terms.cooling_minutes),
         "intents": terms.intents,
     }
-    if fields["subject"] is None:  # a session may have none, a token may not
+    if fields["subject"] is None:  # the subject is optional in a session, but not in a token
         raise InvalidArgument("sub is no text")
     return fields
 

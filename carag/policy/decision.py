@@ -1,4 +1,4 @@
-"""Hold what a session may use, and ask it of an index that knows one policy and one instant a search."""
+"""Hold what a session may use, and split it into searches of one policy at one instant each."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["Decision", "Search"]
 
 _MATERIAL: Final = PolicyBit.MATERIAL.value
+"""The vector of reports of material events, to which a cooling time applies."""
 _CONTROL_RULES: Final = frozenset({Rule.TOMBSTONE, Rule.UNLABELLED, Rule.QUARANTINE})
+"""Rules of the control bits (27-31), which hide a passage whatever the policy and the instant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One policy at one instant, as the index takes them."""
+    """One policy at one instant: what one search of the index takes."""
 
     policy: Policy
     as_of: int
+    """Minutes since 1970-01-01T00:00Z."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,10 @@ class Decision:
     ----------
     policy : Policy
     reopened : Policy or None
-        Pairs admitted besides, for all but the companies of the firm's deals. It requires what ``policy`` forbids, so
-        that no passage is admitted twice.
+        Further pairs, which admit all companies but those of the firm's deals. It requires what ``policy`` forbids,
+        so that no passage is admitted twice.
     cooling : int
-        Minutes that a report of a material event must have been public.
+        Minutes for which a report of a material event must have been public.
     grounds : tuple of Ground
         Why entities are denied.
     intents : tuple of Intent
@@ -66,17 +69,18 @@ class Decision:
 
     @property
     def policies(self) -> tuple[Policy, ...]:
-        """Of which any admits."""
+        """The policies of which any may admit."""
         return (self.policy,) if self.reopened is None else (self.policy, self.reopened)
 
     @property
     def searches(self) -> tuple[Search, ...]:
-        """The searches whose results together are what is admissible; no passage is admissible in two.
+        """The searches whose results together are what is admissible; no passage is admissible in two of them.
 
-        An index tests one instant a search. A cooling time is two of them: what is not material as of the session, and
-        what is material as of that much earlier. Publication is exact in both. What ended within the cooling time is
-        still open in the second; whoever searches drops those rows by :meth:`reasons`. What began within it, a new
-        label of an old passage included, is not yet open there: news of news cools again.
+        An index tests one instant a search. A cooling time makes two of one search: passages that are not material at
+        the session's instant, and material ones at an instant earlier by the cooling time. Publication is tested
+        exactly in both. A row that expired within the cooling time is still admissible in the second; the caller drops
+        it by :meth:`reasons`. A row that began within it, also a new label of an old passage, is not yet admissible
+        there: a new label starts a new cooling time.
 
         Examples
         --------
@@ -112,7 +116,7 @@ class Decision:
         entity: int | Collection[int] = NO_ENTITY,
         expires_at: int = NEVER,
     ) -> bool:
-        """Judge one passage: what :meth:`reasons` explains, at the same cost whatever hides it.
+        """Test one passage: admissible exactly if :meth:`reasons` is empty, at the same cost whatever hides it.
 
         Examples
         --------
@@ -122,7 +126,7 @@ class Decision:
         """
         is_public = public_at <= self.as_of < expires_at
         is_cooled = not (self.cooling and word & _MATERIAL) or public_at + self.cooling <= self.as_of
-        # All of them, and no short cut: how long it takes must not tell which one hides the passage.
+        # All tests run, without a short cut: the time taken must not reveal which of them hides the passage.
         verdicts = [policy.admits(word, entity) for policy in self.policies]
         return any(verdicts) & is_public & is_cooled
 
@@ -134,9 +138,9 @@ class Decision:
         entity: int | Collection[int] = NO_ENTITY,
         expires_at: int = NEVER,
     ) -> tuple[Reason, ...]:
-        """Explain one passage's verdict, minimally; empty exactly when it is admissible.
+        """Explain minimally why one passage is hidden; empty exactly when it is admissible.
 
-        ``entity`` is whom the passage is about: one, or all it may be about.
+        ``entity`` is the entity that the passage is about, or all that it may be about.
 
         Examples
         --------
@@ -157,10 +161,10 @@ class Decision:
 
     @property
     def withheld(self) -> tuple[Reason, ...]:
-        """The kinds of document this hides, from the session and the table alone."""
+        """The kinds of document that are hidden, derived from the session and the table alone."""
         return withheld_kinds(*self.policies, cooling=self.cooling)
 
     def bases(self, entity: int | Collection[int]) -> tuple[Basis, ...]:
-        """Say why an entity, or any of several, is denied; empty if none is on any of the session's lists."""
+        """Return why an entity, or any of several, is denied; empty if none is on any list of the session."""
         about = members(entity)
         return tuple(ground.basis for ground in self.grounds if not ground.entities.isdisjoint(about))

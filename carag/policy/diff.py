@@ -1,7 +1,8 @@
-"""Compare two tables: which cells admit more, which less, exactly.
+"""Compare two policy tables: tell exactly which cells admit more and which admit less.
 
-A policy is a set of words, described by pairs. Whether one set holds another cannot be read off the pairs one by one
-(two halves cover a whole), so a pair is split until each part lies in one pair of the other side, or in none.
+A policy is a set of words, described by pairs. Whether one set contains another cannot be decided pair by pair (two
+halves cover a whole), so a pair is split until each part is contained in one pair of the other side, or disjoint from
+all.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CellChange", "Direction", "compare", "covers"]
 
 _PASTS: Final = get_args(Past)
+"""Rights to ask about the past, from none to most."""
 
 
 class Direction(StrEnum):
@@ -31,12 +33,12 @@ class Direction(StrEnum):
     TIGHTENS = "tightens"
     BOTH = "both"
     SAME = "same"
-    """It is written otherwise and means the same."""
+    """The cell is written differently and admits the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """One cell that two tables have otherwise.
+    """One cell that differs between two tables.
 
     Attributes
     ----------
@@ -66,7 +68,7 @@ class CellChange:
 
 
 def covers(masks: Sequence[Mask], part: Mask) -> bool:
-    """Say whether every word that a mask admits is admitted by one of several.
+    """Tell whether every word that a mask admits is admitted by one of several masks.
 
     Examples
     --------
@@ -128,7 +130,7 @@ def _direction(old: Cell | None, new: Cell | None) -> Direction:
 
 
 def _admits_more(old: Cell, new: Cell) -> bool:
-    """Say whether the new cell lets something through that the old one does not."""
+    """Tell whether the new cell admits something that the old one does not."""
     plain = old.policy.masks
     reopened = (*plain, *(old.reopened.masks if old.reopened else ()))
     return (

@@ -1,7 +1,7 @@
-"""Explain why a passage is hidden, and what a policy hides at all.
+"""Explain why a passage is hidden, and list the kinds of document that a policy hides.
 
-The second question is answered from the policy alone: nothing in :func:`withheld_kinds` depends on what the
-corpus holds, so it may be shown to a model or a person who must not learn what exists.
+The list is derived from the policy alone: nothing in :func:`withheld_kinds` depends on what the corpus holds, so it
+may be shown to a model or a person who must not learn what exists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Reason", "Rule", "reasons", "withheld_kinds"]
 
-_VERSION_FIELD = 7 << 27
+_VERSION_FIELD = 7 << 27  # bits 27-29 of a word, its schema version
 
 
 class Rule(StrEnum):
@@ -44,7 +44,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One rule, the bits it concerns, and the same in words."""
+    """One rule that hides a passage, the bits it concerns, and its explanation in words."""
 
     rule: Rule
     bits: tuple[PolicyBit, ...]
@@ -52,7 +52,7 @@ class Reason:
 
     @property
     def code(self) -> str:
-        """A stable code for records: ``FORBIDDEN:PD_SPECIAL``; of several bits, ``REQUIRED:0x7800``."""
+        """A stable code for records: ``FORBIDDEN:PD_SPECIAL``, or with several bits ``REQUIRED:0x7800``."""
         match self.bits:
             case ():
                 return self.rule.value
@@ -70,7 +70,7 @@ def reasons(
     entity: int | Collection[int] = NO_ENTITY,
     expires_at: int = NEVER,
 ) -> tuple[Reason, ...]:
-    """Explain one passage's verdict, minimally.
+    """Explain minimally why a policy hides one passage.
 
     Control bits come first, because nothing else matters while they fail; then time, the entity, and the mask that
     comes closest to admitting.
@@ -82,7 +82,7 @@ def reasons(
     public_at, as_of, expires_at : int
         Minutes since the epoch; admissible where ``public_at <= as_of < expires_at``.
     entity : int or collection of int
-        Whom the passage is about: one, or all it may be about.
+        The entity that the passage is about, or all that it may be about.
 
     Returns
     -------
@@ -117,9 +117,9 @@ def reasons(
 
 
 def withheld_kinds(*policies: Policy, cooling: int = 0) -> tuple[Reason, ...]:
-    """List the kinds of document that a policy, or several of which any admits, hides: from them alone.
+    """List the kinds of document that a policy hides, or that several hide together; nothing else is read.
 
-    Of a list of entities it says that there is one, never who is on it.
+    It says that a list of entities exists, never who is on it.
 
     Parameters
     ----------
@@ -161,14 +161,14 @@ def _withheld_kinds(
         kinds.append(Reason(Rule.ENTITY_DENIED, (), "companies on the session's restricted list"))
     if cooling:
         kinds.append(Reason(Rule.COOLING, (PolicyBit.MATERIAL,), _cooling(cooling)))
-    # A release that has ended is no kind of its own: it, too, is not public at that time.
+    # An expired label is not listed as a kind of its own: at that time it, too, is not public.
     kinds.append(Reason(Rule.NOT_YET_PUBLIC, (), "documents not public at the session's as-of time"))
     kinds.append(Reason(Rule.QUARANTINE, (), "documents whose label could not be established"))
     return tuple(kinds)
 
 
 def cooling_reason(cooling: int, public_at: int) -> Reason:
-    """Say that a material event is too fresh."""
+    """Explain that a report of a material event is still within its cooling time."""
     text = f"{_cooling(cooling)}; this one since {_moment(public_at)}"
     return Reason(Rule.COOLING, (PolicyBit.MATERIAL,), text)
 
@@ -180,12 +180,12 @@ def _cooling(minutes: int) -> str:
 def _moment(minutes: int) -> str:
     try:
         return f"{from_minutes(minutes):%Y-%m-%d %H:%M} UTC"
-    except OverflowError:  # 32 bits of minutes reach further than Python's calendar
+    except OverflowError:  # 32 bits of minutes reach beyond year 9999, the last of Python's calendar
         return "the year 10000"
 
 
 def _entity_reason(policy: Policy, entity: int | Collection[int]) -> Reason:
-    """Name who is listed: whoever is told a reason may know that the passage exists."""
+    """Name the listed entities: reasons are given only to roles that may know that the passage exists."""
     if denied := policy.denied_of(entity):
         named = ", ".join(f"CIK {one}" for one in denied if one != NO_ENTITY)
         who = f"about {named}, on the session's restricted list" if named else "about nobody that is stated"
@@ -201,7 +201,7 @@ _NOTHING = (Reason(Rule.REQUIRED, (), "this policy admits nothing"),)
 
 
 def _distance(word: int, mask: Mask) -> int:
-    """How many reasons a mask has against a word: one for all it lacks, one for each bit it must not have."""
+    """Count a mask's reasons against a word: one for all missing bits together, one for each forbidden bit."""
     return bool(mask.required & ~word) + (mask.forbidden & word).bit_count()
 
 
@@ -211,7 +211,7 @@ def _against(word: int, mask: Mask) -> tuple[Reason, ...]:
     return (_lacking(missing), *forbidden) if missing else forbidden
 
 
-# A reason is asked for of passage after passage, and depends on a few bits or one minute alone.
+# Reasons are cached: they are needed for passage after passage, and depend on a few bits or one minute alone.
 @lru_cache(maxsize=4096)
 def _not_yet_public(public_at: int) -> Reason:
     when = "never" if public_at == NEVER else f"not before {_moment(public_at)}"

@@ -1,4 +1,4 @@
-"""Infer a policy from session and table. Default deny: what the table does not say is refused."""
+"""Infer the policy of a session from the role and purpose table. Default deny: a cell not in the table is refused."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["infer"]
 
 _PERSONAL: Final = bits_of(["PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"])
+"""The bits of personal data (GDPR Art. 4(1))."""
 
 
 def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Iterable[Intent] = ()) -> Decision:
@@ -34,9 +35,9 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
     session : Session
     table : PolicyTable
     now : datetime
-        Aware. The decision's ``as_of`` is the earlier of the session's and this: nobody asks from the future.
+        Aware. The decision's ``as_of`` is the earlier of the session's and this, so never in the future.
     intents : iterable of Intent
-        Found in the question, beside the session's own.
+        Those found in the question, in addition to the session's own.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
         ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``, ``NO_LEGAL_BASIS``,
         ``PAST_NOT_GRANTED``, ``CONFLICT`` or ``TOO_MANY_MASKS``.
     InvalidArgument
-        If the session is no :class:`Session`: a subclass could be of one role here and of another on record.
+        If the session is not exactly a :class:`Session`: a subclass could name one role here and another on record.
     """
     if type(session) is not Session:
         raise InvalidArgument(f"session is {quoted(session)}; want a carag.Session")
@@ -101,7 +102,7 @@ def _cell(session: Session, table: PolicyTable) -> Cell:
 
 
 def _moments(session: Session, cell: Cell, now: datetime) -> tuple[int, int | None]:
-    """Return the instants of publication and of knowledge; one that is past only where the cell has a right to it."""
+    """Return ``as_of`` and ``known_at``; refuse a past instant unless the cell has a right to it."""
     today = as_of_minutes(now)
     as_of = min(as_of_minutes(session.as_of or now), today)
     known_at = None
@@ -130,10 +131,10 @@ def _tightened(policy: Policy, session: Session, intents: tuple[Intent, ...]) ->
 
 
 def _without_transfer(policy: Policy) -> Policy:
-    """Close personal data of EU filers (GDPR Art. 44-46).
+    """Make personal data of EU filers inadmissible (GDPR Art. 44-46).
 
-    *Not (EU and personal)* is no conjunction, so each pair becomes two: not EU, or not personal. A pair that
-    requires one side keeps only the other; one that requires both would be left with none.
+    *Not (EU and personal)* is not a conjunction, so each pair becomes two: not EU, or not personal. Of a pair that
+    requires one side only the other remains; of a pair that requires both nothing does.
     """
     pairs = []
     for mask in policy.masks:
@@ -147,9 +148,9 @@ def _without_transfer(policy: Policy) -> Policy:
 
 
 def _grounds(session: Session, moments: tuple[int, ...]) -> tuple[Ground, ...]:
-    """List whom the session may not read about.
+    """List the entities that the session may not read about, and why.
 
-    A quiet period holds at the moment of asking and as of the session's: asking about the past is no way out of it.
+    A quiet period counts both now and as of the session's instant: asking about the past does not evade it.
     """
     purpose = session.purpose
     crossed = {crossing.entity for crossing in session.wall_crossings}
@@ -174,11 +175,11 @@ def _grounds(session: Session, moments: tuple[int, ...]) -> tuple[Ground, ...]:
 def _listing(
     policy: Policy, session: Session, grounds: tuple[Ground, ...], more: frozenset[int] = frozenset()
 ) -> Policy:
-    """Give a policy its lists. Where somebody is denied, so are passages that do not say whom they are about.
+    """Add the lists of entities to a policy. If any entity is denied, so are passages that name no entity.
 
-    A list of whom a passage may be about is a wall: nobody else may appear in it, a co-registrant no more than an
-    owner. An access request is the other way about: the issuer of an owner's Form 4 is no reason to keep the form
-    from its owner (GDPR Art. 15(1)); whose data stand in it besides is for the controller to see to (Art. 15(4)).
+    An allow list is an information barrier: a passage may be about no other entity, be it a co-registrant or an
+    owner. For an access request one listed entity is enough: the issuer of an owner's Form 4 is no reason to withhold
+    the form from its owner (GDPR Art. 15(1)); the controller has to protect other people's data in it (Art. 15(4)).
     """
     denied = more.union(*(ground.entities for ground in grounds))
     lists = (session.allow_entities, session.audit_clients, session.narrowed_to)
@@ -194,7 +195,7 @@ def _listing(
 def _reopened(
     cell: Cell, session: Session, intents: tuple[Intent, ...], grounds: tuple[Ground, ...]
 ) -> Policy | None:
-    """Reopen what hangs on taking part in no offering: only with a deal list, and for nobody on it."""
+    """Admit what depends on taking part in no offering: only if a deal list is known, and no company that is on it."""
     if session.deals is None or cell.reopened is None:
         return None
     issuers = frozenset(window.entity for window in session.deals)

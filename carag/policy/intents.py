@@ -1,7 +1,7 @@
-"""Find what a question asks for that can only tighten: audited figures, the latest report, a named person, ...
+"""Find intents in a question, which can only tighten masks: audited figures, the latest report, a named person, ...
 
-Found by a fixed list of words, so that the same question always gives the same masks. A model never sets one,
-and no word of a question widens anything.
+They are found by a fixed list of words, so that the same question always gives the same masks. No model ever sets
+one, and no word of a question widens a policy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Intent", "intents", "tighten"]
 
 
 class Intent(StrEnum):
-    """One way of asking for less."""
+    """A restriction that a question asks for."""
 
     AUDITED = "AUDITED"
     LATEST = "LATEST"
@@ -32,12 +32,12 @@ class Intent(StrEnum):
 
     @property
     def required(self) -> int:
-        """Bits it adds to what is required."""
+        """Bits that this intent adds to the required ones."""
         return _MASKS[self].required
 
     @property
     def forbidden(self) -> int:
-        """Bits it adds to what is forbidden."""
+        """Bits that this intent adds to the forbidden ones."""
         return _MASKS[self].forbidden
 
 
@@ -50,7 +50,7 @@ _MASKS: Final[dict[Intent, Mask]] = {
     Intent.PERSON_NAMED: Mask(forbidden=["PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"]),
 }
 
-# What sounds like an intent and is none: the usual way of citing a statute, a deadline, a document's title.
+# Phrases that sound like an intent but are not: citations of a statute, a deadline, a document's title.
 _NOT_MEANT: Final = re.compile(
     r"\bAct(?:\s+of\s+\d{4})?,?\s+as\s+amended\b|\bat\s+the\s+latest\b"
     r"|\b(?:not|never)\s+(?:been\s+)?audited\b|\b(?:non|un)[-\s]?audited\b|\bnon[-\s](?:US|U\.S\.)[-\s]?GAAP\b",
@@ -66,7 +66,7 @@ _WORDS: Final[dict[Intent, re.Pattern[str]]] = {
         Intent.US_GAAP: r"(?<!\w)(?:US|U\.S\.)[-\s]?GAAP\b",
     }.items()
 }
-# Case matters here: a title and a name, or a whole name in the genitive before something of that person's.
+# Case matters here: a title and a name, or a full name in the genitive before something that the person has.
 _PERSON: Final = re.compile(
     r"\b(?:Mr|Mrs|Ms|Dr|Prof|Sir|Dame)\b\.?\s+[A-Z][\w’'-]+"
     r"|\b[A-Z][\w-]+\s+(?:[A-Z]\.?\s+)?[A-Z][\w-]+[’']s?\s+(?:(?:annual|base|total|current|equity)\s+)?"
@@ -93,12 +93,12 @@ def intents(text: str) -> tuple[Intent, ...]:
 
 
 def tighten(policy: Policy, intent: Intent) -> Policy:
-    """Add what an intent requires and forbids to every mask.
+    """Add the bits that an intent requires and forbids to every mask.
 
     Raises
     ------
     PolicyConflict
-        If a bit would be both: the question asks for what the policy hides, and neither side is dropped.
+        If a bit would be both required and forbidden: the question asks for what the policy hides.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def tighten(policy: Policy, intent: Intent) -> Policy:
 
 
 def add_bits(policy: Policy, required: int, forbidden: int) -> Policy:
-    """Require and forbid more in every mask."""
+    """Add required and forbidden bits to every mask."""
     return policy.with_masks(
         *(Mask(mask.required | required, mask.forbidden | forbidden) for mask in policy.masks)
     )

@@ -1,4 +1,4 @@
-"""Find what is wrong with a valid table: bits no mask reads, roles without a cell, masks that do nothing."""
+"""Find likely mistakes in a valid table: bits that no mask reads, roles without a cell, masks that do nothing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "lint", "users_of"]
 
 _PLACES: Final = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
-# What every word of the vocabulary satisfies, as masks that no word meets: a filer without a stated place is
-# elsewhere, and what is superseded was amended.
+# Masks that match no word, from two laws of the vocabulary: a filer has at least one jurisdiction (J_OTHER if none is
+# stated), and a superseded filing is also amended.
 _IMPOSSIBLE: Final = (
     Mask(forbidden=_PLACES),
     Mask(required=PolicyBit.SUPERSEDED, forbidden=PolicyBit.AMENDED),
 )
-# Bits that sessions and questions look at, whatever the table says.
+# Bits that sessions and questions test, whatever the table says.
 _MODULATORS: Final = {
     "session residency": _PLACES,
     "session eu_transfer_basis": bits_of(["J_EU", "PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"]),
@@ -34,7 +34,7 @@ _MODULATORS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something to mend: a stable code, where, and what."""
+    """A likely mistake: a stable code, the place and an explanation."""
 
     code: str
     where: str
@@ -46,7 +46,7 @@ class Finding:
 
 
 def lint(table: PolicyTable) -> tuple[Finding, ...]:
-    """Look for what a valid table should not have.
+    """Find likely mistakes in a valid table.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def lint(table: PolicyTable) -> tuple[Finding, ...]:
 
 
 def users_of(bit: PolicyBit, table: PolicyTable) -> tuple[str, ...]:
-    """List the cells, session terms and intents that look at a bit."""
+    """List the cells, session terms and intents that test a bit."""
     cells = [
         f"{cell.role}/{cell.purpose}"
         for cell in table.cells
@@ -94,7 +94,7 @@ def _of_cell(cell: Cell) -> list[Finding]:
         if is_empty[number - 1]:
             found.append(Finding("EMPTY_MASK", where, f"no labelled passage can meet mask {number}"))
             continue
-        # Of two that say the same, the later one is superfluous.
+        # Of two equal masks, the later one is superfluous.
         others = [
             other.mask
             for at, other in enumerate(cell.masks, start=1)

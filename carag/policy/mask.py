@@ -1,9 +1,9 @@
 """Define masks and policies: what a session may see, as an OR of (required, forbidden) pairs and lists of entities.
 
 A pair compiles to one AND and one compare, ``(word & mask) == value``. Because ``mask`` always covers the
-control bits, deletion, quarantine and a missing label are the same test as the policy itself. What does not fit
-in bits, whom a session may or may not read about, is a set of numbers beside the masks. A passage may be about
-several: a filing has co-registrants, a Form 4 an issuer and its owner.
+control bits, deletion, quarantine and a missing label are the same test as the policy itself. The entities that a
+session may or may not read about do not fit in bits: they are sets of numbers. A passage may be about several
+entities: a filing has co-registrants, a Form 4 has an issuer and an owner.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ENTITY", "MAX_LISTED", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy"]
 
 MAX_MASKS: Final = 8
+"""The greatest number of masks of a policy."""
 MAX_ENTITY: Final = 0xFFFF_FFFF
-"""The greatest number an index's row can have."""
+"""The greatest entity number that a row of the index can carry, in 32 bits."""
 MAX_LISTED: Final = 10**10 - 1
-"""The greatest number a list can hold: EDGAR's CENTRAL INDEX KEY has ten digits."""
+"""The greatest entity number that a list can hold: EDGAR's CENTRAL INDEX KEY has ten digits."""
 _MAX_NAMED: Final = 10
-"""Bits that a repr names; no cell of the table has more on one side but for a few."""
+"""The greatest number of bits that a repr names; more are shown as a vector in hex."""
 NO_ENTITY: Final = 0
-"""The entity of a row that is about none, and of whoever else a passage may be about without saying so."""
+"""The entity of a row that is about no entity, and of unnamed ones that a passage may be about in addition."""
 
 
 @final
@@ -49,7 +50,7 @@ class Mask:
     Raises
     ------
     InvalidArgument
-        If a value is no bits, or could be taken for others.
+        If a value is not bits, or is ambiguous.
     PolicyConflict
         If a bit is both required and forbidden.
 
@@ -79,12 +80,12 @@ class Mask:
 
     @property
     def mask(self) -> int:
-        """The bits the test looks at: required, forbidden and control."""
+        """The bits that the test reads: required, forbidden and control."""
         return self.required | self.forbidden | CONTROL
 
     @property
     def value(self) -> int:
-        """What those bits must equal: required set, the current schema version, nothing else."""
+        """The value those bits must have: the required ones and the current schema version set, all others clear."""
         return self.required | VERSION_WORD
 
     def admits(self, word: int) -> bool:
@@ -95,20 +96,20 @@ class Mask:
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Policy:
-    """An OR of up to eight masks, and a rule about entities. ``Policy()`` has no mask, so it admits nothing.
+    """An OR of up to eight masks, and lists of entities. ``Policy()`` has no mask, so it admits nothing.
 
     Parameters
     ----------
     *masks : Mask
         A word is admitted if any mask admits it.
     allow_entities : iterable of int, optional
-        The only entities (for EDGAR, the filer's CIK) rows may be about; an empty one admits nothing. Rows about
-        no entity carry the number 0, and are admitted only if it is listed.
+        The only entities (for EDGAR, the filer's CIK) that rows may be about; an empty list admits nothing. Rows about
+        no entity carry the number 0, and are admitted only if 0 is listed.
     deny_entities : iterable of int
-        Entities rows may not be about. Given both, what is denied is taken out of what is allowed.
+        Entities that rows may not be about. Given both lists, denied entities are removed from the allowed ones.
     allow_if_any : bool
-        Of a passage about several: whether one of them on the allow list is enough. By default all must be on it, as
-        behind a wall. One denied closes it in either case.
+        Whether one entity on the allow list is enough for a passage about several. By default all must be on it, as
+        behind an information barrier. One denied entity makes the passage inadmissible in either case.
 
     Attributes
     ----------
@@ -116,7 +117,7 @@ class Policy:
     allow_entities : tuple of int, or None
         Ascending, none twice.
     deny_entities : tuple of int
-        Ascending, none twice; empty beside ``allow_entities`` unless one of those is enough.
+        Ascending, none twice; empty if there is an allow list, unless ``allow_if_any``.
     allow_if_any : bool
         False where there is no allow list.
 
@@ -139,7 +140,7 @@ class Policy:
     deny_entities: tuple[int, ...] = field(compare=False)
     allow_if_any: bool = field(compare=False)
     _same: bytes
-    """All of these, packed: a list of thousands is compared at every search, which bytes do a hundred times faster."""
+    """All other fields, packed: lists of thousands are compared at every search, a hundred times faster as bytes."""
 
     def __init__(
         self,
@@ -149,14 +150,14 @@ class Policy:
         allow_if_any: bool = False,
     ) -> None:
         for mask in masks:
-            if type(mask) is not Mask:  # a subclass could answer otherwise each time it is asked
+            if type(mask) is not Mask:  # a subclass could give different answers at each call
                 raise InvalidArgument(f"a policy is made of Mask objects; got {quoted(mask)}")
         if len(masks) > MAX_MASKS:
             raise InvalidArgument(f"a policy holds at most {MAX_MASKS} masks; got {len(masks)}")
         denied = entity_set("deny_entities", deny_entities)
         allowed = None
         if allow_entities is not None:
-            # Where all must be allowed, what is left of the list says it all.
+            # If all entities must be allowed, the remaining allow list is the whole condition.
             allowed = tuple(sorted(entity_set("allow_entities", allow_entities) - denied))
             denied = denied if allow_if_any else frozenset()
         object.__setattr__(self, "masks", masks)
@@ -166,7 +167,7 @@ class Policy:
         self._pack()
 
     def __repr__(self) -> str:
-        # That there is a list, never who is on it: deal lists are inside information.
+        # The repr shows that a list exists, never who is on it: deal lists are inside information.
         listed = (("allow", self.allow_entities is not None), ("deny", self.deny_entities))
         shown = ", ".join(
             [*map(repr, self.masks), *(f"{kind}_entities=<listed>" for kind, there in listed if there)]
@@ -175,15 +176,15 @@ class Policy:
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """The masks as pairs (required, forbidden), as a record has them."""
+        """The masks as pairs (required, forbidden), in the form that records hold."""
         return tuple((mask.required, mask.forbidden) for mask in self.masks)
 
     def admits(self, word: int, entity: int | Collection[int] = NO_ENTITY) -> bool:
-        """Test one row: admissible if any mask admits its word, and the rule about entities whom it is about."""
+        """Test one row: admissible if any mask admits its word and the lists admit the entities it is about."""
         return self.admits_entity(entity) and any(mask.admits(word) for mask in self.masks)
 
     def admits_entity(self, entity: int | Collection[int]) -> bool:
-        """Test whom a passage is about, alone: one, or all it may be about; none of them is :data:`NO_ENTITY`."""
+        """Test only the entities that a passage is about: one, or all it may be about; none means :data:`NO_ENTITY`."""
         about = members(entity)
         if self.deny_entities and any(_is_listed(self.deny_entities, one) for one in about):
             return False
@@ -193,11 +194,11 @@ class Policy:
         return enough(_is_listed(self.allow_entities, one) for one in about)
 
     def denied_of(self, entity: int | Collection[int]) -> tuple[int, ...]:
-        """Return those of whom a passage is about that are on the deny list, ascending."""
+        """Return the entities of a passage that are on the deny list, ascending."""
         return tuple(one for one in sorted(members(entity)) if _is_listed(self.deny_entities, one))
 
     def with_masks(self, *masks: Mask) -> Policy:
-        """Return the same rule about entities under other masks.
+        """Return a policy with the same lists of entities and other masks.
 
         Examples
         --------
@@ -205,7 +206,7 @@ class Policy:
         (320193,)
         """
         other = Policy(*masks)
-        # The lists are checked already, and may be of thousands.
+        # The lists are checked already, and may have thousands of entries.
         for name in ("allow_entities", "deny_entities", "allow_if_any"):
             object.__setattr__(other, name, getattr(self, name))
         other._pack()
@@ -219,12 +220,12 @@ class Policy:
 
 
 def members(entity: int | Collection[int]) -> Collection[int]:
-    """Return all whom a passage is about; one that is about none is about :data:`NO_ENTITY`."""
+    """Return all entities that a passage is about; :data:`NO_ENTITY` if there is none."""
     return (entity or (NO_ENTITY,)) if isinstance(entity, (tuple, frozenset, set, list)) else (entity,)
 
 
 def _shown(bits: int) -> str:
-    """Name a few bits; many are shorter as the vector."""
+    """Name the bits if they are few; otherwise write the vector, which is shorter."""
     names = bit_names(bits)
     return f"{bits:#x}" if len(names) > _MAX_NAMED else repr(names[0] if len(names) == 1 else list(names))
 
@@ -235,7 +236,7 @@ def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
 
 
 def entity_set(name: str, numbers: Iterable[int]) -> frozenset[int]:
-    """Check numbers of entities."""
+    """Check the numbers of a list of entities."""
     if isinstance(numbers, (str, bytes)) or not hasattr(numbers, "__iter__"):
         raise InvalidArgument(
             f"{name} is {quoted(numbers)}; want integers from 0 to {MAX_LISTED}, such as CIKs"

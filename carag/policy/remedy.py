@@ -1,7 +1,7 @@
-"""Say who could lift what hides a passage, and how; and the regulation each rule serves.
+"""Explain who could lift the rule that hides a passage, and how; and the regulation each rule serves.
 
-For people whose role may know that hidden passages exist. The mapping to regulations is an engineering control, not
-legal advice.
+These explanations are for roles that may know that hidden passages exist. The mapping to regulations is an engineering
+control, not legal advice.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ _BASES: Final[dict[Basis, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A reason with all that may be said of it.
+    """A reason with its legal grounds and its remedy.
 
     Attributes
     ----------
     reason : Reason
     basis : tuple of str
-        Of an entity: the lists it is on.
+        The lists that the entity is on, if the reason is an entity.
     regulation : str
         The rules this control is designed for.
     lift : str
@@ -121,12 +121,12 @@ class Explained:
 
 
 def explained(reason: Reason, decision: Decision, entity: int | Collection[int]) -> Explained:
-    """Say of a reason which rules it serves and who could lift it.
+    """Find the regulation that a reason serves and who could lift it.
 
     Parameters
     ----------
     reason : Reason
-        Of a passage about ``entity``, one or several, hidden by ``decision``.
+        Why ``decision`` hides a passage about ``entity``, which is one or several.
 
     Examples
     --------

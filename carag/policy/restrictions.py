@@ -1,8 +1,8 @@
-"""Hold what a session brings to role and purpose: lists with windows, legal basis, residency.
+"""Hold a session's restrictions beyond role and purpose: lists with windows, legal basis, residency.
 
-None of this comes from a document. Deal, restricted and watch lists are the firm's, kept by its control room
-(Exchange Act 15(g)); a legal basis is the controller's (GDPR Art. 30). They are inside information themselves, so
-no ``repr`` shows them and a record holds only a salted commitment.
+None of this comes from a document. Deal, restricted and watch lists are kept by the firm's control room (Exchange Act
+15(g)); the controller records a legal basis (GDPR Art. 30). The lists are inside information themselves, so no
+``repr`` shows them and a record holds only a salted commitment.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 __all__ = ["ADVICE", "DSAR", "Basis", "DealWindow", "Ground", "LawfulBasis", "LegalBasis", "WallCrossing"]
 
 ADVICE: Final = frozenset({"invest", "publish"})
-"""Purposes that a quiet window, a cooling time and knowledge of a deal bear on."""
+"""Purposes restricted by a quiet period, a cooling time and knowledge of a deal."""
 DSAR: Final = "dsar"
+"""The purpose of a data subject access request (GDPR Art. 15)."""
 MAX_COOLING: Final = timedelta(days=366)
+"""The longest cooling time of a session."""
 _OBLIGED: Final = frozenset({"surveil", "assure"})
+"""Purposes that a legal obligation covers (GDPR Art. 6(1)(c))."""
 _JURISDICTIONS: Final = PolicyBit.J_US | PolicyBit.J_EU | PolicyBit.J_UK | PolicyBit.J_CA | PolicyBit.J_OTHER
 
 
@@ -68,7 +71,7 @@ class DealWindow:
     Raises
     ------
     InvalidArgument
-        If the entity is none, a time has no zone, or the window ends before it begins.
+        If the entity is not a valid number, a time has no zone, or the window ends before it begins.
 
     Examples
     --------
@@ -90,7 +93,7 @@ class DealWindow:
             raise InvalidArgument(f"deal window ends {self.ends} before it begins {self.begins}; swap them")
 
     def contains(self, minutes: int) -> bool:
-        """Say whether a minute is inside."""
+        """Tell whether a minute is inside the window."""
         return _first_minute(self.begins) <= minutes <= as_of_minutes(self.ends)
 
 
@@ -104,7 +107,7 @@ class WallCrossing:
     ----------
     entity : int
     purpose : str
-        The deal's, such as ``"draft"``; never ``"invest"`` or ``"publish"``.
+        The purpose of the deal, such as ``"draft"``; never ``"invest"`` or ``"publish"``.
     """
 
     entity: int = field(repr=False)
@@ -120,7 +123,7 @@ class WallCrossing:
 
 
 class LawfulBasis(StrEnum):
-    """Ground of processing personal data, GDPR Art. 6(1)."""
+    """Lawful basis of processing personal data, GDPR Art. 6(1)."""
 
     CONSENT = "consent"
     LEGAL_OBLIGATION = "legal_obligation"
@@ -129,19 +132,19 @@ class LawfulBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LegalBasis:
-    """The controller's record of why it may process, and who said no.
+    """The controller's lawful basis for processing, and the people who objected or restricted it.
 
     Parameters
     ----------
     basis : LawfulBasis
-        Consent covers the purposes consented to; a legal obligation surveillance and assurance; legitimate
-        interests any purpose.
+        Consent covers the purposes consented to; a legal obligation covers surveillance and assurance; legitimate
+        interests cover any purpose.
     purposes : frozenset of str
-        Consented to; only with consent.
+        The purposes consented to; only with consent.
     objections : frozenset of int
-        Who objected (Art. 21): denied, except under a legal obligation and for an access request.
+        Persons who objected (Art. 21): denied, except under a legal obligation and for an access request.
     restrictions : frozenset of int
-        Whose data are restricted (Art. 18): denied except for an access request.
+        Persons whose data are restricted (Art. 18): denied except for an access request.
 
     Examples
     --------
@@ -176,7 +179,7 @@ class LegalBasis:
             object.__setattr__(self, name, entities(name, getattr(self, name)))
 
     def covers(self, purpose: str) -> bool:
-        """Say whether this basis carries a purpose."""
+        """Tell whether this basis covers a purpose."""
         match self.basis:
             case LawfulBasis.CONSENT:
                 return purpose in self.purposes
@@ -185,7 +188,7 @@ class LegalBasis:
         return True
 
     def denied(self, purpose: str) -> tuple[Ground, ...]:
-        """List whom it closes for a purpose."""
+        """List the entities denied for a purpose."""
         if purpose == DSAR:
             return ()
         restricted = Ground(Basis.RESTRICTION, self.restrictions)
@@ -195,7 +198,7 @@ class LegalBasis:
 
 
 def entities(name: str, numbers: Iterable[int]) -> frozenset[int]:
-    """Check a list of entities; *about nobody* cannot be listed."""
+    """Check a list of entities, which must not contain :data:`~carag.policy.NO_ENTITY`."""
     found = entity_set(name, numbers)
     if NO_ENTITY in found:
         raise InvalidArgument(
@@ -229,12 +232,12 @@ def _first_minute(value: datetime | date) -> int:
 
 
 def whole_minutes(window: timedelta) -> int:
-    """Round a cooling window up to minutes; longer is tighter.
+    """Round a cooling time up to minutes; longer is tighter.
 
     Raises
     ------
     InvalidArgument
-        If it is no positive timedelta of at most a year.
+        If it is not a positive timedelta of at most a year.
     """
     if not isinstance(window, timedelta) or not timedelta(0) < window <= MAX_COOLING:
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""Hold who asks, for which purpose, as of when, and what else bears on it."""
+"""Hold a session: who asks, in which role, for which purpose, as of when, and under which lists and legal basis."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SessionSource(StrEnum):
     """How the engine came to know the session; the audit record says which."""
 
     ASSERTED = "asserted"
-    """The caller says so; nothing was checked."""
+    """The caller states it; nothing was verified."""
     VERIFIED = "verified"
     """A verifier checked a signed token."""
 
@@ -54,38 +54,39 @@ class Session:
     subject : str, optional
         Who asks. Recorded only as a salted commitment. Like role and purpose at most 200 printable characters.
     as_of : datetime or date, optional
-        What was public then. An aware datetime, or a date meaning the end of that day in US Eastern time;
-        the moment of the question if absent, or if that is earlier. The past is a right that the cell states.
+        Answer from what was public at this instant: an aware datetime, or a date meaning the end of that day in US
+        Eastern time; the moment of the question if absent, or if that is earlier. Asking about the past is a right
+        that the cell grants.
     known_at : datetime, optional
-        What the store had been told by then, so that a past question can be asked again: aware; the moment of the
-        question if absent, or if that is earlier. A right of its own.
+        Answer from what the store knew at this instant, so that a past question can be repeated: aware; the moment of
+        the question if absent, or if that is earlier. A right of its own.
 
     allow_entities : frozenset of int, optional
-        The only companies or persons (for EDGAR, CIKs) passages may be about: all that a passage may be about must be
-        listed. For an access request one of them is enough: an owner's Form 4 is the owner's, and the issuer's.
+        The only companies or persons (for EDGAR, CIKs) that passages may be about: all entities of a passage must be
+        listed. For an access request one of them is enough: a Form 4 concerns its owner as well as the issuer.
     narrowed_to : frozenset of int, optional
-        Whom a request asked to stay within, as :meth:`narrow` keeps it: no grant, so it never stands in for
+        The entities that a request restricted itself to by :meth:`narrow`. It grants nothing, so it never counts as
         ``allow_entities`` where a cell demands that list.
     restricted, watched : frozenset of int
-        The firm's lists: denied for every purpose but that of a wall-crossing. A passage that may be about any of
-        them is hidden, as a co-registrant's is.
+        The firm's restricted list and watch list: denied for every purpose but that of a wall-crossing. A passage that
+        may be about any of them, for example through a co-registrant, is hidden.
     deals : tuple of DealWindow, optional
         All offerings the firm takes part in: denied for publishing inside their windows. None where no deal list is
-        known; only with one may a cell reopen what depends on taking part in no offering.
+        known; only with one may a cell admit what depends on taking part in no offering.
     wall_crossings : tuple of WallCrossing
     audit_clients : frozenset of int, optional
-        The only companies, for whoever is engaged by them.
+        The only companies that an auditor may read about: those that engaged it.
     residency : PolicyBit, str, int, or iterable of PolicyBit and str
         Jurisdictions whose documents may not be processed: J_* bits, as :func:`carag.policy.bits_of` reads them; kept
         as a frozen set of :class:`~carag.policy.PolicyBit`.
     eu_transfer_basis : bool, optional
-        Of a session in the EU: whether there is a basis for transfers (GDPR Art. 46). Without one, no personal data
-        of EU filers. None elsewhere.
+        For a session in the EU: whether there is a basis for transfers (GDPR Art. 46). Without one, personal data of
+        EU filers are inadmissible. None for a session elsewhere.
     legal_basis : LegalBasis, optional
     cooling : timedelta, optional
         How long material news must have been public before it is used to invest or publish.
     intents : tuple of Intent
-        Set by the caller, beside those that the engine finds in a question.
+        Set by the caller, in addition to those that the engine finds in a question.
 
     Raises
     ------
@@ -118,8 +119,9 @@ class Session:
     intents: tuple[Intent, ...] = ()
     source: SessionSource = field(init=False, default=SessionSource.ASSERTED)
     issuer: str | None = field(init=False, default=None)
-    """Of the token that was verified; None for an asserted session."""
+    """The issuer of the verified token; None for an asserted session."""
     audience: str | None = field(init=False, default=None)
+    """The audience of the verified token; None for an asserted session."""
 
     def __post_init__(self) -> None:
         for name in ("role", "purpose", "subject"):
@@ -150,7 +152,7 @@ class Session:
 
     @classmethod
     def from_token(cls, token: str, verifier: TokenVerifier) -> Self:
-        """Make a session from a signed token, and from nothing else.
+        """Make a session from a signed token alone.
 
         Parameters
         ----------
@@ -185,10 +187,10 @@ class Session:
         cooling: timedelta | None = None,
         intents: Iterable[Intent] = (),
     ) -> Self:
-        """Return the session with less: the one way for a request to change what a token grants.
+        """Return the session restricted further: the only way for a request to change what a token grants.
 
-        Role, purpose, subject, the past, deals, crossings and legal basis are not a request's to say. What is asked of
-        ``allow_entities`` is kept apart from what was granted, and both must hold.
+        A request cannot change role, purpose, subject, instants, deals, crossings or legal basis. The entities it
+        asks for are kept apart from the granted ones, and a passage must satisfy both lists.
 
         Examples
         --------
@@ -210,7 +212,7 @@ class Session:
             whole_minutes(cooling)
             changes["cooling"] = max(cooling, self.cooling or cooling)
         narrowed = replace(self, **changes)
-        if self.source is SessionSource.VERIFIED:  # replace() makes an asserted one
+        if self.source is SessionSource.VERIFIED:  # replace() made an asserted session
             narrowed._verified_by(self.issuer, self.audience)  # noqa: SLF001
         return narrowed
 
@@ -224,13 +226,13 @@ class Session:
 
 
 def _named(claims: Mapping[str, Any], name: str) -> str | None:
-    """Return who issued a token or whom it is for, as a record can hold it; None where the verifier does not say."""
+    """Return a token's issuer or audience, checked for the record; None if the verifier does not return it."""
     value = claims.get(name)
     return None if value is None else _label(name, value)
 
 
 def _label(name: str, value: object) -> str:
-    """Check a text that a record can hold, and return it plain: a subclass may be another each time it is read."""
+    """Check that a record can hold a text, and return it as a plain ``str``: a subclass may change between reads."""
     plain = str.__str__(value) if isinstance(value, str) else value
     check_label(name, plain)
     return cast("str", plain)

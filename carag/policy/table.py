@@ -1,7 +1,7 @@
 """Validate the role x purpose table.
 
 A table is TOML text, the caller's or the one that ships with the package. Unknown keys, unknown
-bits, double cells and conflicting masks are refused, so a typing slip cannot widen a policy.
+bits, duplicate cells and conflicting masks are refused, so a typing error cannot widen a policy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from carag.policy.mask import MAX_MASKS, Mask, Policy
 __all__ = ["Cell", "Pair", "Past", "PolicyTable"]
 
 Past: TypeAlias = Literal["none", "as_of", "as_of+known_at"]
-"""Each a right more than the one before."""
+"""Rights to ask about the past; each includes the one before."""
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
 
 
@@ -29,12 +29,12 @@ class _Strict(BaseModel):
 
 
 class Pair(_Strict):
-    """One pair of a cell, by the names of its bits."""
+    """One (required, forbidden) pair of a cell, by the names of its bits."""
 
     required: list[str] = []
     forbidden: list[str] = []
     when: Literal["not_participating"] | None = None
-    """Admits only where a deal list is known, and only companies that are not on it."""
+    """If set, the pair admits only if a deal list is known, and only companies that are not on it."""
 
     @property
     def mask(self) -> Mask:
@@ -43,17 +43,17 @@ class Pair(_Strict):
 
 
 class Cell(_Strict):
-    """One role for one purpose."""
+    """One cell of the table: what one role may use for one purpose."""
 
     role: _Name
     purpose: _Name
     regulation: str = Field(min_length=1)
     may_know_existence: bool
     past: Past
-    """What of the past it may ask about: nothing, what was public then, or also what was known then."""
+    """Which past it may ask about: none, what was public at an instant, or also what was known at one."""
     allow_list: Literal["none", "mandatory"] = "none"
     personal_data: bool = False
-    """Whether the role has a right to look persons up by name."""
+    """Whether the role may look up persons by name."""
     masks: list[Pair] = Field(min_length=1, max_length=MAX_MASKS)
 
     @cached_property
@@ -63,13 +63,13 @@ class Cell(_Strict):
 
     @cached_property
     def reopened(self) -> Policy | None:
-        """The masks that admit besides, where the firm takes part in no offering of the company."""
+        """The further masks, which admit companies in whose offerings the firm takes no part."""
         masks = [pair.mask for pair in self.masks if pair.when is not None]
         return Policy(*masks) if masks else None
 
     @model_validator(mode="after")
     def _compile(self) -> Self:
-        # An unknown bit or a conflict refuses the table, not a later question.
+        # An unknown bit or a conflict is refused when the table is read, not at a later question.
         if not self.policy.masks:
             raise ValueError(
                 f"{self.role}/{self.purpose} has conditional masks only; want one without `when`"
@@ -143,7 +143,7 @@ class PolicyTable:
         Raises
         ------
         InvalidArgument
-            If the text is no TOML, or breaks the schema; the message names the cell and field.
+            If the text is not TOML, or breaks the schema; the message names the cell and field.
         """
         try:
             document = _Document.model_validate(tomllib.loads(text))

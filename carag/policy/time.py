@@ -1,7 +1,7 @@
 """Read the two clocks of a policy: what was public as of an instant, and what was known at one.
 
-As-of is whole minutes since 1970-01-01T00:00Z: a minute is EDGAR's practical grain, and 32 bits of minutes reach
-the year 10136. Known-at is microseconds, as in the audit record: two changes of a store may lie in one minute.
+As-of is whole minutes since 1970-01-01T00:00Z: EDGAR's times are accurate to about a minute, and 32 bits of minutes
+reach the year 10136. Known-at is microseconds, as in the audit record: a store may change twice in one minute.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ EASTERN: ZoneInfo
 """EDGAR's clock: acceptance times are Eastern, and a filing day ends at midnight Eastern."""
 
 NEVER: Final = 0xFFFF_FFFF
-"""``public_at`` of a passage that no as-of instant reaches."""
+"""``public_at`` of a passage that is never public, in minutes since the epoch: greater than any as-of instant."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _eastern() -> ZoneInfo:
-    return ZoneInfo("America/New_York")  # kept by ZoneInfo itself
+    return ZoneInfo("America/New_York")  # ZoneInfo caches it
 
 
 def __getattr__(name: str) -> ZoneInfo:
-    # Read on first use: an index that is asked at instants needs no time zone data.
+    # Loaded on first use: an index searched at instants needs no time zone data.
     if name == "EASTERN":
         return _eastern()
     raise AttributeError(f"module 'carag.policy.time' has no attribute {name!r}")
@@ -93,7 +93,7 @@ def known_at_microseconds(value: datetime) -> int:
     Raises
     ------
     InvalidArgument
-        If it is no aware datetime, or before 1970.
+        If it is not an aware datetime, or is before 1970.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def known_at_microseconds(value: datetime) -> int:
 
 
 def parse_moment(text: str) -> datetime | date:
-    """Read a date, or a time, in ISO 8601; whoever takes it checks its zone.
+    """Read a date or a time in ISO 8601; the caller checks its zone.
 
     Raises
     ------

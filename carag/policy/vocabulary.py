@@ -10,8 +10,8 @@ bit 31      tombstone: deleted
 The mapping from bits to regulations is an engineering control, not legal advice: all EDGAR filings are
 public, and most rules named here restrict *use*, not access.
 
-What lives here is the language of the words. How a caller writes bits is read in :mod:`carag.policy.bits`; how a
-filing earns them is the corpus room's business.
+This module defines what the bits mean. :mod:`carag.policy.bits` reads them as callers write them;
+:mod:`carag.labelling` and the profiles decide which bits a filing gets.
 """
 
 from __future__ import annotations
@@ -36,10 +36,15 @@ __all__ = [
 ]
 
 POLICY_BITS: Final = (1 << 27) - 1
+"""The policy vector, bits 0-26 of a word."""
 SCHEMA_VERSION: Final = 1
+"""The version of this vocabulary."""
 VERSION_WORD: Final = SCHEMA_VERSION << 27
+"""The schema version in its place in a word, bits 27-29."""
 QUARANTINE: Final = 1 << 30
+"""The bit of a passage whose label is missing facts or rests on contradictory ones."""
 TOMBSTONE: Final = 1 << 31
+"""The bit of a deleted passage."""
 CONTROL: Final = 0xF800_0000
 """Version, quarantine and tombstone together: every admissibility test compares all five bits."""
 
@@ -50,8 +55,8 @@ class PolicyBit(IntFlag, boundary=STRICT):
     Raises
     ------
     InvalidArgument
-        If a number has other bits than these; by ``~``, which may mean the other policy bits or all else in a word; and
-        by ``1 << bit``, which takes the bit for its number.
+        If a number has other bits than these; by ``~``, which could mean the other policy bits or all other bits of a
+        word; and by ``1 << bit``, which mistakes the bit for its number.
 
     Examples
     --------
@@ -89,15 +94,15 @@ class PolicyBit(IntFlag, boundary=STRICT):
     SHELL = 1 << 25
     FPI = 1 << 26
 
-    if TYPE_CHECKING:  # only what has no bit has no name
+    if TYPE_CHECKING:  # a member's name is None only if no bit is set
 
         @property
         def name(self) -> str:
-            """Of a union, the names joined by ``|``."""
+            """The name of the bit; for a union, the names joined by ``|``."""
 
     @property
     def number(self) -> int:
-        """The place of a single bit in the word, from 0."""
+        """The number of a single bit in the word, from 0."""
         return self.value.bit_length() - 1
 
     @classmethod
@@ -121,7 +126,7 @@ class PolicyBit(IntFlag, boundary=STRICT):
 
 @dataclass(frozen=True, slots=True)
 class BitMeaning:
-    """What a set bit says of a passage, and the rules it serves."""
+    """What a set bit states of a passage, and the regulation it serves."""
 
     document: str
     """The kind of document that carries the bit, as a noun phrase."""
@@ -204,5 +209,5 @@ _MEANINGS: Final[dict[PolicyBit, BitMeaning]] = {
 
 
 def meaning(bit: PolicyBit) -> BitMeaning:
-    """Say what one bit means and which rules it serves."""
+    """Return what one bit means and which regulation it serves."""
     return _MEANINGS[bit]

@@ -1,1 +1,1 @@
-"""Hold what only one domain knows: a folder a domain, each with its readers, facts and rules."""
+"""Read and label the documents of one domain each: one folder per domain, with its readers, facts and rules."""

@@ -1,8 +1,8 @@
-"""Number the sets of CIKs that passages have as subjects, for an index row carries one number of 32 bits.
+"""Number the sets of CIKs that passages are about, because an index row has room for one 32-bit entity number.
 
-A set of one CIK below 2**31 has that CIK for its number, as EDGAR's have; nobody stated is 0. Every other set gets
-the next number from 2**31 on, for good. So no CIK and no set share a number, and a list of CIKs is put into the
-numbers of all sets that it concerns before an index is asked.
+The number of a set of one CIK below 2**31, as EDGAR's are, is that CIK; that of the empty set is 0. Every other set
+permanently gets the next number from 2**31 on. So no CIK and no set share a number. Before a search, a list of CIKs is
+expanded to the numbers of all sets that contain one of them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FIRST_SET: Final = 1 << 31
-"""Below it a number is a CIK."""
+"""The first number of a set; a smaller number is a CIK."""
 _KEPT: Final = 256
-"""Expanded policies kept: one has up to three numbers a set, and sessions come again."""
+"""Greatest number of expanded policies in the cache: one has up to three numbers per set, and sessions recur."""
 
 
 def number_of(sql: sqlite3.Connection, subjects: Collection[int]) -> int:
@@ -42,12 +42,12 @@ def number_of(sql: sqlite3.Connection, subjects: Collection[int]) -> int:
 
 
 def ciks_of(number: int, stated: str | None) -> tuple[int, ...]:
-    """Return the CIKs behind a number, given those that ``entity_sets`` states of it.
+    """Return the CIKs that a number stands for, given the text that ``entity_sets`` has for it.
 
     Raises
     ------
     ValueError
-        If it is the number of a set and nothing is stated.
+        If it is the number of a set without a row.
     """
     if number < FIRST_SET:
         return () if number == NO_ENTITY else (number,)
@@ -60,12 +60,12 @@ def ciks_of(number: int, stated: str | None) -> tuple[int, ...]:
 
 
 class EntitySets:
-    """The sets a store holds, in memory; read on as they grow.
+    """The sets of a store, in memory; new ones are read when needed.
 
     Parameters
     ----------
     path : Path
-        Of the store, for messages.
+        The store's file, for messages.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,7 +76,7 @@ class EntitySets:
         self._expanded: OrderedDict[Policy, Policy] = OrderedDict()
 
     def expanded(self, sql: sqlite3.Connection, policy: Policy) -> Policy:
-        """Return the policy whose lists hold the numbers of all sets that this one, over CIKs, closes or admits."""
+        """Return the policy with lists of numbers in place of CIKs: of all sets that it denies or allows."""
         if policy.allow_entities is None and not policy.deny_entities:
             return policy
         self._read_on(sql)
@@ -95,7 +95,7 @@ class EntitySets:
         return Policy(*policy.masks, allow_entities=admitted)
 
     def _of(self, ciks: Iterable[int]) -> set[int]:
-        """Return the numbers of all sets that hold any of some CIKs, those of one among them."""
+        """Return the numbers of all sets that contain any of some CIKs, sets of one CIK included."""
         found: set[int] = set()
         for cik in ciks:
             found.update(self._numbers.get(cik, ()), (cik,) if cik < FIRST_SET else ())

@@ -1,9 +1,8 @@
-"""Keep the labels of passages on two time axes: when a word holds, and when the store knew so.
+"""Keep the labels of passages on two time axes (bitemporal): when a word holds, and when the store knew it.
 
-A label is a row that never changes but once: when something else becomes known it is closed, and others take its
-place. The labels of a passage that are open at one instant of knowledge cover, one after another, all minutes from
-its ``public_at`` to its ``expires_at``, so one minute has one word. All statements run inside the caller's
-transaction.
+A label is a row that changes once at most: when other facts become known it is closed, and others replace it. The
+labels of a passage that are open at one instant of knowledge cover, without overlap, all minutes from its
+``public_at`` to its ``expires_at``, so each minute has one word. All statements run inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 NO_EVENTS: Final = (StateSpan(0, 0),)
+"""The history of a filing on which no other has an effect."""
 
 _NEWS: Final = "SELECT value FROM json_each(:news)"
 _SHARING_A_CIK: Final = """
@@ -32,12 +32,12 @@ _CONCERNED: Final = f"""
     SELECT filing, accession_number FROM current_filings
     WHERE (filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_NEWS)})) AND version > 0
     ORDER BY filing"""  # noqa: S608 - constants
-"""Those of version 0 have no passages to label."""
+"""Filings that share a CIK with new ones; those of version 0 have no passages to label."""
 _FACTS: Final = f"""
     SELECT facts FROM current_filings
     WHERE filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_SHARING_A_CIK.format(_NEWS))})
     ORDER BY filing"""  # noqa: S608
-"""What decides the histories of the filings concerned: one step further, for a filing may have several CIKs."""
+"""Facts that decide the histories of those filings: of all that share a CIK with them, as a filing may have several."""
 
 _OPEN: Final = """
     SELECT key, label, labels.word, valid_from, valid_to, causes
@@ -46,7 +46,7 @@ _INSERT: Final = """
     INSERT INTO labels (label, key, word, valid_from, valid_to, entity, known_from, causes)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 
-# Labels are numbered in the order they were opened, without a gap, so a sum says where an instant's begin.
+# Labels are numbered in the order they were opened, without a gap, so a sum gives the first label of an instant.
 _FIRST: Final = "(SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= :{})"
 _CHANGED: Final = (
     "chunk_id, text_sha256, labels.word, valid_from, valid_to FROM labels JOIN chunks USING (key)"
@@ -61,27 +61,27 @@ OPENED_BETWEEN: Final = f"""
 
 
 def deciding_facts(sql: sqlite3.Connection, filings: Iterable[int]) -> list[dict[str, Any]]:
-    """Return the facts that decide the histories of some rows of filings and of all that these concern."""
+    """Return the facts that decide the histories of some filings and of all that share a CIK with them."""
     rows = {"news": canonical_json(list(filings), "rows")}
     return [json.loads(facts) for (facts,) in sql.execute(_FACTS, rows).fetchall()]
 
 
 def system_clock() -> int:
-    """Return microseconds since 1970."""
+    """Read the system's clock in microseconds since 1970."""
     return time.time_ns() // 1000
 
 
 class LabelChange:
-    """What one transaction does to labels.
+    """The changes that one transaction makes to labels.
 
     Parameters
     ----------
     sql : Connection
     filings : sequence of int
-        Rows of the filings that bring the news.
+        Rows of the new filings.
     now : int
-        Microseconds since 1970. If an earlier transaction had that reading or a later one, the next free one is
-        taken: no two changes are known at one instant.
+        Microseconds since 1970. If an earlier transaction had the same or a later reading, the next free one is
+        taken: no two changes are known at the same instant.
     """
 
     def __init__(self, sql: sqlite3.Connection, filings: Sequence[int], *, now: int) -> None:
@@ -93,7 +93,7 @@ class LabelChange:
         sql.execute("INSERT INTO changes VALUES (?, ?, 0, 0)", (self.known_at, filings[-1]))
 
     def retire(self, filing: int) -> None:
-        """Close what is open of a superseded version."""
+        """Close the open labels of a superseded version."""
         self._close(
             label
             for (label,) in self._sql.execute(
@@ -103,14 +103,14 @@ class LabelChange:
         )
 
     def apply(self, histories: Mapping[str, Sequence[StateSpan]] | None, *, old: Iterable[int]) -> None:
-        """Bring the labels of every filing concerned in line with what is now known.
+        """Update the labels of the new filings and of all that share a CIK with them.
 
         Parameters
         ----------
         histories : mapping or None
-            Of every filing concerned, by accession number; without any the new filings have no events.
+            The history of each of those filings, by accession number; if None the new filings have no events.
         old : iterable of int
-            Rows of the versions that the new filings replace, whose CIKs may have been others.
+            Rows of the versions that the new filings replace, whose CIKs may have been different.
         """
         if histories is None:
             for filing in self._filings:
@@ -126,7 +126,7 @@ class LabelChange:
         )
 
     def _relabel(self, filing: int, spans: Sequence[StateSpan]) -> int:
-        """Give a filing's passages the labels of a history; return of how many passages any differed."""
+        """Give a filing's passages the labels of a history; return the number of passages whose labels changed."""
         history = canonical_json(spans, "history of a filing")
         known = self._sql.execute("SELECT history FROM filings WHERE filing = ?", (filing,)).fetchone()[0]
         if history == known:
@@ -176,7 +176,7 @@ class LabelChange:
 def _between(
     public_at: int, expires_at: int, spans: Sequence[StateSpan]
 ) -> Iterator[tuple[int, int, StateSpan]]:
-    """Cut a history to a passage's own window; one that is never open keeps the state of its first minute."""
+    """Cut a history to a passage's own window; a passage that is never public keeps the state of its first minute."""
     edges = [0, *(span.since for span in spans[1:]), NEVER]
     if edges != sorted(edges):
         raise InvalidArgument(f"the history {spans} is out of order; want ascending minutes")

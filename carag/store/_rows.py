@@ -1,4 +1,4 @@
-"""Write and read one filing as rows: the statements, which run inside the caller's transaction."""
+"""Write and read one filing as rows: SQL statements that run inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SELECT_LABEL_AT_OR_AFTER: Final = f"""{SELECT_LABEL}
     WHERE known_from <= ? AND key = coalesce(
         (SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), (SELECT key FROM chunks LIMIT 1))
     ORDER BY valid_from"""  # noqa: S608 - a constant
-"""Of a passage, or of the next by id; behind the last, of the first."""
+"""Labels of a passage, or of the next passage by id; after the last passage, of the first."""
 INSERT_CHUNK: Final = """
     INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, word, public_at,
                         expires_at, entity, text_sha256, text)
@@ -52,7 +52,7 @@ INSERT_CHUNK: Final = """
 
 
 def supersede(sql: sqlite3.Connection, accession_number: str) -> tuple[int | None, int]:
-    """End the filing's current version, if there is one; return its row and the number of the next.
+    """End the filing's current version, if there is one; return its row and the number of the next version.
 
     Version 0 is a filing known by metadata only, so the first with passages is always 1.
     """
@@ -87,9 +87,9 @@ def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -
 
 
 def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
-    """Say of a filing what is known without its text: of its current version if there is one; return its row.
+    """Store the facts of a filing without its text, in its current version if there is one; return its row.
 
-    One that is quarantined by it is so from now on; its passages' labels are for the caller to bring in line.
+    If they quarantine the filing, it is quarantined from now on; the caller has to update its passages' labels.
     """
     row = sql.execute(
         "SELECT filing, version, quarantine_code FROM current_filings WHERE accession_number = ?",
@@ -140,7 +140,7 @@ def chunk_ids(accession_number: str, version: int) -> Iterator[str]:
 
 
 def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.float32]) -> None:
-    """Add one vector a key."""
+    """Add one vector per key."""
     little_endian = vectors.astype("<f4", order="C", copy=False)
     sql.executemany(
         "INSERT INTO vectors (key, vector) VALUES (?, ?)",
@@ -177,15 +177,15 @@ def check_dim(sql: sqlite3.Connection, vectors: NDArray[np.float32]) -> None:
 
 
 def raise_epoch(sql: sqlite3.Connection) -> None:
-    """Say that rows or labels have changed."""
+    """Count one more transaction that changed rows or labels."""
     sql.execute("UPDATE meta SET value = CAST(value + 1 AS TEXT) WHERE name = 'epoch'")
 
 
 def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) -> tuple[Any, ...]:
-    """Of one passage's rows, by time, take the label that holds at a minute: last in a row are valid_from and known_to.
+    """Choose, of one passage's labels in order of time, the one that holds at a minute.
 
-    The first if none does yet, the last if no minute is given; of those open at ``known_at``, or else of the last
-    that were.
+    It is the first label if none holds yet, and the last if no minute is given; chosen from those open at ``known_at``,
+    or if none is, from those that were open last. The last two columns of a row are valid_from and known_to.
     """
     labels = [row for row in found if row[-1] is None or row[-1] > known_at]
     if not labels:
@@ -220,7 +220,7 @@ def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
 
 
 def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredLabel:
-    """Read a row of :data:`SELECT_LABEL`; its word as :func:`stored_chunk` has it."""
+    """Read a row of :data:`SELECT_LABEL`; the word carries the tombstone as in :func:`stored_chunk`."""
     _, chunk_id, word, until, entity, ciks, since, known_to = row
     try:
         subjects = ciks_of(entity, ciks)
@@ -230,9 +230,9 @@ def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
 
 
 def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
-    """Read a row of :data:`SELECT_CHUNK`, and check that the text is the one that was stored.
+    """Read a row of :data:`SELECT_CHUNK`, and check that the text has the stored hash.
 
-    If the label was closed by ``known_at``, or at all where that is None, the word carries the tombstone.
+    If the label was closed by ``known_at``, or ever if that is None, the word carries the tombstone.
     """
     label, chunk_id, number, version, document, start, end, text, word, until, entity, ciks = row[:12]
     causes, text_sha256, form, company, filed, since, known_to = row[12:]

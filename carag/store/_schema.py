@@ -1,6 +1,6 @@
 """Define the tables of a store file, tell it from other files, and translate SQLite's errors.
 
-Nothing here knows what a row means to anybody.
+Nothing here depends on the meaning of a row.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APPLICATION_ID: Final = int.from_bytes(b"CRAG")
-"""In the file's header, where ``file`` and SQLite look for it."""
+"""SQLite's application id in the file's header, by which ``file`` and SQLite recognise a store."""
 
 SCHEMA_VERSION: Final = 1
+"""SQLite's user version of a store: the version of these tables."""
 
 PAGE_BYTES: Final = 16384
-"""A vector or a passage takes about 1 KiB; of these a page of 4 KiB holds three and wastes the rest."""
+"""Bytes of a page. A row takes about 1 KiB; a page of 4 KiB would hold three rows and waste the rest."""
 
 TABLES: Final = (
     """
@@ -52,7 +53,7 @@ TABLES: Final = (
         WHERE superseded_by_version IS NULL""",
     """
     CREATE VIEW current_filings AS SELECT * FROM filings WHERE superseded_by_version IS NULL""",
-    # Which filings an event can concern; of superseded versions too.
+    # CIKs of every filing, superseded versions included: an event concerns filings that share a CIK.
     """
     CREATE TABLE filing_ciks (
         cik INTEGER NOT NULL,
@@ -85,7 +86,7 @@ TABLES: Final = (
     ) STRICT""",
     """
     CREATE INDEX chunks_of_filing ON chunks (filing)""",
-    # What was learnt when: one row a transaction that opened or closed labels, and the filing it came with.
+    # One row per transaction that opened or closed labels: when it became known, and with which filing.
     """
     CREATE TABLE changes (
         known_at INTEGER PRIMARY KEY,       -- microseconds since 1970, strictly rising
@@ -93,8 +94,8 @@ TABLES: Final = (
         opened INTEGER NOT NULL,
         closed INTEGER NOT NULL
     ) STRICT""",
-    # Labels and vectors lie apart from the text, so that reading all of either reads nothing else: hence the
-    # entity once more.
+    # Labels and vectors are stored apart from the text, so that reading all of either reads nothing else; therefore
+    # the entity is repeated here.
     """
     CREATE TABLE labels (
         label INTEGER PRIMARY KEY,          -- the index's key; never reused, for no row is ever deleted
@@ -122,7 +123,7 @@ TABLES: Final = (
 
 
 def connect(path: Path, *, timeout: float) -> sqlite3.Connection:
-    """Open an existing file with every guard SQLite has: it may have been written by an enemy."""
+    """Open an existing file with all of SQLite's defences: it may be malicious."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -136,7 +137,7 @@ def connect(path: Path, *, timeout: float) -> sqlite3.Connection:
 
 
 def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool) -> None:
-    """Make the tables in an empty file, and refuse any file that is not exactly a store.
+    """Create the tables in an empty file, and refuse any file that is not a store.
 
     Raises
     ------
@@ -185,7 +186,7 @@ def _expected_definitions() -> list[tuple[str, ...]]:
 def _create(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if _is_blank(connection):  # and not made by another process in the meantime
+        if _is_blank(connection):  # another process may have created them in the meantime
             for statement in TABLES:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -206,7 +207,7 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextmanager
 def translating(path: Path) -> Iterator[None]:
-    """Turn what SQLite or the system raises into CARAG's errors."""
+    """Translate errors of SQLite and of the system into CARAG's."""
     try:
         yield
     except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""Write filings and settle the labels of all that they concern, in one transaction."""
+"""Write filings, and update the labels of all filings that they affect, in one transaction."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = ["Transaction"]
 class Transaction:
     """One transaction of a store; see :meth:`~carag.store.store.CorpusStore.writing`.
 
-    What filings say of one another is for the caller to compute: :meth:`facts` returns what it needs, which only the
-    transaction can tell, and :meth:`relabel` takes the result::
+    The caller computes the effects of filings on one another: :meth:`facts` returns the facts that it needs, as of this
+    transaction, and :meth:`relabel` takes the resulting histories::
 
         with store.writing() as transaction:
             transaction.put(filing, chunks, vectors)
@@ -50,12 +50,12 @@ class Transaction:
         chunks : sequence of StoredChunk
             In order over all documents; may be empty. Their words are the filing's own, before any event.
         vectors : (n, dim) float32
-            One a chunk. Every put of a store has the same dim.
+            One per chunk. All vectors of a store have the same dim.
 
         Raises
         ------
         InvalidArgument
-            If anything given does not fit together, or a word carries no label; nothing is stored.
+            If the arguments are inconsistent, or a word carries no label; nothing is stored.
         """
         check_filing(filing)
         for chunk in chunks:
@@ -72,28 +72,28 @@ class Transaction:
         self._keys.append(keys)
 
     def put_metadata(self, filings: Sequence[StoredFiling]) -> None:
-        """Store what is known of filings without their text.
+        """Store facts of filings without their text.
 
-        A filing not stored yet becomes its version 0, which has no passages. Of a stored one, facts and quarantine are
-        replaced by those given, which unite what was known with what is new. The ``ciks`` of each are those whose
-        filings it can bear on.
+        A filing not stored yet becomes its version 0, which has no passages. The facts and quarantine of a stored one
+        are replaced by those given, which must unite the known ones with the new. Each can affect the filings of its
+        ``ciks``.
         """
         for filing in filings:
             check_filing(filing)
             self._new.append(rows.add_metadata(self._sql, filing))
 
     def facts(self) -> list[dict[str, Any]]:
-        """Return the facts of the filings put, and of every filing that can bear on one that these concern."""
+        """Return the facts of the filings put, and of every filing that can affect those that these affect."""
         return deciding_facts(self._sql, [*self._new, *self._old])
 
     def relabel(self, histories: Mapping[str, Sequence[StateSpan]] | None = None) -> Change:
-        """Settle the labels of the filings put and of all that share a CIK with one of them.
+        """Update the labels of the filings put and of all that share a CIK with one of them.
 
         Parameters
         ----------
         histories : mapping, optional
-            The history of every filing that :meth:`facts` returned the facts of, by accession number. Without any, the
-            filings put have no events, and say nothing of others.
+            The history of every filing whose facts :meth:`facts` returned, by accession number. Without any, the
+            filings put have no events, and no effect on others.
 
         Raises
         ------
@@ -119,6 +119,6 @@ class Transaction:
         )
 
     def check_settled(self) -> None:
-        """Refuse to end with filings whose labels nobody settled."""
+        """Refuse to end the transaction if filings were put and :meth:`relabel` was not called."""
         if self._new:
             raise InvalidArgument("filings were put without their labels; call relabel before the end")

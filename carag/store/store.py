@@ -1,16 +1,15 @@
-"""Store the corpus in one SQLite file: filings, passages, labels and vectors. The index derives from it.
+"""Store the corpus in one SQLite file: filings, passages, labels and vectors, from which the index is built.
 
-The store keeps what it is given; it decides no label and computes no vector. Nothing is ever deleted:
+The store decides no label and computes no vector. Nothing is ever deleted:
 
 - A changed filing is a new *version* with new passages and new keys. The old version stays, so that an answer
   which cited it can be replayed word for word; its labels are closed, so no policy admits it again.
-- A *label* says which word a passage has from which minute to which, and from when to when that was what the
-  store knew. News from one filing about another closes labels and opens others, in the transaction of that
-  filing; so what was the case on any day, as it was known on any other, is a question to these rows. A label's
-  key is the index's key, and never reused.
-- Every transaction that changes rows raises the *epoch*, and is known at a microsecond of its own.
+- A *label* states which word a passage has from which minute to which, and from when to when the store knew it so.
+  The effect of one filing on another closes labels and opens others, in the transaction of that filing; so these rows
+  answer what was the case on any day, as known on any other day. A label's key is the index's key, and never reused.
+- Every transaction that changes rows increments the *epoch*, and becomes known at a microsecond of its own.
 
-A write is one transaction, synced before it returns: after a kill there is all of a filing or none of it.
+A write is one transaction, synced before it returns: after a crash a filing is stored whole or not at all.
 """
 
 from __future__ import annotations
@@ -44,13 +43,15 @@ if TYPE_CHECKING:
 __all__ = ["CorpusStore"]
 
 _AT_ONCE: Final = 256
+"""Greatest number of keys in one statement."""
 _EVER: Final = 2**63 - 1
+"""The last microsecond that SQLite's integers hold: later than every change."""
 
 
 class CorpusStore:
-    """One writer's or reader's hold on a store file; open it with :meth:`open`.
+    """An open store file, for reading and writing; open it with :meth:`open`.
 
-    Safe to share between threads. Long reads run on a snapshot of their own, which no write disturbs.
+    Safe to share between threads. Long reads run on a snapshot of their own, which writes do not change.
     """
 
     def __init__(
@@ -74,13 +75,13 @@ class CorpusStore:
         timeout: float = 5.0,
         clock: Callable[[], int] = system_clock,
     ) -> Self:
-        """Open a store, or make an empty one that only its owner can read.
+        """Open a store, or create an empty one that only its owner can read.
 
         Parameters
         ----------
         path : path
         create : bool
-            Whether a missing file is made.
+            Whether to create a missing file.
         timeout : float
             Seconds to wait for another writer's transaction.
         clock : callable
@@ -89,9 +90,9 @@ class CorpusStore:
         Raises
         ------
         InvalidArgument
-            If the file is missing and not to be made.
+            If the file is missing and ``create`` is false.
         CorruptFile
-            If it is no store, damaged, or of another schema version.
+            If it is not a store, is damaged, or has another schema version.
         StoreLocked
             If another writer holds it for longer than the timeout.
         """
@@ -110,7 +111,7 @@ class CorpusStore:
         return cls(path, connection, timeout=timeout, clock=clock)
 
     def close(self) -> None:
-        """Let go of the file; a second close does nothing."""
+        """Close the file; idempotent."""
         with self._lock, translating(self.path):
             if self._connection is not None:
                 self._connection.close()
@@ -126,12 +127,12 @@ class CorpusStore:
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """Hold the store for one transaction: what is put in it is stored, and known, all together or not at all.
+        """Open a transaction: all filings put in it are stored, and become known, together or not at all.
 
         Raises
         ------
         InvalidArgument
-            If filings were put and their labels were not settled (:meth:`Transaction.relabel`).
+            If filings were put and :meth:`Transaction.relabel` was not called.
         StoreLocked
             If another writer holds the store.
         """
@@ -143,9 +144,9 @@ class CorpusStore:
     def put(
         self, filing: StoredFiling, chunks: Sequence[StoredChunk], vectors: NDArray[np.float32]
     ) -> Change:
-        """Store a filing that says nothing of others with its passages, in a transaction of its own.
+        """Store a filing that has no effect on others, with its passages, in a transaction of its own.
 
-        Parameters and errors as of :meth:`Transaction.put`.
+        Parameters and errors as for :meth:`Transaction.put`.
         """
         with self.writing() as transaction:
             transaction.put(filing, chunks, vectors)
@@ -154,23 +155,23 @@ class CorpusStore:
     # --- reading: passages and filings ---
 
     def chunk(self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None) -> StoredChunk:
-        """Return the passage of a chunk id, of a superseded version too, with one of its labels.
+        """Return the passage of a chunk id, also of a superseded version, with one of its labels.
 
         Parameters
         ----------
         chunk_id : str
         as_of : int, optional
-            Minutes since 1970: the label that holds then, or the first if none does yet; the last if absent.
+            Minutes since 1970: the label that holds at this time, or the first if none does yet; the last if absent.
         known_at : int, optional
-            Microseconds since 1970: as the store knew it then; as it knows now if absent. The word of a passage
-            that was superseded by then carries the tombstone.
+            Microseconds since 1970: the label as the store knew it at this time; as it is known now if absent. The
+            word of a passage that was superseded by then carries the tombstone.
 
         Raises
         ------
         InvalidArgument
-            If there is no such passage, or there was none then.
+            If there is no such passage, or there was none at ``known_at``.
         CorruptFile
-            If the text is not the one that was stored.
+            If the text does not have the stored hash.
         """
         until = _EVER if known_at is None else known_at
         with self._reading() as sql:
@@ -194,14 +195,14 @@ class CorpusStore:
         keys : sequence of int
         known_at : int, optional
             Microseconds since 1970. The word of a label that was closed by then carries the tombstone; if absent,
-            that of any closed one.
+            the word of any closed label.
 
         Raises
         ------
         InvalidArgument
             If a key is unknown.
         CorruptFile
-            If a text is not the one that was stored.
+            If a text does not have the stored hash.
         """
         wanted = [check_integer(key, "key") for key in keys]
         found: dict[int, StoredChunk] = {}
@@ -217,14 +218,14 @@ class CorpusStore:
     def labels_as_of(
         self, keys: Sequence[int], as_of: int, *, known_at: int | None = None
     ) -> list[StoredLabel]:
-        """Return, for each of some labels, the one of its passage that :meth:`chunk` finds, in the order of the keys.
+        """Return, for each of some labels, the label of the same passage that :meth:`chunk` finds, in order of keys.
 
         Raises
         ------
         InvalidArgument
             If a key is unknown.
         CorruptFile
-            If a label was changed outside.
+            If a label was altered in the file.
         """
         until = _EVER if known_at is None else known_at
         marks = ", ".join("?" * len(keys))
@@ -245,10 +246,10 @@ class CorpusStore:
     def label_at_or_after(
         self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None
     ) -> StoredLabel | None:
-        """Return the label that :meth:`chunk` finds, or that of the next passage by id if there is none of this id.
+        """Return the label that :meth:`chunk` finds, or that of the next passage by id if this id does not exist.
 
-        One row is read in either case, so how long it takes does not tell whether the passage exists. None if that
-        passage was not known then, or the store is empty.
+        One row is read in either case, so the time taken does not reveal whether the passage exists. None if the
+        passage found was not known at ``known_at``, or the store is empty.
         """
         until = _EVER if known_at is None else known_at
         with self._reading() as sql:
@@ -261,7 +262,7 @@ class CorpusStore:
             raise InvalidArgument(f"no label has key {missing[0]} in {self.path}; rebuild the index")
 
     def filing(self, accession_number: str, *, version: int | None = None) -> StoredFiling:
-        """Return a filing's current version, or the one asked for.
+        """Return a filing's current version, or the given one.
 
         Raises
         ------
@@ -291,29 +292,29 @@ class CorpusStore:
         with self._reading() as sql:
             return rows.counts(sql)
 
-    # --- reading: what the index and the audit log are made of ---
+    # --- reading: rows for the index and the audit log ---
 
     def expanded(self, policy: Policy) -> Policy:
-        """Put a policy's lists of CIKs into the numbers that the rows of an index carry.
+        """Replace a policy's lists of CIKs by the entity numbers that the rows of an index carry.
 
-        On a deny list every set with a member on it; on an allow list every set that the policy's own reading admits.
+        A deny list gets every set with a member on it; an allow list every set that the policy admits.
         """
         with self._reading() as sql:
             return self._sets.expanded(sql, policy)
 
     def known(self, at: int | None = None) -> int:
-        """Return when the store last learnt anything, by an instant if one is given; -1 if it had not yet."""
+        """Return the microsecond of the last change, or of the last by an instant; -1 if there was none yet."""
         return self._number(
             "SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?", _EVER if at is None else at
         )
 
     def open_labels(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
-        """Return the keys, ascending, of the labels above a key that are open, or were at an instant."""
+        """Return the keys, ascending, of the labels after a key that are open, or were at an instant."""
         query = f"SELECT label FROM labels WHERE label > :after AND {_open(known_at)}"  # noqa: S608
         return self._keys(query, {"after": after, "u": known_at})
 
     def labels_by(self, known_at: int) -> int:
-        """Return how many labels were opened by an instant: the keys below this number, for none is left out."""
+        """Return the number of labels opened by an instant: their keys are those below it, without a gap."""
         return self._number("SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= ?", known_at)
 
     def closed_labels(self, *, after: int) -> NDArray[np.int64]:
@@ -321,7 +322,7 @@ class CorpusStore:
         return self._keys("SELECT label FROM labels WHERE known_to > ?", after)
 
     def filing_labels(self, accession_number: str, *, known_at: int | None = None) -> NDArray[np.int64]:
-        """Return the keys of one filing's labels that are open, or were at an instant; none if it is not stored."""
+        """Return the keys of one filing's labels that are open, or were at an instant; empty if it is not stored."""
         query = (
             "SELECT label FROM labels JOIN chunks USING (key) JOIN filings USING (filing) "  # noqa: S608 - constants
             f"WHERE accession_number = :number AND {_open(known_at)}"
@@ -346,7 +347,7 @@ class CorpusStore:
         InvalidArgument
             If a key is unknown, or the keys do not ascend.
         CorruptFile
-            If the vectors are not all of one length.
+            If the vectors differ in length.
         """
         labels, blobs = self._rows(
             keys, "label, word, valid_from, valid_to, entity, vector", "labels JOIN vectors USING (key)"
@@ -362,7 +363,7 @@ class CorpusStore:
     def snapshot_rows(self, *, known_at: int | None = None) -> Iterator[tuple[str, bytes, int, int, int]]:
         """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to)`` of all open labels.
 
-        By chunk id and then by time. Given an instant in microseconds, of the labels that were open then.
+        They are ordered by chunk id and then by time. Given ``known_at``, those open at that microsecond.
         """
         return self._snapshot(
             "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to "  # noqa: S608 - constants
@@ -371,10 +372,10 @@ class CorpusStore:
         )
 
     def label_changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int]]:
-        """Stream what was learnt after one instant and by another, both in microseconds: first what it closed.
+        """Stream the labels closed, then those opened, after one instant and by another, both in microseconds.
 
-        ``(1 if opened and still open, 0 if closed, chunk id, SHA-256 of the text, word, valid from, valid to)``; what
-        was opened and closed again in between is left out.
+        ``(1 if opened and still open, 0 if closed, chunk id, SHA-256 of the text, word, valid from, valid to)``; labels
+        that were opened and closed again in between are left out.
         """
         for query in (CLOSED_BETWEEN, OPENED_BETWEEN):
             yield from self._snapshot(query, {"a": since, "b": until})
@@ -387,7 +388,7 @@ class CorpusStore:
 
     @property
     def epoch(self) -> int:
-        """How many transactions have changed rows or labels."""
+        """The number of transactions that have changed rows or labels."""
         return self._number("SELECT value FROM meta WHERE name = 'epoch'")
 
     # --- notes of the engine ---
@@ -403,12 +404,12 @@ class CorpusStore:
         self.meta_update({name: value})
 
     def meta_update(self, notes: Mapping[str, str]) -> None:
-        """Keep several notes, all or none; an older note of the same name goes.
+        """Keep several notes, all or none; each replaces an older note of the same name.
 
         Raises
         ------
         InvalidArgument
-            If a name is ``epoch``, which is the store's own, or a name or value is no text.
+            If a name is ``epoch``, which is the store's own, or a name or value is not text.
         """
         for name, value in notes.items():
             check_text("meta name", name)
@@ -480,7 +481,7 @@ class CorpusStore:
 
 
 def _open(known_at: int | None) -> str:
-    """Say in SQL that a label is open, or was at the instant ``:u``."""
+    """Return the SQL condition that a label is open, or was at the instant ``:u``."""
     return (
         "known_to IS NULL" if known_at is None else "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
     )

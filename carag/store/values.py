@@ -1,4 +1,4 @@
-"""Hold what the store holds, as values, and check a labelled filing and its passages on their way in."""
+"""Define the values that the store keeps and returns, and check filings and passages before they are stored."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ __all__ = ["Change", "Counts", "Labels", "StoredChunk", "StoredFiling", "StoredL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFiling:
-    """A filing as it was labelled."""
+    """A filing with its label."""
 
     accession_number: str
     form: str
-    """Empty where unknown, as are `company` and `filed`."""
+    """Empty if unknown, as are `company` and `filed`."""
     company: str
     filed: str
     """ISO date."""
     content_hash: str
-    """Of everything the rows depend on; see :func:`content_hash`."""
+    """Hash of all that the rows depend on; see :func:`content_hash`."""
     facts: Mapping[str, Any]
-    """What labelling read, as JSON values; it reads them again when a later filing may change the label."""
+    """The facts that labelling read, as JSON values; it reads them again when a later filing may change the label."""
     causes: Mapping[str, Any]
-    """Why the label is what it is, as JSON values."""
+    """The causes of the label, as JSON values."""
     public_at_source: str
-    """Where the passages' ``public_at`` comes from."""
+    """The fact from which the passages' ``public_at`` was derived."""
     quarantine: tuple[str, str] | None = None
-    """Stable code and explanation; None where a label was established."""
+    """Stable code and explanation; None if the filing is not quarantined."""
     ciks: tuple[int, ...] = ()
-    """Whose filing it is: events concern filings that share one."""
+    """CIKs of the filing: events concern filings that share one."""
     version: int = 0
     """1, 2, ... in order of arrival, given by the store; 0 is a filing known by metadata only."""
 
@@ -61,33 +61,33 @@ class StoredChunk:
     word: int
     """The policy word, version bits included."""
     public_at: int
-    """Minutes since the epoch, from which this word holds."""
+    """Minutes since 1970 from which this word holds."""
     subjects: tuple[int, ...] = ()
-    """CIKs of all whom the passage may be about: registrants, subject companies, issuer and owners. The store keeps
-    them ascending; 0 is somebody who is not stated."""
+    """CIKs of all that the passage may be about: registrants, subject companies, issuer and owners. The store keeps
+    them ascending; 0 stands for one that is not stated."""
     expires_at: int = NEVER
-    """Minutes since the epoch, from which this word holds no more."""
+    """Minutes since 1970 from which this word no longer holds."""
     key: int = -1
-    """The label's key, which is the index's, given by the store; so is all that follows."""
+    """The key of the label and of its row in the index. The store sets this and all later fields."""
     entity: int = NO_ENTITY
-    """The number the index has for ``subjects``."""
+    """The entity number for ``subjects`` in the index."""
     chunk_id: str = ""
     """``<accession number>:<ordinal>``; ``<accession number>.v2:<ordinal>`` in a second version."""
     accession_number: str = ""
     version: int = 0
-    """Of the filing."""
+    """The filing's version."""
     causes: tuple[tuple[str, str], ...] = ()
-    """Of every state bit of the word, its name and the accession number that sets it."""
+    """For every state bit of the word, its name and the accession number that sets it."""
     form: str = ""
     company: str = ""
     filed: str = ""
-    """Of the filing, as it states them."""
+    """`form`, `company` and `filed` are the filing's."""
     text_sha256: bytes = field(default=b"", repr=False, compare=False)
     """SHA-256 of the text's UTF-8, as the store computed and checked it when it read the text."""
 
 
 class StoredLabel(NamedTuple):
-    """Which word a passage has from when to when, and nothing of what it says; fields as in `StoredChunk`."""
+    """A passage's label without its text; fields as in `StoredChunk`."""
 
     chunk_id: str
     word: int
@@ -97,7 +97,7 @@ class StoredLabel(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """Labels as columns, row by row: what an index is made of."""
+    """Labels as columns, from which an index is built."""
 
     keys: NDArray[np.int64]
     words: NDArray[np.uint32]
@@ -108,10 +108,10 @@ class Labels(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one transaction did to the labels."""
+    """The changes that one transaction made to labels."""
 
     known_at: int
-    """Microseconds since 1970: when the store learnt of it."""
+    """Microseconds since 1970 at which the store knew them."""
     keys: NDArray[np.int64]
     """Labels of the filing's own passages, by passage and then by time."""
     opened: int
@@ -123,7 +123,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the store holds, superseded versions left out."""
+    """Numbers of filings and passages in the store, without superseded versions."""
 
     filings: int
     chunks: int
@@ -134,9 +134,9 @@ class Counts:
 
 
 def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str) -> str:
-    """Hash all that a filing's rows depend on, so that a second run can tell what changed.
+    """Hash all that a filing's rows depend on, so that a second run can detect changes.
 
-    A modification date cannot: a document changed twice in a day would keep its first version.
+    A modification date cannot do that: a document changed twice in a day would keep its first version.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str
     texts : iterable of str
         The documents' texts, in order.
     version : str
-        The versions of chunker and labels.
+        The versions of chunker and labeller.
 
     Returns
     -------
@@ -166,11 +166,11 @@ def hash_of_text(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-# --- checks on the way in; each raises InvalidArgument ----------------------------------------------------
+# --- checks of values to be stored; each raises InvalidArgument -------------------------------------------
 
 _UINT32: Final = 1 << 32
 MAX_CIK: Final = MAX_LISTED + 1
-"""Above every CENTRAL INDEX KEY, which has ten digits."""
+"""Greater by one than every CENTRAL INDEX KEY, which has ten digits."""
 
 
 def check_filing(filing: StoredFiling) -> None:
@@ -212,7 +212,7 @@ def check_chunk(chunk: StoredChunk) -> None:
 
 
 def check_word(word: int, what: str) -> None:
-    """Check that a word is labelled under the current vocabulary."""
+    """Check that a word has the current schema version."""
     if not 0 <= check_integer(word, f"word of {what}") < _UINT32 or word >> 27 & 7 != SCHEMA_VERSION:
         raise InvalidArgument(
             f"{what} has word {word:#x}, which is no label of vocabulary version {SCHEMA_VERSION}; "

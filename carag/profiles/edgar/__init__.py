@@ -1,1 +1,1 @@
-"""Turn EDGAR filings into policy words: read them, state their facts, apply the rules."""
+"""Turn EDGAR filings into policy words: read filings, extract their facts, apply the labelling rules."""

@@ -1,1 +1,1 @@
-"""State the facts of a filing: form, items, dates, jurisdictions, statements, cover page."""
+"""Extract the facts of a filing: form, items, dates, jurisdictions, financial statements, cover page."""

@@ -1,7 +1,7 @@
-"""Compute EDGAR's business days in US Eastern time, and the sessions that begin on them.
+"""Compute EDGAR's business days in US Eastern time, and the trading sessions that begin on them.
 
-Weekends and the federal holidays of 5 U.S.C. 6103 are closed. Closures by executive order (a day of national
-mourning, some Christmas Eves) are not known here; a filing date falls on none of them, so the cost is a
+EDGAR is closed at weekends and on the federal holidays of 5 U.S.C. 6103. Closures by executive order (a day of
+national mourning, some Christmas Eves) are not known here; no filing date falls on one, so the only error is a
 session that begins one day early for a filing made the day before.
 """
 
@@ -24,19 +24,20 @@ __all__ = [
 ]
 
 FIRST_YEAR, LAST_YEAR = 1970, 8999
-"""Of a date in a year outside, nothing can be computed; it tells no time."""
+"""Years that can be computed with; a date in another year counts as not stated."""
 _SESSION: Final = time(9, 30)
-"""Regular trading begins: by then a filing dated the day before is out, whatever its hour."""
+"""Regular trading begins, Eastern time: by then a filing dated the day before is public, whatever its hour."""
 _OPENS: Final = time(6)
 """EDGAR disseminates from 06:00 Eastern on business days (17 CFR 232.12(c))."""
 _SAME_DAY: Final = time(17, 30)
-"""What is sent later is filed the next business day (17 CFR 232.13(a)(2))."""
+"""A submission sent after this Eastern time is filed the next business day (17 CFR 232.13(a)(2))."""
 _SAME_DAY_LATE: Final = time(22)
-"""The same for the forms of 17 CFR 232.13(a)(3) and (4); EDGAR closes then."""
+"""The same for the forms of 17 CFR 232.13(a)(3) and (4), Eastern time; EDGAR closes then."""
 _DAY: Final = timedelta(days=1)
 _SATURDAY, _SUNDAY = 5, 6
 _MONDAY, _THURSDAY = 0, 3
 _JUNETEENTH_SINCE: Final = 2021
+"""First year in which Juneteenth is a federal holiday (Pub. L. 117-17)."""
 
 
 def next_session(day: date) -> datetime:
@@ -58,11 +59,11 @@ def _next_business_day(day: date) -> date:
 
 
 def disseminated(accepted: datetime, filed: date | None = None, *, until_ten: bool = False) -> datetime:
-    """Return when EDGAR made public what it accepted at a moment: then, or as it opened later.
+    """Return when EDGAR disseminated a filing accepted at a moment: at once, or when EDGAR next opened.
 
-    A filing sent after 17:30 Eastern is disseminated at 06:00 of the next business day, and dated so. One
-    dated the day of a later acceptance was either sent before 17:30, or had its date adjusted (Rule 13(b));
-    nothing tells the two apart, so it too counts from the next opening.
+    A filing sent after 17:30 Eastern is disseminated at 06:00 of the next business day, and dated that day. A filing
+    accepted after 17:30 but dated the same day was either sent before 17:30, or had its date adjusted (Rule 13(b));
+    no fact distinguishes the two, so it too counts from the next opening.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def disseminated(accepted: datetime, filed: date | None = None, *, until_ten: bo
 
 
 def end_of_year(year: int) -> datetime:
-    """Return the last minute of a year, Eastern."""
+    """Return the last minute of a year in Eastern time."""
     return datetime(year, 12, 31, 23, 59, tzinfo=EASTERN)
 
 
@@ -106,7 +107,7 @@ def is_business_day(day: date) -> bool:
 def federal_holidays(year: int) -> frozenset[date]:
     """Return the weekdays of a year on which a federal holiday is observed.
 
-    One on a Saturday is observed on the Friday before, one on a Sunday on the Monday after; so New Year's
+    A holiday on a Saturday is observed on the Friday before, one on a Sunday on the Monday after; so New Year's
     Day may be observed on 31 December of the year before.
     """
     named = [

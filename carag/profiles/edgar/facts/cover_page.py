@@ -1,7 +1,7 @@
-"""Read a document's first page: its dates, its 8-K items, the kind of person reporting.
+"""Read a document's cover page: its dates, its 8-K items, the type of reporting person.
 
-Read only where the header or the source's metadata is silent. A date counts only in a phrase that gives it a
-meaning, and of several the latest counts, because a page looks back further than it looks ahead.
+It is read only for what the header or the source's metadata does not state. A date counts only in a phrase that gives
+it a meaning, and of several the latest counts, because a cover page mentions past dates more often than future ones.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 COVER_CHARACTERS: Final = 5000
+"""Characters at the beginning of a document that are read as its cover page."""
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE: Final = re.compile(
@@ -59,14 +60,14 @@ _PERSON_COVER: Final = re.compile(
 
 
 def with_cover_facts(filing: Filing) -> Filing:
-    """Fill in what the header left out and the documents state: 8-K items, types of reporting person."""
+    """Fill in facts that the header omits and the documents state: 8-K items, types of reporting person."""
     families = form_families(filing.base_form)
     if FormFamily.CURRENT in families and not (filing.items and all(filing.items)) and filing.documents:
         stated = items_in_text(filing.documents[0].text)
         readable = filter(None, (*filing.items, *(item_number(item, filing.filed) for item in stated)))
         items = tuple(dict.fromkeys(readable))
         if len(items) < len(filing.items):
-            items = (*items, "")  # the headings do not make up for all that the header left blank
+            items = (*items, "")  # the headings are fewer than the items that the header left blank
         return replace(filing, items=items, provenance={**filing.provenance, "items": "headings in the text"})
     if FormFamily.OWNERSHIP in families:
         codes = (code for document in filing.documents for code in reporting_person_types(document.text))
@@ -75,7 +76,7 @@ def with_cover_facts(filing: Filing) -> Filing:
 
 
 def latest_date(text: str) -> date | None:
-    """Return the latest date a cover page states as a report's date or period, or a release's dateline.
+    """Return the latest date that a cover page states as a report's date or period, or as a release's dateline.
 
     Parameters
     ----------
@@ -105,8 +106,8 @@ def latest_date(text: str) -> date | None:
 def meeting_date(text: str) -> date | None:
     """Return the latest date for which a proxy statement's first pages call a meeting.
 
-    Its date must stand on the first page (Schedule 14A, Item 1(a)), and the statement is filed no later than it is
-    sent to holders (Rule 14a-6(b)), so before the meeting. A meeting that *was* held says nothing.
+    The meeting's date must be on the first page (Schedule 14A, Item 1(a)), and the statement is filed no later than it
+    is sent to holders (Rule 14a-6(b)), so before the meeting. The date of a meeting that *was* held is ignored.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def meeting_date(text: str) -> date | None:
 
 
 def foreign_report_date(text: str) -> date | None:
-    r"""Return the date a Form 6-K bears: on a line of its own, between the form's name and the registrant's.
+    r"""Return the date of a Form 6-K: on a line of its own, between the form's name and the registrant's.
 
     The report is furnished promptly after what it contains is made public (Form 6-K, Gen. Instr. B).
 
@@ -140,9 +141,9 @@ def foreign_report_date(text: str) -> date | None:
 
 
 def date_stated(text: str) -> date | None:
-    """Read a text that is a date and nothing else, as cover pages write one; None where it is none.
+    """Read a text that is a date and nothing else, as cover pages write dates; None if it is not a date.
 
-    ``3/4/2023`` is two dates, and so none.
+    ``3/4/2023`` is ambiguous (3 April or March 4), so it is None.
 
     Examples
     --------
@@ -160,7 +161,7 @@ def date_stated(text: str) -> date | None:
 
 
 def items_in_text(text: str) -> tuple[str, ...]:
-    r"""Return the 8-K items a report's own headings name, as stated, in order.
+    r"""Return the 8-K items that a report's own headings name, as stated, in order.
 
     Examples
     --------
@@ -185,5 +186,5 @@ def _as_date(match: re.Match[str]) -> date | None:
         numbers = int(match["y"]), int(match["m"]), int(match["d"])
     try:
         return date(*numbers)
-    except ValueError:  # "September 31": a slip of the filer's, and no date
+    except ValueError:  # "September 31": the filer's error, not a date
         return None

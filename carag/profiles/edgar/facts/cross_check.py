@@ -1,10 +1,10 @@
 """Compare what two sources state of a filing, field by field: a contradiction quarantines it.
 
 The sources are the SGML header, the submissions row, and the cover page's XBRL (``dei``); each has a reader
-of its own that knows nothing of the others. A contradiction on a fact that a policy bit, an entity list or the
-time of publication rests on is a disagreement, and closes the filing. What differs in spelling agrees. What
-differs without consequence, or against a source that knows only today's state of the company, is counted and
-closes nothing.
+of its own that knows nothing of the others. A contradiction on a fact from which a policy bit, an entity list or the
+time of publication is derived is a disagreement, and quarantines the filing. Values that differ only in spelling
+agree. A difference without consequence, or with a source that knows only today's state of the company, is counted
+and quarantines nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Agreement", "Compared", "Place", "StatedFacts", "Verdict", "compare"
 
 
 class Place(NamedTuple):
-    """A location as a source codes it, and the jurisdiction its code list puts it in."""
+    """A location in a source's code, and the jurisdiction that the source's code list assigns to it."""
 
     code: str
     jurisdiction: PolicyBit
@@ -39,19 +39,19 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedFacts:
-    """What one source states of a filing; None or empty where it is silent."""
+    """The facts that one source states of a filing; None or empty where it states none."""
 
     source: str
     accession_number: str = ""
     form: str = ""
-    """With its ``/A``."""
+    """With ``/A`` if it amends."""
     filed: date | None = None
     accepted: tuple[datetime, ...] = ()
-    """Every moment the statement may mean; a time labelled ``Z`` has two."""
+    """Every moment that the stated time may mean; a time labelled ``Z`` has two readings."""
     period: date | None = None
     items: tuple[str, ...] = ()
     ciks: tuple[int, ...] = ()
-    """Of every party, whoever filed among them."""
+    """CIKs of every party, ``FILED BY`` included."""
     business: tuple[Place, ...] = ()
     incorporation: tuple[Place, ...] = ()
     sics: tuple[str, ...] = ()
@@ -59,13 +59,13 @@ class StatedFacts:
     party_roles: tuple[str, ...] = ()
     file_numbers: tuple[str, ...] = ()
     complete: bool = True
-    """False where the source was cut and its lists may go on."""
+    """False if the source is truncated, so that its lists may be longer."""
     current_state: frozenset[str] = frozenset()
     """Fields that describe the company as of the crawl, not as of the filing."""
 
 
 class Verdict(StrEnum):
-    """What a comparison found."""
+    """The result of comparing one field."""
 
     AGREE = "agree"
     ONLY_FIRST = "only the first states it"
@@ -76,19 +76,19 @@ class Verdict(StrEnum):
 
 
 class Compared(NamedTuple):
-    """One field of two sources."""
+    """One field as two sources state it."""
 
     field: str
     verdict: Verdict
     first: str
     second: str
     reason: str = ""
-    """Why values that differ agree, or close nothing, or close."""
+    """Why differing values agree, differ without consequence, or disagree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Two sources, field by field."""
+    """The comparison of two sources, field by field."""
 
     first: str
     second: str
@@ -105,12 +105,12 @@ class Agreement:
 
     @property
     def shared(self) -> int:
-        """How many fields both sources state."""
+        """The number of fields that both sources state."""
         return sum(one.verdict in {Verdict.AGREE, Verdict.DIFFER, Verdict.DISAGREE} for one in self.fields)
 
 
 def compare(first: StatedFacts, second: StatedFacts) -> Agreement:
-    """Compare what two sources state, field by field.
+    """Compare the facts that two sources state, field by field.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def compare(first: StatedFacts, second: StatedFacts) -> Agreement:
 
 
 def of_main_document(form: str, documents: Sequence[FilingDocument]) -> tuple[Disagreement, ...]:
-    """Return what ``<TYPE>`` of the main document, which comes first, contradicts of its filing's form.
+    """Return the disagreement between a filing's form and the ``<TYPE>`` of its main document, the first one.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-# One rule a field; each is asked only where both sources state it, and differently
+# One rule per field, applied only if both sources state the field and their values differ
 
 
 def _accession_number(first: StatedFacts, second: StatedFacts) -> tuple[Verdict, str]:  # noqa: ARG001
@@ -244,7 +244,7 @@ def _incorporation(first: StatedFacts, second: StatedFacts) -> tuple[Verdict, st
 
 
 def _places(a: tuple[Place, ...], b: tuple[Place, ...], ignored: frozenset[PolicyBit]) -> tuple[Verdict, str]:
-    """Compare jurisdictions; where both use one code list, also the codes."""
+    """Compare jurisdictions, and also the codes if both sources use the same code list."""
     if _nested({(one.code, one.iso) for one in a}, {(one.code, one.iso) for one in b}):
         return Verdict.AGREE, "one names more of the co-registrants"
     bits = [{one.jurisdiction for one in places} for places in (a, b)]
@@ -283,7 +283,7 @@ def _file_numbers(first: StatedFacts, second: StatedFacts) -> tuple[Verdict, str
 
 
 def _file_number(stated: str) -> str:
-    """``1-3526`` and ``001-03526`` are one number."""
+    """Normalise an SEC file number: ``1-3526`` and ``001-03526`` are the same."""
     return "-".join(part.lstrip("0") for part in re.findall(r"\w+", stated))
 
 

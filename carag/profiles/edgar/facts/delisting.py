@@ -1,8 +1,8 @@
-"""Tell whether a form that removes a class of securities leaves the common equity alone, and whether it is listed.
+"""Tell whether a Form 25 or 15 leaves the common equity listed, and whether a periodic report shows that it is.
 
 Form 25 strikes one class from listing (Exchange Act 12(d)), and most that are filed name notes that matured; Form 15
-names the classes it covers, and those for which the duty to report remains. Only what a form says in so many words
-counts: a form without text, or of words that fit neither kind, removes the filer.
+names the classes it covers, and those for which the duty to report remains. Only explicit words of the form count: a
+form without text, or with words of neither kind, counts as delisting the filer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _EXCHANGE: Final = re.compile(
 _UNDER_12B: Final = re.compile(r"\bsection\s+12\s*\(b\)", re.IGNORECASE)
 _UNDER_12G: Final = re.compile(r"\bsection\s+12\s*\(g\)|\bindicate\s+by\s+check\s*mark", re.IGNORECASE)
 _COVER: Final = 10_000
+"""Characters at the beginning of a report that are read as its cover."""
 _AT_MOST: Final = 3_000
+"""Characters of a cover that are read after *Section 12(b)* if *Section 12(g)* is not found."""
 _IN_XML: Final = re.compile(r"^descriptionClassSecurity:[ \t]*(?P<words>[^\n]+)$", re.MULTILINE)
 _BEFORE_25: Final = r"description\s+of\s+class\s+of\s+securit(?:y|ies)"
 _BEFORE_15: Final = (
@@ -47,13 +49,13 @@ _STATED_15: Final = re.compile(_ABOVE.format(_BEFORE_15), re.IGNORECASE)
 
 
 def leaves_common_equity(filing: Filing) -> bool:
-    r"""Whether a Form 25 or 15 says itself that the filer's common equity stays listed, or registered.
+    r"""Tell whether a Form 25 or 15 itself states that the filer's common equity stays listed, or registered.
 
     Parameters
     ----------
     filing : Filing
-        Of a Form 25 every class it names must be debt, preferred stock, warrants or rights. Of a Form 15 the classes
-        for which the duty to report remains must be common equity.
+        A Form 25 does if every class it names is debt, preferred stock, warrants or rights; a Form 15 if the classes
+        for which the duty to report remains are common equity.
 
     Examples
     --------
@@ -79,13 +81,13 @@ def leaves_common_equity(filing: Filing) -> bool:
 
 
 def lists_common_equity(filing: Filing) -> bool:
-    r"""Whether a periodic report's cover says that common equity of the filer is listed (Exchange Act 12(b)).
+    r"""Tell whether a periodic report's cover states that common equity of the filer is listed (Exchange Act 12(b)).
 
     Parameters
     ----------
     filing : Filing
-        Between the words *Section 12(b)* and *Section 12(g)* of its cover, one line must name common equity, nothing
-        senior to it, and an exchange.
+        It does if one line of its cover, between the words *Section 12(b)* and *Section 12(g)*, names common equity,
+        no security senior to it, and an exchange.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Hold a filing as EDGAR describes it: header facts and documents, before any judgement is made.
+"""Hold a filing as EDGAR describes it: header facts and documents, before any labelling.
 
-Readers fill these in; labelling reads them. A fact the source does not state is None or empty, never guessed,
-and ``provenance`` says where each stated fact comes from.
+Readers fill these in; labelling reads them. A fact that the source does not state is None or empty, never guessed,
+and ``provenance`` names the source of each stated fact.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Disagreement", "Filing", "FilingDocument"]
 
 
 class Disagreement(NamedTuple):
-    """Two sources that contradict each other on a fact a label rests on."""
+    """Two sources that contradict each other on a fact from which a label is derived."""
 
     field: str
     first_source: str
@@ -27,11 +27,11 @@ class Disagreement(NamedTuple):
     second_source: str
     second: str
     reason: str
-    """What rests on the fact."""
+    """What is derived from the fact."""
 
     @property
     def text(self) -> str:
-        """Both values, for a person."""
+        """Both values, in words."""
         first, second = shown(self.first), shown(self.second)
         return f"{self.field}: {self.first_source} states {first}, {self.second_source} states {second}"
 
@@ -53,21 +53,21 @@ class Filing:
     """One submission, named as EDGAR names its fields."""
 
     accession_number: str
-    """``ACCESSION NUMBER``, or a data set's own identifier where a row states none; of a submission that states none
-    the hash of its bytes. (Then ``accession_year`` is None.)"""
+    """``ACCESSION NUMBER``. If none is stated, the data set's own identifier of the row, or the hash of the
+    submission's bytes; then ``accession_year`` is None."""
     form: str | None
     """``CONFORMED SUBMISSION TYPE``, with ``/A`` where amended."""
     numbered: bool = True
-    """Whether the source names the filing. One that it does not name is known by its bytes, and shown to nobody."""
+    """Whether the source names the filing. If not, it is identified by the hash of its bytes, and quarantined."""
     source_id: str = ""
-    """What the source calls the filing: a dataset row's ``id``, a file's name."""
+    """The source's own name of the filing: a data set row's ``id``, a file's name."""
     company: str = ""
     ciks: tuple[int, ...] = ()
-    """``CENTRAL INDEX KEY`` of every filer, issuer, subject company and reporting owner. Neither the filing
-    agent nor a ``FILED BY`` party: an exchange files a Form 25-NSE, and is not the one delisted."""
+    """``CENTRAL INDEX KEY`` of every filer, issuer, subject company and reporting owner, but not of the filing
+    agent or a ``FILED BY`` party: an exchange files a Form 25-NSE, and is not the company delisted."""
     parties: tuple[int, ...] = ()
-    """``CENTRAL INDEX KEY`` of every block of the header, one a block and 0 where it is not stated. ``FILED BY`` is
-    among them, whose filing a Schedule 13D or a tender offer is, but for the exchange of a Form 25."""
+    """``CENTRAL INDEX KEY`` of every block of the header: one per block, 0 if it is not stated. ``FILED BY`` is
+    included, because a Schedule 13D or a tender offer is that party's filing; except for the exchange of a Form 25."""
     filed: date | None = None
     """``FILED AS OF DATE``."""
     period: date | None = None
@@ -75,18 +75,18 @@ class Filing:
     accepted: datetime | None = None
     """``<ACCEPTANCE-DATETIME>``, aware, US Eastern."""
     accepted_earliest: datetime | None = None
-    """The earliest moment that may be meant, where there are two: EDGAR's JSON labels Eastern times ``Z``."""
+    """The earlier reading of an ambiguous acceptance time: EDGAR's JSON labels some Eastern times ``Z``."""
     accession_year: int | None = None
-    """The year the accession number carries."""
+    """The year in the accession number."""
     private_to_public: bool = False
     """``<PRIVATE-TO-PUBLIC>``: accepted confidentially, made public later."""
     released: date | None = None
     """``PUBLIC-REL-DATE``: when a confidential submission or staff letter became public."""
     items: tuple[str, ...] = ()
-    """8-K item numbers of today's form, such as ``2.02``; what could not be read as one stands verbatim. An empty
-    string is an item the header lists without saying which."""
+    """8-K item numbers of today's form, such as ``2.02``; an unreadable one is kept verbatim. An empty string is an
+    item that the header lists without naming it."""
     business_codes: tuple[str, ...] = ()
-    """EDGAR state and country codes of the business addresses, one a filer where stated. A filer that states
+    """EDGAR state and country codes of the business addresses, one per filer that states one. A filer that states
     neither this nor an incorporation code contributes an empty string."""
     incorporation_codes: tuple[str, ...] = ()
     """EDGAR codes of the states or countries of incorporation."""
@@ -106,26 +106,26 @@ class Filing:
     emerging_growth: bool | None = None
     """``dei:EntityEmergingGrowthCompany``."""
     shell_company: bool | None = None
+    """``dei:EntityShellCompany``."""
     carries_xbrl: bool | None = None
     """``isXBRL`` of EDGAR's submissions."""
-    """``dei:EntityShellCompany``."""
     documents_counted: int | None = None
     """``PUBLIC DOCUMENT COUNT``."""
     documents: tuple[FilingDocument, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
-    """Where the SGML header, the submissions row and the XBRL cover contradict each other; any closes the
+    """Contradictions between the SGML header, the submissions row and the XBRL cover; any one quarantines the
     filing."""
     provenance: Mapping[str, str] = field(default_factory=dict)
-    """Field name to the source of its value."""
+    """Source of each value, by field name."""
 
     @property
     def base_form(self) -> str:
-        """The form without its ``/A``, in capitals; empty where the form is unknown."""
+        """The form without its ``/A``, in capitals; empty if the form is unknown."""
         return " ".join((self.form or "").upper().split()).removesuffix("/A").strip()
 
     @property
     def subjects(self) -> tuple[int, ...]:
-        """CIKs of all whom its passages may be about, ascending; with 0 where the source counts more than it names.
+        """CIKs of all entities that its passages may be about, ascending; 0 among them for parties not named.
 
         Examples
         --------

@@ -1,8 +1,8 @@
-"""Tell whether a text holds financial statements, by the words that the rules of accounting prescribe.
+"""Tell whether a text holds financial statements, by the words that accounting and auditing standards prescribe.
 
-Audited statements are accompanied by an accountant's report (Regulation S-X 2-02), and its opinion has kept its words
-through every standard: *in our opinion ... present fairly* (AU 508.08; PCAOB AS 3101.08). Interim statements need no
-report; they are three, each under a title of its own (Regulation S-X 10-01(c)).
+Audited statements are accompanied by an accountant's report (Regulation S-X 2-02), and every standard has kept the
+words of its opinion: *in our opinion ... present fairly* (AU 508.08; PCAOB AS 3101.08). Interim statements need no
+report; there are three, each under a title of its own (Regulation S-X 10-01(c)).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["has_interim_statements", "has_opinion", "may_carry_statements"]
 
-# Regulation S-K 601(b): none of these is, or may carry, financial statements. EX-13 (the annual report to holders),
-# EX-11 and EX-12 (computed from them), EX-15, EX-18, EX-19, EX-20, EX-27, EX-28 and EX-99 may.
+# Exhibits of Regulation S-K 601(b) that are not, and may not carry, financial statements. EX-13 (the annual report to
+# holders), EX-11 and EX-12 (computed from them), EX-15, EX-18, EX-19, EX-20, EX-27, EX-28 and EX-99 may.
 _NO_STATEMENTS: Final = frozenset(
     f"EX-{number}"
     for number in (
@@ -31,7 +31,7 @@ _OPINION: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _OF_A_PLAN: Final = re.compile(r"\bnet\s+assets\s+available\s+for\b", re.IGNORECASE)
-"""What the statements of an employee plan show, and no other (Regulation S-X 6A-02)."""
+"""A line that only the statements of an employee plan have (Regulation S-X 6A-02)."""
 
 _BEFORE_TITLE: Final = r"^[^\w\n]{0,4}(?:(?:condensed|consolidated|combined|interim|unaudited)\W{1,3}){0,4}"
 _AFTER_TITLE: Final = r"[^\w\n]*(?:\((?:continued|unaudited)\)|unaudited)?[^\w\n]*$"
@@ -60,14 +60,14 @@ def may_carry_statements(document: FilingDocument) -> bool:
 
 @lru_cache(maxsize=64)
 def has_opinion(text: str, *, of_a_plan: bool = False) -> bool:
-    """Whether an accountant's opinion on financial statements stands in a text.
+    """Tell whether a text contains an accountant's opinion on financial statements.
 
     Parameters
     ----------
     text : str
     of_a_plan : bool
-        Whether that on an employee plan counts too. A plan's annual report may come as an amendment of its
-        sponsor's (Exchange Act Rule 15d-21), whose own statements it leaves as they are.
+        Whether an opinion on an employee plan counts too. A plan's annual report may be filed as an amendment of its
+        sponsor's report (Exchange Act Rule 15d-21), whose own statements it does not change.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def has_opinion(text: str, *, of_a_plan: bool = False) -> bool:
 
 @lru_cache(maxsize=64)
 def has_interim_statements(text: str) -> bool:
-    r"""Whether the titles of balance sheet, income statement and cash flows each stand on a line of their own.
+    r"""Tell whether balance sheet, income statement and cash flows each have a title on a line of its own.
 
     Examples
     --------

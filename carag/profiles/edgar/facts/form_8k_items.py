@@ -1,4 +1,4 @@
-"""Read items of Form 8-K: EDGAR's numbers, its headers' descriptions, and the numbers before 2004.
+"""Read items of Form 8-K: today's numbers, the descriptions in EDGAR's headers, and the numbers before 2004.
 
 On 23 August 2004 (Release 33-8400) Form 8-K's twelve items were renumbered by section. An old ``4`` (change
 of accountant) is today's 4.01 and never 4.02 (non-reliance).
@@ -12,7 +12,7 @@ from typing import Final
 
 __all__ = ["ITEM_NUMBERS", "item_number"]
 
-# The beginning of each description, lower case, letters only; longest first where one begins another.
+# The beginning of each description in lower case, letters only; the longer one first if one begins with another.
 _DESCRIPTIONS: Final = (
     ("entry into a material definitive agreement", "1.01"),
     ("termination of a material definitive agreement", "1.02"),
@@ -78,12 +78,13 @@ _BEFORE_2004: Final = {
     "12": "2.02",  # results of operations and financial condition
 }
 _REGULATION_FD: Final = date(2000, 10, 23)
-"""Item 9 is Regulation FD disclosure from here; before, sales of equity securities under Regulation S."""
+"""From this day item 9 is Regulation FD disclosure; before, sales of equity securities under Regulation S."""
 _RENUMBERED: Final = date(2004, 8, 23)
+"""The day from which the items have today's numbers (Release 33-8400)."""
 
 
 def item_number(stated: str, filed: date | None = None) -> str:
-    """Return today's number of an item, or what was stated, where it cannot be read.
+    """Return today's number of an item, or the stated text if it cannot be read.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Sort EDGAR form types into the families a rule speaks of.
+"""Classify EDGAR form types into the families that labelling rules use.
 
-The families are a closed list: a form in none of them is unknown, and unknown means quarantined. A form may
+The families are a closed list: a form in none of them is unknown, and its filings are quarantined. A form may
 be in several (``F-1`` is an offering and foreign).
 """
 
@@ -17,14 +17,14 @@ __all__ = ["FormFamily", "accepted_until_ten", "form_families", "periodic_family
 
 
 class FormFamily(Enum):
-    """What a form is, as far as the policy word cares."""
+    """Families of forms that the rules of the policy word distinguish."""
 
     ANNUAL = auto()
     """Annual report with audited statements: 10-K, 20-F, 40-F and their old names."""
     INTERIM = auto()
     """Quarterly report with unaudited statements: 10-Q."""
     CURRENT = auto()
-    """8-K, whose items say what it reports."""
+    """8-K, whose items state what it reports."""
     FOREIGN_CURRENT = auto()
     """6-K: no items."""
     ANNUAL_TO_HOLDERS = auto()
@@ -48,10 +48,10 @@ class FormFamily(Enum):
     DELISTING = auto()
     """Removal from listing or registration."""
     OTHER = auto()
-    """Known, and in no family that sets a bit."""
+    """A known form of no family that sets a bit."""
 
 
-# Shell patterns over the form without "/A". Where EDGAR renamed a form, both names stand here.
+# Shell patterns over the form without "/A". Of a form that EDGAR renamed, both names are listed.
 _PATTERNS: Final = {
     FormFamily.ANNUAL: "10-K 10-K405 10-KT 10-KT405 10-KSB 10-KSB40 10KSB 10KSB40 10KT405 20-F 40-F",
     FormFamily.INTERIM: "10-Q 10-QT 10-QSB 10QSB 10QT",
@@ -97,7 +97,7 @@ _FAMILIES: Final = {family: _compile(patterns) for family, patterns in _PATTERNS
 
 @lru_cache(maxsize=4096)
 def form_families(base_form: str) -> frozenset[FormFamily]:
-    """Return the families of a form given without its ``/A``; empty for a form EDGAR does not know.
+    """Return the families of a form given without its ``/A``; empty for a form that EDGAR does not have.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def form_families(base_form: str) -> frozenset[FormFamily]:
 
 
 def periodic_family(base_form: str) -> str:
-    """Return the periodic report a form is a variant of, or an empty string.
+    """Return the periodic report of which a form is a variant, or an empty string.
 
     A small-business or ``405`` variant reports the same periods as its plain form, so they amend and
     supersede one another.
@@ -129,7 +129,7 @@ def periodic_family(base_form: str) -> str:
 
 
 def renamed_form(form: str) -> str:
-    """Return a form under one name where EDGAR has had two, in capitals.
+    """Return a form in capitals, under its older name if EDGAR renamed it.
 
     Schedule 13D and 13G became XML forms with names written out, mandatory since 18 December 2024.
 
@@ -158,7 +158,7 @@ def accepted_until_ten(base_form: str, day: date) -> bool:
     base_form : str
         Without its ``/A``.
     day : date
-        The rule was widened form by form.
+        The day it was sent: the rule was extended to more forms over time.
 
     Examples
     --------

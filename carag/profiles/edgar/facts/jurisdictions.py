@@ -114,10 +114,10 @@ _PROVINCES: Final = {
 
 
 def state_or_province(stated: str) -> str:
-    """Return EDGAR's code of a state or province given as ``dei:EntityAddressStateOrProvince`` gives it.
+    """Return EDGAR's code of a state or province given as in ``dei:EntityAddressStateOrProvince``.
 
-    That is a name or a postal code of the United States or Canada, whose provinces EDGAR codes otherwise.
-    Empty where it is neither.
+    That is a name or a postal code of the United States or Canada; EDGAR has codes of its own for the provinces.
+    Empty if it is neither.
 
     Examples
     --------

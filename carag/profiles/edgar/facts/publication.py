@@ -1,10 +1,10 @@
-"""Derive when a filing became public, as far as its own facts can prove.
+"""Derive when a filing became public, from its acceptance time, its dates or its accession number.
 
 Of 2,865 real headers with an acceptance time, 238 were accepted after 17:30 Eastern: 231 are dated the next
 business day, and of the seven others one is a Form 4, five came within three minutes and one within the hour.
 
-Each source is the latest moment the fact allows, so a session in the past never sees a filing too early;
-and which source it was is kept.
+Each fact gives the latest moment that it allows, so a session in the past never sees a filing too early; the fact
+that was used is kept as the source of the time.
 
 EDGAR's submissions JSON labels acceptance times ``Z``, and they are not always UTC. Of 661 accessions whose
 SGML header and submissions row could be compared, 583 were UTC and 78 the header's Eastern time with a ``Z``
@@ -40,32 +40,32 @@ _YEARS: Final = range(FIRST_YEAR, LAST_YEAR + 1)
 
 
 class PublicAtSource(StrEnum):
-    """The fact a ``public_at`` rests on, the strongest first."""
+    """The fact from which ``public_at`` was derived, the strongest first."""
 
     ACCEPTANCE = "acceptance"
-    """``<ACCEPTANCE-DATETIME>``, where EDGAR disseminated at once."""
+    """``<ACCEPTANCE-DATETIME>``, if EDGAR disseminated the filing at once."""
     DISSEMINATION = "dissemination"
-    """EDGAR's opening on the business day after ``<ACCEPTANCE-DATETIME>``, or on a later ``FILED AS OF DATE``: what is
-    sent after 17:30 Eastern is disseminated then (17 CFR 232.13(a)(2))."""
+    """EDGAR's opening on the business day after ``<ACCEPTANCE-DATETIME>``, or on a later ``FILED AS OF DATE``: a
+    submission sent after 17:30 Eastern is disseminated then (17 CFR 232.13(a)(2))."""
     RELEASE = "release"
-    """The session after ``PUBLIC-REL-DATE``, for what was accepted in private."""
+    """The session after ``PUBLIC-REL-DATE``, for a filing that was accepted in private."""
     FILING_DATE = "filing date"
     """The session after ``FILED AS OF DATE``."""
     ACCESSION_YEAR = "accession year"
-    """The end of the year the accession number carries."""
+    """The end of the year in the accession number."""
     PERIOD = "period of report"
     """The end of the year after ``CONFORMED PERIOD OF REPORT``, or a later date on the cover page."""
     COVER_PAGE = "cover page"
-    """The end of the year after the date on the cover page; of a proxy statement, after the meeting it calls."""
+    """The end of the year after the date on the cover page; for a proxy statement, after the meeting it calls."""
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class PublicTime:
-    """A minute and the fact it rests on."""
+    """A minute and the fact from which it was derived."""
 
     minutes: int
-    """Minutes since 1970-01-01T00:00Z; ``NEVER`` where unknown."""
+    """Minutes since 1970-01-01T00:00Z; ``NEVER`` if unknown."""
     source: PublicAtSource
 
 
@@ -82,8 +82,8 @@ _COVER_DATED: Final = frozenset(
 def public_time(filing: Filing) -> PublicTime:
     """Derive when a filing became public.
 
-    What was accepted in private (drafts, staff letters and their replies, ``<PRIVATE-TO-PUBLIC>``) became
-    public at its release and at no earlier sign.
+    A filing accepted in private (drafts, staff letters and their replies, ``<PRIVATE-TO-PUBLIC>``) became public at
+    its release; no earlier date counts.
     """
     if accepted_in_private(filing):
         if released := _usable(filing.released):
@@ -105,10 +105,10 @@ def public_time(filing: Filing) -> PublicTime:
 
 
 def _of_order(filing: Filing) -> PublicTime:
-    """Take the session after an order's date or its acceptance, whichever is later.
+    """Return the session after an order's date or its acceptance, whichever is later.
 
-    An order is public as it is entered (5 U.S.C. 552(a)(2)(A)), but no rule of EDGAR says at what hour the
-    Commission's own documents are disseminated: 17 CFR 232.13 speaks of filers.
+    An order is public when it is entered (5 U.S.C. 552(a)(2)(A)), but no rule states at what hour EDGAR disseminates
+    the Commission's own documents: 17 CFR 232.13 is about filers.
     """
     accepted = filing.accepted.astimezone(EASTERN).date() if filing.accepted else None
     days = [day for day in map(_usable, (filing.filed, accepted, filing.released)) if day]
@@ -126,7 +126,7 @@ def accepted_in_private(filing: Filing) -> bool:
 
 
 def _from_period(filing: Filing) -> PublicTime:
-    """Take the year after the period: 2 of 1,778 filings that state both were filed later than that."""
+    """Return the end of the year after the period: 2 of 1,778 filings that state both were filed later than that."""
     period = _usable(filing.period)
     cover = _usable(_date_on_cover(filing))
     if period is not None:
@@ -160,7 +160,7 @@ def _at(moment: datetime, source: PublicAtSource) -> PublicTime:
 
 
 def eastern(digits: str) -> datetime | None:
-    """Read ``YYYYMMDDHHMMSS`` as EDGAR means it: US Eastern. Of an hour that occurs twice, the second."""
+    """Read ``YYYYMMDDHHMMSS`` in US Eastern time, as EDGAR means it; an hour that occurs twice is the second one."""
     try:
         moment = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=EASTERN, fold=1)
     except ValueError:
@@ -169,10 +169,10 @@ def eastern(digits: str) -> datetime | None:
 
 
 def acceptance_readings(stated: str) -> tuple[datetime, ...]:
-    """Return every moment an acceptance time may mean, the latest first; empty where it tells none.
+    """Return every moment that an acceptance time may mean, the latest first; empty if it states none.
 
-    A stated offset is believed, ``Z`` is not: it has the Eastern reading and the UTC one. Midnight under a
-    ``Z``, UTC or Eastern, is a date without a time.
+    A stated offset is trusted, ``Z`` is not: it has the Eastern reading and the UTC one. Midnight with a ``Z``, UTC
+    or Eastern, is a date without a time.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Read the facts of a filing from its cover page's XBRL, the ``dei`` taxonomy.
+"""Read the facts of a filing from the XBRL tags of its cover page (``dei`` taxonomy).
 
 Since 2019 the cover pages of periodic and current reports carry tags. Copies hold them as XBRL values or as
-the text on the page (``California`` for ``CA``, ``1-3526`` for ``001-03526``); both are read, and what is
-ambiguous in either reading states nothing.
+the text on the page (``California`` for ``CA``, ``1-3526`` for ``001-03526``); both are read, and an ambiguous value
+counts as not stated.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def facts_of_cover(dei: Mapping[str, Iterable[str]]) -> StatedFacts:
 
 
 def _form(types: list[str], flags: list[str]) -> str:
-    """Put type and flag together; a type EDGAR does not know, or an unreadable flag, states no form."""
+    """Combine type and amendment flag; empty for a type that EDGAR does not have, or an unreadable flag."""
     truths = {{"true": True, "false": False}.get(flag.lower()) for flag in flags}
     if len(set(types)) != 1:
         return ""
@@ -77,7 +77,7 @@ def _form(types: list[str], flags: list[str]) -> str:
 
 
 def _business(states: list[str], countries: list[str]) -> tuple[Place, ...]:
-    """Take countries by ISO; a state or province only where no country puts it outside the United States."""
+    """Read countries by ISO 3166; a state or province counts only if no country is stated outside the United States."""
     places = [place for country in countries for place in _country(country)]
     if all(place.jurisdiction is PolicyBit.J_US for place in places):
         codes = [code for code in map(state_or_province, states) if code]
@@ -86,7 +86,7 @@ def _business(states: list[str], countries: list[str]) -> tuple[Place, ...]:
 
 
 def _incorporation(stated: str) -> tuple[Place, ...]:
-    """Read an EDGAR code or a name. ``Georgia`` is a state and a country, and states nothing."""
+    """Read an EDGAR code or a name. ``Georgia``, a state and a country, is ambiguous and counts as not stated."""
     if stated.upper() == "GEORGIA":
         return ()
     if len(stated) == 2:
@@ -97,7 +97,7 @@ def _incorporation(stated: str) -> tuple[Place, ...]:
 
 
 def _country(stated: str) -> tuple[Place, ...]:
-    """Read an ISO code or an English name; a name in no table may be spelt otherwise, and states nothing."""
+    """Read an ISO code or an English name; a name in no table may be spelt differently and counts as not stated."""
     place = Place(stated.upper(), iso_jurisdiction(stated), iso=True)
     unknown = place.jurisdiction is PolicyBit.J_OTHER and not re.fullmatch("[A-Z]{2}", place.code)
     return () if unknown else (place,)

@@ -1,1 +1,1 @@
-"""Read EDGAR filings: submissions, SGML headers, data sets and submissions JSON."""
+"""Read EDGAR filings from files: full submissions, SGML headers, JSON Lines data sets, submissions JSON."""

@@ -1,7 +1,7 @@
 """Read files within stated limits of size, growth and nesting.
 
-The sizes are checked while reading, so that a file made to be large costs no more than the limit it breaks. The real
-figures given for comparison are of 4,758 filings, 3,441 headers and 78,626 rows of an index.
+Sizes are checked while reading, so that a maliciously large file costs no more than the limit it exceeds. The figures
+of real files given for comparison are from 4,758 filings, 3,441 headers and 78,626 rows of an index.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ if TYPE_CHECKING:
 __all__ = ["READ_ERRORS", "Source", "line_text", "load_json", "opened"]
 
 MAX_LINE: Final = 1 << 25
-"""Bytes of one line: 22 times the longest real row (1,468,433)."""
+"""Greatest number of bytes of one line: 22 times the longest real row (1,468,433)."""
 MAX_FILE: Final = 1 << 28
-"""Bytes, unpacked, of a file that is one filing or one filer's submissions, and so in memory as a whole. What is read
-line by line may be of any size."""
+"""Greatest number of bytes, decompressed, of a file that is read into memory as a whole: one filing, or one filer's
+submissions. A file that is read line by line may have any size."""
 MAX_GROWTH: Final = 200
-"""Bytes that one packed byte may unpack to, once more than a line's worth came out: 14 times the most of a real file
-(14.3). Deflate alone can reach 1,032."""
+"""Greatest ratio of decompressed to compressed bytes, tested once more than ``MAX_LINE`` bytes came out: 14 times the
+greatest of a real file (14.3). Deflate alone can reach 1,032."""
 MAX_NESTING: Final = 32
-"""Arrays and objects of JSON inside one another: real rows have 4."""
+"""Greatest depth of JSON arrays and objects inside one another: real rows have 4."""
 _INTEGERS: Final = 1 << 63
+"""Integers of JSON must be in ``range(-_INTEGERS, _INTEGERS)``, which 64 bits hold."""
 
 READ_ERRORS: Final = (OSError, EOFError, zlib.error, UnicodeDecodeError)
-"""What reading a file may raise besides CorruptFile."""
+"""Exceptions, other than CorruptFile, that reading a damaged file may raise."""
 
 
 class Source:
-    """A file being read, unpacked if its name ends in ``.gz``."""
+    """A file being read, decompressed if its name ends in ``.gz``."""
 
     def __init__(self, raw: IO[bytes], stream: IO[bytes], most: float) -> None:
         self._raw = raw
@@ -49,7 +50,7 @@ class Source:
 
     @property
     def position(self) -> int:
-        """Bytes of the file taken so far, packed as they are."""
+        """Bytes of the file read so far, before decompression."""
         return self._raw.tell()
 
     def whole(self) -> bytes:
@@ -58,7 +59,7 @@ class Source:
         Raises
         ------
         CorruptFile
-            If it is larger than one filing may be.
+            If it is larger than ``MAX_FILE``.
         """
         content = b"".join(iter(lambda: self._read(MAX_LINE), b""))
         if self._stream.read(1):
@@ -68,7 +69,7 @@ class Source:
         return content
 
     def lines(self) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the lines that are not blank with their numbers, and None for one that is longer than may be."""
+        """Yield the lines that are not blank with their numbers, and None for one longer than ``MAX_LINE``."""
         number = 0
         while line := self._line():
             number += 1
@@ -96,7 +97,7 @@ class Source:
 
 @contextmanager
 def opened(file: Path) -> Iterator[Source]:
-    """Open a file to be read within bounds."""
+    """Open a file for reading within the limits."""
     packed = file.suffix.lower() == ".gz"
     most = MAX_LINE + MAX_GROWTH * file.stat().st_size if packed else math.inf
     with file.open("rb") as raw:
@@ -113,7 +114,7 @@ def line_text(line: bytes | None) -> str:
     Raises
     ------
     CorruptFile
-        If it was longer than a line may be.
+        If it was longer than ``MAX_LINE``.
     """
     if line is None:
         raise CorruptFile(f"the line has more than {MAX_LINE} bytes; want one filing a line")
@@ -121,12 +122,12 @@ def line_text(line: bytes | None) -> str:
 
 
 def load_json(text: str) -> Any:
-    r"""Read JSON of which every string is text, every number one that 64 bits hold, and every key stated once.
+    r"""Read strict JSON: strings are valid Unicode, numbers are finite and fit in 64 bits, no key occurs twice.
 
     Raises
     ------
     CorruptFile
-        If it is no such JSON, or nested deeper than may be.
+        If it is not such JSON, or nested deeper than ``MAX_NESTING``.
 
     Examples
     --------
@@ -151,7 +152,7 @@ _TOO_DEEP: Final = f"JSON nested more than {MAX_NESTING} deep; want one level or
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse what two readers would read differently: which of two values counts is no rule of JSON's."""
+    """Refuse duplicate keys: JSON does not define which value counts (RFC 8259, section 4)."""
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]

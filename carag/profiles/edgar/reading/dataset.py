@@ -1,6 +1,6 @@
-"""Read rows of a JSON Lines data set: one filing with its text and EDGAR metadata a row.
+"""Read rows of a JSON Lines data set: one filing per row, with its text and EDGAR metadata.
 
-Of the readings an acceptance time allows, the latest counts: a ``Z`` is read as Eastern.
+If an acceptance time has two readings, the later counts: a ``Z`` is read as Eastern.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EXHIBIT: Final = re.compile(r"^=== (EX-[^\s=]+)[^\n]*===$\n?", re.MULTILINE)
 
 
 class _Row(BaseModel):
-    """The keys that are read; all others are ignored, and every one but these three may be absent or null."""
+    """The keys of a row that are read; all others are ignored. Those without a default must be present."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -82,7 +82,7 @@ def load_row(line: str) -> dict[str, Any]:
     Raises
     ------
     CorruptFile
-        If the line is no JSON object, or one that :func:`~carag.profiles.edgar.reading.bounded.load_json` refuses.
+        If the line is not a JSON object that :func:`~carag.profiles.edgar.reading.bounded.load_json` accepts.
     """
     row = load_json(line)
     if not isinstance(row, dict):
@@ -91,7 +91,7 @@ def load_row(line: str) -> dict[str, Any]:
 
 
 def why_no_filing(row: Mapping[str, Any]) -> str | None:
-    """Say why a row is something other than a filing with text; None where it is one.
+    """Return why a row is not a filing with text; None if it is one.
 
     Examples
     --------
@@ -110,12 +110,12 @@ def why_no_filing(row: Mapping[str, Any]) -> str | None:
 
 
 def filing_of_row(row: Mapping[str, Any]) -> Filing:
-    """Convert a row.
+    """Convert a row to a filing.
 
     Raises
     ------
     CorruptFile
-        If a key that is read has a value of the wrong kind, or the row names no filing.
+        If a key that is read has a value of the wrong type, or the row names no filing.
     """
     try:
         given = _Row.model_validate(row)
@@ -168,23 +168,23 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
 
 
 def _co_registrants(row: _Row) -> tuple[str, ...]:
-    """Count in, as one that states no location, registrants of the header that the row does not name.
+    """Add an empty location code if the header has registrants that the row does not name.
 
-    A row names the first party of each role. Where all parties are filers, a party more is another registrant, and
-    may be of any place; a second reporting owner or a second party that files about a subject company is none.
+    A row names the first party of each role. If all parties are filers, every further party is another registrant, of
+    unknown location; a second reporting owner or a second party that files about a subject company is not.
     """
     return ("",) if row.roles == ["FILER"] and (row.n_parties or 0) > 1 else ()
 
 
 def _parties(row: _Row) -> tuple[int, ...]:
-    """Return the one party a row names, and 0 for every other that it counts."""
+    """Return the one party that a row names, and 0 for every other party that it counts."""
     named = () if row.cik is None else (row.cik,)
     count = max(row.n_parties or 0, len(row.roles or ()))
     return (*named, *(0 for _ in range(count - len(named))))
 
 
 def _documents(row: _Row) -> tuple[FilingDocument, ...]:
-    """Give each exhibit its text back, where the source set it behind a ``=== EX-99.1 ... ===`` line."""
+    """Split the text into exhibits, each of which the source put below a ``=== EX-99.1 ... ===`` line."""
     text = xml_text(row.text) if row.text.lstrip().startswith("<?xml") else row.text
     if not row.documents:
         return (FilingDocument(type=row.form or "", text=text),)
@@ -193,7 +193,7 @@ def _documents(row: _Row) -> tuple[FilingDocument, ...]:
     if len(texts) != len(pieces) // 2 or not texts.keys() <= {
         document.type for document in row.documents[1:]
     }:
-        texts, pieces = {}, [text]  # the lines do not match the list: leave the text whole
+        texts, pieces = {}, [text]  # the lines do not match the list of documents: leave the text whole
     return tuple(
         FilingDocument(
             type=document.type,
@@ -215,7 +215,7 @@ def _provenance(row: _Row) -> dict[str, str]:
 
 
 def _truth(dei: Mapping[str, str], name: str) -> bool | None:
-    """Read a truth only where it is a word: a lone box may be the ticked *No*."""
+    """Read a Boolean only if it is a word: a lone check mark may be the ticked *No*."""
     return DeiFact(name, dei.get(name, ""), "").truth
 
 

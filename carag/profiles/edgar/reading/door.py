@@ -1,7 +1,7 @@
-"""Validate a filing before it is taken in, and say why one is not.
+"""Validate a filing before it is accepted, and explain why one is rejected.
 
-Whatever passes can be labelled, stored, indexed, searched, recorded and shown. Whatever does not is a problem with a
-place and a reason, and nothing of it is kept; neither does an error that nobody foresaw end the reading of the rest.
+A filing that passes can be labelled, stored, indexed, searched, recorded and shown. Of one that fails nothing is kept,
+and the failure is reported with place and reason. An unforeseen error does not stop the reading of other filings.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _FORESEEN: Final = (CorruptFile, InvalidArgument, *READ_ERRORS)
 
 
 class Problem(NamedTuple):
-    """Why something could not be taken in."""
+    """Why a filing was rejected."""
 
     reason: str
     foreseen: bool = True
-    """False where the program is at fault."""
+    """False if the error is a fault of the program."""
 
 
 def check_filing(filing: Filing) -> None:
-    """Check everything of a filing that a store, an index or a record keeps of it.
+    """Check every value of a filing that a store, an index or a record keeps.
 
     Raises
     ------
     InvalidArgument
-        If a record could not name one of its passages, a database could not hold its text, or it says what no filing
-        of EDGAR's says.
+        If a record could not name one of its passages, a database could not hold its text, or a value is impossible
+        on EDGAR.
     """
     check_id("accession", filing.accession_number)
     check_name("company", filing.company)
@@ -60,10 +60,10 @@ def check_filing(filing: Filing) -> None:
 
 
 def problem_of(error: Exception) -> Problem:
-    """Say why one filing is not taken in.
+    """Explain why one filing was rejected.
 
-    An error that nobody foresaw is a fault of the program: it is told by its type and by where it arose, for its
-    message may hold text.
+    An unforeseen error is a fault of the program: only its type and place are reported, because its message may hold
+    text of the filing.
     """
     if isinstance(error, _FORESEEN):
         return Problem(shown(str(error)))

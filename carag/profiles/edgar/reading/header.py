@@ -1,8 +1,8 @@
 """Parse the SGML header of an EDGAR submission.
 
-Three spellings are read by one scan: ``LABEL: value`` (``<SEC-HEADER>``, ``<IMS-HEADER>``), ``<TAG>value``
-as the dissemination feed has it (``<SUBMISSION>``), and labels broken over two lines by a copy that wrapped
-them. So a field's value is everything up to the next label or tag, whatever the indentation.
+One scan reads three forms: ``LABEL: value`` (``<SEC-HEADER>``, ``<IMS-HEADER>``), ``<TAG>value`` of the
+dissemination feed (``<SUBMISSION>``), and labels that a copy with wrapped lines broke in two. So a field's value is
+everything up to the next label or tag, whatever the indentation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SECTIONS: Final = (
     "COMPANY DATA", "OWNER DATA", "FILING VALUES", "BUSINESS ADDRESS", "MAIL ADDRESS", "FORMER COMPANY",
     "FORMER NAME", "SERIES AND CLASSES CONTRACTS DATA",
 )  # fmt: skip
-# The feed's tags under the names the label form gives the same fields.
+# Tags of the feed that differ from the labels of the same fields.
 _ALIASES: Final = {
     "TYPE": "CONFORMED SUBMISSION TYPE",
     "PERIOD": "CONFORMED PERIOD OF REPORT",
@@ -72,7 +72,7 @@ _NAMED: Final = re.compile(r"<(?:SEC|IMS)-HEADER>\s*(\S+?)\.hdr\.sgml\s*:\s*(\d{
 
 
 def accession_year(accession_number: str) -> int | None:
-    """Return the year an accession number carries, or None where it is none.
+    """Return the year in an accession number, or None if the text is not an accession number.
 
     Examples
     --------
@@ -83,21 +83,21 @@ def accession_year(accession_number: str) -> int | None:
     if match is None:
         return None
     year = int(match[2])
-    return 1900 + year if year >= 93 else 2000 + year  # EDGAR's first accession numbers are of 1993
+    return 1900 + year if year >= 93 else 2000 + year  # EDGAR's first accession numbers are from 1993
 
 
 class Header(NamedTuple):
-    """A header as a filing without documents, and as one of several sources to compare."""
+    """A parsed header: as a filing without documents, and as a source to compare with others."""
 
     filing: Filing
     facts: StatedFacts
-    """Its ``ciks`` are those of every party, ``FILED BY`` among them; it is ``complete`` where the header ends."""
+    """``ciks`` are those of every party, ``FILED BY`` included; ``complete`` if the end of the header is present."""
 
 
 def parse_header(text: str) -> Header:
-    """Read a header, complete or cut off.
+    """Parse a header, complete or truncated.
 
-    ``released`` is ``PUBLIC-REL-DATE``; for a letter, a draft or a private-to-public submission without one,
+    ``released`` is ``PUBLIC-REL-DATE``. For a letter, a draft or a private-to-public submission without one, it is
     the date in the header's first line, if that is later than the filing date: EDGAR writes that line when it
     disseminates, so the release cannot be later.
 
@@ -154,7 +154,7 @@ def parse_header(text: str) -> Header:
 
 
 def _stated_facts(filing: Filing, ciks: tuple[int, ...], *, complete: bool) -> StatedFacts:
-    """Return what a header states; a party that states no location at all (an empty code) states nothing here."""
+    """Return the facts of a header, without the empty code of a party that states no location."""
     return StatedFacts(
         source=SGML_HEADER,
         accession_number=filing.accession_number,
@@ -180,7 +180,7 @@ def _places(codes: tuple[str, ...]) -> tuple[Place, ...]:
 
 @dataclass(slots=True)
 class _Party:
-    """One block of the header, its fields by the section they stand in."""
+    """One party's block of the header, its fields with the section that contains them."""
 
     role: str
     fields: list[tuple[str, str, str]] = field(default_factory=list)
@@ -223,11 +223,11 @@ class _Scanned:
         return [value.strip() for key, value in self.fields if key == name and value.strip()]
 
     def blank(self, name: str) -> list[str]:
-        """Return an empty string for every time a field is listed without a value."""
+        """Return one empty string for each time that a field is listed without a value."""
         return ["" for key, value in self.fields if key == name and not value.strip()]
 
     def line(self, name: str) -> str:
-        """Return the first line alone: a wrapped copy leaves the next label's first word behind it."""
+        """Return the first line only: in a wrapped copy, the next label's first word may follow the value."""
         return next((" ".join(value.split("\n")[0].split()) for value in self.stripped(name)), "")
 
 
@@ -255,7 +255,7 @@ def _scan(text: str) -> _Scanned:
 
 
 def _parties(parties: list[_Party], form: str) -> tuple[int, ...]:
-    """Return whom a filing may be about. An exchange that strikes a security off files Form 25 about another."""
+    """Return the CIKs that a filing may be about, without the exchange that files a Form 25 about another company."""
     delists = form.upper().startswith("25")
     about = [party for party in parties if not (delists and party.role == "FILED BY")]
     return tuple(int(cik) for party in about for cik in party.ciks or ("0",))
@@ -273,11 +273,11 @@ _ONCE: Final = (
 
 
 def _contradictions(header: _Scanned) -> tuple[Disagreement, ...]:
-    """Return the fields a header states once that this one states twice, and differently.
+    """Return the fields that may occur once and that this header states twice with different values.
 
-    Only before the first party: behind them, a fund's header lists the accession numbers of other filings. But for
-    ``FORM TYPE``, which every party's filing values repeat: of 3,441 real headers one contradicts itself, which amends
-    a Schedule TO and a Schedule 13D at once.
+    Only fields before the first party count, because after the parties a fund's header lists the accession numbers of
+    other filings; except for ``FORM TYPE``, which the filing values of every party repeat. Of 3,441 real headers one
+    contradicts itself: it amends a Schedule TO and a Schedule 13D at once.
     """
     head = _Scanned(header.fields[: len(header.fields) - sum(len(party.fields) for party in header.parties)])
     found = []
@@ -299,13 +299,13 @@ def _contradictions(header: _Scanned) -> tuple[Disagreement, ...]:
 
 
 def _items(header: _Scanned, filed: date | None) -> tuple[str, ...]:
-    """Read the items; each blank line is one too: until 2004 the header has no words for item 12."""
+    """Read the items; a blank line is one too, because until 2004 the header had no description of item 12."""
     numbers = _distinct(item_number(item, filed) for item in header.every("ITEM INFORMATION"))
     return (*numbers, *header.blank("ITEM INFORMATION"))
 
 
 def _business_codes(parties: list[_Party]) -> tuple[str, ...]:
-    """One code a party; a company that states no location at all says so with an empty string."""
+    """Return one code per party; an empty string for a company that states no location."""
     codes = []
     for party in parties:
         code = party.code("STATE", "BUSINESS ADDRESS")

@@ -1,7 +1,7 @@
 """Convert HTML and XML documents to plain text, and extract the ``dei`` cover-page facts tagged in them.
 
-One line a table row, cells joined by ``" | "``; a blank line between blocks; hidden parts left out. Written
-for what filers send: unclosed cells, tables inside tables, inline XBRL.
+A table row becomes one line, its cells joined by ``" | "``; blocks are separated by a blank line; hidden parts are
+omitted. Real filings have unclosed cells, tables inside tables, and inline XBRL.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class DeiFact:
     """One inline XBRL fact of the ``dei`` taxonomy."""
 
     name: str
-    """Without its prefix, such as ``EntityShellCompany``."""
+    """Name of the element without its prefix, such as ``EntityShellCompany``."""
     text: str
     format: str
-    """The transformation that gives the value, such as ``ixt:booleanfalse``; empty where none is named."""
+    """The transformation that gives the value, such as ``ixt:booleanfalse``; empty if none is named."""
 
     @property
     def truth(self) -> bool | None:
-        """The fact as a Boolean; None where it is none.
+        """The fact as a Boolean; None if it is not one.
 
-        The transformation decides: ``booleanfalse`` over a ticked *No* box is false. A box without one
-        tells nothing.
+        The transformation decides: ``booleanfalse`` over a ticked *No* box is false. A box without a transformation
+        is None.
         """
         transformation = self.format.rpartition(":")[2].lower().replace("-", "")
         if transformation in {"booleantrue", "fixedtrue"}:
@@ -56,12 +56,12 @@ class DeiFact:
 
 
 def is_html(text: str) -> bool:
-    """Whether a document's beginning has HTML tags (ASCII filings use ``<TABLE>`` and ``<PAGE>`` too)."""
+    """Tell whether a document's beginning has HTML tags (``<TABLE>`` and ``<PAGE>`` also occur in ASCII filings)."""
     return _HTML.search(text[:4000]) is not None
 
 
 def html_text(markup: str) -> tuple[str, tuple[DeiFact, ...]]:
-    r"""Convert an HTML document.
+    r"""Convert an HTML document to plain text and ``dei`` facts.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def html_text(markup: str) -> tuple[str, tuple[DeiFact, ...]]:
 
 
 def xml_text(markup: str) -> str:
-    """Convert an XML form (ownership, 13F, Schedule 13D/G) to one ``name: value`` line a filled element."""
+    """Convert an XML form (ownership, 13F, Schedule 13D/G) to one ``name: value`` line per non-empty element."""
     leaves = ((name, unescape(value).strip()) for name, value in _XML_LEAF.findall(markup))
     return "\n".join(f"{name}: {value}" for name, value in leaves if value)
 
@@ -93,7 +93,7 @@ class _Table:
 
 
 class _Document(HTMLParser):
-    """Events to lines. A cell's own breaks are kept until its row shows whether it is data or layout."""
+    """Turn parser events into lines. Line breaks in a cell are kept until its row is known to be data or layout."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -184,14 +184,14 @@ class _Document(HTMLParser):
         cells = [cell for cell in self._tables[-1].cells if not cell.isspace() and cell]
         self._tables[-1].cells = []
         nested = any("\v" in cell for cell in cells)
-        if len(cells) == 1 or nested:  # layout, not data: its lines stand on their own
+        if len(cells) == 1 or nested:  # layout, not data: its lines are kept apart
             lines = [line for cell in cells for line in re.split(r"[\n\v]", cell)]
         else:
             lines = [_join_row([_squeeze(cell) for cell in cells])]
         self._emit([squeezed for line in lines if (squeezed := _squeeze(line))])
 
     def _emit(self, lines: list[str]) -> None:
-        """Hand a finished row to the document, or to the cell of the table around this one."""
+        """Append a finished row to the document, or to the cell of the enclosing table."""
         if len(self._tables) > 1 and (outer := self._tables[-2].cell) is not None:
             outer.extend(f"\v{line}\v" for line in lines)
         else:
@@ -203,7 +203,7 @@ def _squeeze(text: str) -> str:
 
 
 def _join_row(cells: list[str]) -> str:
-    """Join cells, giving a currency sign or closing bracket set in a cell of its own back to its number."""
+    """Join cells; a currency sign or closing bracket in a cell of its own is joined to its number."""
     joined: list[str] = []
     for cell in cells:
         if joined and (joined[-1] in {"$", "€", "£", "(", "$("} or cell in {")", "%", ")%"}):

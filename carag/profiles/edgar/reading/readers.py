@@ -1,8 +1,8 @@
-"""Read filings from files: one outcome for each filing, skipped file and broken place.
+"""Read filings from files and directories: one outcome for each filing, skipped file and unreadable place.
 
-Nothing is passed over in silence, and nothing stops the reading: what cannot be read is an outcome with its
-place and reason. One filing is in memory at a time, and the sidecar headers of its directory. A filing of which a
-source holds metadata and no text is an outcome of its own kind.
+Nothing is skipped silently, and nothing stops the reading: a place that cannot be read is an outcome with its position
+and reason. One filing is in memory at a time, with the sidecar headers of its directory. A filing whose source holds
+metadata without text is an outcome of its own kind.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ _NEVER_DOCUMENTS: Final = {
 
 
 class ReadKind(Enum):
-    """What became of a file or row."""
+    """The outcome of reading a file or row."""
 
     FILING = auto()
     METADATA = auto()
     """A filing of which the source holds no text."""
     SKIPPED = auto()
-    """Readable, and no filing."""
+    """Readable, but not a filing."""
     BROKEN = auto()
-    """Meant as a filing, and unreadable."""
+    """A filing that is unreadable."""
     FAILED = auto()
-    """Meant as a filing, and unread through a fault of the program."""
+    """A filing that could not be read because of a fault of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +74,17 @@ class ReadOutcome:
 
     kind: ReadKind
     where: str
-    """Path relative to what was asked for, with ``:line`` for a row."""
+    """Path relative to the one asked for, with ``:line`` for a row."""
     bytes_read: int
-    """Bytes of all files taken so far, for a progress bar against :func:`total_bytes`."""
+    """Bytes of all files read so far, for a progress bar against :func:`total_bytes`."""
     filing: Filing | None = None
-    """With its text."""
+    """A filing with its text."""
     metadata: Filing | None = None
-    """Without text."""
+    """A filing without text."""
     reason: str = ""
+    """Why there is no filing."""
     accession: str = ""
-    """Of a broken row, where it still states one."""
+    """Accession number of a broken row, if it states one."""
 
 
 _T = TypeVar("_T")
@@ -92,7 +93,7 @@ _Row: TypeAlias = "Mapping[str, Any]"
 
 
 def total_bytes(path: Path) -> int:
-    """Return the size of everything :func:`read_filings` will go through."""
+    """Return the size in bytes of all files that :func:`read_filings` will read."""
     return sum(_size(file) for file in _files_under(path))
 
 
@@ -102,14 +103,14 @@ def read_filings(path: Path, *, metadata: bool = False) -> Iterator[ReadOutcome]
     Parameters
     ----------
     path : Path
-        EDGAR full submissions (``.txt``, ``.sgml``, ``.nc``), JSON Lines with a filing a row (``.jsonl``,
+        EDGAR full submissions (``.txt``, ``.sgml``, ``.nc``), JSON Lines with one filing per row (``.jsonl``,
         ``.ndjson``), each also with ``.gz``; or a directory. Rows are compared with the sidecar headers of their
         directory, ``headers*.jsonl``; see :mod:`carag.profiles.edgar.reading.sidecar_headers`. Filings without text:
         rows without ``text``, an index as a table (``.tsv``), EDGAR's submissions (``.json``); see
         :mod:`carag.profiles.edgar.reading.submissions_json`.
     metadata : bool
-        Whether to read also what can be labelled and not searched: a header without its filing, and rows and lists
-        of rows in ``.json``. No row is then left out by the name of its file, or for the first row of it.
+        Whether to read also what can be labelled but not searched: headers without their filings, and rows and lists
+        of rows in ``.json``. No file is then skipped because of its name or its first row.
 
     Yields
     ------
@@ -151,7 +152,7 @@ def _files_under(path: Path) -> list[Path]:
 
 
 def kind_of(file: Path) -> str:
-    """Return what the end of a file's name tells of its format, whether it is packed or not.
+    """Return the suffix that tells a file's format, in lower case and without ``.gz``.
 
     Examples
     --------
@@ -174,11 +175,11 @@ def _read_file(file: Path, where: str, headers: SidecarHeaders, *, metadata: boo
     elif kind in _JSON:
         yield from _read_json(file, where, of_row if metadata else None)
     else:
-        yield _told(where, _size(file), lambda: file, partial(_of_submission, where=where))
+        yield _outcome_of(where, _size(file), lambda: file, partial(_of_submission, where=where))
 
 
 def _why_skipped(file: Path, headers: SidecarHeaders) -> str:
-    """Say why a file holds no filings, told by its name; empty where it may."""
+    """Return why a file's name shows that it holds no filings; empty if it may hold some."""
     if is_headers_file(file):
         return headers.account(file.name)
     stem = file.name.lower().split(".")[0]
@@ -198,7 +199,9 @@ def _read_rows(
     try:
         with opened(file) as source:
             for number, line in source.lines():
-                outcome = _told(f"{where}:{number}", source.position, partial(_row_of_line, line), of_row)
+                outcome = _outcome_of(
+                    f"{where}:{number}", source.position, partial(_row_of_line, line), of_row
+                )
                 if number == 1 and outcome.kind is ReadKind.SKIPPED and not any_first:
                     yield replace(
                         outcome, where=where, reason=f"holds no filings: its first row is {outcome.reason}"
@@ -222,7 +225,7 @@ def _of_row(row: _Row, headers: SidecarHeaders) -> _Read:
 
 
 def _of_row_or_metadata(row: _Row, headers: SidecarHeaders) -> _Read:
-    """Read a row of any kind; one without text by itself, for the header it could be united with is read too."""
+    """Read a row of any kind; a row without text is not united with its header, which is read as a row itself."""
     if "header" in row and "text" not in row:
         return ReadKind.METADATA, parse_header(str(row["header"])).filing
     if is_metadata_row(row):
@@ -240,13 +243,13 @@ def _read_table(file: Path, where: str) -> Iterator[ReadOutcome]:
     try:
         with opened(file) as source:
             for number, row in rows_of_table(source.lines()):
-                yield _told(f"{where}:{number}", source.position, row, _of_metadata)
+                yield _outcome_of(f"{where}:{number}", source.position, row, _of_metadata)
     except (CorruptFile, *READ_ERRORS) as error:
         yield _unreadable(where, file, error)
 
 
 def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -> Iterator[ReadOutcome]:
-    """Read a filer's submissions with its columns of filings; given what reads a row, also a row or a list of them."""
+    """Read a filer's submissions, which are columns of filings; if ``of_row`` is given, also one row or a list."""
     size = _size(file)
     rows: list[Any] = []
 
@@ -261,11 +264,11 @@ def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -
             rows.extend(value if isinstance(value, list) else [value])
         return ReadKind.SKIPPED, "no submissions of a filer (EDGAR's CIK##########.json)"
 
-    outcome = _told(where, size, load, take)
+    outcome = _outcome_of(where, size, load, take)
     if outcome.kind is not ReadKind.SKIPPED or not rows:
         yield outcome
     for number, row in enumerate(rows, start=1):
-        yield _told(f"{where}:{number}", size, partial(_object, row), of_row or _of_metadata)
+        yield _outcome_of(f"{where}:{number}", size, partial(_object, row), of_row or _of_metadata)
 
 
 def _object(value: Any) -> _Row:
@@ -284,14 +287,16 @@ def _of_submission(file: Path, *, where: str) -> _Read:
         )
     filing = replace(parse_submission(text), source_id=where)
     if not filing.accession_number:
-        # What nothing names is known by its bytes: another company's file under the same path is another filing, and
-        # the same file under another path is not.
+        # A filing without a name is identified by its bytes: a different file under the same path is another filing,
+        # and the same file under another path is the same filing.
         filing = replace(filing, accession_number=f"sha256-{sha256(content).hexdigest()}", numbered=False)
     return ReadKind.FILING, filing
 
 
-def _told(where: str, position: int, load: Callable[[], _T], read: Callable[[_T], _Read]) -> ReadOutcome:
-    """Read one filing, and tell whatever becomes of it."""
+def _outcome_of(
+    where: str, position: int, load: Callable[[], _T], read: Callable[[_T], _Read]
+) -> ReadOutcome:
+    """Read one filing, and return the outcome, whatever it is."""
     loaded = None
     accession = ""
     try:
@@ -299,7 +304,7 @@ def _told(where: str, position: int, load: Callable[[], _T], read: Callable[[_T]
         kind, found = read(loaded)
         if isinstance(found, Filing) and found.accession_number:  # a header can be labelled without one
             check_filing(found)
-    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and nothing is passed over in silence
+    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and nothing is skipped silently
         problem = problem_of(error)
         kind, found = (ReadKind.BROKEN if problem.foreseen else ReadKind.FAILED), problem.reason
         accession = _stated_number(loaded)
@@ -315,7 +320,7 @@ def _told(where: str, position: int, load: Callable[[], _T], read: Callable[[_T]
 
 
 def _stated_number(row: object) -> str:
-    """Return what a row that cannot be read calls its filing, or nothing."""
+    """Return the number or id that an unreadable row gives its filing, or an empty string."""
     stated = (
         (row.get(name) for name in ("accession", "accessionNumber", "id")) if isinstance(row, dict) else ()
     )
@@ -329,7 +334,7 @@ def _unreadable(where: str, file: Path, error: Exception) -> ReadOutcome:
 
 
 def _size(file: Path) -> int:
-    """Return a file's size, and 0 of one that is gone: reading it will say so."""
+    """Return a file's size, or 0 if the file is gone: reading it will report that."""
     try:
         return file.stat().st_size
     except OSError:
@@ -337,7 +342,7 @@ def _size(file: Path) -> int:
 
 
 def _decode(content: bytes) -> str:
-    """Decode what filers sent: UTF-8 today, Windows-1252 or ASCII before."""
+    """Decode a submission: UTF-8 today, Windows-1252 or ASCII before."""
     if b"\0" in content:
         raise CorruptFile("binary data (a NUL byte); want the text of an EDGAR full submission")
     try:

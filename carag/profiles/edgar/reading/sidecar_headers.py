@@ -1,9 +1,9 @@
 """Compare the rows of a data set with their filings' SGML headers, kept in files of the same directory.
 
-``headers*.jsonl`` (or with ``.gz``) in a directory holds one SGML header a line, as ``{"accession": ...,
+``headers*.jsonl`` (or with ``.gz``) in a directory holds one SGML header per line, as ``{"accession": ...,
 "header": ...}``. Every row of the directory's other files whose accession number a header states is compared
-with it, and takes the header's facts: they are those of the filing, where the row may have the company's of
-today. All headers of a directory are in memory while its rows are read, about two kilobytes each.
+with it, and takes the header's facts: they are the filing's own, while a row may state those of the company today.
+All headers of a directory are in memory while its rows are read, about two kilobytes each.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = ["SidecarHeaders", "is_headers_file", "with_header"]
 
 _T = TypeVar("_T")
 MAX_HEADER: Final = 1 << 20
-"""Characters of one header: 50 times the longest of 3,441 real ones, which are cut at 20,000."""
+"""Greatest number of characters of one header: 50 times the longest of 3,441 real ones, which are cut at 20,000."""
 _NAMED: Final = 20
-"""Problems of one file told one by one."""
+"""Greatest number of problems of one file that are reported one by one."""
 
 
 def is_headers_file(file: Path) -> bool:
-    """Whether a file is one of headers, by its name."""
+    """Tell by its name whether a file holds headers."""
     name = file.name.lower().removesuffix(".gz")
     return name.startswith("headers") and name.endswith((".jsonl", ".ndjson"))
 
@@ -50,12 +50,12 @@ class SidecarHeaders:
     counts: dict[str, int] = field(default_factory=dict)
     """Headers read, by file name."""
     problems: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    """Lines that could not be read or are kept under another filing's number, by file name."""
+    """Lines that could not be read or carry another filing's number, by file name."""
     _headers: dict[str, list[Header]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, folder: Path) -> SidecarHeaders:
-        """Read every file of headers in a directory; what cannot be read is a problem, and stops nothing."""
+        """Read every file of headers in a directory; an unreadable one is a problem, and stops nothing."""
         found = cls()
         for file in sorted(folder.iterdir()) if folder.is_dir() else ():
             if is_headers_file(file) and file.is_file():
@@ -65,7 +65,7 @@ class SidecarHeaders:
     def compare_and_unite(self, filing: Filing, row: Mapping[str, Any]) -> Filing:
         """Return a row's filing with the header's facts and every disagreement between its sources.
 
-        Without a header, the fields the row copied from one stand for it.
+        If there is no header, the fields that the row copied from it are compared instead.
         """
         headers = self._headers.get(filing.accession_number, [])
         own, copied = facts_of_row(row), facts_copied_from_header(row)
@@ -88,7 +88,7 @@ class SidecarHeaders:
         return replace(united, disagreements=disagreements) if disagreements else united
 
     def account(self, file_name: str) -> str:
-        """Say what became of a file of headers."""
+        """Summarise what was read of a file of headers."""
         said = f"headers without their filings: {self.counts.get(file_name, 0)} compared with the rows beside them"
         problems = [f"line {number}: {problem}" for number, problem in self.problems.get(file_name, ())]
         more = [f"and {len(problems) - _NAMED} more"] if len(problems) > _NAMED else []
@@ -104,7 +104,7 @@ class SidecarHeaders:
                     try:
                         problem = self._take(line)
                         self.counts[file.name] += 1
-                    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and each is told
+                    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and each is reported
                         problem = problem_of(error).reason
                     if problem:
                         problems.append((number, problem))
@@ -112,7 +112,7 @@ class SidecarHeaders:
             problems.append((number + 1, f"unreadable from here on: {problem_of(error).reason}"))
 
     def _take(self, line: bytes | None) -> str:
-        """Keep one header; return what is odd about it, if anything is."""
+        """Keep one header; return a remark if something about it is wrong."""
         row = load_row(line_text(line))
         text = row.get("header", "")
         check_text("header", text, MAX_HEADER)
@@ -129,9 +129,9 @@ class SidecarHeaders:
 
 
 def with_header(filing: Filing, header: Filing) -> Filing:
-    """Give a filing the facts its header states; what the header is silent on stays.
+    """Replace a filing's facts by those that its header states; others stay.
 
-    Items are the header's unless it lists some it does not name and the row names more.
+    The header's items count, unless it lists some without naming them and the row names more.
     """
     own = filing.items
     header_reads_all = bool(header.items) and set(header.items) <= ITEM_NUMBERS
@@ -159,13 +159,13 @@ def with_header(filing: Filing, header: Filing) -> Filing:
 
 
 def _parties(filing: Filing, header: Filing) -> tuple[int, ...]:
-    """Unite the parties of a row and its header; a row that counts more than a header cut off leaves one unnamed."""
+    """Unite the parties of a row and its header; 0 is added if a row counts more than a truncated header has."""
     named = (*header.parties, *(cik for cik in filing.parties if cik and cik not in header.parties))
     return (*named, 0) if len(filing.parties) > len(named) else named
 
 
 def _stated(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """Drop a lone empty code; beside another it says that a co-registrant states no location."""
+    """Drop empty codes if there are no others; with others, one means that a co-registrant states no location."""
     return codes if any(codes) else ()
 
 

@@ -1,7 +1,7 @@
 """Parse EDGAR full submissions: the header, then each ``<DOCUMENT>`` as plain text.
 
-Graphics, archives, spreadsheets and XBRL files keep their place and type, because which exhibits a filing has
-is a fact labelling needs (EX-32), but carry no text.
+Graphics, archives, spreadsheets and XBRL files keep their place and type but have no text: labelling needs to know
+which exhibits a filing has (EX-32).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["is_submission", "parse_submission"]
 
 _BEGINNING: Final = 20_000
+"""Characters of a file that are searched for a submission's first tag."""
 _MARK: Final = re.compile(r"<(?:SEC-HEADER|IMS-HEADER|SEC-DOCUMENT|IMS-DOCUMENT|SUBMISSION)>", re.IGNORECASE)
 _START: Final = re.compile(r"^[ \t]*<(?:SEC-HEADER|IMS-HEADER|SUBMISSION)>", re.IGNORECASE | re.MULTILINE)
 _DOCUMENT: Final = re.compile(r"^[ \t]*<(/?)DOCUMENT>[ \t]*$", re.IGNORECASE | re.MULTILINE)
@@ -42,7 +43,7 @@ _NO_PROSE: Final = re.compile(
 
 
 def is_submission(beginning: str) -> bool:
-    """Whether a file's beginning is that of an EDGAR full submission."""
+    """Tell whether a file begins as an EDGAR full submission does."""
     return _MARK.search(beginning[:_BEGINNING]) is not None
 
 
@@ -79,10 +80,10 @@ def parse_submission(text: str) -> Filing:
 
 
 def _more_documents(counted: int | None, found: int) -> Iterator[Disagreement]:
-    """Yield a disagreement if there are documents the header does not count: a text can look like the end of its own.
+    """Yield a disagreement if there are more documents than the header counts: a text can imitate a document's end.
 
-    Fewer are none: of 544 real lists of documents 14 are shorter than the header's count, of which 9 were cut or
-    picked by whoever kept them and 5 are whole, and none is longer.
+    Fewer documents are no disagreement: of 544 real lists of documents 14 are shorter than the header's count, of which
+    the source truncated or selected 9 and 5 are whole; none is longer.
     """
     if counted is not None and found > counted:
         yield Disagreement(
@@ -91,7 +92,7 @@ def _more_documents(counted: int | None, found: int) -> Iterator[Disagreement]:
 
 
 def _values(facts: tuple[DeiFact, ...]) -> dict[str, list[str]]:
-    """Gather the facts of a cover page by name, a truth in its own word."""
+    """Gather the facts of a cover page by name, Booleans as ``true`` or ``false``."""
     values: dict[str, list[str]] = defaultdict(list)
     for fact in facts:
         values[fact.name].append(fact.text if fact.truth is None else str(fact.truth).lower())
@@ -99,7 +100,7 @@ def _values(facts: tuple[DeiFact, ...]) -> dict[str, list[str]]:
 
 
 def _blocks(text: str, marks: list[re.Match[str]]) -> Iterator[tuple[str, str]]:
-    """Yield each document with the text between it and the one before."""
+    """Yield each document, and the text between it and the previous one."""
     closed = 0
     opened: int | None = None
     for number, mark in enumerate(marks):
@@ -130,7 +131,7 @@ def _read_document(block: str) -> tuple[FilingDocument, tuple[DeiFact, ...]]:
 
 
 def _head_and_body(block: str) -> tuple[str, str]:
-    """Split at the first ``<TEXT>`` and the last ``</TEXT>``, in one pass whatever stands between."""
+    """Split at the first ``<TEXT>`` and the last ``</TEXT>``, in one pass whatever is between them."""
     marks = list(_TEXT.finditer(block))
     start = next((mark for mark in marks if not mark[1]), None)
     end = next((mark for mark in reversed(marks) if mark[1]), None)
@@ -156,7 +157,7 @@ def _prose(body: str, kind: str) -> tuple[str, tuple[DeiFact, ...]]:
 
 
 def _with_dei_facts(filing: Filing, facts: list[DeiFact]) -> Filing:
-    """Add the cover-page facts labelling reads; one tagged twice with different truths stays unknown."""
+    """Add the cover-page facts that labelling reads; one tagged twice with different values stays unknown."""
     truths: dict[str, set[bool]] = defaultdict(set)
     texts: dict[str, list[str]] = defaultdict(list)
     for fact in facts:

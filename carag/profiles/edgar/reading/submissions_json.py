@@ -1,9 +1,9 @@
-"""Read EDGAR's submissions JSON, and tables and rows made from it: filings by their metadata, without text.
+"""Read EDGAR's submissions JSON, and tables and rows made from it: metadata of filings, without text.
 
-EDGAR lists every filing of a company, without text, in ``CIK##########.json`` (``filings.recent``, one array a
-column) and, what no longer fits, in ``CIK##########-submissions-###.json`` (the arrays alone). A row belongs to one
-company and describes the filing; the address, SIC code and category with it describe the company *today* and are no
-evidence of what they were at the filing.
+EDGAR lists every filing of a company, without text, in ``CIK##########.json`` (``filings.recent``, one array per
+column) and, for older filings, in ``CIK##########-submissions-###.json`` (the arrays alone). A row belongs to one
+company and describes the filing; its address, SIC code and category describe the company *today* and are no evidence
+of what they were at the time of filing.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _COLUMNS: Final = {
     "stateOfIncorporation": "state_of_inc",
     "category": "filer_category",
 }
-"""EDGAR's names of columns, and those of a data set's rows."""
+"""EDGAR's names of columns, each with the name that rows of a data set use."""
 _WANTED: Final = ("accession", "form")
 _OF_PAGE: Final = re.compile(r"CIK(\d{10})-submissions-\d+", re.IGNORECASE)
 _MAY_BE_EMPTY: Final = ("filed", "period", "accepted", "is_xbrl", "file_number")
 COMPANY_STATE: Final = frozenset({"business", "incorporation", "sics"})
-"""What a submissions file knows of the company only, as of the crawl."""
+"""Facts that a submissions file states of the company as of the crawl, not of the filing."""
 _ROW_FIELDS: Final = (
     "form", "filed", "accepted", "period", "items", "cik", "file_number", "business_state", "state_of_inc",
     "sic", "private_to_public", "roles",
@@ -69,7 +69,7 @@ _ROW_FIELDS: Final = (
 
 
 def is_metadata_row(row: Mapping[str, Any]) -> bool:
-    """Whether a row names a filing and its form, by either spelling, and holds neither text, header nor question.
+    """Tell whether a row names a filing and its form, in either spelling, and has no text, header or question.
 
     Examples
     --------
@@ -88,8 +88,7 @@ def filing_of_metadata(row: Mapping[str, Any]) -> Filing:
     Raises
     ------
     CorruptFile
-        If a key that is read has a value of the wrong kind, such as a date no calendar has, or the row names no
-        filing.
+        If a key that is read has a value of the wrong type, such as an impossible date, or the row names no filing.
 
     Examples
     --------
@@ -109,15 +108,15 @@ def filing_of_metadata(row: Mapping[str, Any]) -> Filing:
 def rows_of_table(
     lines: Iterable[tuple[int, bytes | None]],
 ) -> Iterator[tuple[int, Callable[[], dict[str, Any]]]]:
-    """Read a tab-separated index: a line of column names, then one filing a line; each row with its line number.
+    """Read a tab-separated index: a line of column names, then one filing per line; each row with its line number.
 
-    Columns that are not known are passed over. A row is read when it is asked for, and raises CorruptFile if its line
-    has more cells than the first.
+    Unknown columns are ignored. A row is parsed when its function is called, which raises CorruptFile if the line has
+    more cells than the first.
 
     Raises
     ------
     CorruptFile
-        If the first line names no column of accession numbers or forms, or one of them twice.
+        If the first line lacks a column of accession numbers or forms, or names one of them twice.
     """
     numbered = iter(lines)
     names = next((_cells(line) for _, line in numbered), [])
@@ -145,23 +144,23 @@ def _cells(line: bytes | None) -> list[str]:
 
 
 def is_submissions(value: object) -> bool:
-    """Whether a JSON value is a submissions file of EDGAR, or a further page of one."""
+    """Tell whether a JSON value is a submissions file of EDGAR, or a further page of one."""
     return isinstance(value, dict) and ("filings" in value or isinstance(value.get("accessionNumber"), list))
 
 
 def rows_of_submissions(value: Mapping[str, Any], file_name: str) -> list[dict[str, Any]]:
-    """Turn the columns of a submissions file into rows; addresses are the filer's of today (and said to be so).
+    """Turn the columns of a submissions file into rows; addresses are the filer's today, and marked as such.
 
     Parameters
     ----------
     value : mapping
     file_name : str
-        Of a further page, which does not say whose it is: ``CIK##########-submissions-###.json``.
+        Names the filer of a further page, which does not state it: ``CIK##########-submissions-###.json``.
 
     Raises
     ------
     CorruptFile
-        If the columns are not those of EDGAR, or not of one length.
+        If the columns are not those of EDGAR, or differ in length.
 
     Examples
     --------
@@ -208,7 +207,7 @@ def _of_filer(filer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facts_of_submissions_row(row: Mapping[str, Any]) -> StatedFacts:
-    """Read one filing of a submissions file, by EDGAR's names or the short ones of the index.
+    """Read one filing of a submissions file, by EDGAR's names or the short names of the index.
 
     Examples
     --------
@@ -221,10 +220,10 @@ def facts_of_submissions_row(row: Mapping[str, Any]) -> StatedFacts:
 
 
 def facts_of_row(row: Mapping[str, Any]) -> StatedFacts:
-    """Read the fields of a data set's row that are no copy of the filing's own header.
+    """Read the fields of a data set's row that were not copied from the filing's own header.
 
-    ``meta_src`` says where each field comes from. What the source copied from the header is no second opinion
-    of it and is left out; a field without a stated source counts as the row's own.
+    ``meta_src`` names the source of each field. A field copied from the header is no independent evidence and is left
+    out; a field without a stated source counts as the row's own.
     """
     wanted = frozenset(_ROW_FIELDS) - copied_from_header(row)
     return _facts("data row", row, wanted)
@@ -244,13 +243,13 @@ def copied_from_header(row: Mapping[str, Any]) -> frozenset[str]:
 
 
 def facts_copied_from_header(row: Mapping[str, Any]) -> StatedFacts:
-    """Read the other fields: the header as the maker of the data set read it, where the header is not at hand."""
+    """Read the fields copied from the header, to compare with in place of a header that is missing."""
     facts = _facts("header as the data set read it", row, copied_from_header(row) & frozenset(_ROW_FIELDS))
     return replace(facts, complete=False, current_state=frozenset())
 
 
 def facts_of_company(company: Mapping[str, Any]) -> StatedFacts:
-    """Read what a submissions file says of the company today."""
+    """Read the facts that a submissions file states of the company today."""
     return _facts("company today", company, frozenset({"cik", "business_state", "state_of_inc", "sic"}))
 
 
@@ -286,7 +285,7 @@ def _facts(source: str, row: Mapping[str, Any], wanted: Collection[str]) -> Stat
 
 
 def _items(stated: Any, filed: date | None) -> tuple[str, ...]:
-    """Read a list, or the submissions row's own ``2.02,9.01``."""
+    """Read items from a list, or from a submissions row's string such as ``2.02,9.01``."""
     listed = stated.split(",") if isinstance(stated, str) else stated if isinstance(stated, list) else []
     texts = (str(item).strip() for item in listed)
     return tuple(dict.fromkeys(item_number(item, filed) for item in texts if item))

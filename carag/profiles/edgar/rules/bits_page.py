@@ -1,7 +1,7 @@
-"""Write the page that documents every bit, from the rules that set it and the table that reads it.
+"""Write the page that documents every policy bit (BITS.md), from its rules, the vocabulary and the policy table.
 
 Nothing is stated twice: a rule's field, text, passages and limits are kept with its test, a bit's meaning and
-regulation in the vocabulary, and who forbids or requires it in the role x purpose table.
+regulation in the vocabulary, and the cells that forbid or require it in the role x purpose table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _StateRule(NamedTuple):
     limits: str = ""
 
 
-# What carag.profiles.edgar.rules.filing_events computes; a filing's own facts say nothing of these.
+# The state bits, which carag.profiles.edgar.rules.filing_events computes: no fact of the filing itself sets them.
 _STATE: Final = {
     PolicyBit.AMENDED: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT; SEC FILE NUMBER",
@@ -104,13 +104,13 @@ def _summary() -> Iterator[str]:
     yield "| bit | name | level | set when |"
     yield "|---|---|---|---|"
     for bit in PolicyBit:
-        _, text, level, *_ = _told(bit)
+        _, text, level, *_ = _description_of(bit)
         yield f"| {bit.number} | [{bit.name}](#{bit.number}-{bit.name.lower()}) | {level} | {text} |"
     yield ""
 
 
 def _section(bit: PolicyBit, table: PolicyTable) -> Iterator[str]:
-    field, text, level, passages, limits = _told(bit)
+    field, text, level, passages, limits = _description_of(bit)
     said = meaning(bit)
     yield f"## {bit.number} {bit.name}"
     yield ""
@@ -130,7 +130,7 @@ def _section(bit: PolicyBit, table: PolicyTable) -> Iterator[str]:
     yield ""
 
 
-def _told(bit: PolicyBit) -> tuple[str, str, Level, str, str]:
+def _description_of(bit: PolicyBit) -> tuple[str, str, Level, str, str]:
     for rule in RULES:
         if rule.bit is bit:
             field = "; ".join(part for part in (rule.field, rule.also) if part)
@@ -140,7 +140,7 @@ def _told(bit: PolicyBit) -> tuple[str, str, Level, str, str]:
 
 
 def _cells(table: PolicyTable, bit: PolicyBit, *, required: bool) -> str:
-    """Name the cells that hide every passage with the bit, or that have a mask asking for it."""
+    """Name the cells that hide every passage with the bit, or that have a mask requiring it."""
     found = []
     for cell in table.cells:
         masks = cell.policy.masks

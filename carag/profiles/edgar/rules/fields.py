@@ -1,8 +1,8 @@
-"""Reduce a filing to a few integers, which the rules of the policy word read.
+"""Encode a filing's facts as a few integers, which the rules of the policy word test.
 
-One filing is a :class:`Fields` of plain integers, a corpus a :class:`Fields` of columns, and the rules are written
-in operators that mean the same of both. So there is one statement of each rule, read one filing or a million at a
-time. Sets (of form families, items, locations) are bitsets; dates are ordinals, 0 where none is stated.
+One filing is a :class:`Fields` of plain integers, a corpus is a :class:`Fields` of columns, and the rules are written
+in operators that mean the same for both. So each rule is written once, and evaluated for one filing or a million.
+Sets (of form families, items, locations) are bitsets; dates are ordinals, 0 if none is stated.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ __all__ = [
 ]
 
 Column: TypeAlias = Any
-"""An ``int``, or an int64 array with a filing an element; a test of one is a ``bool`` or a Boolean array."""
+"""An ``int``, or an int64 array with one element per filing; a test of it gives a ``bool`` or a Boolean array."""
 
 
 class Fields(NamedTuple):
-    """The fields, of one filing or of many."""
+    """The fields of one filing or of many."""
 
     traits: Column
     """``CONFORMED SUBMISSION TYPE``: families of the form (:func:`form_traits`), and whether it amends."""
     items: Column
-    """``ITEM INFORMATION``: a bit a number of Form 8-K, in ascending order, and ``UNREADABLE``."""
+    """``ITEM INFORMATION``: one bit per item number of Form 8-K, in ascending order, and ``UNREADABLE``."""
     places: Column
     """Jurisdictions of business addresses, ``dei:EntityAddressCountry`` and foreign ``STATE OF
     INCORPORATION``, as the policy word has them (:func:`places`)."""
     exhibits: Column
-    """Which telling exhibits the document list names (:class:`Exhibit`)."""
+    """Which of the exhibits that rules test the document list names (:class:`Exhibit`)."""
     marks: Column
-    """Everything else that is true or false of the filing (:class:`Mark`)."""
+    """All other facts that are true or false (:class:`Mark`)."""
     filed: Column
-    """``FILED AS OF DATE``."""
+    """``FILED AS OF DATE``, as an ordinal like all dates here."""
     accepted: Column
     """Day of ``<ACCEPTANCE-DATETIME>``, US Eastern."""
     released: Column
@@ -72,18 +72,18 @@ class Fields(NamedTuple):
     period: Column
     """``CONFORMED PERIOD OF REPORT``."""
     year: Column
-    """Year of the accession number, 0 where there is none."""
+    """Year of the accession number, 0 if there is none."""
 
 
 class Exhibit(IntFlag):
-    """Exhibits that say what else a submission carries."""
+    """Exhibits that rules test, because they show what else a submission contains."""
 
     EX_13 = auto()
     EX_32 = auto()
 
 
 class Mark(IntFlag):
-    """Single facts."""
+    """Facts of a filing that are true or false."""
 
     PRIVATE_TO_PUBLIC = auto()
     """``<PRIVATE-TO-PUBLIC>``."""
@@ -94,15 +94,15 @@ class Mark(IntFlag):
     MAY_BE_NASDAQ = auto()
     """``dei:SecurityExchangeName`` names Nasdaq, or no exchange is stated."""
     EMERGING_GROWTH = auto()
-    """``dei:EntityEmergingGrowthCompany``; where that is not stated, the filer category."""
+    """``dei:EntityEmergingGrowthCompany``; if that is not stated, the filer category."""
     SHELL = auto()
     """SIC 6770, or ``dei:EntityShellCompany``."""
     HAS_TEXT = auto()
-    """Some document has text."""
+    """At least one document has text."""
     COVER_DATED = auto()
-    """The cover page states a usable date; looked for only where no other date is usable."""
+    """The cover page states a usable date; read only if no other date is usable."""
     STATEMENTS = auto()
-    """Of an amended annual or quarterly report: financial statements stand in its text
+    """The text of an amended annual or quarterly report contains financial statements
     (:mod:`carag.profiles.edgar.facts.financial_statements`)."""
     DISAGREES = auto()
     """Two sources of the filing's facts contradict each other (:mod:`carag.profiles.edgar.facts.cross_check`)."""
@@ -116,11 +116,13 @@ _FAMILIES: Final = {family: 1 << place for place, family in enumerate(FormFamily
 _ITEMS: Final = {number: 1 << place for place, number in enumerate(sorted(ITEM_NUMBERS))}
 
 UNREADABLE: Final = 1 << len(_ITEMS)
-"""No item is stated, or one that Form 8-K does not have."""
+"""Bit of :attr:`Fields.items`: no item is stated, or one that Form 8-K does not have."""
 AMENDMENT: Final = 1 << len(_FAMILIES)
+"""Bit of :attr:`Fields.traits`: the form ends in ``/A``."""
 FORM_10K: Final = AMENDMENT << 1
-"""Form 10-K or one of its variants."""
+"""Bit of :attr:`Fields.traits`: Form 10-K or one of its variants."""
 FORM_20F: Final = AMENDMENT << 2
+"""Bit of :attr:`Fields.traits`: Form 20-F."""
 
 
 _ANNUAL: Final = _FAMILIES[FormFamily.ANNUAL]
@@ -134,7 +136,7 @@ def family_mask(*families: FormFamily) -> int:
 
 @lru_cache(maxsize=4096)
 def form_traits(form: str, *, amends: bool = False) -> int:
-    """Return the traits of a form given without its ``/A``; 0 of a form EDGAR does not know.
+    """Return the traits of a form given without its ``/A``; 0 for a form that EDGAR does not have.
 
     Examples
     --------
@@ -157,7 +159,7 @@ def _traits(form: str) -> int:
 
 @lru_cache(maxsize=4096)
 def item_mask(*numbers: str) -> int:
-    """Return the bits of 8-K items in :attr:`Fields.items`; of none, or of what is no item, ``UNREADABLE``.
+    """Return the bits of 8-K items in :attr:`Fields.items`; ``UNREADABLE`` for no item or an unknown one.
 
     Examples
     --------
@@ -176,9 +178,9 @@ _ANYWHERE: Final = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
 def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries: tuple[str, ...]) -> int:
     """Unite registrants' BUSINESS ADDRESS STATE, STATE OF INCORPORATION and dei:EntityAddressCountry.
 
-    A state of incorporation in the United States says nothing of where the business is (Delaware), so it
-    sets no bit; one elsewhere does (GDPR Art. 3: establishment). A registrant that states nothing may be anywhere:
-    every bit is set, so that whoever is barred from one of these places is barred from it.
+    A state of incorporation in the United States does not show where the business is (Delaware), so it sets no bit;
+    one elsewhere does (GDPR Art. 3: establishment). A registrant that states nothing may be anywhere: every bit is
+    set, so that a session to which any of these places is inadmissible does not see it.
 
     Examples
     --------
@@ -201,11 +203,13 @@ def _exhibit(document_type: str) -> int:
 # --- a filing to its fields -------------------------------------------------------------------------------
 
 FIRST_DAY: Final = date(FIRST_YEAR, 1, 1).toordinal()
+"""Ordinal of the first usable date."""
 LAST_DAY: Final = date(LAST_YEAR, 12, 31).toordinal()
+"""Ordinal of the last usable date."""
 
 
 def fields_of(filing: Filing) -> Fields:
-    """Reduce a filing to its fields."""
+    """Encode a filing as fields."""
     traits = _traits(filing.form or "")
     exhibits = 0
     for document in filing.documents:
@@ -237,7 +241,7 @@ def fields_of(filing: Filing) -> Fields:
 
 
 def columns_of(filings: Iterable[Filing]) -> Fields:
-    """Reduce filings to columns, one a field, in the order given.
+    """Encode filings as columns, one per field, in the order given.
 
     Examples
     --------
@@ -251,7 +255,7 @@ def columns_of(filings: Iterable[Filing]) -> Fields:
     return Fields(*np.ascontiguousarray(rows.T))
 
 
-# Plain integers: uniting flags takes longer than all the rest.
+# Plain integers: a union of IntFlag members takes longer than all the rest.
 (
     _PRIVATE,
     _OWNER,
@@ -279,7 +283,8 @@ def columns_of(filings: Iterable[Filing]) -> Fields:
     )
 )
 _JOBS_ACT: Final = date(2012, 4, 5)
-"""There was no emerging growth company before (Pub. L. 112-106); a filer category is of today, not of the filing."""
+"""Before this day no emerging growth companies existed (Pub. L. 112-106); the filer category is today's, not that of
+the filing's time."""
 
 
 def _marks(filing: Filing) -> int:
@@ -307,7 +312,7 @@ def _marks(filing: Filing) -> int:
 
 
 def _statements_in_text(filing: Filing, traits: int) -> int:
-    """Look for statements where an amendment may carry them: its main document and the exhibits that may be some."""
+    """Look for financial statements where an amendment may have them: in its main document and certain exhibits."""
     if not traits & (_ANNUAL | _INTERIM):
         return 0
     found = has_opinion if traits & _ANNUAL else has_interim_statements

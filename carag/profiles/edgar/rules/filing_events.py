@@ -1,15 +1,15 @@
-"""Compute the state bits (18-23) of filings: what later filings say of earlier ones, and from when on.
+"""Compute the state bits (18-23) of filings from later filings, which amend, supersede or delist, and their times.
 
-A pure function of a set of facts, whatever their order. A filing's history is a row of spans, from the minute it
-became public to the end of time; each names its bits and, a bit, the accession number that sets it, the earliest
-where several do. Times are intervals: a filing whose hour is unknown became public somewhere in
-``[since, public_at]``, and a doubt goes to the closed side: of the order of two filings, and of the minute from
-which an event hides (its earliest) or a restatement reopens (its latest).
+This is a pure function of a set of facts, whatever their order. A filing's history is a sequence of spans, from the
+minute it became public; each names its bits and, for every bit, the accession number that sets it (the earliest if
+several do). Times are intervals: a filing whose hour is unknown became public somewhere in ``[since, public_at]``. All
+doubt is resolved towards hiding: in the order of two filings, and in the minute from which an event hides (its
+earliest) or a restatement makes admissible again (its latest).
 
-Every rule concerns filings that share a CIK, so a new filing can change the history of those alone.
+Every rule concerns filings that share a CIK, so a new filing can change only the histories of those.
 
-A filing may be known by metadata only (:mod:`carag.profiles.edgar.rules.metadata_only`). What only its text would tell
-is then a doubt like any other: an amendment may carry statements, a Form 25 may remove the common equity.
+A filing may be known by metadata only (:mod:`carag.profiles.edgar.rules.metadata_only`). A fact that only its text
+would show is then a doubt like any other: an amendment may carry statements, a Form 25 may remove the common equity.
 """
 
 from __future__ import annotations
@@ -44,15 +44,16 @@ __all__ = [
 
 _STATEMENTS: Final = PolicyBit.FS_AUDITED.value | PolicyBit.FS_UNAUDITED.value
 _NON_RELIANCE_DAYS: Final = 3 * 366
+"""Days after a period's end in which an 8-K item 4.02 may concern it."""
 _TAKEN_EFFECT: Final = 90 * 24 * 60
 """Minutes from a form of removal until registration under section 12(b) or 12(g) has ended."""
 _YEARS: Final = range(1971, 9000)
-"""Of a date outside, nothing can be computed; it counts as not stated."""
+"""Years that can be computed with; a date in another year counts as not stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilingFacts:
-    """What events need to know of a filing; plain values, so that a store can keep them."""
+    """The facts of a filing from which state bits are computed; plain values, so that a store can keep them."""
 
     accession_number: str
     form: str
@@ -61,22 +62,22 @@ class FilingFacts:
     ciks: tuple[int, ...]
     period: date | None
     since: int
-    """Earliest minute at which the filing can have become public."""
+    """Earliest minute since 1970 at which the filing can have become public."""
     public_at: int
-    """Latest such minute."""
+    """Latest minute since 1970 at which the filing can have become public."""
     items: tuple[str, ...] = ()
     statements: bool = False
-    """Carries financial statements (FS_AUDITED or FS_UNAUDITED)."""
+    """The filing carries financial statements (FS_AUDITED or FS_UNAUDITED)."""
     certified: bool = False
-    """Of an amendment: its exhibits (EX-32) or its text show that it carries them."""
+    """An amendment carries financial statements, as its exhibits (EX-32) or its text show."""
     file_numbers: tuple[str, ...] = ()
-    """``SEC FILE NUMBER``: of a registration statement, the one that its amendments share."""
+    """``SEC FILE NUMBER``, which a registration statement shares with its amendments."""
     leaves_common: bool = False
-    """Of a Form 25 or 15: it says that the filer's common equity stays where it was."""
+    """A Form 25 or 15 states that the filer's common equity stays listed or registered."""
     lists_common: bool = False
-    """Of a periodic report: its cover says that the filer's common equity is listed."""
+    """A periodic report's cover states that the filer's common equity is listed."""
     may_be_certified: bool = False
-    """Of an amendment known by metadata only: nothing shows that it carries no statements."""
+    """An amendment known by metadata only may carry statements: nothing shows that it does not."""
 
     @classmethod
     def of(cls, filing: Filing, label: Label) -> Self:
@@ -118,7 +119,7 @@ class FilingFacts:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Restore what :meth:`to_json` gave."""
+        """Restore the facts from the values of :meth:`to_json`."""
         period = values["period"]
         return cls(
             **{
@@ -151,12 +152,12 @@ def state_bits(facts: Iterable[FilingFacts]) -> dict[str, StateBits]:
 
 
 def state_history(facts: Iterable[FilingFacts]) -> dict[str, tuple[StateSpan, ...]]:
-    """Compute from when to when every filing has which state bits.
+    """Compute which state bits every filing has in which spans of time.
 
     Parameters
     ----------
     facts : iterable of FilingFacts
-        In any order. An accession number that comes more than once has several readings, and each of them acts.
+        In any order. An accession number that occurs more than once has several readings, and each has its effects.
 
     Returns
     -------
@@ -192,7 +193,7 @@ _Registration = tuple[int, str, str]
 
 
 class _State:
-    """One pass a bit over filings sorted by publication."""
+    """Collect effects, with one pass per bit over the filings sorted by publication."""
 
     def __init__(self, filings: list[FilingFacts]) -> None:
         self.found: dict[str, list[Effect]] = {one.accession_number: [] for one in filings}
@@ -209,21 +210,21 @@ class _State:
                     self._by_registration[registration].append(one)
 
     def _set(self, bit: PolicyBit, filing: FilingFacts, cause: FilingFacts, until: int = NEVER) -> None:
-        """Note an effect; a filing never has one on itself."""
+        """Add an effect; a filing never has one on itself."""
         if filing.accession_number != cause.accession_number:
             self.found[filing.accession_number].append(
                 Effect(cause.since, until, bit, cause.accession_number)
             )
 
     def amended(self) -> None:
-        """AMENDED: a later /A, same CIK, form and period (Rule 12b-15). SUPERSEDED: and it carries statements.
+        """Set AMENDED by a later /A of the same CIK, form and period (Rule 12b-15); SUPERSEDED if it has statements.
 
-        A registration statement has no period; it and its amendments have a file number to themselves (Rule 470),
-        which the reports of a registrant, that share one for ever, have not.
+        A registration statement has no period; it and its amendments have a file number of their own (Rule 470), while
+        all reports of a registrant share one for ever.
 
-        An amendment is later than what it amends by nature; only two amendments need their times compared. Most
-        10-K/As carry Part III alone, so one without statements replaces nothing (PCAOB AS 2905). One known by metadata
-        only may carry them, and is taken to replace those of a report that has some.
+        An amendment is by nature later than the filing it amends; only the times of two amendments are compared. Most
+        10-K/As carry Part III alone, so one without statements supersedes nothing (PCAOB AS 2905). One known by
+        metadata only may carry statements, so it supersedes a report that has some.
         """
         for group in (*self._by_period.values(), *self._by_registration.values()):
             amendments = [one for one in group if one.is_amendment]
@@ -247,9 +248,9 @@ class _State:
                         self._set(bit, one, first[after])
 
     def non_reliance(self) -> None:
-        """NON_RELIANCE: a later 8-K item 4.02 of the CIK, within three years of the period (SOX 304).
+        """Set NON_RELIANCE by a later 8-K item 4.02 of the CIK, within three years of the period (SOX 304).
 
-        The item names periods only in its text, so every statement of those years is hit, until an amendment
+        The item names periods only in its text, so every statement of those years gets the bit, until an amendment
         of the same period that carries statements is filed after it.
         """
         warnings: dict[int, list[FilingFacts]] = defaultdict(list)
@@ -268,7 +269,7 @@ class _State:
                         self._set(PolicyBit.NON_RELIANCE, one, warning, min(fixed, default=NEVER))
 
     def not_latest(self) -> None:
-        """NOT_LATEST: the same CIK reports a later period on the same form (FINRA 2210(d))."""
+        """Set NOT_LATEST by a report of the same CIK on the same form for a later period (FINRA 2210(d))."""
         reports: dict[tuple[int, str], dict[date, FilingFacts]] = defaultdict(dict)
         for (cik, family, period), group in self._by_period.items():
             if periodic_family(family):
@@ -282,7 +283,7 @@ class _State:
                 later = by_period[period] if later is None else _earlier(by_period[period], later)
 
     def late(self) -> None:
-        """LATE: an NT 10-K or NT 10-Q of the same CIK and period (Rule 12b-25)."""
+        """Set LATE by an NT 10-K or NT 10-Q of the same CIK and period (Rule 12b-25)."""
         for (cik, family, period), group in self._by_period.items():
             if FormFamily.LATE_NOTICE in form_families(family):
                 report = periodic_family(
@@ -292,15 +293,16 @@ class _State:
                     self._set(PolicyBit.LATE, one, reduce(_earlier, group))
 
     def delisted(self) -> None:
-        """DELISTED: a Form 25 or 15, or a revocation, of the CIK (Exchange Act s. 12(d), 12(g), 12(j)).
+        """Set DELISTED by a Form 25 or 15, or a revocation, of the CIK (Exchange Act s. 12(d), 12(g), 12(j)).
 
-        It concerns every document of the filer, the form itself and what is filed after it: a company that
-        still reports may trade nowhere. A form that says it removes another class than common equity concerns none.
+        Every document of the filer gets the bit, also the form itself and later filings: a company that still reports
+        may trade nowhere. A form that states it removes another class than common equity has no effect.
 
-        The class stands in the form's text alone. In EDGAR's index of 152 companies 97 have such forms, 581 in all, and
-        91 of the 97 reported in 2025 or later. So one known by metadata only counts, and any counts no longer once a
-        periodic report proves the contrary: its cover lists common equity on an exchange under section 12(b), 90 days
-        or more after the form, when removal and the end of registration have taken effect (Rules 12d2-2(d), 12g-4(a)).
+        Only the form's text states the class. In EDGAR's index of 152 companies 97 have such forms, 581 in all, and
+        91 of the 97 reported in 2025 or later. So a form known by metadata only counts, and every form ceases to count
+        once a periodic report proves the contrary: its cover lists common equity on an exchange under section 12(b),
+        90 days or more after the form, when removal and the end of registration have taken effect (Rules 12d2-2(d),
+        12g-4(a)).
         """
         gone: dict[int, list[FilingFacts]] = defaultdict(list)
         listed: dict[int, list[FilingFacts]] = defaultdict(list)
@@ -315,7 +317,7 @@ class _State:
 
 
 def bears_on_others(one: FilingFacts) -> bool:
-    """Whether a filing can set a state bit of another, or take one away.
+    """Tell whether a filing can set or clear a state bit of another.
 
     Examples
     --------
@@ -336,7 +338,7 @@ def bears_on_others(one: FilingFacts) -> bool:
 
 
 def _absences(forms: list[FilingFacts], reports: list[FilingFacts]) -> list[Effect]:
-    """Return from when to when which form keeps a filer's common equity from counting as listed."""
+    """Return the effects of a filer's forms of removal, each until a report proves that common equity is listed."""
     found: list[Effect] = []
     for form in sorted(forms, key=lambda one: (one.since, one.public_at, one.accession_number)):
         proofs = (one.public_at for one in reports if one.since >= form.public_at + _TAKEN_EFFECT)
@@ -349,13 +351,13 @@ def _absences(forms: list[FilingFacts], reports: list[FilingFacts]) -> list[Effe
 def _new(
     seen: set[tuple[_Period | _Registration, str, bool]], key: _Period | _Registration, one: FilingFacts
 ) -> bool:
-    """Whether no other reading of a filing stands in a group yet."""
+    """Tell whether no other reading of a filing is in a group yet, and add this one."""
     entry = (key, one.accession_number, one.is_amendment)
     return not (entry in seen or seen.add(entry))  # type: ignore[func-returns-value]
 
 
 def _earlier(one: FilingFacts, other: FilingFacts) -> FilingFacts:
-    """Return the one that can have become public first."""
+    """Return the filing that can have become public earlier."""
     return min(one, other, key=lambda filing: (filing.since, filing.public_at, filing.accession_number))
 
 
@@ -377,7 +379,7 @@ def _registrations(filing: FilingFacts) -> list[_Registration]:
 
 
 def _within_years(filing: FilingFacts, warning: FilingFacts) -> bool:
-    """Whether a warning came within three years of the period's end; an unknown period closes."""
+    """Tell whether a warning was filed within three years of the period's end; an unknown period counts as within."""
     if filing.period is None or filing.period.year not in _YEARS:
         return True
     period = filing.period + timedelta(days=_NON_RELIANCE_DAYS)
@@ -385,7 +387,7 @@ def _within_years(filing: FilingFacts, warning: FilingFacts) -> bool:
 
 
 def _since(filing: Filing, label: Label) -> int:
-    """Return the earliest minute a filing can have been public."""
+    """Return the earliest minute at which a filing can have become public."""
     return min(_since_stated(filing, label), _since_earliest_reading(filing, label))
 
 

@@ -1,9 +1,9 @@
-"""Divide an 8-K by its items: tell which passage and which exhibit belongs to which item.
+"""Divide an 8-K by its items: find the items to which each passage and each exhibit belongs.
 
-A report is read by its headings. What stands before the first item is the cover, what follows the signature is
-nobody's item, and an exhibit belongs to the items that name it ("furnished as Exhibit 99.1"). Whatever cannot be
-told is None, and None keeps every bit of the filing: headings that are missing, exhibits no item names, text
-behind the signature page.
+A report is divided by its headings. The text before the first item is the cover, the signature belongs to no item, and
+an exhibit belongs to the items that name it ("furnished as Exhibit 99.1"). If the items are unknown they are None,
+and the passage keeps every bit of the filing: headings are missing, no item names the exhibit, or text follows the
+signature page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
     start: int
     items: frozenset[str] | None
-    """Items it belongs to; None where that cannot be told."""
+    """Items to which it belongs; None if unknown."""
 
 
 _NONE: Final[frozenset[str]] = frozenset()
@@ -36,10 +36,11 @@ _TELLING: Final = frozenset({*FURNISHED_ITEMS, *MATERIAL_ITEMS, *OFFICER_ITEMS})
 """Items that set a bit."""
 _EXHIBITS: Final = "9.01"
 _MAY_BE_FURNISHED: Final = frozenset({*FURNISHED_ITEMS, "8.01", _EXHIBITS})
-"""What Form 8-K lets a registrant furnish (Gen. Instr. B.2), and what it may report or leave (8.01)."""
+"""Items that a registrant may furnish (Form 8-K Gen. Instr. B.2), and those it may report voluntarily (8.01)."""
 _LONGEST_EXHIBIT_LIST: Final = 4000
+"""Greatest number of characters of a list of exhibits."""
 _SIGNATURE_PAGE: Final = 700
-"""Text behind the signature that is still signatures; what follows may be an exhibit in the same text."""
+"""Characters after the signature that count as signatures; later text may be an exhibit in the same document."""
 
 _NUMBER: Final = r"\d{1,2}(?:\.\d\d)?(?![\d.]*\d)"
 _HEADING: Final = re.compile(
@@ -55,6 +56,7 @@ _SAYS: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_TITLE: Final = 250
+"""Characters below which the text under a heading may be the rest of its title, so that the section is empty."""
 _SIGNATURE: Final = re.compile(
     r"^[^\w\n]*signatures?[^\w\n]*$|pursuant\s+to\s+the\s+requirements\s+of\s+the\s+securities\s+exchange\s+act",
     re.IGNORECASE | re.MULTILINE,
@@ -71,7 +73,7 @@ _INDEX_ROW: Final = re.compile(
     r"|\d{1,3}(?:\.\d{1,3})?[^\w\n]*[|\t][^\n]*(?:\n|$))|\*[^\n]*(?:\n|$)",
     re.IGNORECASE,
 )
-"""An empty line, the head of the table, an exhibit with its number, or a footnote."""
+"""A row of an exhibit index: an empty line, the table's head, an exhibit with its number, or a footnote."""
 _COVER: Final = re.compile(
     r"exact\s+name\s+of\s+registrant|commission\s+file|form\s+8-k|current\s+report", re.IGNORECASE
 )
@@ -98,11 +100,11 @@ def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[
     Parameters
     ----------
     text : str
-        Its main document.
+        The report's main document.
     stated : tuple of str
-        ``ITEM INFORMATION``. Where one of them sets a bit and has no heading, no passage can be told from it.
+        ``ITEM INFORMATION``. If one of them sets a bit and has no heading, any passage may belong to it.
     filed : date or None
-        Decides which numbering the headings use.
+        Determines which numbering the headings use.
 
     Returns
     -------
@@ -143,7 +145,7 @@ def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[
 
 
 def _end_of_index(text: str, signed: int) -> int:
-    """Return where the list of exhibits behind the signature ends: like Item 9.01, it tells of nothing."""
+    """Return where the list of exhibits after the signature ends: like Item 9.01, it reports nothing itself."""
     row: re.Match[str] | None = _EXHIBIT_INDEX.search(text, signed, signed + _SIGNATURE_PAGE)
     end = signed
     while row and row.end() > end:
@@ -153,7 +155,7 @@ def _end_of_index(text: str, signed: int) -> int:
 
 
 def _before_items(text: str, end: int) -> list[Span]:
-    """Divide what stands before the first item: the cover has none, a note after it may tell any of them."""
+    """Divide the text before the first item: the cover belongs to no item, a note after it to any of them."""
     if end == 0:
         return []
     if not _COVER.search(text, 0, end):
@@ -163,7 +165,7 @@ def _before_items(text: str, end: int) -> list[Span]:
 
 
 def items_between(spans: tuple[Span, ...], start: int, end: int) -> frozenset[str] | None:
-    """Unite the items of a passage; None where some of it cannot be told."""
+    """Unite the items of a passage; None if those of a part of it are unknown."""
     first = max(0, bisect_right(spans, start, key=lambda span: span.start) - 1)
     items = _NONE
     for span in spans[first:]:
@@ -179,7 +181,7 @@ def items_between(spans: tuple[Span, ...], start: int, end: int) -> frozenset[st
 
 
 def _headings(text: str, filed: date | None) -> list[tuple[int, int, frozenset[str]]]:
-    """Find (start, end of the number, items) of each heading; a sentence that wraps before "Item" has none."""
+    """Find (start, end of the number, items) of each heading; a wrapped sentence with "Item" is not a heading."""
     found = []
     for match in _HEADING.finditer(text):
         numbers = [item_number(number, filed) for number in re.findall(_NUMBER, match["numbers"])]
@@ -196,7 +198,7 @@ def _headings(text: str, filed: date | None) -> list[tuple[int, int, frozenset[s
 def _without_contents(
     text: str, found: list[tuple[int, int, frozenset[str]]]
 ) -> list[tuple[int, int, frozenset[str]]]:
-    """Take out a list of contents: headings with nothing under them, each of which comes again behind the list."""
+    """Remove a table of contents: headings with no text under them, each of which occurs again later."""
     again = next((at for at, one in enumerate(found) if at and one[2] == found[0][2]), 0)
     listed, rest = found[:again], found[again:]
     bodies = [text[one[1] : after[0]] for one, after in pairwise(found[: again + 1])]
@@ -206,11 +208,11 @@ def _without_contents(
 
 
 def _owners(headed: list[frozenset[str]], bodies: list[str]) -> list[frozenset[str]]:
-    """Say to which items each section belongs, beyond its own heading.
+    """Return the items to which each section belongs, in addition to its own heading's.
 
-    A heading with nothing under it shares what follows the next. Text that another item incorporates is that
-    item's too. What says of itself that it is furnished, is; a report that says so of all of it reaches no item that
-    must be filed.
+    A heading with no text under it shares the text of the next one. Text that another item incorporates belongs to that
+    item too. A section that states it is furnished is furnished; if a report states so of all of it, it belongs to
+    no item that must be filed.
     """
     owners: list[frozenset[str]] = []
     carried = _NONE
@@ -256,9 +258,9 @@ _RANGE: Final = re.compile(r"exhibits?\s+\d[\d.]*\s+(?:through|to|[-–—])\s*\
 def exhibit_items(
     text: str, stated: tuple[str, ...], filed: date | None, exhibit: str
 ) -> frozenset[str] | None:
-    r"""Return the items whose text names an exhibit, or None where no tie can be established.
+    r"""Return the items whose text names an exhibit, or None if they are unknown.
 
-    A section that attaches something without saying which exhibit it is may mean any.
+    A section that attaches something without naming the exhibit may mean any exhibit.
 
     Parameters
     ----------
@@ -300,6 +302,6 @@ def _plain(number: str) -> str:
 
 
 def _begins(number: str, wanted: str) -> bool:
-    """Whether one is the other without its part: an ``EX-99`` is what the text calls Exhibit 99.1."""
+    """Tell whether one number is the other without its decimals: an ``EX-99`` may be the text's Exhibit 99.1."""
     shorter, longer = sorted((number, wanted), key=len)
     return len(shorter) == 2 and longer.startswith(shorter)

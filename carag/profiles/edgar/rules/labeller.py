@@ -1,8 +1,8 @@
 """Label an EDGAR filing: apply the rules to its fields, and narrow its policy word to each of its passages.
 
 The rules are data (:mod:`carag.profiles.edgar.rules.rules`); here they are applied to one filing, with their causes.
-These are the bits a filing earns by itself; :mod:`carag.profiles.edgar.rules.filing_events` derives those that later
-filings set (18-23). Of what a filing earns, each passage keeps what concerns it
+These are the bits that a filing's own facts set; :mod:`carag.profiles.edgar.rules.filing_events` derives those that
+later filings set (18-23). Each passage keeps those bits of its filing that concern it
 (:mod:`carag.profiles.edgar.rules.narrowing`).
 """
 
@@ -29,17 +29,17 @@ __all__ = [
 ]
 
 LABELLER_VERSION: Final = "edgar-6"
-"""Changes whenever the same filing may be labelled otherwise."""
+"""Must change whenever the same filing may be labelled differently."""
 
 
 def label(filing: Filing, *, metadata_only: bool = False) -> Label:
-    """Label a filing. Never raises: what is missing closes or quarantines.
+    """Label a filing. Never raises: a missing fact sets the bits that hide, or quarantines the filing.
 
     Parameters
     ----------
     filing : Filing
     metadata_only : bool
-        Whether the source is a header or a row of metadata, whose lack of text is no fault.
+        Whether the source is a header or a row of metadata, for which lack of text is no reason for quarantine.
 
     Examples
     --------
@@ -74,8 +74,8 @@ def chunk_word(
 ) -> int:
     r"""Narrow a filing's word to one of its passages.
 
-    Bits of a passage's own go with the item, exhibit or section it stands in; where that cannot be told, the
-    passage keeps all that the filing has. Nothing is ever added.
+    A passage keeps the bits of the item, exhibit or section that contains it; if that is unknown, it keeps all bits of
+    the filing. No bit is ever added.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def chunk_word(
     text : str
         The passage.
     start : int or None
-        Where it begins in ``document.text``; None where that is not known, and then no section is.
+        Where it begins in ``document.text``; None if unknown, and then its section is unknown too.
 
     Examples
     --------
@@ -112,12 +112,12 @@ def chunk_word(
 
 
 def carries_certified_statements(filing: Filing) -> bool:
-    """Whether an amendment carries financial statements, by its exhibits or its text (:func:`rules.certified`)."""
+    """Tell whether an amendment has financial statements, by its exhibits or its text (:func:`rules.certified`)."""
     return bool(certified(fields_of(filing)))
 
 
 def _quarantine(filing: Filing, fields: Fields) -> Quarantine | None:
-    """Say why a filing cannot be shown to anyone, most telling reason first."""
+    """Return why a filing is quarantined: the first of :data:`QUARANTINES` that applies."""
     if not filing.base_form and not filing.disagreements:
         return Quarantine(QuarantineCode.NO_FORM, "no CONFORMED SUBMISSION TYPE is stated")
     rule = next((rule for rule in QUARANTINES if rule.test(fields)), None)

@@ -1,14 +1,14 @@
-"""Unite what several sources state of one filing, of which some hold metadata only and no text.
+"""Unite the facts that several sources state of one filing, some of which hold metadata only and no text.
 
-A source without text (a row of EDGAR's submissions, of an index, of a data set) makes a *statement*. Statements of
-one accession number are kept side by side, with what a text read of the same filing says, and united when asked:
+A source without text (a row of EDGAR's submissions, of an index, of a data set) makes a *statement*. All statements of
+one accession number are kept, with the facts of its text if one was read, and united when needed:
 
-- Two that contradict each other on a fact a label rests on put the filing in quarantine (``FACTS_DISAGREE``).
-- For the events of other filings each reading acts; so a contradiction closes on both sides.
-- Where the text is there, it decides what only a text tells, and its time counts; a statement can still name a
-  period, an item or a registrant that the text's source leaves out.
+- Two that contradict each other on a fact from which a label is derived quarantine the filing (``FACTS_DISAGREE``).
+- Each reading has its effects on other filings; so a contradiction hides according to both.
+- If the text is known, it decides the facts that only a text shows, and its time counts; a statement can still add a
+  period, an item or a registrant that the text's source omits.
 
-Uniting is a set union, so neither the order of arrival nor a statement that comes again makes a difference.
+Uniting is a set union, so neither the order of arrival nor a repeated statement makes a difference.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ __all__ = [
 ]
 
 _DATA_REQUIRED: Final = date(2011, 6, 15)
-"""Statements of periods ended later are filed with interactive data, of every filer (Regulation S-T 405)."""
+"""Every filer's financial statements for periods ended after this day have XBRL (Regulation S-T 405)."""
 
 
 class KnownFacts:
-    """What is known of many filings, with text and without, in memory: what a store would know after all of them.
+    """The known facts of many filings, with text and without, in memory: the same that a store would keep of them.
 
     Examples
     --------
@@ -68,19 +68,19 @@ class KnownFacts:
 
     @property
     def metadata_only(self) -> int:
-        """How many filings are known by metadata only."""
+        """The number of filings known by metadata only."""
         return sum(is_metadata_only(one) for one in self._known.values())
 
     def add_row(self, filing: Filing) -> None:
-        """Take the facts of a filing without text."""
+        """Add the facts of a filing without text."""
         self._add(filing.accession_number, facts_of_metadata(filing, label(filing, metadata_only=True)))
 
     def add_text(self, filing: Filing, label: Label) -> None:
-        """Take the facts of a filing with its text."""
+        """Add the facts of a filing with its text."""
         self._add(filing.accession_number, facts_of_text(filing, label))
 
     def facts(self, accession_number: str) -> Mapping[str, Any]:
-        """Return what is known of one, as a store keeps it."""
+        """Return the known facts of one filing, as a store keeps them."""
         return self._known[accession_number]
 
     def quarantine(self, accession_number: str) -> tuple[str, str] | None:
@@ -93,12 +93,12 @@ class KnownFacts:
 
     def _add(self, number: str, facts: dict[str, Any]) -> None:
         known = self._known.get(number)
-        # Filings that state no number cannot be told to be one.
+        # Two filings without an accession number cannot be recognised as the same.
         self._known[number] = facts if known is None or not number else united(known, facts)
 
 
 def facts_of_text(filing: Filing, label: Label) -> dict[str, Any]:
-    """Gather the facts of a filing with its text, and what of them other sources must agree with."""
+    """Gather the facts of a filing with its text, among them those that other sources must not contradict."""
     from_headings = filing.provenance.get("items") == "headings in the text"
     own = {
         **_stated("the filing itself", filing),
@@ -110,7 +110,7 @@ def facts_of_text(filing: Filing, label: Label) -> dict[str, Any]:
 
 
 def facts_of_metadata(filing: Filing, label: Label) -> dict[str, Any]:
-    """Gather the facts of a filing of which no text is known.
+    """Gather the facts of a filing whose text is unknown.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def facts_of_metadata(filing: Filing, label: Label) -> dict[str, Any]:
     """
     facts = replace(
         FilingFacts.of(filing, label),
-        statements=False,  # only a filing with passages can lose their trust
+        statements=False,  # non-reliance matters only for a filing that has passages
         may_be_certified=filing.is_amendment and not _carries_none(filing),
     )
     stated = {**_stated("a row without text", filing), "facts": facts.to_json()}
@@ -130,17 +130,17 @@ def facts_of_metadata(filing: Filing, label: Label) -> dict[str, Any]:
 
 
 def is_metadata_only(facts: Mapping[str, Any]) -> bool:
-    """Whether facts are of statements alone."""
+    """Tell whether facts come from statements alone."""
     return facts.get("own", True) is None
 
 
 def united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Unite what is known of one accession number; of two texts the second counts.
+    """Unite the known facts of one accession number; of two texts the second counts.
 
     Parameters
     ----------
     first, second : mapping
-        From :func:`facts_of_text`, :func:`facts_of_metadata`, or here.
+        From :func:`facts_of_text`, :func:`facts_of_metadata`, or this function.
     """
     distinct = {
         canonical_json(one, "statement"): one for facts in (first, second) for one in facts.get("stated", ())
@@ -151,7 +151,7 @@ def united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
 
 
 def quarantine_of(facts: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return why a filing is quarantined: for its own sake, or because its sources contradict each other."""
+    """Return why a filing is quarantined: by its own facts, or because its sources contradict each other."""
     own = facts.get("own")
     sources: list[Mapping[str, Any]] = [*([own] if own else ()), *facts.get("stated", ())]
     found = [
@@ -166,7 +166,7 @@ def quarantine_of(facts: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def readings(facts: Mapping[str, Any]) -> list[FilingFacts]:
-    """Return what to compute events from: one a filing, and more where its sources leave a doubt."""
+    """Return the facts from which to compute events: one reading, or several if the sources leave a doubt."""
     main = FilingFacts.from_json({name: facts[name] for name in facts if name not in {"own", "stated"}})
     stated = [FilingFacts.from_json(one["facts"]) for one in facts.get("stated", ())]
     if is_metadata_only(facts):
@@ -177,12 +177,12 @@ def readings(facts: Mapping[str, Any]) -> list[FilingFacts]:
 
 
 def histories(facts: Iterable[Mapping[str, Any]]) -> dict[str, tuple[StateSpan, ...]]:
-    """Compute the histories of filings, by accession number, from what is known of each as a store keeps it."""
+    """Compute the histories of filings, by accession number, from the known facts of each, as a store keeps them."""
     return state_history(reading for one in facts for reading in readings(one))
 
 
 def _main(facts: dict[str, Any]) -> dict[str, Any]:
-    """Put one reading where a reader of facts looks for it."""
+    """Choose the main reading and put it where callers expect it."""
     if is_metadata_only(facts):
         first = FilingFacts.from_json(facts["stated"][0]["facts"])
         all_stated = [FilingFacts.from_json(one["facts"]) for one in facts["stated"]]
@@ -191,7 +191,7 @@ def _main(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined(one: FilingFacts, stated: Iterable[FilingFacts]) -> FilingFacts:
-    """Give one statement the lists of all: a submissions row names the one registrant whose row it is."""
+    """Give one statement the lists of all: a submissions row names only the registrant to which it belongs."""
     every = [one, *stated]
     return replace(
         one,
@@ -202,7 +202,7 @@ def _joined(one: FilingFacts, stated: Iterable[FilingFacts]) -> FilingFacts:
 
 
 def _completed(main: FilingFacts, stated: FilingFacts) -> FilingFacts:
-    """Give a filing with text what a statement says besides; times and contents stay those of the text."""
+    """Add a statement's further facts to a filing with text; times and contents stay those of the text."""
 
     def with_more(own: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
         return (*own, *(one for one in more if one not in own))
@@ -219,7 +219,7 @@ def _completed(main: FilingFacts, stated: FilingFacts) -> FilingFacts:
 
 
 def _carries_none(filing: Filing) -> bool:
-    """Whether facts show that an amendment carries no statements that could replace a report's."""
+    """Tell whether facts show that an amendment has no financial statements that could supersede a report's."""
     if FormFamily.CURRENT in form_families(filing.base_form):
         return "2.02" not in filing.items and all(filing.items) and bool(filing.items)
     under_405 = periodic_family(filing.base_form) in {"10-K", "10-Q"}
@@ -241,7 +241,7 @@ def _stated(source: str, filing: Filing) -> dict[str, Any]:
 
 
 def _comparable(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[StatedFacts, StatedFacts]:
-    """Prepare two sources; rows of two registrants name one each, and do not contradict each other by that."""
+    """Prepare two sources: rows of two registrants, which name one each, must not contradict each other by that."""
     both_rows = "facts" in first and "facts" in second
     one, other = (
         StatedFacts(

@@ -1,7 +1,7 @@
-"""Narrow a filing's word to a passage: bits belong to items, exhibits and sections, not to their neighbours.
+"""Narrow a filing's policy word to a passage: drop the bits of other items, exhibits and sections.
 
-Narrowing only ever takes bits away, and only where the filing itself says that they are another passage's. One
-function a kind of document; each returns the bits that do not concern the passage.
+Narrowing only ever removes bits, and only if the filing itself shows that they belong to another passage. There is one
+function per kind of document; each returns the bits that do not concern the passage.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _BY_ITEM: Final = (
     (PolicyBit.PD_COMP.value, frozenset(OFFICER_ITEMS)),
     (PolicyBit.MATERIAL.value, frozenset(MATERIAL_ITEMS)),
 )
-"""Bits that an 8-K earns by its items."""
+"""Bits that the items of an 8-K set, each with those items."""
 _ITEM_BITS: Final = sum(flag for flag, _ in _BY_ITEM)
 _NO_ITEM: Final = frozenset({"9.01"})
-"""Cover, exhibit list and signatures tell of nothing."""
+"""Items of cover, exhibit list and signatures, which report nothing themselves."""
 _STATEMENTS: Final = PolicyBit.FS_AUDITED.value | PolicyBit.FS_UNAUDITED.value
 
 _CURRENT: Final = family_mask(FormFamily.CURRENT)
@@ -48,7 +48,7 @@ _DIVERSITY: Final = re.compile(
 
 
 def dropped_bits(word: int, filing: Filing, document: FilingDocument, text: str, start: int | None) -> int:
-    """Return the bits of a filing's word that do not concern a passage; parameters as of ``chunk_word``."""
+    """Return the bits of a filing's word that do not concern a passage; parameters as for ``chunk_word``."""
     traits = form_traits(filing.base_form)
     dropped = 0
     if word & PolicyBit.PD_SPECIAL.value and not _DIVERSITY.search(f"{document.description}\n{text}"):
@@ -72,7 +72,7 @@ def dropped_bits(word: int, filing: Filing, document: FilingDocument, text: str,
 
 
 def _outside_items(filing: Filing, document: FilingDocument, text: str, start: int | None) -> int:
-    """Of an 8-K: the bits of items other than those the passage, or the exhibit it is in, belongs to."""
+    """Return the bits of an 8-K's items to which neither the passage nor the exhibit that contains it belongs."""
     report = filing.documents[0] if filing.documents else document
     if _is_exhibit(filing, document):
         items = exhibit_items(report.text, filing.items, filing.filed, document.type)

@@ -1,9 +1,9 @@
-"""Find where a report speaks of named officers and directors, and where it does not.
+"""Find the passages of a report that are about named officers and directors, and those that are not.
 
-A proxy statement, and Part III of an annual report, are personal unless a heading says otherwise. A passage is
-impersonal only on two grounds at once: it stands where something else is told (the cover of Schedule 14A, audit fees,
-how to vote, a list of contents), and it names nobody's pay, age or career itself. A heading of neither kind ends what
-the one before it promised; what a page prints at its head or foot is no heading.
+A proxy statement, and Part III of an annual report, are personal unless a heading shows otherwise. A passage is
+impersonal only if two conditions hold: it is in a section about something else (the cover of Schedule 14A, audit fees,
+how to vote, a table of contents), and it does not itself mention a person's pay, age or career. A heading of neither
+kind ends an impersonal section; running heads and feet of pages are not headings.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _IMPERSONAL: Final = re.compile(
 )
 _ITEM: Final = re.compile(
     r"(?:part\s+(?P<part>i{1,3}|iv)|items?\s+(?P<item>\d{1,2})[a-c]?)(?![\w.]*\w)"
-    r"(?=[\s\xa0]*(?:$|[.:|(–—-]|(?-i:[A-Z])))",  # a heading, and no reference in a sentence
+    r"(?=[\s\xa0]*(?:$|[.:|(–—-]|(?-i:[A-Z])))",  # a heading, not a reference in a sentence
     re.IGNORECASE,
 )
 _PART_III: Final = range(10, 14)
@@ -70,7 +70,7 @@ _OF_SOMETHING_ELSE: Final = re.compile(
     r"|\b(?:the|our)\s+board(?:\s+of\s+directors)?\s+recommends?",
     re.IGNORECASE,
 )
-"""What only sounds personal: in headings about the auditors, on risk (Regulation S-K 407(h)), on how to vote."""
+"""Words that only sound personal: in headings about the auditors, on risk (Regulation S-K 407(h)), on how to vote."""
 _SCHEDULE_14A: Final = re.compile(r"^[^\w\n]*schedule\s+14a\b", re.IGNORECASE | re.MULTILINE)
 _FEE: Final = re.compile(
     r"no\s+fee\s+required|fee\s+paid\s+previously|fee\s+computed|total\s+fee\s+paid|amount\s+previously\s+paid"
@@ -78,8 +78,10 @@ _FEE: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_COVER: Final = 4000
+"""Greatest number of characters of the cover of Schedule 14A."""
 _COVER_10K: Final = re.compile(r"exact\s+name\s+of\s+(?:the\s+)?registrant", re.IGNORECASE)
 _LONGEST_COVER_10K: Final = 6000
+"""Greatest number of characters of the cover of an amended annual report."""
 _WITH_PAGE: Final = re.compile(
     r"(?P<first>\d{1,3})\s+(?P<after>[^\d|]{4,80})|(?P<before>[^\d|]{4,80})\s+(?P<last>\d{1,3})"
 )
@@ -87,9 +89,12 @@ _PROXY_STATEMENT: Final = re.compile(
     r"^[^\w\n]*(?:\d{4}\s+)?proxy\s+statement[^\w\n]*$", re.IGNORECASE | re.MULTILINE
 )
 _FEWEST_PAGES: Final = 5
+"""Least number of pages on which a line must recur to be a running head or foot."""
 _CONTENTS_ROW: Final = re.compile(r".*[A-Za-z].*?(?:\||\.{3,}|\t)\s*(\d{1,3})")
 _FEWEST_ROWS: Final = 8
+"""Least number of rows of a table of contents."""
 _SHORTEST, _LONGEST = 4, 140
+"""Least and greatest number of characters of a heading."""
 _LINE: Final = re.compile(r"[^\n]+")
 
 
@@ -106,7 +111,7 @@ _OFFICER_CHANGES: Final = re.compile(rf"{_CHANGE}[^.]{{0,100}}{_OFFICE}|{_OFFICE
 
 
 def tells_of_an_officer(text: str) -> bool:
-    """Whether a passage, wherever it stands, tells of the appointment, departure or pay of somebody it names.
+    """Tell whether a passage of any section reports the appointment, departure or pay of a named person.
 
     Examples
     --------
@@ -120,7 +125,7 @@ def tells_of_an_officer(text: str) -> bool:
 
 
 def is_impersonal(text: str, start: int, end: int, *, by_item: bool, is_exhibit: bool = False) -> bool:
-    r"""Whether a passage certainly tells nothing of a named officer or director.
+    r"""Tell whether a passage is certainly not about a named officer or director.
 
     Parameters
     ----------
@@ -129,10 +134,10 @@ def is_impersonal(text: str, start: int, end: int, *, by_item: bool, is_exhibit:
     start, end : int
         The passage in it.
     by_item : bool
-        Whether the document is an annual report, whose items 10 to 13 speak of persons and no others;
+        Whether the document is an annual report, of which only items 10 to 13 are about persons;
         else it is a proxy statement, and any of its headings counts.
     is_exhibit : bool
-        Whether the document is an exhibit. One of an annual report that holds an accountant's opinion is statements.
+        Whether the document is an exhibit. An annual report's exhibit with an accountant's opinion is statements.
 
     Examples
     --------
@@ -157,16 +162,16 @@ def _impersonal_spans(text: str, by_item: bool) -> tuple[tuple[int, bool], ...]:
 
 
 def _is_contents(text: str) -> bool:
-    """Whether a passage is rows of a list of contents: a title and a page, and pages only ever rise."""
+    """Tell whether a passage is rows of a table of contents: titles with page numbers that never decrease."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     pages = [int(match[1]) for line in lines if (match := _CONTENTS_ROW.fullmatch(line))]
     return len(pages) >= max(_FEWEST_ROWS, 0.8 * len(lines)) and pages == sorted(pages)
 
 
 def _cover_of_other_items(text: str, marks: tuple[tuple[int, bool], ...], by_item: bool) -> int:
-    """Return where the cover of an amended annual report ends, if none of the items under it is of Part III; else 0.
+    """Return where the cover of an amended annual report ends, if it has no item of Part III; else 0.
 
-    An amendment sets forth the complete text of each item it amends, and of no other (Rule 12b-15).
+    An amendment contains the complete text of each item that it amends, and of no other (Rule 12b-15).
     """
     others = by_item and bool(marks) and all(impersonal for _, impersonal in marks)
     is_cover = others and marks[0][0] <= _LONGEST_COVER_10K and _COVER_10K.search(text, 0, marks[0][0])
@@ -174,7 +179,7 @@ def _cover_of_other_items(text: str, marks: tuple[tuple[int, bool], ...], by_ite
 
 
 def _by_item(text: str) -> Iterator[tuple[int, bool]]:
-    """Yield where each part or item of an annual report begins, and whether it is one outside Part III."""
+    """Yield where each part or item of an annual report begins, and whether it is outside Part III."""
     for line in _LINE.finditer(text):
         stated = line[0].strip()
         match = _ITEM.match(stated) if len(stated) <= _LONGEST else None
@@ -183,11 +188,11 @@ def _by_item(text: str) -> Iterator[tuple[int, bool]]:
         elif match:
             yield line.start(), int(match["item"]) not in _PART_III
         elif len(stated) <= _LONGEST and re.search(r"\bexecutive\s+officers\b", stated, re.IGNORECASE):
-            yield line.start(), False  # item 10's list, which many give in Part I
+            yield line.start(), False  # the list of officers for item 10, which many reports have in Part I
 
 
 def _by_heading(text: str) -> Iterator[tuple[int, bool]]:
-    """Yield every heading, and whether it is about something other than persons."""
+    """Yield where every heading begins, and whether it is about something other than persons."""
     body = _end_of_cover(text)
     if body:
         yield 0, True
@@ -201,12 +206,12 @@ def _by_heading(text: str) -> Iterator[tuple[int, bool]]:
             continue
         is_title = at in titles or at == 0 or stated.isupper() or stated.endswith("?")
         if is_title and stated[-1] not in ".,;":
-            told = _OF_SOMETHING_ELSE.sub("", stated)
-            yield line.start(), bool(_IMPERSONAL.match(stated)) and not _PERSONAL.search(told)
+            rest = _OF_SOMETHING_ELSE.sub("", stated)
+            yield line.start(), bool(_IMPERSONAL.match(stated)) and not _PERSONAL.search(rest)
 
 
 def _end_of_cover(text: str) -> int:
-    """Return where the cover of Schedule 14A ends, by its own words (17 CFR 240.14a-101); 0 where there is none."""
+    """Return where the cover of Schedule 14A ends, by its prescribed words (17 CFR 240.14a-101); 0 if there is none."""
     if not _SCHEDULE_14A.search(text, 0, _LONGEST_COVER):
         return 0
     fees = list(_FEE.finditer(text, 0, _LONGEST_COVER))
@@ -214,7 +219,7 @@ def _end_of_cover(text: str) -> int:
 
 
 def _running_heads(text: str) -> frozenset[str]:
-    """Find the lines that pages print at their head or foot: the same words, each time with another page."""
+    """Find running heads and feet of pages: lines with the same words and each time another page number."""
     pages: dict[str, dict[str, str]] = {}
     for line in _LINE.finditer(text):
         if match := _WITH_PAGE.fullmatch(line[0].strip()):

@@ -1,8 +1,9 @@
-"""State the rules that turn the fields of an EDGAR filing into policy bits, and those that quarantine it.
+"""Define the rules that derive policy bits from the fields of an EDGAR filing, and those that quarantine it.
 
-These are data. :mod:`carag.profiles.edgar.rules.labeller` applies them to one filing, :func:`words` to columns of a
-million, and ``carag policy bits`` prints them as a page. A fact that is missing closes: no location is *elsewhere*, an
-8-K whose items cannot be read is whatever an 8-K may be, and what cannot be labelled at all is quarantined.
+The rules are data. :mod:`carag.profiles.edgar.rules.labeller` applies them to one filing, :func:`words` to columns of a
+million, and ``carag policy bits`` prints them as a page. A missing fact sets the bits that hide: a filing without a
+location gets those of every jurisdiction, an 8-K with unreadable items those of every item, and a filing that cannot be
+labelled at all is quarantined.
 
 The mapping to regulations is an engineering control, not legal advice.
 """
@@ -50,10 +51,11 @@ __all__ = [
 ]
 
 FURNISHED_ITEMS: Final = ("2.02", "7.01")
-"""Furnished, not filed, and so are their exhibits (Form 8-K Gen. Instr. B.2)."""
+"""Items of Form 8-K that are furnished, not filed, and so are their exhibits (Form 8-K Gen. Instr. B.2)."""
 RESULTS_ITEMS: Final = ("2.02",)
+"""Items of Form 8-K on results of operations, which are unaudited."""
 OFFICER_ITEMS: Final = ("5.02",)
-"""Appointment, departure and pay of named officers and directors."""
+"""Items of Form 8-K on appointment, departure and pay of named officers and directors."""
 MATERIAL_ITEMS: Final = (
     "1.01", "1.02", "1.03", "1.04", "1.05", "2.01", "2.02", "2.03", "2.04", "2.05", "2.06", "3.01", "3.03",
     "4.01", "4.02", "5.01",
@@ -96,7 +98,8 @@ _cover_dated, _may_be_nasdaq = _marked(Mark.COVER_DATED), _marked(Mark.MAY_BE_NA
 _unnumbered = _marked(Mark.UNNUMBERED)
 
 _MATRICES: Final = ((date(2022, 8, 8).toordinal(), 2022), (date(2024, 12, 11).toordinal(), 2024))
-"""From Nasdaq Rule 5606's first due date to the day it was vacated."""
+"""First and last day of board diversity matrices, as (ordinal, year): from Nasdaq Rule 5606's first due date to the
+day it was vacated."""
 
 
 def _original(of: Fields) -> Column:
@@ -107,9 +110,9 @@ def certified(of: Fields) -> Column:
     """Test whether an amendment carries financial statements, by its exhibits or by its text.
 
     A section 906 certificate accompanies every report that contains them (Rule 13a-14(b)): EX-32, of a 20-F
-    EX-13. Before section 906, and where a source ships no list of exhibits, the statements' own words tell
-    (:mod:`carag.profiles.edgar.facts.financial_statements`). A financial data schedule (EX-27) tells nothing:
-    amendments were filed to add one that had been left out.
+    EX-13. Before section 906, and if a source has no list of exhibits, the text is searched for statements
+    (:mod:`carag.profiles.edgar.facts.financial_statements`). A financial data schedule (EX-27) is no evidence:
+    amendments were filed to add one that had been omitted.
     """
     is_20f = of.traits & FORM_20F != 0
     certificate = (is_20f & (of.exhibits & Exhibit.EX_13.value != 0)) | (
@@ -119,13 +122,13 @@ def certified(of: Fields) -> Column:
 
 
 def _part_iii(of: Fields) -> Column:
-    """Test whether a 10-K/A carries no statements: then Part III, on directors and pay, is what most carry."""
+    """Test whether a 10-K/A carries no statements: most of those carry Part III, on directors and pay."""
     is_10k = of.traits & FORM_10K != 0
     return is_10k & (of.traits & AMENDMENT != 0) & (certified(of) ^ True)
 
 
 def _in_matrix_years(of: Fields) -> Column:
-    """Test the filing date, else the day of acceptance, else the accession year; an unknown one may be in."""
+    """Test the filing date, else the day of acceptance, else the accession year; an unknown one counts as inside."""
     (first, first_year), (last, last_year) = _MATRICES
     by_filed = (of.filed >= first) & (of.filed <= last)
     by_accepted = (of.filed == 0) & (of.accepted >= first) & (of.accepted <= last)
@@ -154,7 +157,7 @@ def _pd_comp(of: Fields) -> Column:
 
 
 def _pd_natural(of: Fields) -> Column:
-    """Before 2003 insiders' reports have no REPORTING-OWNER block; the form alone says who reports."""
+    """Test for reports of natural persons; before 2003 only the form shows them, without a REPORTING-OWNER block."""
     return _reporting_owner(of) | (_ownership(of) & _individual(of)) | _insider(of)
 
 
@@ -332,7 +335,7 @@ RULES: Final = (
         limits="a foreign private issuer that chose domestic forms is not marked",
     ),
 )
-"""In the order of the bits."""
+"""Rules of the bits that a filing's own facts set, in the order of the bits."""
 
 
 # --- quarantine -------------------------------------------------------------------------------------------
@@ -356,7 +359,7 @@ def _usable(day: Column) -> Column:
 
 
 def _timeless(of: Fields) -> Column:
-    """Test whether no field tells when the filing became public (:mod:`carag.profiles.edgar.facts.publication`)."""
+    """Test whether no field shows when the filing became public (:mod:`carag.profiles.edgar.facts.publication`)."""
     private = _priv2pub(of)
     year = (of.year >= FIRST_YEAR) & (of.year <= LAST_YEAR)
     dated = _usable(of.accepted) | _usable(of.filed) | year | _usable(of.period) | _cover_dated(of)
@@ -393,7 +396,7 @@ QUARANTINES: Final = (
     ),
     QuarantineRule(QuarantineCode.NO_TEXT, "no document has text", lambda of: _has_text(of) ^ True),
 )
-"""The most telling first; a form that is not stated at all is an unknown one."""
+"""Rules that quarantine a filing, the most specific reason first."""
 
 
 def words(columns: Fields) -> NDArray[np.uint32]:
@@ -402,7 +405,7 @@ def words(columns: Fields) -> NDArray[np.uint32]:
     Parameters
     ----------
     columns : Fields
-        Of n filings, as :func:`~carag.profiles.edgar.rules.fields.columns_of` gives them.
+        The fields of n filings, from :func:`~carag.profiles.edgar.rules.fields.columns_of`.
 
     Returns
     -------
