@@ -143,7 +143,7 @@ def is_admissible(passage: Passage, session: Session) -> bool:
     except Refused:
         return False
     return not decision.reasons(
-        passage.word, passage.public_at, entity=passage.subjects, expires_at=passage.expires_at
+        passage.word, passage.public_at, entity=passage.about, expires_at=passage.expires_at
     )
 
 
