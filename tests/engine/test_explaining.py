@@ -14,7 +14,8 @@ from carag.engine.explain import _causes as causes
 from carag.engine.explain import _is_open as is_open
 from carag.engine.explain import explain
 from carag.errors import InvalidArgument
-from carag.policy import Decision, Mask, Policy, bit_names, explained
+from carag.policy import Basis, Decision, Mask, Policy, bit_names, explained
+from carag.policy.restrictions import Ground
 from carag.store.values import StoredLabel
 
 if TYPE_CHECKING:
@@ -43,8 +44,12 @@ class Store:
         assert (100, 7) == (as_of, known_at)
         if chunk_id != self.label.chunk_id:
             raise InvalidArgument("no such passage")
-        fields = self.label._asdict() | {"accession_number": CHUNK[:20], "version": 2, "causes": ()}
-        return SimpleNamespace(**fields)
+        known = {
+            "accession_number": CHUNK[:20],
+            "version": 2,
+            "causes": (("NOT_LATEST", BARE),),
+        }
+        return SimpleNamespace(**self.label._asdict(), **known)
 
     def filing(self, accession_number: str, *, version: int) -> SimpleNamespace:
         assert (CHUNK[:20], 2) == (accession_number, version)
@@ -70,7 +75,10 @@ class Store:
 def decided(*, deny: tuple[int, ...] = (), may_know_existence: bool = False) -> Decision:
     """Decide that the first bit is needed, and all companies but some are open."""
     policy = Policy(Mask(1), deny_entities=deny)
-    return Decision("r", "p", policy, 100, 7, may_know_existence, "", regulation="Article 12")
+    grounds = (Ground(Basis.RESTRICTED_LIST, frozenset(deny)),)
+    return Decision(
+        "r", "p", policy, 100, 7, may_know_existence, "", regulation="Article 12", grounds=grounds
+    )
 
 
 def passage(*bits: tuple[str, str]) -> Any:
