@@ -205,3 +205,12 @@ def test_other_labels_are_refused_or_put_on_record(
     } == store
     labels(configuration, other)
     assert 4 == log.size
+
+
+def test_a_state_is_recorded_once_it_is_noted(configuration: ConfigurationLog) -> None:
+    """It alone, until another one is."""
+    assert not configuration.is_recorded(state(ONE))
+    for root, other in ((ONE, TWO), (TWO, ONE)):
+        configuration.recorded(state(root))
+        assert configuration.is_recorded(state(root))
+        assert not configuration.is_recorded(state(other))

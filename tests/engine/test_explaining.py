@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from carag.audit import Outcome
 from carag.engine.explain import _causes as causes
 from carag.engine.explain import _is_open as is_open
-from carag.policy import Decision, Mask, Policy, bit_names
+from carag.engine.explain import explain
+from carag.errors import InvalidArgument
+from carag.policy import Basis, Decision, Mask, Policy, bit_names, explained
+from carag.policy.restrictions import Ground
 from carag.store.values import StoredLabel
 
 if TYPE_CHECKING:
@@ -35,6 +40,17 @@ class Store:
         assert (100, 7) == (as_of, known_at)
         return self.label if chunk_id <= self.label.chunk_id else None
 
+    def chunk(self, chunk_id: str, *, as_of: int, known_at: int) -> Any:
+        assert (100, 7) == (as_of, known_at)
+        if chunk_id != self.label.chunk_id:
+            raise InvalidArgument("no such passage")
+        known = {
+            "accession_number": CHUNK[:20],
+            "version": 2,
+            "causes": (("NOT_LATEST", BARE),),
+        }
+        return SimpleNamespace(**self.label._asdict(), **known)
+
     def filing(self, accession_number: str, *, version: int) -> SimpleNamespace:
         assert (CHUNK[:20], 2) == (accession_number, version)
         bits = [
@@ -58,7 +74,11 @@ class Store:
 
 def decided(*, deny: tuple[int, ...] = (), may_know_existence: bool = False) -> Decision:
     """Decide that the first bit is needed, and all companies but some are open."""
-    return Decision("r", "p", Policy(Mask(1), deny_entities=deny), 100, 7, may_know_existence, "")
+    policy = Policy(Mask(1), deny_entities=deny)
+    grounds = (Ground(Basis.RESTRICTED_LIST, frozenset(deny)),)
+    return Decision(
+        "r", "p", policy, 100, 7, may_know_existence, "", regulation="Article 12", grounds=grounds
+    )
 
 
 def passage(*bits: tuple[str, str]) -> Any:
@@ -69,7 +89,7 @@ def test_a_passage_is_open_by_its_whole_label() -> None:
     """By word, both ends of its time and whom it is about."""
     assert is_open(Store(), CHUNK, decided())  # type: ignore[arg-type]
     assert is_open(Store(public_at=100, expires_at=101), CHUNK, decided(deny=(2,)))  # type: ignore[arg-type]
-    for closed in ({"word": 1 << 27}, {"public_at": 101}, {"expires_at": 100}, {"about": (2,)}):
+    for closed in ({"word": 1 << 27}, {"public_at": 101}, {"expires_at": 100}, {"subjects": (2,)}):
         assert not is_open(Store(**closed), CHUNK, decided(deny=(2,)))  # type: ignore[arg-type]
 
 
@@ -106,3 +126,55 @@ def test_the_filing_that_set_a_bit_is_named_to_who_sees_a_passage_of_it(
         store.shown = [store.label._replace(word=0)] * 2
     said = causes(store, passage(("NOT_LATEST", number)), decided(may_know_existence=may_know))  # type: ignore[arg-type]
     assert f"NOT_LATEST: set by {expected}" == said[1]
+
+
+@pytest.mark.parametrize("may_know", [False, True])
+def test_an_open_passage_is_explained_to_whoever_asks(may_know: bool) -> None:
+    """With what earned its bits and the regulation behind the answer, and no reason against it."""
+    store, decision = Store(), decided(may_know_existence=may_know)
+    found = explain(store, CHUNK, decision)  # type: ignore[arg-type]
+    assert (Outcome.ANSWER, "ADMISSIBLE", f"{CHUNK} is admissible for r/p") == (
+        found.outcome,
+        found.why,
+        found.text,
+    )
+    assert causes(store, store.chunk(CHUNK, as_of=100, known_at=7), decision) == found.causes  # type: ignore[arg-type]
+    assert ((), "Article 12") == (found.reasons, found.regulation)
+
+
+CLOSED: dict[str, dict[str, Any]] = {
+    "its word": {"word": 1 << 27},
+    "not yet public": {"public_at": 101},
+    "no longer": {"expires_at": 100},
+    "its subject": {"subjects": (2,)},
+}
+
+
+@pytest.mark.parametrize("closed", CLOSED.values(), ids=CLOSED)
+def test_what_hides_a_passage_is_told_to_who_may_know_that_it_exists(closed: dict[str, Any]) -> None:
+    """By the reasons of the decision, as a session is told them."""
+    store, decision = Store(**closed), decided(deny=(2,), may_know_existence=True)
+    label = store.label
+    reasons = decision.reasons(
+        label.word, label.public_at, entity=label.subjects, expires_at=label.expires_at
+    )
+    found = explain(store, CHUNK, decision)  # type: ignore[arg-type]
+    assert (Outcome.ANSWER, "HIDDEN", f"{CHUNK} is hidden from r/p") == (
+        found.outcome,
+        found.why,
+        found.text,
+    )
+    assert reasons
+    assert tuple(explained(reason, decision, label.subjects) for reason in reasons) == found.reasons
+    assert found.causes[-1] == "public at: acceptance"
+
+
+@pytest.mark.parametrize("closed", [*CLOSED.values(), {}], ids=[*CLOSED, "absent"])
+def test_a_hidden_passage_and_an_absent_one_are_declined_alike(closed: dict[str, Any]) -> None:
+    """Nothing but the id that was asked for stands in the answer; who may know of it learns that it is absent."""
+    asked = CHUNK if closed else CHUNK[:-1]
+    found = explain(Store(**closed), asked, decided(deny=(2,)))  # type: ignore[arg-type]
+    absent = explain(Store(), CHUNK[:-1], decided(may_know_existence=True))  # type: ignore[arg-type]
+    assert (Outcome.DECLINE, "NOTHING_TO_EXPLAIN", True) == (found.outcome, found.why, asked in found.text)
+    assert replace(absent, text="") == replace(found, text="")
+    assert absent.text.replace(CHUNK[:-1], "") == found.text.replace(asked, "")
