@@ -179,9 +179,9 @@ class Aside:
     Examples
     --------
     >>> aside = Aside()
-    >>> with aside.doing(lambda: print("beside")):
+    >>> with aside.doing(lambda: print("in parallel")):
     ...     pass
-    beside
+    in parallel
     >>> aside.close()
     """
 

@@ -8,7 +8,7 @@ The keys every record has::
 
     v            version: 1                              log   origin of the log        seq   index of the leaf
     kind         what the event is, see ``kinds.py``     id    16 random bytes          tc    commit time
-    commitments  by name, see ``commitment.py``          hits  where somebody asked, see ``hits.py``
+    commitments  by name, see ``commitment.py``          hits  of a request, see ``hits.py``
 
 The event's own keys are added, which its class names; ``docs/reference/receipts.md`` lists them all, with their values.
 Bytes are base64url without padding, times are microseconds since 1970 UTC unless stated as minutes. Parts that do not
