@@ -1,6 +1,6 @@
-"""Record every request in a signed Merkle log, and hand out receipts that verify offline.
+"""Record every request in a signed Merkle log, and issue receipts that verify offline.
 
-This room imports no other (only ``carag.errors``): callers hand it plain values. It needs the standard
+This package imports no other of CARAG (only ``carag.errors``): callers pass it plain values. It needs the standard
 library and ``cryptography``, so an auditor can run it alone.
 """
 

@@ -13,5 +13,5 @@ Clock: TypeAlias = Callable[[], int]
 
 
 def system_clock() -> int:
-    """Return the time now."""
+    """Return the current time in microseconds since 1970 UTC."""
     return time.time_ns() // 1000

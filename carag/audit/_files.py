@@ -1,4 +1,4 @@
-"""Write files whole or not at all, and give a directory one writer."""
+"""Write files atomically and durably, and lock a directory for one writer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = 0o60
 
 
 def sync_directory(path: Path) -> None:
-    """Make names in a directory durable (POSIX: a rename survives a power cut only after this)."""
+    """Make the names in a directory durable (POSIX: a rename survives a power cut only after this)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -46,7 +46,7 @@ class WriterLock:
     """
 
     def __init__(self, path: Path) -> None:
-        import fcntl  # POSIX only; verifying a receipt works everywhere and never comes here
+        import fcntl  # POSIX only; verifying a receipt works everywhere and takes no lock
 
         self._descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -56,7 +56,7 @@ class WriterLock:
             raise StoreLocked(f"another writer holds {path.parent}; close it first") from error
 
     def release(self) -> None:
-        """Give the lock back; harmless when repeated."""
+        """Release the lock; idempotent."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,12 +1,11 @@
-"""Keep one SQLite file with a fixed schema: one connection writes, all or nothing.
+"""Keep one SQLite file with a fixed schema: one connection writes, in atomic transactions.
 
-One connection writes and checkpoints each file, and nothing else may: before version 3.51.3 SQLite could corrupt a
+One connection writes and checkpoints each file, and no other may: before version 3.51.3 SQLite could corrupt a
 WAL that two connections write or checkpoint. ``synchronous=FULL`` makes COMMIT return after fsync; with NORMAL a power
-cut takes acknowledged records along.
+cut may lose acknowledged records.
 
-A store never guesses. If COMMIT fails, what reached the disk is unknown, so every later write is refused
-until the file is opened again and read. If the file's name stops leading to the open file, writes are refused
-too: they would go where no reader finds them.
+If COMMIT fails, it is unknown what reached the disk, so every later write is refused until the file is opened again
+and read. If the file's name no longer refers to the open file, writes are refused too: no reader would find them.
 """
 
 from __future__ import annotations
@@ -34,19 +33,21 @@ _PRAGMAS: Final = (
     "PRAGMA trusted_schema=OFF",
 )
 _MAX_ROWS_A_STATEMENT: Final = 128
+"""Greatest number of rows that one INSERT statement adds."""
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+"""SQLite's error codes of a damaged file."""
 
 
 class SqliteStore:
-    """One SQLite file with a fixed schema, one connection and all-or-nothing writes.
+    """One SQLite file with a fixed schema, one connection and atomic writes.
 
     Parameters
     ----------
     path : Path
     create : bool
-        Make the file if it is missing; otherwise that is corruption.
+        Create the file if it is missing; otherwise a missing file is CorruptFile.
     first : iterable of (statement, parameters)
-        Run in the transaction that makes the tables.
+        Statements for the transaction that creates the tables.
     """
 
     SCHEMA: ClassVar[tuple[str, ...]] = ()
@@ -67,7 +68,7 @@ class SqliteStore:
         if not create and not path.exists():
             raise CorruptFile(f"{path} is missing though the log exists; restore it from a backup")
         with self._reading():
-            if create:  # the owner's alone; SQLite gives its side files the same mode
+            if create:  # readable by its owner only; SQLite gives its side files the same mode
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
@@ -83,20 +84,20 @@ class SqliteStore:
         return str(self._path)
 
     def close(self) -> None:
-        """Close the file; harmless when repeated."""
+        """Close the file; idempotent."""
         self._db.close()
         if self._wal is not None:
             os.close(self._wal)
             self._wal = None
 
     def sync(self) -> None:
-        """Make durable what a transaction with ``sync=False`` has written.
+        """Make the transactions with ``sync=False`` durable.
 
         Raises
         ------
         AuditUnavailable
-            If the disk reports an error; nothing more is written until the file is opened again, because the
-            kernel may have dropped what it could not write.
+            If the disk reports an error; no more is written until the file is opened again, because the kernel may
+            have dropped the pages that it could not write.
         """
         if self._broken:
             self.check_writable()
@@ -112,7 +113,7 @@ class SqliteStore:
         self._unsynced = False
 
     def check_writable(self) -> None:
-        """Raise AuditUnavailable if this connection must not write any more."""
+        """Raise AuditUnavailable if this connection must no longer write."""
         if self._broken:
             raise AuditUnavailable(
                 f"{self._path}: {self._broken}; open the log again, which reads what is there"
@@ -152,7 +153,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _transaction(self, *, sync: bool = True) -> Iterator[sqlite3.Connection]:
-        """Run statements, all or none; with ``sync=False`` they are durable only after :meth:`sync`."""
+        """Run statements in one transaction; with ``sync=False`` they are durable only after :meth:`sync`."""
         self.check_writable()
         committing = False
         try:
@@ -188,11 +189,11 @@ class SqliteStore:
 
 
 def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """Insert rows, many to a statement.
+    """Insert rows, many per statement.
 
-    The interpreter's lock changes hands at every step of a statement, and beside busy threads each time costs
-    milliseconds; ``executemany`` steps once a row. Powers of two are few statements, which stay in the connection's
-    cache.
+    Python releases its interpreter lock at every step of a statement, and if other threads are busy it takes
+    milliseconds to get it back; ``executemany`` steps once per row. Batches are powers of two, so that there are few
+    different statements and they stay in the connection's cache.
     """
     at = 0
     while rest := len(rows) - at:
@@ -204,8 +205,8 @@ def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]
 
 
 def _sync(descriptor: int) -> None:
-    """Have the drive itself, not only the kernel, keep a file's bytes."""
-    if sys.platform == "darwin":  # there fsync stops at the drive's cache
+    """Flush a file to the drive, not only to the kernel."""
+    if sys.platform == "darwin":  # where fsync stops at the drive's cache
         import fcntl  # POSIX only, and verifying a receipt works everywhere
 
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)

@@ -70,7 +70,7 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_metadata_only(given: ReadOutcome) -> bool:
-    """Say whether the source states facts and holds no text, as a metadata row or a header alone does."""
+    """Tell whether the source states facts and has no text, as a metadata row or a header alone does."""
     return given.filing is None or not given.filing.documents
 
 

@@ -87,7 +87,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Run one command; return its exit code, whatever happens."""
     try:
         code = int(app(arguments, prog_name="carag", standalone_mode=False) or Exit.OK)
-        flush()  # what cannot be printed was not said
+        flush()  # output that cannot be written is a failure of the command
     except BaseException as error:  # noqa: BLE001 - Python's own exit code for a traceback is 1, which says "tampered"
         try:
             return _report(error)

@@ -162,7 +162,7 @@ def _members(reader: LogReader, seq: int) -> dict[str, Any]:
 
 
 def _proved(reader: LogReader, seq: int) -> Record | None:
-    """Return a record that stands in the log as it was signed; None for one of a version not known here."""
+    """Return a record after proving it under the signed checkpoint; None if its version is unknown here."""
     from carag.audit import Record
 
     reader.prove(seq)

@@ -96,11 +96,11 @@ class ConfigurationLog:
         self.recorded(state)
 
     def is_recorded(self, state: StoreState) -> bool:
-        """Say whether a record names the state as it is."""
+        """Tell whether a record names this index state."""
         return self._store.meta_get(_RECORDED_ROOT) == state.root.hex()
 
     def recorded(self, state: StoreState) -> None:
-        """Note that a record names the state as it is."""
+        """Note that a record names this index state."""
         self._store.meta_update({_RECORDED_ROOT: state.root.hex(), _RECORDED_INSTANT: str(state.known_at)})
 
     def _last_state(self, known: int) -> tuple[int, bytes | None, int]:

@@ -418,7 +418,7 @@ class Engine:
         )
 
     def close(self) -> None:
-        """Close everything held; harmless when repeated."""
+        """Close everything that this engine opened; idempotent."""
         self._closed = True
         self._resources.close()
         _logger.info("closed %r", self)

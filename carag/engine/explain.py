@@ -1,6 +1,6 @@
 """Explain why a passage is admissible or hidden for a session.
 
-A session that may not know that a passage exists learns it neither from what is said nor from the steps taken.
+A session that may not know that a passage exists learns it neither from the answer nor from the steps taken.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _nothing_to_explain(chunk_id: str) -> Finding:
 
 
 def _is_open(store: CorpusStore, chunk_id: str, decision: Decision) -> bool:
-    """Say whether a passage is admissible, by the same steps for a hidden one and for an absent one."""
+    """Tell whether a passage is admissible, by the same steps for a hidden one and for an absent one."""
     label = store.label_at_or_after(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
     return label is not None and (_admits(decision, label) & (label.chunk_id == chunk_id))
 

@@ -65,7 +65,7 @@ class Replay:
     seq : int
     verdict : ReplayVerdict
     reason : str
-        For a person.
+        The reason in words.
     withheld : tuple of str
         Codes of the rules that withhold passages, which follow from the policy and are not on record; empty unless
         it matches.
@@ -220,7 +220,7 @@ def _denies(rule: EntityRule) -> bool:
 
 
 def _any_entity(policy: Policy) -> int:
-    """Return an entity that the stand-in lists admit, for the record does not say whom a passage is about."""
+    """Return an entity that the stand-in lists admit, because a record does not name the entities of a passage."""
     return next(iter(policy.allow_entities)) if policy.allow_entities else _UNLISTED_CIK
 
 

@@ -143,9 +143,9 @@ class IngestReport:
     events_unchanged: int = 0
     """Such rows that stated nothing new."""
     problems: list[str] = field(default_factory=list)
-    """What could not be read, with place and reason."""
+    """Files and rows that could not be read, with place and reason."""
     failures: int = 0
-    """How many of the problems are faults of the program, told by their type and where they arose."""
+    """Number of problems that are faults of the program, reported by type and place only."""
     quarantined: dict[str, int] = field(default_factory=dict)
     """Filings in quarantine by reason, in the whole store."""
     total_events: int = 0

@@ -150,7 +150,7 @@ class StoreState:
     def _leaves(
         self, changes: Iterable[tuple[int, str, bytes, int, int, int]], *, backwards: bool = False
     ) -> Iterator[tuple[int, bytes | None]]:
-        """Turn labels opened and closed into leaves to put in and take out; those to take out come first."""
+        """Turn opened and closed labels into leaves to insert and to remove; those to remove come first."""
         found = list(changes) if backwards else changes
         for is_open, chunk, text, word, since, until in (
             sorted(found, key=lambda one: -one[0]) if backwards else found

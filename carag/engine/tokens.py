@@ -48,7 +48,7 @@ class JwtVerifier:
     Raises
     ------
     InvalidArgument
-        If a value is missing, an algorithm is none of these, or a key is no public key of that algorithm.
+        If a value is missing, an algorithm is not one of these, or a key is not a public key of that algorithm.
 
     Examples
     --------

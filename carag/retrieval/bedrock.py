@@ -1,6 +1,6 @@
 """Call Amazon Bedrock, and embed texts with Cohere's multilingual model there.
 
-Everything sent here leaves the machine. Failures are told apart and raised; nothing falls back to another
+Everything sent here leaves the machine. Failures are raised as distinct errors; nothing falls back to another
 model, and no request or answer is logged. The generator of :mod:`carag.generation.bedrock` uses the same client.
 """
 
@@ -147,7 +147,7 @@ class Cohere:
     dim: Final = 1024
     remote: Final = True
     fingerprint: Final = fingerprint("bedrock:cohere.embed-multilingual-v3", 1024, 1)
-    """Of name, dimension and version of the preprocessing; the model id stands for the service's weights."""
+    """Fingerprint of name, dimension and preprocessing version; the model id represents the service's weights."""
 
     _MODEL_ID: Final = "cohere.embed-multilingual-v3"
     _MAX_TEXTS: Final = 96

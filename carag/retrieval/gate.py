@@ -91,7 +91,7 @@ class ConfidenceGate:
             raise InvalidArgument(f"the gate's threshold is {self.threshold}; want a cosine, -1 to 1")
 
     def passes(self, passages: Sequence[Passage]) -> bool:
-        """Say whether a generator may be called; never without an admissible passage."""
+        """Tell whether a generator may be called; never without an admissible passage."""
         best = top_similarity(passages)
         return best is not None and best >= self.threshold
 

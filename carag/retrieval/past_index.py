@@ -1,9 +1,9 @@
-"""Index the labels that were known at a past instant, so that a past question gets its answer of then again.
+"""Index the labels that were known at a past instant, so that a past question gets the same answer again.
 
 The store keeps with every label from when until when it was known. An index of those known at an instant gives exactly
-the answers of that instant. Exact plans depend neither on the history of an index nor on its closed rows, so one index
-is moved from instant to instant, in either direction, by what differs between them: a row is added once, and then
-closed and opened by its word.
+the answers of that instant. Exact plans depend neither on the history of an index nor on its inadmissible rows, so one
+index is moved from instant to instant, in either direction, by the labels that differ: a row is added once, and then
+made inadmissible and admissible by its word.
 """
 
 from __future__ import annotations

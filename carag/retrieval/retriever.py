@@ -177,7 +177,7 @@ class Retriever:
     def _has_ended(
         self, key: int, why: Sequence[Reason], search: Search, decision: Decision, known_at: int
     ) -> bool:
-        """Say whether a hit is hidden only because its label ended within the cooling time, or was closed since."""
+        """Tell whether a hit is hidden only because its label ended within the cooling time, or was closed since."""
         match [reason.rule for reason in why]:
             case [Rule.EXPIRED]:
                 return search.as_of < decision.as_of

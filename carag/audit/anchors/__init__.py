@@ -1,9 +1,9 @@
-"""Keep checkpoints where the log's owner cannot reach them.
+"""Anchor a log's checkpoints outside of its owner's reach: S3 Object Lock, RFC 3161 timestamps, witnesses.
 
-A signed log shows edits to the holders of its public key. It cannot show that its newest records were
-cut off, that the directory was put back to an earlier state, that two askers are shown two histories, or that
-a thief of the key wrote another one: for that, somebody outside must remember a checkpoint. The records after
-the newest such checkpoint are *exposed*, and the exposure is measured.
+A signed log shows edits to the holders of its public key. It cannot show that its newest records were truncated, that
+the directory was rolled back, that two askers are shown two histories, or that a thief of the key wrote another one:
+for that, a third party must keep a checkpoint. The records after the newest such checkpoint are *exposed*, and the
+exposure is measured.
 
 ======================  ================================  ===================================================
 anchor                  shows                             does not show

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["Reply", "check_url", "post"]
 
 MAX_REPLY_BYTES: Final = 1 << 20
+"""Greatest size of a reply's body."""
 TIMEOUT_SECONDS: Final = 10.0
+"""Default time for one request."""
 
 
 class Reply(NamedTuple):
-    """What came back."""
+    """A reply of an anchor, whatever its status."""
 
     status: int
     content_type: str
@@ -29,7 +31,7 @@ class Reply(NamedTuple):
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """A redirect would send the checkpoint to, and take the answer from, somebody nobody chose."""
+    """Follows no redirect: it would lead the request, and its answer, to a server that was not configured."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -53,7 +55,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout: float = TIM
     Raises
     ------
     AnchorUnavailable
-        If nothing sensible comes back in time.
+        If no valid reply arrives in time.
     """
     request = urllib.request.Request(check_url(url), body, dict(headers), method="POST")  # noqa: S310 # checked
     deadline = time.monotonic() + timeout

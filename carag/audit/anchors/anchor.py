@@ -1,10 +1,10 @@
-"""Define what an anchor is: a place outside that is shown a checkpoint and gives evidence that it was.
+"""Define the interface of anchors: outside services that confirm a checkpoint and return evidence of it.
 
-An anchor answers in one of three ways. It returns :class:`Evidence`. It raises AnchorUnavailable: unreachable,
-refusing, not to be believed; nothing follows but that the exposure grows. It raises CorruptFile: it holds a
-checkpoint *signed by this log's own key* that this log does not lead to, so the log was rolled back or forked
-or the key is somebody else's too. A mere claim without such a signature is never more than unavailable, so that
-nobody outside can stop a log by lying.
+An anchor answers in one of three ways. It returns :class:`Evidence`. It raises AnchorUnavailable if it cannot be
+reached, refuses, or its answer does not verify; the only consequence is that the exposure grows. It raises CorruptFile
+if it holds a checkpoint *signed by this log's own key* of which this log is no continuation, so that the log was rolled
+back or forked, or the key was stolen. A claim without such a signature counts as unavailable, so that a lying anchor
+cannot stop a log.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["Anchor", "Submission", "check_known"]
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A checkpoint on its way out, and what else an anchor may need.
+    """A checkpoint to be confirmed, and what else an anchor may need.
 
     Parameters
     ----------
     checkpoint : Note
     keys : tuple of NoteKey
-        The log's keys, to judge checkpoints found outside.
+        The log's keys, to verify checkpoints found outside.
     hashes : callable
         ``AuditLog.consistency_hashes``: the RFC 6962 proof from an older size to a size.
     now : int
@@ -47,12 +47,12 @@ class Submission:
 
     @property
     def tree(self) -> Checkpoint:
-        """What the checkpoint says."""
+        """The checkpoint's origin, size and root."""
         return Checkpoint.parse(self.checkpoint.text)
 
 
 class Anchor(Protocol):
-    """Somewhere outside. See the module's text for how it answers."""
+    """An outside service. See the module's text for how it answers."""
 
     @property
     def kind(self) -> str:
@@ -60,7 +60,7 @@ class Anchor(Protocol):
 
     @property
     def place(self) -> str:
-        """Where, for people and for the evidence file's name."""
+        """Address of the anchor, for messages and for the evidence file's name."""
 
     def submit(self, submission: Submission) -> Evidence:
         """Have a checkpoint confirmed.
@@ -68,9 +68,9 @@ class Anchor(Protocol):
         Raises
         ------
         AnchorUnavailable
-            If it was not, for now.
+            If it could not be confirmed for now.
         CorruptFile
-            If the outside holds this log's signature on a history that is not this one.
+            If the anchor holds this log's signature on a different history.
         """
 
     def confirm(self, evidence: Evidence, keys: tuple[NoteKey, ...]) -> Checkpoint:
@@ -79,19 +79,19 @@ class Anchor(Protocol):
         Raises
         ------
         CorruptFile
-            If it does not prove what it says.
+            If it does not prove what it states.
         AnchorUnavailable
-            If the outside must be asked and cannot be.
+            If the anchor must be asked and cannot be.
         """
 
 
 def check_known(known: Checkpoint, submission: Submission, place: str) -> None:
-    """Insist that the submitted checkpoint continues one that the log's key signed and ``place`` holds.
+    """Check that the submitted checkpoint continues one that the log's key signed and ``place`` holds.
 
     Raises
     ------
     CorruptFile
-        If the log is shorter than what is known of it, or does not begin with it.
+        If the log is shorter than the known checkpoint, or does not begin with it.
     """
     tree = submission.tree
     if known.size > tree.size:

@@ -1,12 +1,12 @@
-"""Anchor a log's checkpoints in the background, and measure what no anchor has confirmed yet.
+"""Anchor a log's checkpoints in the background, and measure the records that no anchor has confirmed yet.
 
-A round takes the newest checkpoint and shows it to every anchor. Each confirmation is written to ``anchors/``
-and then into the log as an ``anchor`` record. Rounds run in a thread: at the start, every minute, every 1,000
-records, and at the end. A round that fails is repeated a minute later and holds nothing up; only when the
-exposure passes the window does the log refuse (or warn). If an anchor convicts the log, it refuses at once.
+A round submits the newest checkpoint to every anchor. Each confirmation is written to ``anchors/`` and then into the
+log as an ``anchor`` record. Rounds run in a thread: at the start, every minute, every 1,000 records, and at the end. A
+round that fails is repeated a minute later and delays nothing; only if the exposure exceeds the window does the log
+refuse (or warn). If an anchor contradicts the log, it refuses at once.
 
-One confirmation by any anchor covers the records; name two or three anchors of different kinds, for each sees
-what another does not.
+One confirmation by any anchor covers the records; configure two or three anchors of different kinds, because each
+detects what another does not.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
 __all__ = ["EVERY_RECORDS", "EVERY_SECONDS", "Anchoring"]
 
 EVERY_SECONDS: Final = 60.0
+"""Default time between rounds."""
 EVERY_RECORDS: Final = 1000
-_ALARM_AFTER_ROUNDS: Final = 3  # missed in a row
+"""Default number of records after which a round begins early."""
+_ALARM_AFTER_ROUNDS: Final = 3  # that failed in a row
 
-# Not held up by the window: they say what became of the log itself, and anchoring must be able to catch up.
+# Kinds of record that the window never refuses: they describe the log itself, and anchoring must be able to catch up.
 _EXEMPT: Final = frozenset({RecordKind.ANCHOR, RecordKind.KEY, RecordKind.RECOVERY})
 
 _logger = logger(__name__)
@@ -53,16 +55,16 @@ class Anchoring:
     ----------
     log : AuditLog
     anchors : sequence of Anchor
-        None is allowed: then nothing happens and the exposure says so.
+        May be empty: then nothing is anchored and the exposure is ``NO_ANCHOR``.
     directory : Path
-        For the evidence, ``anchors`` in the log's directory.
+        Directory of the evidence, ``anchors`` in the log's directory.
     window : Window, optional
     every_seconds : float
     every_records : int
     clock : callable, optional
         Microseconds since 1970 UTC; the log's.
     monotonic : callable, optional
-        Seconds on a clock that nobody sets.
+        Seconds on a monotonic clock.
 
     Examples
     --------
@@ -98,8 +100,8 @@ class Anchoring:
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._anchored, self._confirmed_at = 0, None  # type: tuple[int, int | None]
-        self._own = 0  # anchor records after those: they do not count
-        self._exposed_since: tuple[int, float] | None = None  # by both clocks; None: nothing that counts
+        self._own = 0  # number of anchor records after those, which do not count as exposed
+        self._exposed_since: tuple[int, float] | None = None  # by both clocks; None: none counts
         self._failures: dict[str, str] = {}
         self._missed: dict[str, int] = {}
         self._warned = False
@@ -110,12 +112,12 @@ class Anchoring:
     # -- running
 
     def start(self) -> None:
-        """Run a first round, then keep running them in a thread, and let the log ask before each record.
+        """Run a first round, start a thread that runs further ones, and make the log ask before each record.
 
         Raises
         ------
         CorruptFile
-            If an anchor, or the evidence beside the log, convicts it.
+            If an anchor, or the evidence in the log's directory, contradicts the log.
         """
         if not self._anchors:
             return
@@ -125,7 +127,7 @@ class Anchoring:
         self._thread.start()
 
     def close(self) -> None:
-        """Run a last round and stop; harmless when repeated. Whether it succeeded, :meth:`exposure` says."""
+        """Run a last round and stop; idempotent. :meth:`exposure` shows whether it succeeded."""
         if self._thread is not None:
             self._stop.set()
             self._wake.set()
@@ -147,18 +149,18 @@ class Anchoring:
     def anchor(self, *, always: bool = False) -> tuple[Evidence, ...]:
         """Run one round now and return the confirmations.
 
-        If nothing that counts is exposed, only anchors that failed last time are asked. An anchor that is
-        unavailable is noted in :meth:`exposure` and raises nothing.
+        If no record counts as exposed, only anchors that failed last time are asked. An unavailable anchor is noted in
+        :meth:`exposure` and raises nothing.
 
         Parameters
         ----------
         always : bool
-            Ask every anchor, exposed or not.
+            Ask every anchor, even if no record is exposed.
 
         Raises
         ------
         CorruptFile
-            If an anchor convicts the log.
+            If an anchor contradicts the log.
         AuditUnavailable
             If evidence or record cannot be written.
         """
@@ -197,7 +199,7 @@ class Anchoring:
                     evidence=evidence.digest,
                     seen=evidence.seen,
                 )
-                with self._state:  # before it is in the log: counted a moment too early it refuses nobody
+                with self._state:  # before it is in the log: counting it a moment too early refuses no record
                     self._own += 1
                 self._log.append(event)
             return tuple(confirmed)
@@ -205,7 +207,7 @@ class Anchoring:
     # -- measuring
 
     def exposure(self) -> Exposure:
-        """Measure what nobody outside knows yet."""
+        """Measure the records that no anchor has confirmed yet."""
         size = self._log.size
         if not self._anchors:
             return Exposure(Standing.NO_ANCHOR, size, records=size)
@@ -227,17 +229,17 @@ class Anchoring:
         return Exposure(standing, size, anchored, records, seconds, confirmed_at, failures)
 
     def check(self, event: Event) -> None:
-        """Let a record pass or refuse it; the log asks before each.
+        """Accept or refuse a record; the log asks before each.
 
         Raises
         ------
         AuditUnavailable
-            If the window refuses and is exceeded, or an anchor has convicted the log.
+            If the window refuses and is exceeded, or an anchor has contradicted the log.
         """
         if event.kind in _EXEMPT or not self._anchors:
             return
         now, size = (self._clock(), self._monotonic()), self._log.size + 1
-        with self._state:  # under this lock the log is never called: it may hold its own while it asks here
+        with self._state:  # never call the log under this lock: it may hold its own while it calls this
             contradiction = self._contradiction
             since = self._exposed_since = self._exposed_since or now
             records = size - self._anchored - self._own
@@ -247,7 +249,7 @@ class Anchoring:
             )
         if (
             records > self._every_records
-        ):  # this record is not in the log yet; a round now covers those before
+        ):  # this record is not in the log yet; a round now covers earlier ones
             self._wake.set()
         seconds = self._age(since)
         if not self._window.exceeded_by(records, seconds):
@@ -266,7 +268,7 @@ class Anchoring:
             _logger.warning(message)
 
     def _age(self, since: tuple[int, float]) -> float:
-        """Return the age in seconds by whichever clock says more: one set back must not hide an exposure."""
+        """Return the greater age by the two clocks, in seconds: setting one back must not hide an exposure."""
         wall, steady = since
         return max((self._clock() - wall) / 1e6, self._monotonic() - steady)
 
@@ -284,7 +286,7 @@ class Anchoring:
                 _logger.critical("an anchor contradicts the log %s: %s", self._log.origin, error)
             except AuditUnavailable as error:
                 _logger.error("anchoring could not be recorded: %s", error)  # noqa: TRY400
-            if self._failures:  # what woke this round may wake the next; do not hammer an anchor that is down
+            if self._failures:  # the cause of this round may persist; do not hammer an anchor that is down
                 self._stop.wait(min(1.0, self._every_seconds))
 
     def _settle(self, size: int | None, failures: dict[str, str]) -> None:
@@ -301,7 +303,7 @@ class Anchoring:
             _logger.log(level, "no confirmation by %s (%d rounds in a row): %s", place, missed[place], reason)
 
     def _look_for_exposed(self, size: int) -> None:
-        """Find the first record that counts and no anchor knows, and when it was committed."""
+        """Find the first exposed record that counts, and its commit time."""
         with self._state:
             start, known = self._anchored, self._exposed_since is not None
         if known:
@@ -316,7 +318,7 @@ class Anchoring:
                 return
 
     def _remember(self, shelf: Shelf) -> None:
-        """Start from the newest evidence beside the log, which the log must continue."""
+        """Start from the newest evidence in the log's directory, which the log must continue."""
         newest = shelf.newest()
         if newest is None:
             return

@@ -1,16 +1,16 @@
-"""Keep evidence that a checkpoint is known outside: one file for each confirmation, in ``anchors/`` beside the log.
+"""Store evidence that anchors confirmed checkpoints: one file per confirmation, in ``anchors/`` of a log's directory.
 
 ::
 
     {"checkpoint": "...",               the signed note, with cosignatures if it has any
      "format":     "carag-anchor/v1",
      "kind":       "s3" | "tsa" | "witness",
-     "place":      "s3://bucket/prefix",  where it is known
-     "proof":      {...},               what the kind adds: a timestamp token, an object's version, ...
-     "seen":       1763755557000000}    when the outside says it saw it, microseconds since 1970 UTC
+     "place":      "s3://bucket/prefix",  address of the anchor
+     "proof":      {...},               specific to the kind: a timestamp token, an object's version, ...
+     "seen":       1763755557000000}    when the anchor saw it by its own clock, microseconds since 1970 UTC
 
 Canonical JSON and one newline; the log's ``anchor`` record pins its SHA-256. Files are named
-``<size, 20 digits>-<kind>-<8 hex digits of the place's hash>``, so the newest stands last.
+``<size, 20 digits>-<kind>-<8 hex digits of the place's hash>``, so the newest sorts last.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["EVIDENCE_FORMAT", "Evidence", "Shelf"]
 
 EVIDENCE_FORMAT: Final = "carag-anchor/v1"
+"""Name and version of the format."""
 MAX_EVIDENCE_BYTES: Final = 1 << 20
+"""Greatest size of an evidence file."""
 _NAME: Final = re.compile(r"(\d{20})-([a-z0-9]+)-([0-9a-f]{8})")
 
 
@@ -49,12 +51,12 @@ class Evidence:
     Parameters
     ----------
     kind, place : str
-        Which anchor.
+        Kind and address of the anchor.
     checkpoint : Note
     proof : mapping
-        What the kind adds.
+        Proof specific to the kind.
     seen : int
-        Microseconds since 1970 UTC, by the outside's clock.
+        Microseconds since 1970 UTC, by the anchor's clock.
     """
 
     kind: str
@@ -69,12 +71,12 @@ class Evidence:
 
     @property
     def tree(self) -> Checkpoint:
-        """What the checkpoint says."""
+        """The checkpoint's origin, size and root."""
         return Checkpoint.parse(self.checkpoint.text)
 
     @property
     def digest(self) -> bytes:
-        """SHA-256 of the file, as the log's record has it."""
+        """SHA-256 of the file, which the log's record holds."""
         return hashlib.sha256(self.to_bytes()).digest()
 
     @property
@@ -97,7 +99,7 @@ class Evidence:
 
     @classmethod
     def parse(cls, data: bytes) -> Evidence:
-        """Read the file; CorruptFile if it is anything but evidence in its one spelling."""
+        """Read the file; CorruptFile if it is not evidence in its canonical form."""
         if len(data) > MAX_EVIDENCE_BYTES or not data.endswith(b"\n"):
             raise CorruptFile(f"evidence has at most {MAX_EVIDENCE_BYTES} bytes and ends in a newline")
         fields: Any = encoding.decode(data[:-1])
@@ -122,12 +124,12 @@ class Evidence:
         return evidence
 
     def check_signed(self, keys: Sequence[NoteKey]) -> Checkpoint:
-        """Insist that the log signed the checkpoint; what the outside adds, its kind's ``confirm`` checks.
+        """Check that the log signed the checkpoint; the anchor's ``confirm`` checks the proof.
 
         Raises
         ------
         CorruptFile
-            If no given key did, or one of them did not really.
+            If no given key signed it, or a signature by one of them is not valid.
         """
         if not signed_by_known(self.checkpoint, keys):
             raise CorruptFile(f"the checkpoint confirmed at {self.place} is not signed by {keys[0].name}")
@@ -142,7 +144,7 @@ class Shelf:
     Parameters
     ----------
     directory : Path
-        Made if missing.
+        Created if missing.
 
     Examples
     --------
@@ -161,7 +163,7 @@ class Shelf:
             raise AuditUnavailable(f"{directory} cannot be made: {error}") from error
 
     def put(self, evidence: Evidence) -> None:
-        """Keep a confirmation, durably."""
+        """Store a confirmation durably."""
         try:
             write_atomically(self.directory / evidence.name, evidence.to_bytes())
         except OSError as error:
@@ -172,7 +174,7 @@ class Shelf:
         return next(iter(self), None)
 
     def __iter__(self) -> Iterator[Evidence]:
-        """Yield every confirmation, the largest tree first; CorruptFile for a file that is none."""
+        """Yield every confirmation, the largest tree first; CorruptFile for an invalid file."""
         for name in sorted(self._names(), reverse=True):
             path = self.directory / name
             try:

@@ -1,9 +1,9 @@
-"""Measure how much of a log is known to no anchor yet, and say how much of that is allowed.
+"""Measure how much of a log no anchor has confirmed yet (its exposure), and limit how much is allowed.
 
 Records after the newest confirmed checkpoint are exposed: an owner of the machine and the key could still
-rewrite them unseen. A :class:`Window` says how many, and for how long, is acceptable; past it the log warns or
-refuses further records. The records of the anchorings themselves do not count: they repeat what the evidence
-says, and counting them would never let a quiet log rest.
+rewrite them unnoticed. A :class:`Window` limits their number and age; beyond it the log warns or refuses further
+records. ``anchor`` records do not count: they repeat the evidence, and if they counted, each anchoring of an idle log
+would make the next one necessary.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ __all__ = ["Exposure", "Standing", "Window"]
 
 
 class Standing(StrEnum):
-    """How a log stands towards its anchors."""
+    """The state of a log with respect to its anchors."""
 
     NO_ANCHOR = "no anchor"
-    """None is configured: against its own operator the log proves only what receipts outside prove."""
+    """No anchor is configured: against its own operator the log proves only what receipts outside prove."""
     COVERED = "covered"
-    """Every record that counts is known outside."""
+    """An anchor has confirmed every record that counts."""
     OPEN = "open"
-    """Some records are not yet, within the window."""
+    """Some records are exposed, within the window."""
     EXCEEDED = "exceeded"
-    """Too many, or for too long."""
+    """Too many records are exposed, or for too long."""
     CONTRADICTED = "contradicted"
-    """An anchor holds this log's signature on a history that is not this one."""
+    """An anchor holds this log's signature on a different history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How much may be exposed.
+    """The greatest exposure allowed.
 
     Parameters
     ----------
     seconds : float
-        Age of the oldest exposed record.
+        Greatest age of the oldest exposed record.
     records : int
-        Number of exposed records.
+        Greatest number of exposed records.
     refuse : bool
-        Past either: refuse further records, so that no answer leaves; otherwise warn.
+        Whether to refuse further records beyond either, so that no answer is given; otherwise warn.
     """
 
     seconds: float = 900.0
@@ -56,13 +56,13 @@ class Window:
             )
 
     def exceeded_by(self, records: int, seconds: float) -> bool:
-        """Say whether so much is too much."""
+        """Tell whether an exposure of this number and age exceeds the window."""
         return records > self.records or seconds > self.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """A measurement.
+    """A measurement of a log's exposure.
 
     Parameters
     ----------
@@ -70,15 +70,15 @@ class Exposure:
     size : int
         Records in the log.
     anchored : int
-        Records the newest confirmed checkpoint covers.
+        Records that the newest confirmed checkpoint covers.
     records : int
-        Exposed records.
+        Number of exposed records.
     seconds : float
         Age of the oldest of them.
     confirmed_at : int or None
         When the newest confirmation came, in microseconds since 1970 UTC.
     failures : tuple of (place, reason)
-        Anchors whose last try failed.
+        Anchors whose last attempt failed.
     """
 
     standing: Standing

@@ -1,8 +1,8 @@
-"""Check a log against a receipt, proof or checkpoint that was kept: it must still begin with what it was then.
+"""Check that a log still extends a checkpoint kept from earlier, alone or in a receipt, proof or evidence.
 
 A receipt, an inclusion or consistency proof, evidence of an anchor and a bare checkpoint all hold a signed
-checkpoint. The log of today must have at least as many records, and a proof must lead from that root to
-today's. A log that was rolled back past it, or rewritten by somebody who has its key, cannot give that proof.
+checkpoint. The log must now have at least as many records, and a consistency proof must lead from that root to the
+present one. A log that was rolled back beyond it, or rewritten by a holder of its key, cannot give that proof.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["History", "Pinned", "check_pin", "checkpoint_in", "leads_to"]
 
 
 class History(Protocol):
-    """What of a log is needed; ``AuditLog`` has it."""
+    """The methods of a log that are needed here; ``AuditLog`` has them."""
 
     def checkpoint(self) -> str:
         """Return the newest signed checkpoint."""
@@ -40,16 +40,16 @@ class History(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """Whether a log still begins with what a kept checkpoint covers.
+    """The result of checking whether a log still extends a kept checkpoint.
 
     Parameters
     ----------
     verdict : Verdict
-        VERIFIED, FAILED (rolled back or forked) or UNDECIDED (what was kept says nothing about this log).
+        VERIFIED, FAILED (rolled back or forked) or UNDECIDED (the kept file is unreadable or of another log).
     reason : str
-        For a person.
+        The reason in words.
     size : int
-        Records the kept checkpoint covers; 0 if it could not be read.
+        Records that the kept checkpoint covers; 0 if it could not be read.
     """
 
     verdict: Verdict
@@ -58,7 +58,7 @@ class Pinned:
 
 
 def checkpoint_in(data: bytes) -> Note:
-    """Take the checkpoint out of a receipt, a proof, evidence of an anchor, or a checkpoint's own file.
+    """Extract the checkpoint from a receipt, a proof, evidence of an anchor, or a checkpoint's own file.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def checkpoint_in(data: bytes) -> Note:
 
 
 def check_pin(history: History, data: bytes, keys: Sequence[NoteKey]) -> Pinned:
-    """Check a log against something that was kept.
+    """Check a log against a file that was kept.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Review evidence, for an auditor: does each piece hold, and does the log still continue it."""
+"""Review evidence for an auditor: check that each piece is valid and that the log still continues it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ReaderHistory", "Reviewed", "review"]
 
 
 class ReaderHistory(NamedTuple):
-    """A log that is read and not written, as the history that evidence is compared with."""
+    """The history of a log opened for reading, with which evidence is compared."""
 
     reader: LogReader
 
@@ -38,16 +38,16 @@ class ReaderHistory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """One piece of evidence, judged.
+    """One piece of evidence with its verdict.
 
     Parameters
     ----------
     evidence : Evidence
     verdict : Verdict
-        VERIFIED: the log continues it, and its anchor confirms it. FAILED: one of the two is not so. UNDECIDED:
+        VERIFIED: the log continues it, and its anchor confirms it. FAILED: one of the two checks fails. UNDECIDED:
         the log continues it, but its anchor was not given or cannot be asked.
     reason : str
-        For a person.
+        The reason in words.
     """
 
     evidence: Evidence
@@ -58,18 +58,18 @@ class Reviewed:
 def review(
     history: History, evidence: Iterable[Evidence], keys: Sequence[NoteKey], anchors: Sequence[Anchor] = ()
 ) -> Iterator[Reviewed]:
-    """Judge evidence against the log and against the anchors it came from.
+    """Check evidence against the log and against the anchors that gave it.
 
     Parameters
     ----------
     history : History
         The log as it is now.
     evidence : iterable of Evidence
-        A :class:`Shelf` is one.
+        Such as a :class:`Shelf`.
     keys : sequence of NoteKey
         The log's keys, from a source you trust.
     anchors : sequence of Anchor
-        Those you trust; matched by kind and place.
+        The anchors you trust; matched by kind and place.
     """
     by_place = {(anchor.kind, anchor.place): anchor for anchor in anchors}
     for piece in evidence:

@@ -1,13 +1,13 @@
-"""Anchor checkpoints in S3 Object Lock: written once, and nobody can delete them before their time.
+"""Anchor checkpoints in S3 Object Lock, where they cannot be deleted before their retention ends.
 
-An object a checkpoint, ``<prefix>/<SHA-256 of the origin>/<size, 20 digits>``, holding the signed note. It is
-written under retention mode COMPLIANCE, which not even the account's root user can shorten, and only if there
-is none of that name (``If-None-Match: *``). Then it is read back: the bytes, the lock and its end are compared,
-for a bucket without Object Lock would keep nothing. When S3 says it was last modified is S3's clock, not ours.
+Each checkpoint is an object, ``<prefix>/<SHA-256 of the origin>/<size, 20 digits>``, that holds the signed note. It is
+written in retention mode COMPLIANCE, which not even the account's root user can shorten, and only if no object of that
+name exists (``If-None-Match: *``). Then it is read back, and the bytes, the lock and its end are compared, because a
+bucket without Object Lock would protect nothing. Its time is S3's "last modified", not this machine's clock.
 
-Before each write the newest object below the prefix is found (a search by halves, one listing when nothing is
-new) and the log must continue it: a log that was put back to an earlier state, or forked and outgrown, is
-noticed even though nothing on this machine remembers.
+Before each write the newest object below the prefix is found (by binary search, with one listing if there is no newer
+one) and the log must continue it: so a rollback, or a fork that outgrew the log, is noticed even if this machine has
+no trace of it.
 
 Use a bucket of another account with versioning and Object Lock on, and a role that may ``s3:PutObject``,
 ``s3:PutObjectRetention``, ``s3:GetObject``, ``s3:GetObjectVersion``, ``s3:GetObjectRetention`` and
@@ -36,11 +36,14 @@ if TYPE_CHECKING:
 __all__ = ["CLOCK_TOLERANCE_SECONDS", "RETAIN_DAYS", "S3Anchor"]
 
 RETAIN_DAYS: Final = 2557
-"""Seven years. In COMPLIANCE mode this cannot be taken back."""
+"""Default retention: seven years. In COMPLIANCE mode it cannot be shortened later."""
 
 CLOCK_TOLERANCE_SECONDS: Final = 300
+"""Greatest difference between S3's clock and this machine's."""
 _SLACK: Final = timedelta(days=1)
+"""Time by which the lock of an object that existed already may end earlier than a new one's."""
 _MAX_OBJECT_BYTES: Final = 1 << 18
+"""Greatest size of an object that is read."""
 _PLACE: Final = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*))?", re.ASCII)
 _HINTS: Final = {
     "AccessDenied": "; see carag.audit.anchors.s3 for the rights it needs",
@@ -49,7 +52,7 @@ _HINTS: Final = {
 
 
 class _Stored(NamedTuple):
-    """An object as read."""
+    """An object of the bucket as it was read."""
 
     data: bytes
     version: str
@@ -66,16 +69,16 @@ class S3Anchor:
     place : str
         ``s3://bucket/prefix``.
     retain_days : int
-        How long each checkpoint is locked.
+        Days for which each checkpoint is locked.
     region, endpoint_url : str, optional
-        Default: boto3's own configuration. Credentials come from its chain too, never from here.
+        By default from boto3's configuration, from which credentials always come.
     timeout : float
         Seconds to connect, and to wait for an answer.
 
     Raises
     ------
     InvalidArgument
-        If the place or the number of days is none.
+        If the place or the number of days is invalid.
     MissingExtra
         If boto3 is not installed.
     """
@@ -155,7 +158,7 @@ class S3Anchor:
         return tree
 
     def _check_continues(self, stored: _Stored, submission: Submission) -> Note:
-        """Judge a checkpoint found in the bucket; only one that the log's own key signed proves anything."""
+        """Check that the log continues a checkpoint found in the bucket; only the log's own signature proves a fork."""
         try:
             note = Note.parse(stored.data.decode("utf-8"))
             known = Evidence(self.kind, self.place, note, 0).check_signed(submission.keys)
@@ -185,7 +188,7 @@ class S3Anchor:
             return low
         if beyond := self._after(folder, high):
             return beyond
-        while low < high:  # the newest is in low..high
+        while low < high:  # the newest size is in low..high
             middle = (low + high) // 2
             if found := self._after(folder, middle):
                 low = found
@@ -204,7 +207,7 @@ class S3Anchor:
         return 0
 
     def _put(self, key: str, data: bytes, until: datetime) -> bool:
-        """Create the object; return False if there is one of that name."""
+        """Create the object; return False if one of that name exists."""
         try:
             self._call(
                 "put_object",
@@ -252,11 +255,11 @@ class S3Anchor:
 
 
 class _ExistsError(AnchorUnavailable):
-    """There is an object of that name."""
+    """An object of that name exists."""
 
 
 class _GoneError(AnchorUnavailable):
-    """There is no object of that name or version."""
+    """No object of that name or version exists."""
 
 
 def _key(folder: str, size: int) -> str:

@@ -1,9 +1,9 @@
-"""Make anchors of the names that a command line or a configuration gives.
+"""Create anchors from their names on a command line or in a configuration.
 
 =====================  =====================================================================================
 ``s3://bucket/prefix``  S3 Object Lock
-``tsa:URL``             an RFC 3161 timestamp authority; needs the certificates it is trusted by
-``witness:URL``         a tlog-witness; needs a policy file that names its key, see ``policy.py``
+``tsa:URL``             an RFC 3161 timestamp authority; needs the root certificates that vouch for it
+``witness:URL``         a tlog-witness; needs a policy file that names its key, see ``trust_policy.py``
 =====================  =====================================================================================
 """
 
@@ -38,22 +38,22 @@ def anchors_named(
     region: str | None = None,
     endpoint_url: str | None = None,
 ) -> tuple[Anchor, ...]:
-    """Make anchors of names. All ``witness:`` names together are one anchor, which needs the policy's quorum.
+    """Create anchors from names. All ``witness:`` names together are one anchor, which needs the policy's quorum.
 
     Parameters
     ----------
     names : sequence of str
     policy : path, optional
-        A ``c2sp.org/tlog-policy`` file; needed for witnesses, and every one named must be in it with its URL.
+        A ``c2sp.org/tlog-policy`` file; needed for witnesses, each of which must be in it with its URL.
     tsa_roots : path, optional
         A PEM file; needed for timestamp authorities.
     retain_days, region, endpoint_url
-        Of S3.
+        Settings of S3.
 
     Raises
     ------
     InvalidArgument
-        If a name is none, is given twice, or lacks what it needs.
+        If a name is invalid, is given twice, or lacks a file that it needs.
     MissingExtra
         If a package is absent.
 

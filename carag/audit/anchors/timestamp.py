@@ -1,9 +1,9 @@
 """Anchor checkpoints with RFC 3161 timestamps: an authority signs that a checkpoint existed at a time.
 
-What is stamped is the SHA-256 of the checkpoint's file, its signed note, as UTF-8. The evidence keeps the
+The timestamp is over the SHA-256 of the checkpoint's file, its signed note, as UTF-8. The evidence keeps the
 authority's whole reply (DER, section 2.4.2), so ``openssl ts -verify`` can check it without this program. A
-timestamp stops backdating: a thief of the log's key cannot have a checkpoint stamped last month. It
-does not see forks, so have a witness or a locked bucket beside it, and two authorities rather than one.
+timestamp prevents backdating: a thief of the log's key cannot get a timestamp of last month. It does not detect forks,
+so use a witness or a locked bucket as well, and two authorities rather than one.
 
 Needs ``rfc3161-client`` (the extra ``anchors``), which makes the request and verifies the reply; it opens no
 connection itself.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["CLOCK_TOLERANCE_SECONDS", "TimestampAnchor"]
 
 CLOCK_TOLERANCE_SECONDS: Final = 300
-"""How far the authority's clock may be from ours before one of them must be called wrong."""
+"""Greatest difference between the authority's clock and this machine's."""
 
 _QUERY: Final = "application/timestamp-query"
 _REPLY: Final = "application/timestamp-reply"
@@ -45,14 +45,14 @@ class TimestampAnchor:
     ----------
     url : str
     roots : path or sequence of bytes
-        Certificates trusted to vouch for the authority: a PEM file, or certificates in PEM.
+        Root certificates trusted for the authority: a PEM file, or certificates in PEM.
     timeout : float
         Seconds for one request.
 
     Raises
     ------
     InvalidArgument
-        If the URL or the certificates are none.
+        If the URL or the certificates are invalid.
     MissingExtra
         If ``rfc3161-client`` is not installed.
     """
@@ -77,7 +77,7 @@ class TimestampAnchor:
             raise InvalidArgument(f"no certificates to trust {url} by; want at least one")
 
     def submit(self, submission: Submission) -> Evidence:
-        """Have the checkpoint stamped; see :meth:`Anchor.submit`."""
+        """Have the checkpoint timestamped; see :meth:`Anchor.submit`."""
         message = submission.checkpoint.to_text().encode()
         algorithm = self._library.HashAlgorithm.SHA256
         builder = self._library.TimestampRequestBuilder().data(message).hash_algorithm(algorithm)
@@ -114,7 +114,7 @@ class TimestampAnchor:
         return tree
 
     def _verify(self, reply: bytes, message: bytes, nonce: int | None) -> int:
-        """Return the stamped time in microseconds since 1970; CorruptFile if the reply does not hold."""
+        """Return the timestamp in microseconds since 1970; CorruptFile if the reply does not verify."""
         builder = self._library.VerifierBuilder(roots=list(self._roots), nonce=nonce)
         try:
             response = self._library.decode_timestamp_response(reply)

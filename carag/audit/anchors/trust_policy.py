@@ -1,4 +1,4 @@
-"""Read whom to trust: a policy file of ``c2sp.org/tlog-policy``.
+"""Read a trust policy file (``c2sp.org/tlog-policy``): the keys of logs and witnesses, and the quorum of witnesses.
 
 ::
 
@@ -7,8 +7,8 @@
     group   <name> all|any|<k> <name>...
     quorum  <name>|none
 
-A log whose key was rotated has a line for each of its keys. The quorum says which witnesses must have cosigned
-a checkpoint before it counts.
+A log whose key was rotated has a line for each of its keys. The quorum determines which witnesses must have cosigned
+a checkpoint before it counts as confirmed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["TrustPolicy", "Witness"]
 
 _NONE: Final = "none"
+"""The quorum that needs no witness."""
 _MAX_LINES: Final = 1000
+"""Greatest number of lines of a policy file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A witness as the policy names it; the name means nothing elsewhere."""
+    """A witness under its name in the policy, which has no meaning elsewhere."""
 
     name: str
     key: WitnessVerifier
@@ -65,7 +67,7 @@ class TrustPolicy:
     groups: Mapping[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
 
     def satisfied_by(self, cosigned: Collection[str]) -> bool:
-        """Say whether the witnesses of these names are a quorum."""
+        """Tell whether the witnesses with these names form a quorum."""
         return self.quorum == _NONE or self._witnessed(self.quorum, cosigned)
 
     def keys_of(self, origin: str) -> tuple[NoteKey, ...]:
@@ -79,7 +81,7 @@ class TrustPolicy:
         Raises
         ------
         InvalidArgument
-            Naming the line that is wrong.
+            If the policy is malformed; the message names the line.
         """
         lines = text.split("\n")
         if len(lines) > _MAX_LINES:

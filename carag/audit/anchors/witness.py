@@ -1,12 +1,12 @@
 """Anchor checkpoints with witnesses: the client of ``c2sp.org/tlog-witness``.
 
-Each witness is sent the checkpoint with a proof that it continues what that witness last cosigned, and returns
-a timestamped cosignature. A witness that was shown one history never cosigns another, so a quorum of them rules
-out that two askers are shown two histories, and that the log is rolled back.
+Each witness is sent the checkpoint with a proof that it continues the one that this witness last cosigned, and returns
+a timestamped cosignature. A witness never cosigns two diverging histories, so a quorum of them excludes that two askers
+are shown two histories, and that the log is rolled back.
 
-What a witness says without a valid cosignature is a claim: that it knows a longer log (409) or that the proof
-does not hold (422) may mean a rollback or a fork, or a witness in error. It is reported as what it may be, and
-counts as no confirmation.
+An answer without a valid cosignature is a claim: that the witness knows a longer log (409), or that the proof does not
+verify (422), may mean a rollback or a fork, or an error of the witness. It is reported as such, and does not count as a
+confirmation.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["CLOCK_TOLERANCE_SECONDS", "WitnessAnchor"]
 
 CLOCK_TOLERANCE_SECONDS: Final = 300
-"""How far a fresh cosignature's time may lie from ours. An older one is a replay, whatever it covers."""
+"""Greatest difference between a fresh cosignature's time and this machine's. An older cosignature is a replay."""
 
 _TRIES: Final = 3
+"""Requests to one witness in a round: it may know another size than expected."""
 _REFUSALS: Final = {
     400: "calls the request malformed",
     403: "trusts none of the log's keys; give its operator the vkey",
@@ -46,7 +47,7 @@ class WitnessAnchor:
     Parameters
     ----------
     policy : TrustPolicy
-        Its witnesses are asked at their URLs.
+        The policy whose witnesses are asked at their URLs.
     timeout : float
         Seconds for one request.
 
@@ -70,7 +71,7 @@ class WitnessAnchor:
         self.place = f"quorum/{policy.quorum}/{hashlib.sha256(names.encode()).hexdigest()[:16]}"
 
     def submit(self, submission: Submission) -> Evidence:
-        """Collect cosignatures until everyone was asked; see :meth:`Anchor.submit`."""
+        """Collect the cosignatures of all witnesses; see :meth:`Anchor.submit`."""
         note, failures = submission.checkpoint, []
         for witness in self._asked:
             try:
@@ -93,7 +94,7 @@ class WitnessAnchor:
         return tree
 
     def _seen(self, note: Note) -> int | None:
-        """Return when the quorum was complete in microseconds, or None if it is not."""
+        """Return when the quorum was complete, in microseconds since 1970, or None if it is not."""
         times = {
             witness.name: at
             for witness in self._policy.witnesses
@@ -135,7 +136,7 @@ class WitnessAnchor:
 
 
 def _checked(witness: Witness, submission: Submission, reply: Reply) -> NoteSignature:
-    """Take this witness's line out of the answer; lines of unknown keys are ignored."""
+    """Extract this witness's line from the answer; lines of unknown keys are ignored."""
     try:
         text = reply.body.decode("utf-8")
         note = Note.parse(f"{submission.checkpoint.text}\n{text}")
@@ -155,7 +156,7 @@ def _checked(witness: Witness, submission: Submission, reply: Reply) -> NoteSign
 
 
 def _conflict(reply: Reply) -> int | None:
-    """Read the size out of a 409 answer."""
+    """Read the tree size in a 409 answer."""
     size = reply.body.removesuffix(b"\n")
     sized = reply.content_type.partition(";")[0].strip() == "text/x.tlog.size"
     if reply.status == 409 and sized and size.isdigit() and len(size) < 20 and size == b"%d" % int(size):

@@ -1,8 +1,8 @@
-"""Examine a whole log: re-hash every record and compare with what was signed, here and elsewhere.
+"""Examine a whole log: re-hash every record and compare with its signed checkpoints and with those kept elsewhere.
 
-A signed tree alone does not show that its end was cut off, that the directory was put back to an earlier state, or
-that a thief of the key wrote the history again: all of these are histories the key signed. A checkpoint kept
-elsewhere shows each of them, because the log must still extend it.
+A signed tree alone does not show that its end was truncated, that the directory was rolled back, or that a thief of the
+key rewrote the history: the key signed all of these histories. A checkpoint kept elsewhere shows each of them, because
+the log must still extend it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ __all__ = ["Examination", "Kept", "examine", "examine_log", "extends", "kept_che
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A checkpoint of the log that was kept where the log's owner could not alter it.
+    """A checkpoint of the log that was kept out of reach of the log's owner.
 
     Parameters
     ----------
     name : str
-        For a person, such as the file's name.
+        For messages, such as the file's name.
     checkpoint : Checkpoint
-        Its signature was checked.
+        With a signature that was verified.
     """
 
     name: str
@@ -46,19 +46,19 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A verdict on a log and what it rests on.
+    """A verdict on a log and the reasons for it.
 
     Parameters
     ----------
     verdict : Verdict
     reason : str
-        For a person.
+        The reason in words.
     size : int
         Records that the newest checkpoint covers; 0 if it could not be read.
     checkpoint : str
-        That checkpoint.
+        The newest checkpoint.
     extends : tuple of str
-        Names of the kept checkpoints that the log was shown to extend.
+        Names of the kept checkpoints that the log extends.
     """
 
     verdict: Verdict
@@ -74,13 +74,13 @@ def kept_checkpoint(text: str, key: NoteKey, name: str = "the checkpoint kept") 
     Raises
     ------
     CorruptFile
-        If it is none of this log: it says nothing about it then.
+        If it is not a checkpoint of this log, and so proves nothing about it.
     """
     return Kept(name, Checkpoint.parse(open_checkpoint(text, key, name).text))
 
 
 def kept_receipt(data: bytes, vkey: str, name: str = "the receipt kept") -> Kept:
-    """Read a receipt from elsewhere, for the checkpoint in it; CorruptFile if it does not verify itself."""
+    """Read the checkpoint in a receipt from elsewhere; CorruptFile if the receipt does not verify."""
     checked = verify_receipt(data, vkey)
     if checked.verdict is not Verdict.VERIFIED:
         raise CorruptFile(f"{name} does not verify itself: {checked.reason}")
@@ -91,7 +91,7 @@ def kept_receipt(data: bytes, vkey: str, name: str = "the receipt kept") -> Kept
 def examine_log(
     directory: str | PathLike[str], *, vkey: str | None = None, kept: Iterable[Kept] = ()
 ) -> Examination:
-    """Open a log read-only and :func:`examine` it; a log that cannot be opened gets its verdict too."""
+    """Open a log read-only and :func:`examine` it; a log that cannot be opened gets a verdict too."""
     try:
         reader = LogReader(directory, vkey=vkey)
     except CorruptFile as error:
@@ -108,7 +108,7 @@ def examine(
     *,
     visit: Callable[[int, bytes], None] | None = None,
 ) -> Examination:
-    """Re-hash a log from its records up, and compare it with its checkpoints and with those kept elsewhere.
+    """Re-hash a log from its records, and compare it with its checkpoints and with those kept elsewhere.
 
     Parameters
     ----------
@@ -116,13 +116,13 @@ def examine(
     kept : iterable of Kept
         Checkpoints from outside; the log must extend each.
     visit : callable, optional
-        Called with number and bytes of each record whose hash is the stored one; whether the whole leads to the
-        signed root is known only afterwards.
+        Called with number and bytes of each record that has the stored hash; whether all of them lead to the signed
+        root is known only afterwards.
 
     Returns
     -------
     Examination
-        VERIFIED, FAILED with the first thing that does not hold together, or UNDECIDED.
+        VERIFIED, FAILED with the first inconsistency, or UNDECIDED.
     """
     kept = tuple(kept)
     note = reader.checkpoint.to_text()
@@ -150,7 +150,7 @@ def extends(reader: LogReader, kept: Kept) -> None:
     Raises
     ------
     CorruptFile
-        If it does not.
+        If the log does not extend it.
     """
     _check_length(reader, kept)
     size, root = kept.checkpoint.size, kept.checkpoint.root
@@ -178,7 +178,7 @@ def _examine(reader: LogReader, kept: Sequence[Kept], visit: Callable[[int, byte
             raise CorruptFile(
                 f"{reader.path}: record {seq} stands behind the newest checkpoint, which covers {reader.size}"
             )
-        for level, n, value in frontier.append(leaf_hash(body)):  # in storage order, so the places count up
+        for level, n, value in frontier.append(leaf_hash(body)):  # in storage order, so the indices ascend
             expected, found = next(stored, (-1, None))
             if found != (expected, value):
                 what = f"tree node ({level}, {n})" if level else f"record {n}"
@@ -198,7 +198,7 @@ def _examine(reader: LogReader, kept: Sequence[Kept], visit: Callable[[int, byte
 
 
 def _signed_roots(reader: LogReader, kept: Sequence[Kept]) -> dict[int, list[tuple[str, bytes]]]:
-    """Collect what was signed about each size, by the log's own checkpoints and by those kept elsewhere."""
+    """Collect the signed roots of each size, from the log's own checkpoints and those kept elsewhere."""
     signed: dict[int, list[tuple[str, bytes]]] = {}
     for size, text in reader.checkpoints():
         what = f"{reader.path}: the checkpoint of {size} records"
@@ -218,9 +218,9 @@ def _compare(signed: dict[int, list[tuple[str, bytes]]], size: int, root: bytes)
 
 
 class _Place:
-    """Checks that each record says where it stands, that time does not run backwards and that no id comes twice.
+    """Checks that each record states its own log and number, that commit times ascend and that ids are unique.
 
-    Ids of all records are held in memory, some 100 bytes each.
+    The ids of all records are kept in memory, about 100 bytes each.
     """
 
     def __init__(self, origin: str) -> None:
@@ -229,7 +229,7 @@ class _Place:
         self._time = 0
 
     def check(self, seq: int, body: bytes) -> str | None:
-        """Return what is wrong with the next record; None if nothing is."""
+        """Return the error of the next record, or None."""
         fields: Any = encoding.load(body)
         try:
             log, said, time, identity = fields["log"], fields["seq"], fields["tc"], fields["id"]

@@ -1,15 +1,15 @@
-"""Export a log for others: every record and what proves them, and nothing personal.
+"""Export a log for others: every record with its proofs, and no personal data.
 
 ==================  ========================================================================================
-``records.jsonl``   each record's bytes, verbatim, one a line in order (canonical JSON has no newline inside)
+``records.jsonl``   each record's bytes, verbatim, one per line in order (canonical JSON has no newline)
 ``checkpoint``      the newest signed checkpoint, over exactly these records
-``hashes``          the stored tree: 32 bytes a node, in the order of Go's ``tlog.StoredHashIndex``, so that any
-                    inclusion or consistency proof can be made from it; it follows from the records
-``vkey``            the public key the checkpoint was checked with
+``hashes``          the stored tree: 32 bytes per node, in the order of Go's ``tlog.StoredHashIndex``, so that any
+                    inclusion or consistency proof can be made from it; it is derived from the records
+``vkey``            the public key that verified the checkpoint
 ==================  ========================================================================================
 
-Left out: salts and values behind the commitments (who asked, question, answer, lists of entities), passages' texts
-and the signing key. None of them is in ``audit.db``, and nothing else is read.
+Not exported are salts and values of the commitments (who asked, question, answer, lists of entities), passages' texts
+and the signing key. None of them is in ``audit.db``, the only file that is read.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = ["export_log", "write_proof"]
 
 
 def export_log(reader: LogReader, directory: Path, kept: Iterable[Kept] = ()) -> Examination:
-    """Write a log into a new or empty directory, examining it on the way.
+    """Write a log into a new or empty directory, and examine it at the same time.
 
-    The checkpoint is written last and only over a log that holds together: without it the rest is no export.
+    The checkpoint is written last, and only for a consistent log: without it the directory is not an export.
 
     Raises
     ------
     InvalidArgument
-        If there is something in the directory already, or it cannot be written.
+        If the directory is not empty, or cannot be written.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def write_proof(reader: LogReader, seq: int, directory: Path) -> None:
     InvalidArgument
         If there is no such record, or the directory cannot be written.
     CorruptFile
-        If what is stored does not lead to the signed root; nothing is written then.
+        If the stored nodes do not lead to the signed root; nothing is written then.
     """
     body, proof = reader.body(seq), reader.prove(seq)
     reader.check_unchanged()

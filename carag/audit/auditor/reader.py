@@ -1,11 +1,11 @@
-"""Read a log as its auditor does: from the files alone, without the writer's lock and without its key.
+"""Read a log as an auditor: from its files alone, without the writer's lock and without its signing key.
 
-The directory may be a copy; ``audit.db`` is all that is needed beside a vkey from a source one trusts. Nothing is
-written: a file that no writer has open is read as it is, and one that a writer has open is read as of one commit.
+The directory may be a copy; ``audit.db`` and a vkey from a trusted source are enough. Nothing is written: a file that
+no writer has open is read as it is, and one that a writer has open is read as of one commit.
 
-A reader finds two kinds of trouble and keeps them apart. :class:`CorruptFile` is evidence: something is missing or
-contradicts what was signed. :class:`AuditUnavailable` means that nothing can be said: no such file, not a database,
-not readable, written to while it was read.
+A reader distinguishes two kinds of error. :class:`CorruptFile` is evidence of tampering or damage: something is missing
+or contradicts a signature. :class:`AuditUnavailable` means that no verdict is possible: the file does not exist, is not
+a database, cannot be read, or was written while it was read.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ __all__ = ["LogReader", "key_of", "open_checkpoint"]
 
 
 class LogReader:
-    """A log opened to be read, in one fixed state.
+    """A log opened for reading, in one fixed state.
 
     Parameters
     ----------
     directory : path
         Holds ``audit.db``, and ``vkey`` if none is given.
     vkey : str, optional
-        The log's public key from a source you trust. Who can replace the log can replace the key beside it.
+        The log's public key from a source you trust: the key in the directory can be replaced together with the log.
 
     Raises
     ------
     AuditUnavailable
-        If there is no readable log, it is one of another name than the key's, or its newest checkpoint is signed by
-        a key that its own records say took over from another, which only a key or receipt from outside can confirm.
+        If there is no readable log, its name differs from the key's, or its newest checkpoint is signed by a key that
+        according to its own records replaced another, which only a key or receipt from outside can confirm.
     InvalidArgument
-        If ``vkey`` is no Ed25519 vkey.
+        If ``vkey`` is not an Ed25519 vkey.
     CorruptFile
         If its newest checkpoint is missing, malformed, or not signed by the key.
 
@@ -78,7 +78,7 @@ class LogReader:
         self._db = self._connect()
         try:
             with self._reading():
-                self._db.execute("BEGIN")  # one state for as long as this is open
+                self._db.execute("BEGIN")  # reads one state until this reader is closed
                 self._check_tables()
             self.checkpoint = self._newest_checkpoint()
         except BaseException:
@@ -88,7 +88,7 @@ class LogReader:
 
     @property
     def size(self) -> int:
-        """Records that the newest checkpoint covers."""
+        """Number of records that the newest checkpoint covers."""
         return self.tree.size
 
     def body(self, seq: int) -> bytes:
@@ -99,7 +99,7 @@ class LogReader:
         InvalidArgument
             If the checkpoint covers no such record.
         CorruptFile
-            If it covers it and it is not there.
+            If the checkpoint covers it and it is missing.
         """
         if not 0 <= seq < self.size:
             raise InvalidArgument(f"there is no record {seq}; the log has {self.size}, numbered from 0")
@@ -114,7 +114,7 @@ class LogReader:
                 yield seq, body if type(body) is bytes else self._bytes((body,), f"record {seq}")
 
     def node(self, level: int, n: int) -> bytes:
-        """Return the hash of a perfect subtree; CorruptFile if it is not there."""
+        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
         with self._reading():
             query = "SELECT hash FROM node WHERE i = ?"
             row = self._db.execute(query, (stored_hash_index(level, n),)).fetchone()
@@ -143,7 +143,7 @@ class LogReader:
         InvalidArgument
             If the checkpoint covers no such record.
         CorruptFile
-            If what is stored does not lead to the signed root; no such proof is handed out.
+            If the stored nodes do not lead to the signed root; no such proof is returned.
         """
         leaf = merkle.leaf_hash(self.body(seq))
         hashes = merkle.inclusion_proof(self.node, seq, self.size)
@@ -153,14 +153,14 @@ class LogReader:
         return InclusionProof(seq, tuple(hashes), self.checkpoint).to_text()
 
     def consistency(self, old: int) -> str:
-        """Prove that the first ``old`` records are still what they were, as a ``c2sp.org/tlog-witness`` body.
+        """Prove that the first ``old`` records are unchanged, as a ``c2sp.org/tlog-witness`` request body.
 
         Raises
         ------
         InvalidArgument
             Unless ``0 < old <= size``.
         CorruptFile
-            If what is stored does not lead to the signed root; no such proof is handed out.
+            If the stored nodes do not lead to the signed root; no such proof is returned.
         """
         hashes = merkle.consistency_proof(self.node, old, self.size)
         if not merkle.verify_consistency(old, self.size, hashes, self.root(old), self.tree.root):
@@ -169,12 +169,12 @@ class LogReader:
         return ConsistencyProof(old, tuple(hashes), self.checkpoint).to_text()
 
     def check_unchanged(self) -> None:
-        """Raise AuditUnavailable if a file that nobody seemed to be writing was written to after all."""
+        """Raise AuditUnavailable if the file was written to although no writer seemed to have it open."""
         if not self._wal and self._files() != self._before:
             raise AuditUnavailable(f"{self.path} was written to while it was read; read it again")
 
     def close(self) -> None:
-        """Close the file; harmless when repeated."""
+        """Close the file; idempotent."""
         self._db.close()
 
     def __enter__(self) -> Self:
@@ -184,7 +184,7 @@ class LogReader:
         self.close()
 
     def _files(self) -> list[tuple[int, int, int] | None]:
-        """Say what is there: the database, and the write-ahead log if it holds anything."""
+        """Identify the files: the database, and the write-ahead log if it is not empty."""
         found: list[tuple[int, int, int] | None] = []
         for path in (self.path, Path(f"{self.path}-wal")):
             try:
@@ -199,8 +199,8 @@ class LogReader:
         return found
 
     def _connect(self) -> sqlite3.Connection:
-        # Without a write-ahead log the file alone is the whole truth, and `immutable` leaves not even a lock file
-        # beside it. With one, SQLite must read both, and keeps the state of our BEGIN while the writer goes on.
+        # Without a write-ahead log the file alone is complete, and `immutable` creates not even a lock file. With one,
+        # SQLite must read both files, and keeps the state of this BEGIN while the writer continues.
         mode = "mode=ro" if self._wal else "mode=ro&immutable=1"
         uri = f"file:{quote(str(self.path.absolute()))}?{mode}"
         with self._reading():
@@ -209,7 +209,7 @@ class LogReader:
     def _check_tables(self) -> None:
         self._db.execute("PRAGMA trusted_schema=OFF")
         self._db.execute("PRAGMA cell_size_check=ON")
-        # The very statements: a view or a virtual table of that name would run what its maker wrote.
+        # Compare the statements themselves: a view or virtual table of that name could execute an attacker's code.
         found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
         if not set(SqliteBackend.SCHEMA) <= found:
             raise AuditUnavailable(f"{self.path} does not have the tables of an audit log")
@@ -227,7 +227,7 @@ class LogReader:
                     f"{self.path} is the log {', '.join(names)}, not {self.key.name}; give the key of that log"
                 )
             if self.key.signature_on(note) is None and (announced := self._announced(note)) is not None:
-                # A history forged under another key can hold such a record too, so this verifies nothing.
+                # A history forged under another key can contain such a record too, so this verifies nothing.
                 raise AuditUnavailable(
                     f"{self.path}: {signed_by_others(note, self.key)}. Record {announced} says it took over, and "
                     "whoever forged the one could forge the other"
@@ -235,7 +235,7 @@ class LogReader:
         return open_checkpoint(row[0], self.key, f"{self.path}: the newest checkpoint")
 
     def _announced(self, note: Note) -> int | None:
-        """Find the record that says a signer of this note took over as the log's key; it proves nothing by itself."""
+        """Find the record by which a signer of this note became the log's key; it proves nothing by itself."""
         signers = {(one.name, one.key_id) for one in note.signatures}
         with self._reading():
             query = 'SELECT seq, body FROM rec WHERE instr(body, CAST(\'"kind":"key"\' AS BLOB)) ORDER BY seq DESC'
@@ -276,7 +276,7 @@ def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
     Raises
     ------
     CorruptFile
-        Naming it as ``what``, if it is malformed, of another log, or not signed by the key.
+        If it is malformed, of another log, or not signed by the key; the message calls it ``what``.
     """
     try:
         note = Note.parse(text)
@@ -293,14 +293,14 @@ def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
 
 
 def key_of(directory: Path, vkey: str | None) -> LogVerifier:
-    """Read the vkeys given, one a line, or else those lying beside the log.
+    """Read the given vkeys, one per line, or else those in the log's directory.
 
     Raises
     ------
     InvalidArgument
-        If the one given is no Ed25519 vkey.
+        If the given one is not an Ed25519 vkey.
     AuditUnavailable
-        If none is given and none is there.
+        If none is given and the directory has none.
     """
     if vkey is not None:
         return LogVerifier.parse(vkey)

@@ -1,8 +1,8 @@
-"""Ask pymerkle, another implementation of the same tree, for a second opinion. Never the only one.
+"""Check roots and inclusion paths a second time with pymerkle, an independent implementation of the same tree.
 
-pymerkle (extra ``second-opinion``) computes roots and inclusion paths as RFC 6962 does, so it can be asked about
-both. Its consistency proofs follow no standard, and before version 7 one could be forged for any two trees, so it is
-never asked for those and older versions are refused.
+It is never the only check. pymerkle (extra ``second-opinion``) computes roots and inclusion paths as RFC 6962 does. Its
+consistency proofs follow no standard, and before version 7 one could be forged for any two trees, so these are not
+used and older versions are refused.
 """
 
 from __future__ import annotations
@@ -25,28 +25,29 @@ if TYPE_CHECKING:
 __all__ = ["check_asked", "disagreements", "node_tree", "second_opinion_on"]
 
 _WANTED_MAJOR: Final = "7"
+"""The only major version of pymerkle that is used."""
 
 
 def check_asked(name: str) -> None:
-    """Check that the one asked is pymerkle; InvalidArgument names it."""
+    """Check that the named package is pymerkle; InvalidArgument otherwise."""
     if name != "pymerkle":
         raise InvalidArgument(f"no second opinion by {quoted(name)}; want pymerkle")
 
 
 def second_opinion_on(receipt: bytes) -> str | None:
-    """Ask pymerkle whether a receipt's record leads to the root in its checkpoint; the signature is not its matter.
+    """Ask pymerkle whether a receipt's record leads to the root in its checkpoint; it checks no signature.
 
     Returns
     -------
     str or None
-        What pymerkle objects to; None if it agrees.
+        The disagreement; None if pymerkle agrees.
 
     Raises
     ------
     MissingExtra
         If pymerkle is absent or of a version that must not be asked.
     CorruptFile
-        If the bytes are no receipt.
+        If the bytes are not a receipt.
     """
     pymerkle = _pymerkle()
     layout = import_module("pymerkle.core")._inclusion_path_layout  # noqa: SLF001 # hence the pinned major version
@@ -68,7 +69,7 @@ def second_opinion_on(receipt: bytes) -> str | None:
 
 
 def disagreements(reader: LogReader, seqs: Iterable[int]) -> list[str]:
-    """Ask pymerkle for the newest root and for the paths of some records, and list where it differs from the log."""
+    """Compare the newest root and the paths of some records with pymerkle's, and list the differences."""
     tree, found = node_tree(reader), []
     if tree.get_root(reader.size) != reader.tree.root:
         found.append(f"the root of {reader.size} records")
@@ -80,7 +81,7 @@ def disagreements(reader: LogReader, seqs: Iterable[int]) -> list[str]:
 
 
 def node_tree(reader: LogReader) -> Any:
-    """Return the log's stored nodes as a ``pymerkle.BaseMerkleTree``, to be read only.
+    """Return the log's stored nodes as a read-only ``pymerkle.BaseMerkleTree``.
 
     Raises
     ------
@@ -90,7 +91,7 @@ def node_tree(reader: LogReader) -> Any:
     base: Any = _pymerkle().BaseMerkleTree
 
     class NodeTree(base):  # type: ignore[misc] # the package brings no types
-        """pymerkle's algorithms over our nodes: it computes nothing below a stored subtree."""
+        """pymerkle's algorithms over the log's nodes, which computes nothing below a stored subtree."""
 
         def __init__(self) -> None:
             super().__init__("sha256", disable_cache=True)

@@ -1,12 +1,12 @@
-"""Define what the log asks of the store of its records: SQLite by default, a database server for teams.
+"""Define the interface of storage backends for a log's records: SQLite by default, a database server for teams.
 
-A backend stores bytes and answers look-ups. It neither hashes, signs nor judges: what it returns is checked
-against the signed checkpoint, so a backend that lies is noticed like any other tampering. What is asked of it:
+A backend stores bytes and answers look-ups. It neither hashes nor signs nor verifies: what it returns is checked
+against the signed checkpoint, so false answers are noticed like any other tampering. Its contract:
 
-- :meth:`Backend.append` is all or nothing, and returns only when a power cut can no longer take it back;
-- a batch is taken only if the store ends exactly where the batch begins, so that two writers cannot fork the log;
-- reads may come from any thread while a batch is being written, and see whole batches only;
-- failures are ``AuditUnavailable``, contents that cannot be right ``CorruptFile``.
+- :meth:`Backend.append` is atomic, and returns only once the batch survives a power cut;
+- a batch is accepted only if the store ends exactly where the batch begins, so that two writers cannot fork the log;
+- any thread may read while a batch is being written, and sees whole batches only;
+- failures raise ``AuditUnavailable``, impossible contents ``CorruptFile``.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Batch:
     bodies : sequence of bytes
         The records, verbatim; at least one.
     nodes : sequence of Node
-        The tree nodes they complete, in storage order: the first has storage index
+        The tree nodes that they complete, in storage order: the first has storage index
         ``stored_hash_count(first)``, and there is no gap.
     note : str
         The signed checkpoint that covers the last of them.
     begun : sequence of int
         Sequence numbers of the begin records among them.
     ended : sequence of int
-        Sequence numbers of begin records that they end; some may be among them.
+        Sequence numbers of begin records that they end, possibly in the same batch.
     """
 
     first: int
@@ -51,7 +51,7 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """Records in the log once the batch is written."""
+        """Number of records in the log once the batch is written."""
         return self.first + len(self.bodies)
 
 
@@ -60,7 +60,7 @@ class Backend(Protocol):
 
     @property
     def where(self) -> str:
-        """Name the place in messages: a path, or a server and its table; no secrets."""
+        """Name of the store in messages: a path, or a server and its table; no secrets."""
         ...
 
     def append(self, batch: Batch) -> None:
@@ -69,13 +69,13 @@ class Backend(Protocol):
         Raises
         ------
         AuditUnavailable
-            If the store does not end at ``batch.first``, or if it is not certain that all of it is durable. In
-            the second case every later call raises too, until the store is opened again and read.
+            If the store does not end at ``batch.first``, or it is uncertain whether the batch is durable. In the
+            second case every later call raises too, until the store is opened again and read.
         """
         ...
 
     def check_writable(self) -> None:
-        """Raise AuditUnavailable if nothing may be written any more; cheap, asked before every batch."""
+        """Raise AuditUnavailable if the store must no longer be written; cheap, called before every batch."""
         ...
 
     def size(self) -> int:
@@ -83,7 +83,7 @@ class Backend(Protocol):
         ...
 
     def body(self, seq: int) -> bytes:
-        """Return a record's bytes; CorruptFile if it is not there."""
+        """Return a record's bytes; CorruptFile if it is missing."""
         ...
 
     def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -91,7 +91,7 @@ class Backend(Protocol):
         ...
 
     def node(self, level: int, n: int) -> bytes:
-        """Return the hash of a perfect subtree; CorruptFile if it is not there."""
+        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
         ...
 
     def nodes(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -107,10 +107,10 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files or connections; harmless when repeated."""
+        """Close files or connections; idempotent."""
         ...
 
 
 BackendOpener: TypeAlias = Callable[[bool, str], Backend]
-"""``(create, empty)``: open the evidence. Only if ``create`` may it be founded, with ``empty`` as the checkpoint of
-the empty log; otherwise evidence that is not there is CorruptFile."""
+"""``(create, empty)``: open the backend. If ``create``, it may be created, with ``empty`` as the checkpoint of the
+empty log; otherwise a missing backend is CorruptFile."""

@@ -1,15 +1,15 @@
 """Open a log's directory: lock it for one writer, load its keys and find its records.
 
 ====================  ======================================================================================
-``audit.db``          the evidence: records, tree nodes, newest checkpoint; nothing personal
-``private.db``        salts and values behind the commitments, sealed; may be destroyed without harm to any proof
-``private.key``       what unseals them; kept out of the copies of ``private.db``, it makes erasure reach those too
-``evidence.url``      in place of ``audit.db``, if the evidence is on a server: which
+``audit.db``          records, tree nodes, newest checkpoint; nothing personal
+``private.db``        salts and values of the commitments, sealed; may be destroyed without harm to any proof
+``private.key``       the keys that unseal them; if backups of ``private.db`` omit it, erasure reaches those too
+``evidence.url``      in place of ``audit.db``, the address of the server that stores the records
 ``audit.key``         the signing keys (0600)
-``vkey``              the public keys, for everyone; written last, so its presence says that the log exists
-``anchors/``          proofs that checkpoints are known outside, one file each
+``vkey``              the public keys, for everyone; written last, so its presence means that the log exists
+``anchors/``          evidence that anchors confirmed checkpoints, one file each
 ``audit.lock``        held by the one writer
-``pinned``            the checkpoint at the last close: ``audit.db`` alone cannot be put back behind it unnoticed
+``pinned``            the checkpoint at the last close: ``audit.db`` alone cannot be rolled back behind it unnoticed
 ====================  ======================================================================================
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from carag.audit.log.backend import Backend, BackendOpener
 
-_URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # a Path has made one slash of two
+_URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash, because Path merges the two of a URL
 
 
 class LogDirectory:
@@ -46,14 +46,14 @@ class LogDirectory:
     StoreLocked
         If another writer holds the directory.
     AuditUnavailable
-        If it cannot be made or written.
+        If it cannot be created or written.
     InvalidArgument
         If it is a URL.
     """
 
     def __init__(self, path: Path) -> None:
         if (url := _URL.match(str(path))) is not None:
-            raise InvalidArgument(  # the rest of it may hold a password
+            raise InvalidArgument(  # without the rest of the URL, which may hold a password
                 f"a log is opened in a directory, which keeps its keys and private values; got a {url[1]} URL. To keep "
                 "its evidence in PostgreSQL write AuditLog.open(directory, backend=backend_at(url)) "
                 "(carag.audit.log.postgres), or once: carag audit postgres --store DIR --url URL"
@@ -68,9 +68,9 @@ class LogDirectory:
             self.founded = self._vkey.exists()
 
     def signing_key(self, origin: str | None, clock: Callable[[], int] | None = None) -> KeyRing:
-        """Load the log's keys, or make the first on first use.
+        """Load the log's keys, or generate the first on first use.
 
-        A missing key is never replaced once there is a log: the new key would start another history.
+        A missing key is never replaced once a log exists: the new key would start another history.
         """
         with self._reachable():
             if self._key.exists():
@@ -82,7 +82,7 @@ class LogDirectory:
         return self._ring(key, clock)
 
     def open_backend(self, opener: BackendOpener | None, empty: str) -> Backend:
-        """Open what the opener opens; without one, the server that the directory names, or its ``audit.db``."""
+        """Open a backend with the opener; without one, the server that the directory names, or its ``audit.db``."""
         create = not self.founded
         if opener is None and (server := remembered(self.path)) is not None:
             opener = backend_at(server[0], schema=server[1])
@@ -91,7 +91,7 @@ class LogDirectory:
         return opener(create, empty)
 
     def finish(self, ring: KeyRing) -> None:
-        """Publish the vkey on first use; later, insist that it is still the key's own."""
+        """Publish the vkey on first use; later, check that it still belongs to the key."""
         with self._reachable():
             if not self.founded:
                 sync_directory(self.path)
@@ -100,7 +100,7 @@ class LogDirectory:
             ring.check_listed()
 
     def pinned(self) -> Note | None:
-        """Read the checkpoint kept at the last close; None if there was none."""
+        """Read the checkpoint stored at the last close; None if there is none."""
         with self._reachable():
             if not self.pin.exists():
                 return None
@@ -112,12 +112,12 @@ class LogDirectory:
                 ) from error
 
     def write_pin(self, note: Note) -> None:
-        """Keep a checkpoint for the next opening."""
+        """Store a checkpoint for the next opening."""
         with self._reachable():
             write_atomically(self.pin, note.to_text().encode(), mode=0o644)
 
     def release(self) -> None:
-        """Let another writer in."""
+        """Release the lock for other writers."""
         self._lock.release()
 
     def _load(self, origin: str | None, clock: Callable[[], int] | None) -> KeyRing:

@@ -1,13 +1,13 @@
-"""Commit the records of many callers together: they wait, one thread writes for all of them.
+"""Commit the records of many callers together (group commit): one thread writes them while the callers wait.
 
-A wait for the disk costs the same for one record as for five hundred. What arrives while a batch is being
-written becomes the next batch, so nobody waits for company and nobody pays for a wait of their own under load.
+A disk sync takes as long for one record as for five hundred. Records that arrive while a batch is being written form
+the next batch, so no caller waits for a batch to fill, and under load none pays for a sync of its own.
 
-Every caller gets a definite answer: its result, its own refusal, or that the batch failed. A caller that finds the
-queue full or closed is told at once, and nothing is queued for it.
+Every caller gets a definite answer: its result, its own refusal, or that the batch failed. If the queue is full or
+closed, a caller gets an error at once, and its record is not queued.
 
-Those of a batch are let go one by one, each by the one before: threads that wake together only wait for the
-interpreter's lock, and wake again every few milliseconds to do so.
+The callers of a batch are woken one after another, each by the one before: threads that wake at the same time only
+contend for the interpreter lock, which wakes them again every few milliseconds.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 __all__ = ["MAX_BATCH", "MAX_WAITING", "Aside", "GroupCommit"]
 
 MAX_BATCH: Final = 512
-"""Records a batch takes at most."""
+"""Greatest number of records of a batch."""
 MAX_WAITING: Final = 4096
-"""Records that may wait; at 64 at a time and 2 ms a wait for the disk, an eighth of a second's work."""
-_WAKE_SECONDS: Final = 0.05  # after which the writing thread itself wakes the next caller of a settled batch
+"""Greatest number of waiting records; in batches of 64 with 2 ms per disk sync, an eighth of a second's work."""
+_WAKE_SECONDS: Final = 0.05  # after which the writing thread itself wakes the next caller of a finished batch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class _Caller(Generic[Item, Result]):
-    """One item on its way: a lock that opens when its fate is known."""
+    """One queued item, with a lock that is released when its result is known."""
 
     __slots__ = ("error", "gone", "item", "known", "result")
 
@@ -46,7 +46,7 @@ class _Caller(Generic[Item, Result]):
         self.error: BaseException | None = None
         self.known = threading.Lock()
         self.known.acquire()
-        self.gone = False  # by an exception of its own thread, such as KeyboardInterrupt
+        self.gone = False  # True after an exception in its own thread, such as KeyboardInterrupt
 
 
 class GroupCommit(Generic[Item, Result]):
@@ -56,9 +56,9 @@ class GroupCommit(Generic[Item, Result]):
     ----------
     commit : callable
         Takes the waiting items, at most ``most``, and makes them durable together. Returns for each its result,
-        or the error that this item alone deserves. If it raises, all of them failed.
+        or its own error. If it raises, all of them failed.
     most, room : int
-        Items a batch takes, and items that may wait.
+        Greatest number of items of a batch, and of waiting items.
 
     Examples
     --------
@@ -80,15 +80,15 @@ class GroupCommit(Generic[Item, Result]):
         self._settled: deque[_Caller[Item, Result]] = deque()
         self._news = threading.Condition(threading.Lock())
         self._closed = False
-        # A daemon: a caller who waits keeps the process alive, and without callers there is nothing to lose.
+        # A daemon thread: waiting callers keep the process alive, and without callers there is nothing to lose.
         self._thread = threading.Thread(target=self._run, name="carag-audit-appender", daemon=True)
         self._thread.start()
 
     def submit(self, item: Item) -> Result:
         """Queue an item and wait until it is durable.
 
-        An interrupted wait (KeyboardInterrupt) leaves the item where it is: it may still be written, and its
-        result is dropped.
+        An interrupted wait (KeyboardInterrupt) leaves the item in the queue: it may still be written, and its result
+        is dropped.
 
         Raises
         ------
@@ -115,11 +115,11 @@ class GroupCommit(Generic[Item, Result]):
         finally:
             self._let_go()
         if caller.error is None:
-            return caller.result  # type: ignore[return-value]  # set before the lock opened
+            return caller.result  # type: ignore[return-value]  # set before the lock is released
         raise _own(caller.error)
 
     def close(self) -> None:
-        """Write what waits, then stop; harmless when repeated."""
+        """Write the waiting items, then stop; idempotent."""
         with self._news:
             self._closed = True
             self._news.notify()
@@ -147,15 +147,15 @@ class GroupCommit(Generic[Item, Result]):
                     caller.error = outcome
                 else:
                     caller.result = outcome
-        except BaseException as error:  # noqa: BLE001 - whatever it was, it is every caller's answer
-            without_frames(error)  # which hold what the other callers of the batch submitted
+        except BaseException as error:  # noqa: BLE001 - every caller of the batch gets this error
+            without_frames(error)  # which hold the items of other callers
             for caller in batch:
                 caller.error = error
         self._settled += batch
         self._let_go()
 
     def _let_go(self) -> None:
-        """Let go of one caller whose fate is known; it does the same for the next."""
+        """Wake one caller whose result is known; it wakes the next."""
         with contextlib.suppress(IndexError):
             while (caller := self._settled.popleft()).gone:
                 pass
@@ -163,7 +163,7 @@ class GroupCommit(Generic[Item, Result]):
 
 
 def _own(error: BaseException) -> CaragError:
-    """Give each caller an exception of its own: threads must not share a traceback."""
+    """Return an exception for one caller alone: threads must not share a traceback."""
     if not isinstance(error, CaragError):
         unavailable = AuditUnavailable(f"the record could not be written: {error!r}; open the log again")
         unavailable.__cause__ = error
@@ -174,14 +174,14 @@ def _own(error: BaseException) -> CaragError:
 
 
 class Aside:
-    """A second thread that does one thing while the caller does another.
+    """A helper thread, which runs one call while the caller's thread runs another.
 
     Examples
     --------
     >>> aside = Aside()
-    >>> with aside.doing(lambda: print("beside")):
+    >>> with aside.doing(lambda: print("in parallel")):
     ...     pass
-    beside
+    in parallel
     >>> aside.close()
     """
 
@@ -193,7 +193,7 @@ class Aside:
 
     @contextlib.contextmanager
     def doing(self, call: Callable[[], None]) -> Iterator[None]:
-        """Run ``call`` beside the block; leave only when both are done, with the error of either."""
+        """Run ``call`` in the helper thread during the block; wait for both, and raise the error of either."""
         self._calls.put(call)
         try:
             yield
@@ -204,7 +204,7 @@ class Aside:
             raise error
 
     def close(self) -> None:
-        """Stop; harmless when repeated."""
+        """Stop; idempotent."""
         self._calls.put(None)
         self._thread.join()
 
@@ -212,7 +212,7 @@ class Aside:
         while (call := self._calls.get()) is not None:
             try:
                 call()
-            except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+            except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
                 self._errors.put(error)
             else:
                 self._errors.put(None)

@@ -1,15 +1,15 @@
-"""Keep the keys of one log: the current one, those on their way in or out, and the public halves of all.
+"""Keep the keys of one log: the current one, those being introduced or retired, and the public keys of all.
 
-``audit.key`` (0600) holds a line for each private key, ``vkey`` (public) one for each key that ever signed::
+``audit.key`` (0600) has a line for each private key, ``vkey`` (public) one for each key that ever signed::
 
     PRIVATE+KEY+...                     the current key
     next PRIVATE+KEY+...                signs already, takes over when the log has said so (rotation.py)
     until <microseconds> PRIVATE+KEY+...    the key before, signing along until then
     also PRIVATE+KEY+...                ML-DSA-44, on anchored checkpoints
 
-A private key whose time is over is dropped when the ring is next read or written; its vkey stays listed, so
-that old receipts verify. Every note the ring signs carries a valid line of the current key, at every moment of
-a rotation, whenever the process dies: a log is always opened with its current key.
+An expired private key is dropped when the ring is next read or written; its vkey stays listed, so that old receipts
+verify. Every note that the ring signs has a valid line by the current key, at every moment of a rotation, also after a
+crash: a log is always opened with its current key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ALSO: Final = "also "
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """Immutable, so that a signature is made by one state of the ring, whatever other threads do to it."""
+    """The keys of a ring at one moment; immutable, so that other threads cannot change it during a signature."""
 
     current: SigningKey
     next: SigningKey | None = None
@@ -79,7 +79,7 @@ class _Keys:
 
 
 class KeyRing:
-    r"""Signs for a log with every key whose turn it is. Safe to share between threads.
+    r"""Signs for a log with every key that is in use. Safe to share between threads.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class KeyRing:
 
     @property
     def verifier(self) -> VerifierKey:
-        """The current key's public half. Every note of this ring carries its signature."""
+        """The current public key. Every note of this ring carries a signature by it."""
         return self._keys.current.verifier
 
     @property
@@ -128,7 +128,7 @@ class KeyRing:
 
     @property
     def trusted(self) -> LogVerifier:
-        """The same, as one key: for checkpoints kept from earlier, which an older key may have signed."""
+        """All of them as one verifier, for earlier checkpoints, which an older key may have signed."""
         return LogVerifier(self._listed)
 
     def now(self) -> int:
@@ -136,7 +136,7 @@ class KeyRing:
         return self._clock()
 
     def sign(self, text: str) -> Note:
-        """Sign a text with every Ed25519 key whose turn it is."""
+        """Sign a text with every Ed25519 key that is in use."""
         keys = self._keys
         note = keys.current.sign(text)
         also = [*self._still(keys.old), *([keys.next] if keys.next else [])]
@@ -148,14 +148,14 @@ class KeyRing:
         return note if key is None else note.signed_also([key.sign(Checkpoint.parse(note.text))])
 
     def stage(self) -> VerifierKey:
-        """Let the next key sign along; make it if there is none yet. Repeated, it returns the same key."""
+        """Let the next key sign too; generate it if there is none yet. Repeated, it returns the same key."""
         with self._mutex:
             fresh = self._keys.next or SigningKey.generate(self.name)
             self._change(replace(self._keys, next=fresh))
             return fresh.verifier
 
     def promote(self, *, until: int) -> None:
-        """Make the next key the current one; the one before signs along until a time."""
+        """Make the next key the current one; the previous one also signs until a time."""
         with self._mutex:
             keys = self._keys
             if keys.next is None:
@@ -173,17 +173,17 @@ class KeyRing:
             self._change(replace(self._keys, also=key))
 
     def save(self) -> None:
-        """Write both files. The private one first: a key that is listed can always be used or is over."""
+        """Write both files, the private one first, so that every listed key can be used or has expired."""
         with self._mutex:
             self._change(self._keys)
 
     def check_listed(self) -> None:
-        """Insist that the vkey file lists the current key and only keys of this log; complete it if need be.
+        """Check that the vkey file lists the current key and only keys of this log; complete it if necessary.
 
         Raises
         ------
         CorruptFile
-            If it does not; then one of the two files is another log's.
+            If it does not; then one of the two files belongs to another log.
         """
         text = self._public.read_text("utf-8")
         try:

@@ -1,16 +1,16 @@
-"""Append records durably, prove them, and check the log itself.
+"""Append records durably to a log, prove them, and verify the log.
 
-What it promises. (a) :meth:`AuditLog.append` returns only after the record is on the disk and under a signed
-checkpoint; until then the caller must hand nothing out. (b) A holder of the vkey and of one receipt
-or checkpoint from outside notices any edit, deletion, reordering, insertion, truncation or fork of what that
-checkpoint covers. What it cannot: prove that the caller told the truth when the record was written, or notice
-by itself that the whole directory was put back to an earlier state. That takes a checkpoint kept elsewhere,
-given to :meth:`AuditLog.open` as ``not_before``.
+Guarantees. (a) :meth:`AuditLog.append` returns only after the record is on disk and under a signed checkpoint; until
+then the caller must not return anything to the asker. (b) A holder of the vkey and of one receipt or checkpoint from
+outside notices any edit, deletion, reordering, insertion, truncation or fork of the records that the checkpoint covers.
+The log cannot prove that the caller told the truth when the record was written, nor notice by itself that the whole
+directory was rolled back. The latter needs a checkpoint kept elsewhere, given to :meth:`AuditLog.open` as
+``not_before``.
 
-The order of an append. Callers draft their records side by side. One thread takes all drafts that wait, gives them
-their places, signs one root over them, writes salts and values into ``private.db``, then records, nodes and checkpoint
-into the evidence in one transaction, waits for the disk once, moves the frontier in memory and lets the callers
-go. A failure anywhere leaves the frontier as it was, and every caller of the batch is told.
+The order of an append. Callers draft their records in parallel. One thread takes all waiting drafts, gives them their
+sequence numbers, signs one root over them, writes salts and values into ``private.db``, then records, nodes and
+checkpoint into the backend in one transaction, waits for the disk once, advances the frontier in memory and wakes the
+callers. A failure anywhere leaves the frontier unchanged, and every caller of the batch gets the error.
 """
 
 from __future__ import annotations
@@ -56,12 +56,13 @@ if TYPE_CHECKING:
 
 __all__ = ["AuditLog"]
 
-_MAX_BEGINS_A_RECORD: Final = 4000  # at most 8 digits and a comma each, which MAX_RECORD_BYTES has room for
+_MAX_BEGINS_A_RECORD: Final = 4000
+"""Greatest number of begins that a recovery record names: at up to 9 bytes each they fit into MAX_RECORD_BYTES."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Where a draft became a record, and what proves it under its batch's checkpoint."""
+    """A draft that became a record, with the proof under its batch's checkpoint."""
 
     seq: int
     body: bytes
@@ -99,7 +100,7 @@ class AuditLog:
         self._backend, self._private = backend, private
         self._closed, self._pid = False, os.getpid()
         self._tip = tip
-        self._writing = threading.Lock()  # held while the store's end moves
+        self._writing = threading.Lock()  # held while records are added to the backend
         self._closing = threading.RLock()
         self._guard: Callable[[Event], None] | None = None
         self._scrubber = Scrubber(backend, self.origin, lambda: self._tip)
@@ -118,42 +119,41 @@ class AuditLog:
         retain: str = DEFAULT_CLASS,
         accept_lost_values: bool = False,
     ) -> Self:
-        """Open the log in a directory, founding it on first use.
+        """Open the log in a directory, and create it on first use.
 
-        The newest records, the tree's root and the newest checkpoint are checked against each other first. What an
-        earlier process left unfinished goes on record.
+        The newest records, the tree's root and the newest checkpoint are checked against each other first. Work that
+        an earlier process left unfinished is recorded.
 
         Parameters
         ----------
         directory : path
-            Made if missing. Never a URL: keys and private values are files, wherever the evidence is.
+            Created if missing. Never a URL: keys and private values are files, wherever the records are stored.
         origin : str, optional
-            The log's name, a URL without scheme such as ``"audit.example/prod-1"``. On first use the default
-            is a random name, later the name the log has.
+            The log's name, a URL without scheme such as ``"audit.example/prod-1"``. By default a random name on first
+            use, later the name of the log.
         clock : callable, optional
             Microseconds since 1970 UTC.
         not_before : str, optional
-            A checkpoint, inclusion proof or receipt of this log that was kept elsewhere. A log that does not go on
-            from it is not opened.
+            A checkpoint, inclusion proof or receipt of this log that was kept elsewhere. A log that does not extend it
+            is not opened.
         backend : callable, optional
-            Opens another store of evidence than the directory's ``audit.db``, or the server that the directory
-            names (``carag.audit.log.postgres``); see :data:`~carag.audit.log.backend.BackendOpener`.
+            Opens another backend than the directory's ``audit.db``, or the server that the directory names
+            (``carag.audit.log.postgres``); see :data:`~carag.audit.log.backend.BackendOpener`.
         retain : str
-            The retention class of every record that names none (``retention.py``).
+            The retention class of every record that names none (:mod:`carag.audit.records.retention`).
         accept_lost_values : bool
-            Whether a log whose ``private.db`` is lost goes on, on record, without what its records commit to.
+            Whether to open a log whose ``private.db`` is lost, without the values of its commitments; it is recorded.
 
         Raises
         ------
         StoreLocked
             If another writer has the log open.
         CorruptFile
-            If the log does not hold together, or was rolled back; the message names what is wrong.
+            If the log is inconsistent, or was rolled back; the message names the inconsistency.
         AuditUnavailable
             If the directory cannot be read or written.
         InvalidArgument
-            If the log has another origin, ``not_before`` is nothing that this log signed, or there is no such
-            retention class.
+            If the log has another origin, this log did not sign ``not_before``, or there is no such retention class.
         """
         retention_class(retain)
         kept = [] if not_before is None else [("not_before", kept_note(not_before))]
@@ -167,8 +167,8 @@ class AuditLog:
             tip = read_tip(store, key.verifier)
             is_lost = store.size() > 0 and is_missing(home.private)
             opened = partial(PrivateStore, home.private, create=accept_lost_values or not is_lost)
-            # At founding the private half comes first: the vkey says that everything is there. Later the evidence does,
-            # which may have been put back together with it.
+            # A new log creates private.db first, because the vkey means that all files exist. An existing log is first
+            # checked against rollback, because private.db may have been rolled back together with the records.
             private = None if home.founded else undo.enter_context(contextlib.closing(opened()))
             home.finish(key)
             if (pinned := home.pinned()) is not None:
@@ -197,11 +197,11 @@ class AuditLog:
 
     @property
     def keys(self) -> KeyRing:
-        """The keys that sign, and the public halves of all that ever did."""
+        """The keys that sign, and the public keys of all that ever did."""
         return self._key
 
     def watch(self, guard: Callable[[Event], None] | None) -> None:
-        """Ask before each append: what the guard raises refuses the record. ``None`` asks nobody again."""
+        """Call a guard before each append; if it raises, the record is refused. ``None`` removes the guard."""
         self._guard = guard
 
     def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
@@ -219,12 +219,12 @@ class AuditLog:
 
     @property
     def size(self) -> int:
-        """Records so far."""
+        """Number of records."""
         return self._tip.frontier.size
 
     @property
     def private(self) -> PrivateStore:
-        """What the commitments hide. To open, erase or hold it there are functions that say so in a record."""
+        """The values of the commitments. To open, erase or hold them, use the functions that record it."""
         self._check_open()
         return self._private
 
@@ -240,25 +240,25 @@ class AuditLog:
         passages: Sequence[Passage] = (),
         retain: str | None = None,
     ) -> Receipt:
-        """Write a record durably and return its receipt. Hand nothing out before this returns.
+        """Write a record durably and return its receipt. Return nothing to the asker before this returns.
 
         Parameters
         ----------
         event : Access, Begin, Ingest, Recovery, ...
         secrets : mapping of str to str, optional
             Values to commit to: ``"subject"``, ``"query"``, ``"answer"``, and ``"entities"``, which no receipt
-            opens. ``None`` leaves one out.
+            opens. ``None`` omits one.
         passages : sequence of Passage
-            What is handed out, best first.
+            The passages to be returned to the asker, best first.
         retain : str, optional
-            The retention class (``retention.py``), if not the one the log was opened with.
+            The retention class (:mod:`carag.audit.records.retention`), if not the one the log was opened with.
 
         Raises
         ------
         InvalidArgument
             If the record would be malformed, too long, or contradict itself or the log; nothing was written.
         AuditUnavailable
-            If it cannot be made durable, or too many records wait already. Return nothing to the asker.
+            If it cannot be made durable, or too many records are waiting. Return nothing to the asker.
         """
         if self._guard is not None:
             self._guard(event)
@@ -269,7 +269,7 @@ class AuditLog:
         return Receipt(placed.seq, placed.body, placed.proof(), disclosed(draft.openings), draft.texts)
 
     def checkpoint(self) -> str:
-        """Return the newest signed checkpoint. Keep it elsewhere and the log cannot be rolled back unseen."""
+        """Return the newest signed checkpoint. Kept elsewhere, it makes a later rollback detectable."""
         return self._tip.note.to_text()
 
     def record(self, seq: int) -> Record:
@@ -293,7 +293,7 @@ class AuditLog:
         return InclusionProof(seq, tuple(hashes), tip.note).to_text()
 
     def consistency(self, old_size: int) -> str:
-        """Prove that the first ``old_size`` records are still what they were.
+        """Prove that the first ``old_size`` records are unchanged.
 
         Returns
         -------
@@ -306,16 +306,16 @@ class AuditLog:
         return ConsistencyProof(old_size, tuple(hashes), tip.note).to_text()
 
     def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
-        """Make a receipt again, under the newest checkpoint, with everything closed that the record commits to.
+        """Make a receipt again, under the newest checkpoint, without openings of the record's commitments.
 
-        Opening question and answer takes a role and a record of it: :func:`~carag.audit.disclose`, whose result can be
-        put in with ``dataclasses.replace(receipt, openings=...)``. Proofs of the index state only the first has.
+        Opening question and answer needs a role and is recorded: see :func:`~carag.audit.disclose`, whose result can be
+        added with ``dataclasses.replace(receipt, openings=...)``. Only the first receipt has proofs of the index state.
 
         Parameters
         ----------
         seq : int
         passages : sequence of (chunk id, text)
-            The texts the record names, in its order; the log itself keeps only their hashes.
+            The texts of the record's hits, in its order; the log itself keeps only their hashes.
 
         Raises
         ------
@@ -333,14 +333,14 @@ class AuditLog:
         return Receipt(seq, body, proof, passages=tuple(passages))
 
     def verify(self) -> Checkpoint:
-        """Re-hash the whole log, from the records up, and return the checkpoint that covers it.
+        """Re-hash the whole log, from its records, and return the checkpoint that covers it.
 
-        Appends go on meanwhile; only the records they add are read with the appender held.
+        Appends continue meanwhile; they are blocked only while the records that they added are read.
 
         Raises
         ------
         CorruptFile
-            Naming the first thing that does not hold together.
+            Naming the first inconsistency.
         """
         self._check_open()
         rehash = Rehash(self._backend, self.origin)
@@ -358,56 +358,56 @@ class AuditLog:
         return checkpoint
 
     def scrub(self, *, rate: float | None = None) -> int:
-        """Re-hash what the log holds now, and write no more if it is damaged.
+        """Re-hash all present records of the log, and refuse later appends if it is damaged.
 
         Parameters
         ----------
         rate : float, optional
-            Records a second at most; as fast as it goes by default.
+            Greatest number of records per second; by default unlimited.
 
         Returns
         -------
         int
-            How many records were read: fewer than the log has if it was closed meanwhile.
+            Number of records read: fewer than the log has if it was closed meanwhile.
 
         Raises
         ------
         CorruptFile
-            Naming the first thing that does not hold together. Every later append raises AuditUnavailable.
+            Naming the first inconsistency. Every later append raises AuditUnavailable.
         """
         self._check_open()
         return self._scrubber.scrub(rate)
 
     def scrub_in_background(self, *, rate: float = 10_000, every: float = 3600) -> None:
-        """Scrub again and again in a thread of its own until the log is closed; once is enough to call it.
+        """Scrub repeatedly in a thread of its own until the log is closed; further calls do nothing.
 
         Damage is reported by the next append, which is refused.
 
         Parameters
         ----------
         rate : float
-            Records a second at most.
+            Greatest number of records per second.
         every : float
             Seconds between the end of one pass and the next.
 
         Raises
         ------
         InvalidArgument
-            Unless both are above zero.
+            Unless both are positive.
         """
         self._check_open()
         self._scrubber.start(rate, every)
 
     def close(self) -> None:
-        """Write what callers wait for, close the files and let another writer in; harmless when repeated."""
-        if os.getpid() != self._pid:  # threads, locks and files are the parent's to close
+        """Write the waiting records, close the files and release the lock; idempotent."""
+        if os.getpid() != self._pid:  # a forked child must not close the parent's threads, locks and files
             self._closed = True
             return
         with self._closing:
             if self._closed:
                 return
             self._stop()
-            with contextlib.suppress(AuditUnavailable):  # the older pin holds as well, only less tightly
+            with contextlib.suppress(AuditUnavailable):  # the older pin is still valid, for fewer records
                 self._home.write_pin(self._tip.note)
             self._closed = True
             self._private.close()
@@ -421,7 +421,7 @@ class AuditLog:
         self.close()
 
     def _commit(self, drafts: Sequence[Draft]) -> list[_Placed | CaragError]:
-        """Write the drafts as one batch: the appender's thread, and nobody else's."""
+        """Write the drafts as one batch; called by the group commit's thread only."""
         with self._writing:
             self._check_writable()
             tip = self._tip
@@ -463,14 +463,14 @@ class AuditLog:
         ]
 
     def _recover(self) -> None:
-        """Put on record what an earlier process left unfinished."""
+        """Record the requests that an earlier process left unfinished."""
         if self._private.holds_from(self.size):
             self.append(Recovery("UNFINISHED_APPEND"))
         while begins := sorted(self._tip.unended)[:_MAX_BEGINS_A_RECORD]:
             self.append(Recovery("UNENDED_BEGINS", tuple(begins)))
 
     def _stop(self) -> None:
-        """Stop the threads; what was queued is written first."""
+        """Stop the threads, after writing the queued records."""
         self._appender.close()
         self._aside.close()
         self._scrubber.stop()
@@ -478,7 +478,7 @@ class AuditLog:
     def _check_open(self) -> None:
         if self._closed:
             raise AuditUnavailable(f"the log in {self._home.path} is closed; open it again")
-        if os.getpid() != self._pid:  # the lock, the files and the frontier are the parent's
+        if os.getpid() != self._pid:  # the lock, the files and the frontier belong to the parent process
             raise AuditUnavailable(f"the log in {self._home.path} was opened before a fork; open it after")
 
     def _check_seq(self, seq: int, tip: Tip) -> None:
@@ -493,7 +493,7 @@ class AuditLog:
 
 
 def _ends(event: Event) -> tuple[int, ...]:
-    """Name the begin records that an event ends."""
+    """Return the sequence numbers of the begin records that an event ends."""
     if isinstance(event, Access) and event.begun is not None:
         return (event.begun,)
     return event.begins if isinstance(event, Recovery) else ()

@@ -1,9 +1,9 @@
 """Check a log before it is opened for writing.
 
-Its newest checkpoint is signed by its own key; the store ends where the checkpoint does; the stored peaks lead to
-the signed root; so do the newest records, hashed again; and every checkpoint kept from before, in the directory
-or given by the caller, is a prefix of it. The last is what notices a rollback, as far as the kept checkpoint is out
-of the reach of those who roll back.
+The newest checkpoint must be signed by the log's own key, and the backend must end where the checkpoint does. The
+stored peaks must lead to the signed root, and so must the newest records, hashed again. The log must extend every
+checkpoint kept from before, in the directory or given by the caller: this detects a rollback, if the kept checkpoint
+was out of the attacker's reach.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 __all__ = ["REHASHED_AT_OPENING", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
 
 REHASHED_AT_OPENING: Final = 256
-"""Newest records that are hashed again at opening, which must take milliseconds; verify() hashes the whole log."""
+"""Number of newest records hashed again at opening, which must take milliseconds; verify() hashes the whole log."""
 
 
 def read_checkpoint(backend: Backend, key: NoteKey) -> Note:
-    """Read the newest checkpoint and check whose it is."""
+    """Read the newest checkpoint and check that the log's key signed it."""
     note = Note.parse(backend.checkpoint())
     if not key.verifies(note):
         raise CorruptFile(f"{backend.where}: the newest checkpoint is not signed by the log's own key")
@@ -46,12 +46,12 @@ def read_checkpoint(backend: Backend, key: NoteKey) -> Note:
 
 
 def read_tip(backend: Backend, key: NoteKey) -> Tip:
-    """Find where a log ends, and lead its newest records to the signed root.
+    """Find where a log ends, and check that its newest records lead to the signed root.
 
     Raises
     ------
     CorruptFile
-        If the log does not hold together; the message names what is wrong.
+        If the log is inconsistent; the message names the inconsistency.
     """
     note = read_checkpoint(backend, key)
     checkpoint, size = Checkpoint.parse(note.text), backend.size()
@@ -70,7 +70,7 @@ def read_tip(backend: Backend, key: NoteKey) -> Tip:
 
 
 def kept_note(text: str) -> Note:
-    """Read the checkpoint of a checkpoint, proof or receipt that was kept.
+    """Read the checkpoint in a kept checkpoint file, proof or receipt.
 
     Raises
     ------
@@ -88,14 +88,14 @@ def kept_note(text: str) -> Note:
 
 
 def check_extends(backend: Backend, tip: Tip, key: NoteKey, kept: Note, where: str) -> None:
-    """Check that a log goes on from a checkpoint that was kept.
+    """Check that a log extends a checkpoint that was kept.
 
     Raises
     ------
     InvalidArgument
-        If the checkpoint was never this log's.
+        If the checkpoint is not of this log.
     CorruptFile
-        If the log is shorter than it was, or its beginning is another: it was rolled back or rewritten.
+        If the log is shorter than the checkpoint, or begins differently: it was rolled back or rewritten.
     """
     earlier = Checkpoint.parse(kept.text)
     if earlier.origin != key.name or not key.verifies(kept):

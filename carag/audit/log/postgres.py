@@ -1,12 +1,12 @@
 """Store records in PostgreSQL, for teams: the same bytes and the same proofs as in ``audit.db``.
 
-The server is not trusted. Grants keep the application from altering what it wrote, and :func:`set_up` makes a role
-that can insert and read and nothing else; but an administrator of the server can lift any grant or trigger without a
-trace, so what makes an alteration visible is the signed checkpoint, as everywhere else.
+The server is not trusted. Grants prevent the application from altering what it wrote, and :func:`set_up` creates a role
+that can only insert and read; but an administrator of the server can lift any grant or trigger without a trace, so
+alterations are detected by the signed checkpoint, as everywhere else.
 
-Keys and private values stay in the log's local directory: the database holds nothing personal. One connection
+Keys and private values stay in the log's local directory: the database holds no personal data. One connection
 writes, under an advisory lock that it keeps while the log is open (one writer, also across machines) and, in every
-transaction, under another that orders it and holds the store's end still while it is compared with the batch.
+transaction, under another one that keeps the store's end unchanged while it is compared with the batch.
 Needs ``psycopg`` 3 (``pip install carag-engine[postgres]``).
 """
 
@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 DEFAULT_SCHEMA: Final = "carag_audit"
+"""The schema of a log, unless another is given."""
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 COLUMNS: Final = {
     "rec": {"seq": "bigint", "body": "bytea"},
@@ -48,20 +49,22 @@ COLUMNS: Final = {
 }
 _MAX_BIGINT: Final = (1 << 63) - 1
 _PAGE_ROWS: Final = 1000
+"""Rows fetched at a time."""
 CONNECT_SECONDS: Final = 10
+"""Time to connect to the server."""
 _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds, tries
-"""Within a minute the server drops a writer whose machine is gone, and with it the lock."""
+"""TCP keepalive, by which the server drops a writer whose machine is gone, and its lock, within a minute."""
 _SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
 
 def backend_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> BackendOpener:
-    """Return what :meth:`AuditLog.open <carag.audit.AuditLog.open>` takes as ``backend``.
+    """Return an opener for the ``backend`` argument of :meth:`AuditLog.open <carag.audit.AuditLog.open>`.
 
     Parameters
     ----------
     url : str
-        ``postgresql://...`` as the role that :func:`set_up` was given. A password is better kept in ``~/.pgpass``
-        or a service file than here.
+        ``postgresql://...`` with the role given to :func:`set_up`. Keep a password in ``~/.pgpass`` or a service file
+        rather than here.
     schema : str
 
     Examples
@@ -78,7 +81,7 @@ def backend_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> BackendOpener:
 
 
 class PostgresReader:
-    """What an auditor needs: reads over one connection that cannot write; SELECT is enough.
+    """Reads a log for an auditor over one read-only connection, which needs only the SELECT privilege.
 
     Parameters
     ----------
@@ -112,7 +115,7 @@ class PostgresReader:
         return self._where
 
     def close(self) -> None:
-        """Close the connection; harmless when repeated."""
+        """Close the connection; idempotent."""
         self._reader.close()
 
     def size(self) -> int:
@@ -120,7 +123,7 @@ class PostgresReader:
         return int(self._one("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec")[0])
 
     def body(self, seq: int) -> bytes:
-        """Return a record's bytes; CorruptFile if it is not there."""
+        """Return a record's bytes; CorruptFile if it is missing."""
         return self._bytes(self._one("SELECT body FROM rec WHERE seq = %s", seq), f"record {seq}")
 
     def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -128,7 +131,7 @@ class PostgresReader:
         return self._pages("SELECT seq, body FROM rec WHERE seq >= %s AND seq < %s ORDER BY seq", start, stop)
 
     def node(self, level: int, n: int) -> bytes:
-        """Return the hash of a perfect subtree; CorruptFile if it is not there."""
+        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
         row = self._one("SELECT hash FROM node WHERE i = %s", stored_hash_index(level, n))
         return self._bytes(row, f"tree node ({level}, {n})")
 
@@ -206,9 +209,9 @@ class PostgresBackend(PostgresReader):
     url, schema : str
         As in :func:`backend_at`.
     create : bool
-        Whether an empty store may be founded.
+        Whether an empty store may be created.
     empty : str
-        The checkpoint to found it with.
+        The checkpoint of the empty log.
 
     Raises
     ------
@@ -217,7 +220,7 @@ class PostgresBackend(PostgresReader):
     CorruptFile
         If the tables are not there or not those of an audit log.
     AuditUnavailable
-        If the server cannot be reached, gives this role more than it needs, or does not wait for its disk.
+        If the server cannot be reached, gives this role more privileges than needed, or does not sync to disk.
     """
 
     def __init__(self, url: str, *, schema: str, create: bool, empty: str) -> None:
@@ -241,18 +244,18 @@ class PostgresBackend(PostgresReader):
             undo.pop_all()
 
     def close(self) -> None:
-        """Close both connections; harmless when repeated."""
+        """Close both connections; idempotent."""
         self._closed = True
         self._reader.close()
         driver = psycopg_driver()
         if not self._db.closed and self._db.info.transaction_status == driver.pq.TransactionStatus.IDLE:
-            # The server drops a closed connection's lock in its own time; the next writer must find it free.
+            # The server may release a closed connection's lock later; the next writer must find it free.
             with contextlib.suppress(driver.Error):
                 self._db.execute("SELECT pg_advisory_unlock_all()")
         self._db.close()
 
     def check_writable(self) -> None:
-        """Raise AuditUnavailable if nothing may be written any more."""
+        """Raise AuditUnavailable if the store must no longer be written."""
         if self._closed or self._db.closed:
             self._broken = self._broken or "the connection is closed"
         if self._broken:
@@ -271,7 +274,7 @@ class PostgresBackend(PostgresReader):
         except CaragError:
             raise
         except BaseException as error:
-            if inserted or self._db.closed or self._db.broken:  # what reached the disk is not known
+            if inserted or self._db.closed or self._db.broken:  # it is unknown what reached the disk
                 self._broken = f"an earlier commit failed ({_first_line(error)})"
             if _is_of(error):
                 raise AuditUnavailable(f"{self._where} cannot be written: {_first_line(error)}") from error
@@ -350,7 +353,7 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def failing(url: str) -> Iterator[None]:
-    """Turn what goes wrong while connecting into our errors; the URL, which may hold a password, stays out."""
+    """Translate errors while connecting into AuditUnavailable, without the URL, which may hold a password."""
     try:
         yield
     except Exception as error:
@@ -361,7 +364,7 @@ def failing(url: str) -> Iterator[None]:
 
 
 def check_name(name: str) -> None:
-    """Insist on a plain name: it goes into statements."""
+    """Check that a name is safe, because it becomes part of statements."""
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise InvalidArgument(
             f"{name!r} is no schema or role; want lower case letters, digits and underscores"

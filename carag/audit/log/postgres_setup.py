@@ -1,4 +1,4 @@
-"""Set up a log in PostgreSQL: make tables and grants, note where it is, copy it into a file."""
+"""Set up a log in PostgreSQL: create tables and grants, note the server in a log's directory, copy it to a file."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ if TYPE_CHECKING:
 __all__ = ["copy_to", "remember", "remembered", "role_of", "set_up"]
 
 _REMEMBERED: Final = "evidence.url"
+"""Name of the file in a log's directory that holds the server's URL."""
 _PAGE_ROWS: Final = 1000
+"""Rows copied at a time."""
 
 
 def set_up(url: str, *, role: str, schema: str = DEFAULT_SCHEMA) -> None:
-    """Make the tables, and grant a role what the log needs: to insert and to read.
+    """Create the tables, and grant a role the privileges that the log needs: to insert and to read.
 
-    Run once, by an administrator who is not that role. What is there already stays as it is. The role is made if it
-    is missing, able to log in and without a password: give it one, or another way to prove itself.
+    Run once, by an administrator who is not that role. Existing tables stay unchanged. The role is created if it is
+    missing, able to log in and without a password: give it one, or another way to authenticate.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ def set_up(url: str, *, role: str, schema: str = DEFAULT_SCHEMA) -> None:
     role : str
         The role the application connects as.
     schema : str
-        One for each log.
+        A schema for this log alone.
 
     Raises
     ------
@@ -75,19 +77,19 @@ def set_up(url: str, *, role: str, schema: str = DEFAULT_SCHEMA) -> None:
 
 
 def remember(directory: str | os.PathLike[str], url: str, *, schema: str = DEFAULT_SCHEMA) -> None:
-    """Note in a log's directory that its evidence is on a server, so that opening the directory is enough.
+    """Note in a log's directory that its records are on a server, so that opening the directory is enough.
 
     Parameters
     ----------
     directory : path
-        Of a log that is yet to be founded, or whose evidence is there already.
+        Directory of a log that does not exist yet, or whose records are on that server.
     url, schema : str
-        As in :func:`backend_at`; without a password, which belongs into ``~/.pgpass`` or a service file.
+        As in :func:`backend_at`; without a password, which belongs in ``~/.pgpass`` or a service file.
 
     Raises
     ------
     InvalidArgument
-        If the URL is none or holds a password, or the log has its evidence in ``audit.db``.
+        If the URL is invalid or holds a password, or the log has its records in ``audit.db``.
     """
     check_name(schema)
     home = Path(directory)
@@ -104,7 +106,7 @@ def remembered(directory: Path) -> tuple[str, str] | None:
     Raises
     ------
     CorruptFile
-        If the note cannot be read as one.
+        If the note is malformed.
     """
     note = directory / _REMEMBERED
     if not note.exists():
@@ -118,12 +120,12 @@ def remembered(directory: Path) -> tuple[str, str] | None:
 
 
 def role_of(url: str) -> str:
-    """Return the role a URL connects as.
+    """Return the role in a URL.
 
     Raises
     ------
     InvalidArgument
-        If it is no URL of a server, names no role, or holds a password.
+        If it is not the URL of a server, names no role, or holds a password.
     """
     driver = psycopg_driver()
     try:
@@ -136,25 +138,25 @@ def role_of(url: str) -> str:
 
 
 def copy_to(source: PostgresReader, path: str | os.PathLike[str]) -> int:
-    """Copy the evidence into an ``audit.db``, for auditors and for a second place to keep it.
+    """Copy the records into an ``audit.db``, for auditors or as a backup.
 
-    The copy is of the newest checkpoint when it starts; appends go on meanwhile.
+    The copy is of the newest checkpoint when it starts; appends continue meanwhile.
 
     Parameters
     ----------
     source : PostgresReader
     path : path
-        A file that is not there yet.
+        A file that does not exist yet.
 
     Returns
     -------
     int
-        How many records it has.
+        Number of records copied.
 
     Raises
     ------
     InvalidArgument
-        If the file is there.
+        If the file exists.
     CorruptFile
         If records or nodes are missing on the server.
     """

@@ -1,8 +1,8 @@
-"""Re-hash a log from its records up, and compare every stored tree node on the way.
+"""Re-hash a log from its records, and compare every stored tree node with the computed one.
 
-Whole subtrees of 1,024 records are hashed at a time and compared with the stored nodes in one step; what is left
-at the end goes record by record. One pass serves opening (the newest records), :meth:`AuditLog.verify` (all of
-them, at once) and the scrub (all of them, at a rate that leaves room for others).
+Whole subtrees of 1,024 records are hashed at a time and compared with the stored nodes in one step; the remaining
+records are hashed one by one. The same pass serves opening (the newest records), :meth:`AuditLog.verify` (all records,
+at once) and the scrub (all records, at a limited rate).
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Rehash:
     backend : Backend
     origin : str
     start : int
-        Where to begin. The tree to the left is taken from the stored nodes: if the root comes out right in the
-        end, they were right as well.
+        The first record to hash. The tree to its left is taken from the stored nodes: if the final root is right, they
+        are right too.
     """
 
     def __init__(self, backend: Backend, origin: str, start: int = 0) -> None:
@@ -56,16 +56,16 @@ class Rehash:
         self.committed = 0
         """Commit time of the last record read."""
         self.unended: set[int] = set()
-        """Begin records read that no record read has ended."""
+        """Sequence numbers of begin records that no record read so far has ended."""
         self._log = b'"log":' + encoding.encode(origin)
 
     def advance(self, stop: int) -> Iterator[int]:
-        """Go on to ``stop`` records, yielding how many a step took.
+        """Continue to ``stop`` records, and yield the number of records of each step.
 
         Raises
         ------
         CorruptFile
-            Naming the first record or node that is not what it should be.
+            Naming the first record or node that is wrong.
         """
         width = 1 << _LEVEL
         while (at := self.frontier.size) < stop:
@@ -76,12 +76,12 @@ class Rehash:
             yield self.frontier.size - at
 
     def expect(self, size: int, root: bytes) -> None:
-        """Raise CorruptFile unless the records read are those of a root."""
+        """Raise CorruptFile unless the records read have this number and root."""
         if (self.frontier.size, self.frontier.root()) != (size, root):
             raise CorruptFile(f"{self._backend.where}: the records are not those of the signed checkpoint")
 
     def nothing_beyond(self) -> None:
-        """Raise CorruptFile if the store has records or nodes beyond those read."""
+        """Raise CorruptFile if the backend has records or nodes beyond those read."""
         for seq, _ in self._backend.bodies(self.frontier.size):
             raise CorruptFile(f"{self._backend.where}: record {seq} is beyond the signed checkpoint")
         for _ in self._backend.nodes(stored_hash_count(self.frontier.size)):
@@ -94,14 +94,14 @@ class Rehash:
         self._compare(start, [node.hash for node in nodes])
 
     def _subtree(self, start: int) -> None:
-        """Hash an aligned subtree level by level, each in one go."""
+        """Hash an aligned subtree level by level, and compare each level in one step."""
         below = self._hashes(start, start + (1 << _LEVEL))
         nodes = list(below)
         while len(below) > 1:
             pairs = iter(below)
             below = [node_hash(left, right) for left, right in zip(pairs, pairs, strict=True)]
             nodes += below
-        above = Frontier(start >> _LEVEL, self.frontier.peaks)  # the same tree, its subtrees as leaves
+        above = Frontier(start >> _LEVEL, self.frontier.peaks)  # the same tree with these subtrees as leaves
         completed = above.append(below[0])[1:]
         self.frontier = Frontier(start + (1 << _LEVEL), above.peaks)
         self._compare(start, [*_stored(_LEVEL)(nodes), *(node.hash for node in completed)])
@@ -118,7 +118,7 @@ class Rehash:
         raise CorruptFile(f"{self._backend.where}: {what} was altered, or is missing from the tree")
 
     def _hashes(self, start: int, stop: int) -> list[bytes]:
-        """Return the leaf hashes; each record must be in its place, and committed no earlier than the last."""
+        """Return the leaf hashes; each record must state its own place, and a commit time not before the last one's."""
         rows = list(self._backend.bodies(start, stop))
         found = [seq for seq, _ in rows]
         if found != list(range(start, stop)):
@@ -134,9 +134,9 @@ class Rehash:
         return [leaf_hash(body) for _, body in rows]
 
     def _place(self, body: bytes, seq: int) -> int:
-        """Check whose record this says it is and where it stands; return its commit time.
+        """Check the log and the sequence number that a record states; return its commit time.
 
-        A key's quotes are not escaped, so its bytes cannot occur inside a text; one that occurs once is the
+        The quotes of a JSON key are not escaped, so its bytes cannot occur inside a text; a key that occurs once is the
         record's own. All other records are parsed.
         """
         if b'"beg' in body:
@@ -167,14 +167,14 @@ class Rehash:
 
 
 class Scrubber:
-    """Re-hashes a log on demand, or again and again in a thread of its own.
+    """Re-hashes a log on demand, or repeatedly in a thread of its own.
 
     Parameters
     ----------
     backend : Backend
     origin : str
     tip : callable
-        Returns where the log ends now.
+        Returns the present end of the log.
     """
 
     def __init__(self, backend: Backend, origin: str, tip: Callable[[], Tip]) -> None:
@@ -182,15 +182,15 @@ class Scrubber:
         self._starting, self._stopping = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
         self.damage: str | None = None
-        """What does not hold together, once that was found: nothing may be written any more."""
+        """The inconsistency, once one was found: then nothing more may be written."""
 
     def scrub(self, rate: float | None = None) -> int:
-        """Re-hash what the log holds now; return how many records were read, fewer if it was stopped.
+        """Re-hash all present records of the log; return the number of records read, fewer if it was stopped.
 
         Raises
         ------
         CorruptFile
-            Naming the first thing that does not hold together.
+            Naming the first inconsistency.
         """
         tip = self._tip()
         rehash = Rehash(self._backend, self._origin)
@@ -205,12 +205,12 @@ class Scrubber:
         return rehash.frontier.size
 
     def start(self, rate: float, every: float) -> None:
-        """Scrub in a thread until stopped; harmless when repeated.
+        """Scrub in a thread until stopped; idempotent.
 
         Raises
         ------
         InvalidArgument
-            Unless both are above zero.
+            Unless both are positive.
         """
         if not (rate > 0 and every > 0):
             raise InvalidArgument(
@@ -244,7 +244,7 @@ class Scrubber:
 
 
 def _paced(steps: Iterator[int], rate: float | None, wait: Callable[[float], bool]) -> Iterator[int]:
-    """Pass steps on at no more than ``rate`` records a second, until ``wait`` says to stop."""
+    """Yield steps at no more than ``rate`` records per second, until ``wait`` returns True."""
     begun, done = time.monotonic(), 0
     for step in steps:
         yield step
@@ -255,13 +255,13 @@ def _paced(steps: Iterator[int], rate: float | None, wait: Callable[[float], boo
 
 @cache
 def _stored(level: int) -> itemgetter[Any]:
-    """Take the nodes of a perfect tree, listed level by level from the leaves, into the order of the store."""
+    """Return a getter that puts the nodes of a perfect tree, given level by level, into storage order."""
     nodes = [(at, n) for at in range(level + 1) for n in range(1 << (level - at))]
     return itemgetter(*sorted(range(len(nodes)), key=lambda place: stored_hash_index(*nodes[place])))
 
 
 def _subtree_at(index: int) -> tuple[int, int]:
-    """Invert ``stored_hash_index``: step on from the last leaf that is surely not beyond."""
+    """Invert ``stored_hash_index``: search from the last leaf whose index is certainly not greater."""
     leaf = index // 2
     place = stored_hash_count(leaf)
     while (following := stored_hash_count(leaf + 1)) <= index:

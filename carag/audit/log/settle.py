@@ -1,4 +1,4 @@
-"""Carry out in the private half, at opening, the erasures and holds that records say were decided."""
+"""Carry out recorded erasures and holds that ``private.db`` does not have yet, when a log is opened."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _KIND_MARKS: Final = (b'"kind":"erasure"', b'"kind":"hold"')  # canonical JSON: 
 
 
 def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int) -> None:
-    """Finish every erasure and hold among the records that the private half has not carried out yet.
+    """Carry out every recorded erasure and hold that ``private.db`` does not have yet.
 
-    That is what a crash left between record and deed, and everything since the copy, if the file was restored
-    from one.
+    These are those that a crash interrupted after their record, and all since a backup, if the file was restored from
+    one.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int
     bodies : iterable of (number, bytes)
         The records from ``private.settled`` on.
     size : int
-        Of the log.
+        Number of records of the log.
 
     Raises
     ------
     CorruptFile
-        If the file is a copy from before an erasure and no longer says what was to be erased.
+        If the file was restored from before an erasure and lacks the list of values to erase.
     """
     empty, found = private.is_empty(), bool(private.planned())
     for seq, body in [row for row in bodies if any(mark in row[1] for mark in _KIND_MARKS)]:
@@ -75,5 +75,5 @@ def _apply(private: PrivateStore, seq: int, event: Hold) -> None:
         return
     named = private.openings(seq).get("subject")
     subject = None if named is None else named.value
-    # A hold on somebody whose name is lost holds everything: first and last are None then.
+    # A hold on a subject whose name is lost covers everything: first and last are None then.
     private.hold(seq, subject=subject, first=event.first, last=event.last)

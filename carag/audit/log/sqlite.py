@@ -1,12 +1,12 @@
 """Keep a log's records, tree nodes and newest checkpoint in one SQLite file, ``audit.db``.
 
-Records and personal data (``private_store.py``) live in separate files so that they can be backed up, handed out and
-destroyed separately. Proofs are read over a second, read-only connection, which neither writes nor checkpoints.
+Records and personal data (:mod:`carag.audit.private.store`) are in separate files so that they can be backed up, given
+to others and destroyed separately. Proofs are read over a second, read-only connection, which never writes.
 
-The two files must not cost two waits for the disk. The private values are written first and their sync is left
-to :meth:`~carag.audit._sqlite.SqliteStore.sync`, which runs while the records are committed: whatever kills the
-process, the values of a record in the file are in theirs; a power cut between the two can only take values of a record
-that nobody was told of.
+The two files must not cost two disk syncs in sequence. The private values are written first and synced by
+:meth:`~carag.audit._sqlite.SqliteStore.sync` while the records are committed: if the process is killed, the values of
+every stored record are in their file; a power cut between the two can only lose values of a record that was not yet
+acknowledged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_ROWID: Final = (1 << 63) - 1
 
 
 class SqliteBackend(SqliteStore):
-    """Records, tree nodes, the newest checkpoint and the open begins, as :class:`~carag.audit.log.backend.Backend`.
+    """The backend in one SQLite file; see :class:`~carag.audit.log.backend.Backend`.
 
     ``node.i`` is :func:`~carag.audit.tlog.merkle.stored_hash_index`, so a proof is a few look-ups by key.
     """
@@ -60,7 +60,7 @@ class SqliteBackend(SqliteStore):
             raise
 
     def close(self) -> None:
-        """Close the file; harmless when repeated."""
+        """Close the file; idempotent."""
         reader = getattr(self, "_reader", None)
         if reader is not None:
             reader.close()
@@ -89,7 +89,7 @@ class SqliteBackend(SqliteStore):
         return int(self._one("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec")[0])
 
     def body(self, seq: int) -> bytes:
-        """Return a record's bytes; CorruptFile if it is not there."""
+        """Return a record's bytes; CorruptFile if it is missing."""
         return self._bytes(self._one("SELECT body FROM rec WHERE seq = ?", seq), f"record {seq}")
 
     def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -101,7 +101,7 @@ class SqliteBackend(SqliteStore):
             yield row
 
     def node(self, level: int, n: int) -> bytes:
-        """Return the hash of a perfect subtree; CorruptFile if it is not there."""
+        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
         row = self._one("SELECT hash FROM node WHERE i = ?", stored_hash_index(level, n))
         return self._bytes(row, f"tree node ({level}, {n})")
 

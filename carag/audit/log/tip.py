@@ -1,4 +1,4 @@
-"""Hold where a log ends: its tree's right edge, newest checkpoint, last commit time and open begin records."""
+"""Hold the end of a log: its tree's right edge, newest checkpoint, last commit time and unended begin records."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["Tip"]
 
 
 class Tip(NamedTuple):
-    """Where a log ends. Replaced as a whole, after the commit."""
+    """The end of a log. Replaced as a whole, after a commit."""
 
     frontier: Frontier
     note: Note
     """The newest checkpoint."""
     committed: int
-    """When the last record was."""
+    """Commit time of the last record, in microseconds since 1970 UTC."""
     unended: frozenset[int]
-    """Begin records without an end."""
+    """Sequence numbers of begin records without an end."""

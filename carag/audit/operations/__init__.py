@@ -1,1 +1,1 @@
-"""Erase, hold, expire, disclose and rotate keys: act, and record it."""
+"""Erase, hold, expire and disclose private values and rotate keys; each operation is recorded in the log."""

@@ -1,4 +1,4 @@
-"""Open what a record commits to: only by role, and on the record."""
+"""Disclose the private values of a record: only to certain roles, and with a record of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["disclose"]
 def disclose(
     log: AuditLog, seq: int, *, role: str, actor: str, why: str, fields: Collection[str] = ()
 ) -> dict[str, Opening]:
-    """Open private values of a record, after recording that it was done.
+    """Open private values of a record, after recording the disclosure.
 
     Parameters
     ----------
@@ -30,18 +30,18 @@ def disclose(
     role : str
         ``"auditor"`` or ``"privacy_officer"``, from a verified session.
     actor : str
-        Who asks; committed to, not written.
+        Who asks; recorded as commitments, not in clear.
     why : str
         The purpose, as a code such as ``"COMPLAINT-2026-3"``.
     fields : collection of str
-        Only these; all if none is given.
+        Fields to open; all if none is given.
 
     Raises
     ------
     Refused
         ``ROLE_MAY_NOT_OPEN``; the attempt is recorded.
     InvalidArgument
-        If a value is not there; the message says by which record it was erased.
+        If a value does not exist; the message names the record by which it was erased.
     AuditUnavailable
         If it cannot be recorded; nothing is opened.
 

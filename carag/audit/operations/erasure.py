@@ -1,7 +1,7 @@
-"""Erase values of records or of a person, on record; records and proofs stay.
+"""Erase the private values of records or of a person (GDPR Art. 17); records and proofs stay.
 
-The order is: may it be done (holds, retention, two people); an ``erasure`` record, durable; then the openings and
-every key they could be read with are destroyed. A crash in between is finished at the next opening.
+The order is: check that it is allowed (holds, retention, two people); write an ``erasure`` record durably; destroy the
+openings and every key that could read them. An erasure that a crash interrupts is finished at the next opening.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["KINDS_NEVER_ERASED", "MAX_NAMED_RECORDS", "destroy", "erase"]
 
 MAX_NAMED_RECORDS: Final = 1000
-"""Records that one erasure names; of more its record says only how many there were."""
+"""Greatest number of records that an erasure record names; of more it holds only the number."""
 KINDS_NEVER_ERASED: Final = {RecordKind.ERASURE, RecordKind.HOLD, RecordKind.DISCLOSURE}
-"""Who erased, held or opened values stays known: GDPR Art. 5(2)."""
+"""Kinds of record whose values are never erased, so that it stays known who erased, held or opened values: GDPR Art.
+5(2)."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,27 +43,27 @@ def erase(
     subject: str | None = None,
     fields: Collection[str] = (),
 ) -> Receipt:
-    """Destroy what the log keeps of some records, or of one person.
+    """Destroy the private values of some records, or of one person.
 
-    Every proof and every receipt made before still verifies; receipts in other hands keep what they show.
+    Every proof and every earlier receipt still verifies; receipts that others hold still show their values.
 
     Parameters
     ----------
     log : AuditLog
     actor, approver : str
-        Two people; committed to, not written.
+        Two people; recorded as commitments, not in clear.
     basis : Basis or str
     records : sequence of int
-        Or
+        The records; or give ``subject``.
     subject : str
-        whose values are erased as far as they have been recorded by now.
+        The person whose values recorded so far are erased.
     fields : collection of str
-        Only these, such as ``{"subject", "query"}``; all if none is given.
+        Fields to erase, such as ``{"subject", "query"}``; all if none is given.
 
     Returns
     -------
     Receipt
-        Of the erasure record.
+        The receipt of the erasure record.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def erase(
     InvalidArgument
         If there is nothing to erase, or the request is malformed; nothing was changed.
     AuditUnavailable
-        If it is not certain that it is done. Opening the log again finishes what was recorded.
+        If it is uncertain whether it is complete. Opening the log again finishes a recorded erasure.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def erase(
 def destroy(
     log: AuditLog, targets: Sequence[Target], basis: Basis, *, actor: str, approver: str, named: bool
 ) -> Receipt:
-    """Record an erasure that may be made, then make it; to be called within ``log.private.settling()``."""
+    """Record an erasure that was checked, then carry it out; to be called within ``log.private.settling()``."""
     numbers = sorted({target.seq for target in targets})
     event = Erasure(
         basis=basis,

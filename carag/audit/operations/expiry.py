@@ -1,7 +1,7 @@
 """Erase values whose retention time has ended, in one step (GDPR Art. 5(1)(e)).
 
-The time of a record is that of its retention class, from its commit time on. What a legal hold covers stays, and
-so does who erased, held or opened what (Art. 5(2)). Records themselves are never removed: proofs stay valid.
+A record's retention time is that of its retention class, from its commit time on. Values under a legal hold stay, and
+so do the names of those who erased, held or opened values (Art. 5(2)). Records are never removed: proofs stay valid.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ __all__ = ["erase_expired", "expired"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SHORTEST: Final = min(RETENTION.values(), key=lambda each: each.months).code
+"""Code of the class with the shortest retention time."""
 
 
 def expired(log: AuditLog) -> list[Target]:
-    """List the values whose retention class has ended and which no legal hold covers, in the order of the log."""
+    """List the values whose retention time has ended and which no legal hold covers, in the order of the log."""
     now = _EPOCH + timedelta(microseconds=log.now())
     found: list[Target] = []
     for seq, targets in groupby(log.private.unheld(log.size), key=attrgetter("seq")):
@@ -44,29 +45,29 @@ def expired(log: AuditLog) -> list[Target]:
 def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
     """Destroy every value that :func:`expired` lists, as one erasure with the basis ``GDPR_5_1_E``.
 
-    Its record names the records, or, if they are more than 1,000, only how many there were; the list is committed to.
-    Every proof and every receipt made before still verifies. The whole log is re-hashed first, since its records say
-    what may go.
+    Its record names the affected records, or their number if they are more than 1,000, and commits to the list. Every
+    proof and every earlier receipt still verifies. The whole log is re-hashed first, because its records determine what
+    may be erased.
 
     Parameters
     ----------
     log : AuditLog
     actor, approver : str
-        Two people; committed to, not written.
+        Two people; recorded as commitments, not in clear.
 
     Returns
     -------
     Receipt
-        Of the erasure record.
+        The receipt of the erasure record.
 
     Raises
     ------
     InvalidArgument
         If nothing is to be erased, or one person is named twice; nothing was changed.
     CorruptFile
-        If the log does not hold together; nothing was changed.
+        If the log is inconsistent; nothing was changed.
     AuditUnavailable
-        If it is not certain that it is done. Opening the log again finishes what was recorded.
+        If it is uncertain whether it is complete. Opening the log again finishes a recorded erasure.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
     [{'subject': 2}, {}]
     """
     two_persons(actor, approver)
-    log.verify()  # a class or a time that somebody wrote into a record must not open the way
+    log.verify()  # an altered retention class or commit time must not cause an erasure
     with log.private.settling():
         targets = expired(log)
         if not targets:

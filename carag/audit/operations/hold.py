@@ -1,6 +1,6 @@
-"""Place and release legal holds: while one is in force, nothing it covers may be erased (GDPR Art. 17(3)(e)).
+"""Place and release legal holds: while one is in force, no value it covers may be erased (GDPR Art. 17(3)(e)).
 
-Placing a hold takes one person, so that it is never late; ending one takes two.
+Placing a hold takes one person, so that it is not delayed; releasing one takes two.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def place_hold(
 ) -> Receipt:
     """Place a hold on a subject, on a range of records, or, with neither, on everything.
 
-    A hold on a subject covers what the log will yet record of that subject.
+    A hold on a subject also covers future records of that subject.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def place_hold(
     matter : str
         A code such as ``"MATTER-2026-17"``.
     actor : str
-        Who places it; committed to, not written.
+        Who places it; recorded as commitments, not in clear.
     subject : str, optional
     records : (first, last), optional
         Both included.
@@ -44,7 +44,7 @@ def place_hold(
     Returns
     -------
     Receipt
-        Its ``seq`` is what :func:`release_hold` asks for.
+        Its ``seq`` is the argument of :func:`release_hold`.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def place_hold(
 
 
 def release_hold(log: AuditLog, placed: int, *, actor: str, approver: str) -> Receipt:
-    """End the hold that record ``placed`` placed. Two people are needed.
+    """Release the hold that record ``placed`` placed. Two people are needed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Insist on two people for what cannot be undone."""
+"""Check that two different people ask for an operation that cannot be undone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["two_persons"]
 
 
 def two_persons(actor: str, approver: str) -> None:
-    """Insist on two names that differ by more than case and spaces.
+    """Check that two names differ by more than case and spaces.
 
     Raises
     ------

@@ -1,16 +1,16 @@
 """Change the keys of a log: rotate, add a second algorithm, revoke.
 
-**Rotation.** The new key signs along first; then a ``key`` record says which key it is, under the old key's
-signature; then it takes over. The old key signs along for a stated time (seven days), so that nobody's
-verification stops on the day. A verifier holds the old vkey, the new one, or both (one a line): a receipt is
-the log's if a key it was given signed it. Old receipts verify with the old vkey for ever; :func:`successor`
-leads a verifier that trusts the old key to the new one. A rotation that died half way is finished by asking again.
+**Rotation.** First the new key signs in addition to the old one; then a ``key`` record names it, under the old key's
+signature; then it becomes the log's key. The old key also signs for a stated time (seven days), so that no verifier
+fails on that day. A verifier holds the old vkey, the new one, or both (one per line), and accepts a receipt that any of
+them signed. Old receipts verify with the old vkey for ever; :func:`successor` gives a verifier that trusts the old key
+the new one. To finish an interrupted rotation, call :func:`rotate` again.
 
-**Revocation.** A stolen key can sign anything, dated back, so a signature alone proves nothing any more. What
-was confirmed outside in time does: a revocation names the last size that an anchor confirmed before the theft.
-Records up to there are believed if a proof leads them to that anchor's checkpoint; later ones are not. The log
-then ends: go on in a new one with another origin (by custom the old with a suffix), and take the vkey off the
-list verifiers hold. :func:`revoke` writes the record and nothing else; who may sign is for people to decide.
+**Revocation.** A thief of a key can sign anything, backdated, so its signature alone no longer proves anything. A
+checkpoint that an anchor confirmed in time still does: a revocation names the last size confirmed before the theft.
+Records up to that size are trusted if a proof leads from them to that anchor's checkpoint; later ones are not. The log
+then ends: continue in a new one with another origin (by custom the old one with a suffix), and remove the vkey from the
+list that verifiers hold. :func:`revoke` only writes the record; who may sign is for people to decide.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["OVERLAP_SECONDS", "add_mldsa", "revoke", "rotate", "successor"]
 
 OVERLAP_SECONDS: Final = 7 * 86_400
-"""How long the key before signs along."""
+"""Default time for which the previous key also signs: seven days."""
 
 
 def rotate(log: AuditLog, *, overlap: int = OVERLAP_SECONDS, why: str = "SCHEDULED") -> Receipt:
-    """Give the log a new key, made here, and return the receipt of the record that says so.
+    """Generate a new key for the log, and return the receipt of the record that names it.
 
     Parameters
     ----------
     log : AuditLog
     overlap : int
-        Seconds for which the old key signs along.
+        Seconds for which the old key also signs.
     why : str
         A stable code.
 
@@ -48,7 +48,7 @@ def rotate(log: AuditLog, *, overlap: int = OVERLAP_SECONDS, why: str = "SCHEDUL
     InvalidArgument
         If the overlap is negative.
     AuditUnavailable
-        If the record cannot be written; the old key stays. Ask again.
+        If the record cannot be written; the old key stays. Call it again.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def rotate(log: AuditLog, *, overlap: int = OVERLAP_SECONDS, why: str = "SCHEDUL
 
 
 def successor(receipt: bytes, vkey: str) -> str:
-    """Return the vkey that took over from ``vkey``, as a receipt of the rotation says.
+    """Return the vkey that replaced ``vkey``, from a receipt of the rotation.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def successor(receipt: bytes, vkey: str) -> str:
     Raises
     ------
     InvalidArgument
-        If the receipt does not verify under that key, or its record is of no rotation.
+        If the receipt does not verify under that key, or its record is not of a rotation.
     """
     checked = verify_receipt(receipt, vkey)
     if checked.verdict is not Verdict.VERIFIED or checked.record is None:
@@ -97,7 +97,7 @@ def successor(receipt: bytes, vkey: str) -> str:
 
 
 def add_mldsa(log: AuditLog, *, why: str = "POST_QUANTUM") -> Receipt:
-    """Give the log an ML-DSA-44 key, which signs the checkpoints that are anchored beside the Ed25519 one.
+    """Give the log an ML-DSA-44 key, which signs anchored checkpoints in addition to the Ed25519 key.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def add_mldsa(log: AuditLog, *, why: str = "POST_QUANTUM") -> Receipt:
 
 
 def revoke(log: AuditLog, vkey: str, *, good: int, why: str = "STOLEN") -> Receipt:
-    """Record that a key of this log is believed no longer, and how many records are.
+    """Record that a key of this log is no longer trusted, and how many records still are.
 
     Parameters
     ----------

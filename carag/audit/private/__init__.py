@@ -1,1 +1,1 @@
-"""Keep personal values sealed, apart from the records that commit to them."""
+"""Store personal values encrypted, apart from the records that commit to them, and erase them by destroying keys."""

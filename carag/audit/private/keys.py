@@ -1,4 +1,4 @@
-"""Keep the keys of ``private.db`` in a file beside it, and seal and open values under them.
+"""Keep the keys of ``private.db`` in ``private.key``, and encrypt and decrypt values under them (AES-256-GCM).
 
 ::
 
@@ -6,12 +6,12 @@
     index <base64>    32 bytes: HMAC key that turns a subject into a pseudonym
     wrap <base64>     32 bytes: wraps every other key; a second line while one replaces the other
 
-Sealing is AES-256-GCM with a random 96-bit nonce in front (NIST SP 800-38D section 8.2.2). What is sealed is
-bound to its place by the associated data, so a value cannot be moved to another record or field.
+Sealing is AES-256-GCM with a random 96-bit nonce in front (NIST SP 800-38D section 8.2.2). The associated data bind a
+sealed value to its place, so it cannot be moved to another record or field.
 
-Destroying a key destroys what was sealed under it in every copy, backups included, as long as the key
-file itself is not in the backup. That is why an erasure replaces the wrapping key: copies of ``private.db``
-made before it hold the erased keys only under a wrapping key that is nowhere any more.
+Destroying a key destroys the values sealed under it in every copy, backups included, as long as the key file itself is
+not in the backup. That is why an erasure replaces the wrapping key: earlier copies of ``private.db`` hold the erased
+keys only under a wrapping key that no longer exists.
 """
 
 from __future__ import annotations
@@ -37,18 +37,21 @@ if TYPE_CHECKING:
 __all__ = ["KEY_SIZE", "NONCE_SIZE", "PrivateKeys", "overwriting", "seal", "unseal", "unwrap", "wrap"]
 
 KEY_SIZE: Final = 32
+"""Bytes of a key."""
 NONCE_SIZE: Final = 12
+"""Bytes of a nonce."""
 _FORMAT: Final = "carag-private-key/v1"
+"""First line of the key file: name and version of its format."""
 
 
 def wrap(key: AESGCM, secret: bytes, place: str, nonce: bytes | None = None) -> bytes:
-    """Seal a key under another one; a ``nonce`` is fresh randomness, never used before."""
+    """Seal a key under another one; a given ``nonce`` must be random and never used before."""
     nonce = nonce or token_bytes(NONCE_SIZE)
     return nonce + key.encrypt(nonce, secret, place.encode())
 
 
 def unwrap(key: AESGCM, box: bytes, place: str) -> bytes:
-    """Open what :func:`wrap` sealed; CorruptFile if this key or this place is not its own."""
+    """Open a key that :func:`wrap` sealed; CorruptFile if it was sealed under another key or for another place."""
     try:
         return key.decrypt(box[:NONCE_SIZE], box[NONCE_SIZE:], place.encode())
     except (InvalidTag, ValueError) as error:
@@ -56,12 +59,12 @@ def unwrap(key: AESGCM, box: bytes, place: str) -> bytes:
 
 
 def seal(key: AESGCM, opening: Opening, seq: int, field: str, nonce: bytes | None = None) -> bytes:
-    """Seal salt and value: with the salt alone a short value could be guessed from its commitment."""
+    """Seal salt and value: anyone who knows the salt could guess a short value from its commitment."""
     return wrap(key, opening.salt + opening.value.encode("utf-8"), f"{seq} {field}", nonce)
 
 
 def unseal(key: AESGCM, box: bytes, seq: int, field: str) -> Opening:
-    """Open what :func:`seal` sealed."""
+    """Open a salt and value that :func:`seal` sealed."""
     plain = unwrap(key, box, f"{seq} {field}")
     return Opening(plain[:SALT_SIZE], plain[SALT_SIZE:].decode("utf-8"))
 
@@ -73,7 +76,7 @@ class PrivateKeys:
     ----------
     path : Path
     create : bool
-        Make the file if it is missing; otherwise that is corruption.
+        Create the file if it is missing; otherwise a missing file is CorruptFile.
     """
 
     def __init__(self, path: Path, *, create: bool) -> None:
@@ -100,7 +103,7 @@ class PrivateKeys:
         Raises
         ------
         CorruptFile
-            If the file has not got it: an erasure has replaced it since.
+            If the file does not have it: an erasure has replaced it since.
         """
         for key in self._wraps:
             if _key_id(key) == key_id:
@@ -112,7 +115,7 @@ class PrivateKeys:
         )
 
     def add(self) -> bytes:
-        """Make another wrapping key durable beside the one in force and return its id."""
+        """Add a second wrapping key durably and return its id."""
         self._wraps = [self._wraps[-1], token_bytes(KEY_SIZE)]
         self._write()
         return self.newest
@@ -153,7 +156,7 @@ class PrivateKeys:
 
 @contextlib.contextmanager
 def overwriting(path: Path) -> Iterator[None]:
-    """Zero the file that stood at ``path`` after another has taken its place.
+    """Overwrite the old file at ``path`` with zeros, after the block has replaced it by another.
 
     A file system that never writes in place (copy on write, most flash) keeps the old blocks until it reuses them;
     there only full-disk encryption helps.

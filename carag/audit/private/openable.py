@@ -1,6 +1,6 @@
-"""Tell which values behind a record's commitments could still be opened, from ``private.db`` without its keys.
+"""Tell which of a record's committed values can still be opened, from ``private.db`` without its keys.
 
-No lock is taken and nothing is written, as by :class:`~carag.audit.auditor.reader.LogReader`; no value is read either.
+No lock is taken, nothing is written, as in :class:`~carag.audit.auditor.reader.LogReader`, and no value is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["openable"]
 
 
 def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> dict[str, str]:
-    """Say of each commitment of a record whether its value is still there.
+    """Tell for each commitment of a record whether its value still exists.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> 
     if not path.is_file():
         return dict.fromkeys(names, "not kept in this directory")
     wal = Path(f"{path}-wal")
-    # As the reader of the evidence does: without a write-ahead log the file alone is the whole truth.
+    # As in the reader of the log: without a write-ahead log the file alone is complete.
     mode = "mode=ro" if wal.is_file() and wal.stat().st_size else "mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)) as db:

@@ -1,15 +1,15 @@
-"""Store the private half of the log: what the commitments in the records hide, sealed, to be erased by key.
+"""Store the committed values of records, encrypted so that destroying a key erases them (crypto-shredding).
 
-Values are sealed under a key of their person (of their record where a record names nobody), so that destroying
-one small key destroys everything sealed under it, in copies of the file as well (crypto-shredding). The chain::
+Values are sealed under a key of their person (or of their record, if it names no person), so that destroying
+one small key destroys everything sealed under it, in copies of the file as well. The chain of keys::
 
     key file  ->  shelf (512 holders)  ->  holder (a subject, or a record)  ->  opening (salt and value)
 
-An erasure replaces the keys along the chain above what it deletes and seals again what stays; the shelves keep
-that short. A subject is found by its pseudonym, HMAC(index key, subject); nowhere in the file is it in clear.
+An erasure replaces the keys along the chain above the deleted values and seals the remaining ones again; shelves keep
+that work small. A subject is found by its pseudonym, HMAC(index key, subject); the file never holds it in clear.
 
-Openings are written before the record they belong to: a record whose commitments nobody can open proves little,
-while values without a record are noticed at the next opening and removed.
+Openings are written before their record: a record whose commitments cannot be opened proves little, while values
+without a record are found at the next opening of the log and removed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["HoldRow", "PrivateStore", "is_missing"]
 
 _HOLDERS_A_SHELF: Final = 512
+"""Number of holders per shelf."""
 _MAX_CACHED_HOLDERS: Final = 4096
+"""Greatest number of holders whose keys are kept in memory."""
 
 
 class HoldRow(NamedTuple):
@@ -50,25 +52,25 @@ class HoldRow(NamedTuple):
 
 
 def is_missing(path: Path) -> bool:
-    """Say whether there is no file of openings, or an empty one, which SQLite would take for a new one."""
+    """Tell whether the file of openings is missing or empty, which SQLite would open as a new one."""
     return not path.exists() or path.stat().st_size == 0
 
 
 class PrivateStore(SqliteStore):
-    """Openings of the commitments, sealed; and which are gone, and which must stay.
+    """Sealed openings of commitments, with those that were erased and the legal holds.
 
     Parameters
     ----------
     path : Path
         The database. Its keys are in ``private.key`` in the same directory.
     create : bool
-        Whether a missing file is made: only for a log without records, or where the loss is accepted.
+        Whether to create a missing file: only for a log without records, or if the loss is accepted.
 
     Raises
     ------
     CorruptFile
-        If the file is missing and not to be made, or file and keys do not belong together; the message says what to
-        restore.
+        If the file is missing and ``create`` is false, or file and keys do not belong together; the message names the
+        file to restore.
     """
 
     SCHEMA = (
@@ -95,7 +97,7 @@ class PrivateStore(SqliteStore):
             )
         self._keys = PrivateKeys(path.with_name("private.key"), create=new)
         self._mutex, self._erasing = threading.RLock(), threading.Lock()
-        self._unsettled = True  # until settle() says otherwise
+        self._unsettled = True  # until settle() is called
         self._forget()
         super().__init__(
             path, create=True, first=[("INSERT INTO state VALUES (0, ?, 0)", (self._keys.newest,))]
@@ -103,7 +105,7 @@ class PrivateStore(SqliteStore):
         try:
             self._wrapping_id = bytes(self._one("SELECT wrapping FROM state"))
             self._wrapping = self._keys.wrapping(self._wrapping_id)
-            self._keys.keep_only(self._wrapping_id)  # of two, when an erasure was cut off
+            self._keys.keep_only(self._wrapping_id)  # of two, if an erasure was interrupted
         except BaseException:
             self.close()
             raise
@@ -111,20 +113,20 @@ class PrivateStore(SqliteStore):
     # -- openings
 
     def put(self, rows: Mapping[int, Mapping[str, Opening]]) -> None:
-        """Keep the openings of the records about to be written, all or none.
+        """Store the openings of the records about to be written, all or none.
 
-        They are safe from the death of this process at once, from a power cut after :meth:`sync`.
+        They survive a crash of this process at once, and a power cut after :meth:`sync`.
 
         Parameters
         ----------
         rows : mapping of int to mapping of str to Opening
-            By sequence number, with an entry for each record, also where it is empty: what there is from the
-            lowest number on belongs to an attempt that failed, and goes.
+            By sequence number, with an entry for each record, even if it is empty: openings already stored from the
+            lowest number on belong to an attempt that failed, and are deleted.
 
         Raises
         ------
         AuditUnavailable
-            If nothing could be written.
+            If they could not be written.
         """
         if not rows:
             return
@@ -146,7 +148,7 @@ class PrivateStore(SqliteStore):
                 db.execute("UPDATE state SET settled = ? WHERE settled < ?", (lowest, lowest))
 
     def openings(self, seq: int) -> dict[str, Opening]:
-        """Return what is kept for a record, by field."""
+        """Return the openings of a record, by field."""
         with self._mutex, self._reading():
             rows = self._db.execute(
                 "SELECT field, holder, wrapped, box FROM value JOIN holder ON holder = holder.id "
@@ -159,15 +161,15 @@ class PrivateStore(SqliteStore):
             }
 
     def holds_from(self, size: int) -> bool:
-        """Say whether there are values for a record that a log of ``size`` records has not."""
+        """Tell whether there are values of records beyond a log of ``size`` records."""
         return bool(self._one("SELECT EXISTS (SELECT 1 FROM value WHERE seq >= ?)", size))
 
     def is_empty(self) -> bool:
-        """Say whether no value at all is kept."""
+        """Tell whether there are no values."""
         return not self._one("SELECT EXISTS (SELECT 1 FROM value)")
 
     def of_subject(self, subject: str) -> list[Target]:
-        """Return every opening kept under a subject's key."""
+        """Return every opening sealed under a subject's key."""
         return self._targets(
             "SELECT seq, field FROM value JOIN holder ON holder = holder.id WHERE pseudonym = ? "
             "ORDER BY seq, field",
@@ -175,20 +177,21 @@ class PrivateStore(SqliteStore):
         )
 
     def of_record(self, seq: int) -> list[Target]:
-        """Return every opening kept for a record."""
+        """Return every opening of a record."""
         return self._targets("SELECT seq, field FROM value WHERE seq = ? ORDER BY field", seq)
 
     # -- erasing
 
     @property
     def settled(self) -> int:
-        """Every erasure and every hold in the records before this one has been carried out here."""
+        """Number of records of which every erasure and every hold has been carried out here."""
         return int(self._one("SELECT settled FROM state"))
 
     def settle(self, size: int, *, durably: bool = True) -> None:
-        """Note that everything in the first ``size`` records has been carried out.
+        """Note that every erasure and hold in the first ``size`` records has been carried out.
 
-        If it was nothing, the note can wait for the next batch, and opening a log for no sync.
+        If there were none, the note need not be durable: it is written with the next batch, and opening a log waits for
+        no sync.
         """
         with self._mutex:
             if not durably:
@@ -201,7 +204,7 @@ class PrivateStore(SqliteStore):
 
     @contextlib.contextmanager
     def settling(self) -> Iterator[None]:
-        """Hold back :attr:`settled` while a record is written and then carried out; one such at a time."""
+        """Keep :attr:`settled` unchanged while an operation is recorded and carried out; one operation at a time."""
         with self._erasing:
             self._unsettled = True
             try:
@@ -209,37 +212,37 @@ class PrivateStore(SqliteStore):
             except (
                 InvalidArgument,
                 Refused,
-            ):  # nothing was changed; after any other the next opening finds out
+            ):  # nothing was changed; after any other error the next opening settles it
                 self._unsettled = False
                 raise
             self._unsettled = False
 
     def plan(self, targets: Iterable[Target]) -> None:
-        """Keep durably what an erasure about to be recorded will destroy: a crash may take the list it commits to."""
+        """Store durably the list of values that an erasure will destroy: a crash may lose the committed list."""
         with self._mutex, self._writing() as db:
             db.execute("DELETE FROM planned")
             insert(db, "planned", [tuple(target) for target in targets])
 
     def planned(self) -> list[Target]:
-        """Return what the last erasure that was not carried out was to destroy."""
+        """Return the values that the last erasure, if it was not carried out, was to destroy."""
         return self._targets("SELECT seq, field FROM planned ORDER BY seq, field")
 
     def erase(self, targets: Iterable[Target], record: int) -> None:
-        """Destroy openings and every key they could be read with; harmless when repeated.
+        """Destroy openings and every key that could read them; idempotent.
 
-        What else was sealed under the same keys is sealed again under new ones. When this returns, nothing of the
+        Other values sealed under the same keys are sealed again under new ones. When this returns, nothing of the
         openings is left in the file, in its write-ahead log or in the key file.
 
         Parameters
         ----------
         targets : iterable of Target
         record : int
-            The erasure record that says so.
+            Sequence number of the erasure record.
 
         Raises
         ------
         AuditUnavailable
-            If that is not certain. Opening the log again finishes it.
+            If it is uncertain whether it is complete. Opening the log again finishes it.
         """
         targets = list(targets)
         with self._mutex:
@@ -265,7 +268,7 @@ class PrivateStore(SqliteStore):
                 )
 
     def erased_by(self, seq: int) -> dict[str, int]:
-        """Return the fields of a record that were erased, and by which records."""
+        """Return the fields of a record that were erased, with the records that erased them."""
         with self._mutex, self._reading():
             query = "SELECT field, record FROM erased WHERE seq = ? ORDER BY field"
             return dict(self._db.execute(query, (seq,)).fetchall())
@@ -275,13 +278,13 @@ class PrivateStore(SqliteStore):
     def hold(
         self, placed: int, *, subject: str | None = None, first: int | None = None, last: int | None = None
     ) -> None:
-        """Keep what a hold record names: a subject's openings, those of some records, or all."""
+        """Place a hold on a subject's openings, those of some records, or all."""
         with self._mutex, self._writing() as db:
             holder = None if subject is None else self._holder(db, self._subject_tag(subject))[0]
             db.execute("INSERT OR REPLACE INTO hold VALUES (?, ?, ?, ?)", (placed, holder, first, last))
 
     def release(self, placed: int) -> None:
-        """End a hold."""
+        """Release a hold."""
         with self._mutex, self._writing() as db:
             db.execute("DELETE FROM hold WHERE placed = ?", (placed,))
 
@@ -328,9 +331,9 @@ class PrivateStore(SqliteStore):
             self._replace_shelf(db, shelf)
 
     def _replace_holder(self, db: sqlite3.Connection, holder: int) -> None:
-        """Give a holder another key and seal what is left under it again.
+        """Give a holder another key and seal its remaining openings under it.
 
-        A record whose subject was erased no longer belongs to that subject, not even by its key.
+        A record whose subject was erased can no longer be linked to that subject, not even by its key.
         """
         tag, wrapped = db.execute("SELECT pseudonym, wrapped FROM holder WHERE id = ?", (holder,)).fetchone()
         old = self._holder_key(db, holder, wrapped)
@@ -368,7 +371,7 @@ class PrivateStore(SqliteStore):
         return self._holders_of(db, [tag])[tag]
 
     def _holders_of(self, db: sqlite3.Connection, tags: Iterable[bytes]) -> dict[bytes, tuple[int, AESGCM]]:
-        """Return holders' numbers and keys by pseudonym, making both on first use; few statements for many."""
+        """Return holders' numbers and keys by pseudonym, created on first use; few statements for many holders."""
         found = {tag: self._holders.get(tag) for tag in tags}
         if missing := [tag for tag, known in found.items() if known is None]:
             marks = ", ".join("?" * len(missing))
@@ -431,7 +434,7 @@ class PrivateStore(SqliteStore):
             with self._transaction(sync=sync) as db:
                 yield db
         except BaseException:
-            self._forget()  # keys made in a transaction that was rolled back are nobody's
+            self._forget()  # keys created in a transaction that was rolled back do not exist
             raise
 
     def _one(self, query: str, *parameters: object) -> Any:

@@ -1,7 +1,8 @@
-"""Check one proof file by itself: a checkpoint, an inclusion proof, a consistency proof.
+"""Check one proof file by itself: a checkpoint, an inclusion proof or a consistency proof.
 
-Each function returns a verdict and a reason. VERIFIED: it holds. FAILED: signed by the key and wrong, or made to look
-so. UNDECIDED: not readable in its one spelling, or not signed by the given key, so that nothing can be said.
+Each function returns a verdict and a reason. VERIFIED: it is valid. FAILED: it is signed by the key and wrong, or
+claims to be signed by it. UNDECIDED: it is not readable in its canonical form, or not signed by the given key, so that
+no verdict is possible.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = ["Finding", "check_checkpoint", "check_consistency", "check_inclusion"
 
 
 class Finding(NamedTuple):
-    """What was found, and why, for a person."""
+    """A verdict and its reason in words."""
 
     verdict: Verdict
     reason: str
@@ -42,7 +43,7 @@ class _Found(Exception):  # control flow inside this module, never raised to a c
 
 
 def check_checkpoint(text: str, key: NoteKey) -> Finding:
-    """Check that a checkpoint is one of the key's log, signed by the key; lines of other keys are ignored.
+    """Check that a checkpoint is of the key's log and signed by the key; lines of other keys are ignored.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def check_checkpoint(text: str, key: NoteKey) -> Finding:
 
 
 def check_inclusion(record: bytes, proof: str, key: NoteKey) -> Finding:
-    """Check that a record stands in a log at the place that the proof and the record itself say."""
+    """Check that a record is in a log, at the index that the proof and the record itself state."""
     try:
         parsed = _read(InclusionProof.parse, proof)
         checkpoint = _signed(parsed.checkpoint, key)
@@ -87,7 +88,7 @@ def check_consistency(
 ) -> Finding:
     """Check that the log of the proof's checkpoint extends the one of an older checkpoint.
 
-    What cannot be read or was not signed is named, by ``names`` such as those of the files.
+    The reason names the part that is unreadable or not signed, by ``names`` such as those of the files.
     """
     name = names[0]
     try:

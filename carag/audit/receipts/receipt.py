@@ -1,4 +1,4 @@
-"""Write and open receipts: everything needed to prove one record later, in one JSON file.
+"""Write and open receipts: all that is needed to prove one record later, in one JSON file.
 
 ::
 
@@ -9,14 +9,14 @@
      "proof":    "c2sp.org/tlog-proof@v1...",                 bound by its signature and its root hash
      "record":   "{...}"}                                     bound by the proof
 
-The file is canonical JSON (RFC 8785) and one newline, so no byte of it is free. ``state_proof.py`` says what a hit's
-proof holds: ``{"from", "path", "sides", "until"}``. It is null where the log made the receipt again without the store.
-A receipt holds the question and the answer in clear: it belongs to the person who asked. One made again holds neither:
-they are opened by role.
+The file is canonical JSON (RFC 8785) and one newline, so every byte of it is determined. A hit's proof holds
+``{"from", "path", "sides", "until"}`` (:mod:`carag.audit.state.proof`); it is null if the log made the receipt again,
+without the store. A receipt holds the question and the answer in clear: it belongs to the person who asked. One made
+again holds neither: they are disclosed by role.
 
-The holder of a receipt may leave parts of it out, and the rest is proved as before (``redact.py``): an opening, a
-hit's proof (null), the opening of an ``until`` (its seal), or a whole hit (null). ``docs/reference/receipts.md`` has
-the rules.
+The holder of a receipt may omit parts of it, and the rest is proved as before (:mod:`carag.audit.receipts.redact`): an
+opening, a hit's proof (null), the opening of an ``until`` (its seal), or a whole hit (null).
+``docs/reference/receipts.md`` has the rules.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ __all__ = [
 ]
 
 RECEIPT_FORMAT: Final = "carag-receipt/v1"
+"""Name and version of the format."""
 MAX_RECEIPT_BYTES: Final = 64 << 20  # 64 MiB
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof of one record, ready to be handed out.
+    """Proof of one record, for the person who asked.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class Receipt:
     passages : tuple of (chunk id, text)
         In the order of the record's hits.
     proofs : tuple of StateProof
-        One a passage, or none.
+        One per passage, or none at all.
     """
 
     seq: int
@@ -87,7 +88,7 @@ class Receipt:
             )
 
     def to_bytes(self) -> bytes:
-        """Write the receipt as the file holds it."""
+        """Return the content of the receipt's file."""
         proofs = [proof.to_json() for proof in self.proofs] or [None] * len(self.passages)
         openings = {
             name: {"salt": b64url(opening.salt), "value": opening.value}
@@ -106,12 +107,12 @@ class Receipt:
         return encoding.encode(receipt) + b"\n"
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the file, whole or not at all, readable by its owner only.
+        """Write the file atomically, readable by its owner only.
 
         Raises
         ------
         InvalidArgument
-            If nothing can be written there. The record stays in the log, which can make the receipt again.
+            If the file cannot be written. The record stays in the log, which can make the receipt again.
         """
         write_receipt(path, self.to_bytes())
 
@@ -125,17 +126,17 @@ def write_receipt(path: str | PathLike[str], data: bytes) -> None:
 
 
 class Envelope(NamedTuple):
-    """A receipt taken apart and not yet believed: only the outermost types are known to be right."""
+    """The parts of a receipt, not yet verified: only the outermost types are checked."""
 
     record: str
     proof: str
     openings: dict[str, Any]
     hits: list[Any]
-    """None for each that is left out."""
+    """None for each hit that was redacted."""
 
 
 def open_envelope(data: bytes) -> Envelope:
-    """Take a receipt apart.
+    """Split a receipt into its parts.
 
     Raises
     ------

@@ -1,13 +1,13 @@
-"""Leave parts of a receipt out, so that it can be shown to more people; the rest is proved as before.
+"""Redact a receipt, so that it can be shown to more people; the remaining parts are proved as before.
 
-What can be left out, and nothing else: the opening of a commitment, a whole passage with its proof, the proof alone,
-and the opening of the minutes until which words hold. The record itself stays as it is, for its hash is what the log
-signed: it says how many passages there were and under which words, and it binds each by a digest of chunk id and
-text. A holder of the same documents can therefore try which of them a passage left out was.
+Only these can be removed: the opening of a commitment, a whole passage with its proof, the proof alone, and the opening
+of the minutes until which words hold. The record itself stays unchanged, because the log signed its hash: it states
+the number of passages and their words, and it binds each by a digest of chunk id and text. A holder of the same
+documents can therefore find out which of them a removed passage was.
 
 The laws, over every receipt and every choice: redacting twice is redacting once; the order does not matter; nothing
-that is still shown is changed; and what was redacted verifies exactly if the original does. For the last, a receipt
-that does not hold together is not redacted: leaving the altered part out would make it verify.
+that is still shown is changed; and a redacted receipt verifies exactly if the original does. For the last, a receipt
+that does not verify is not redacted: without the altered part it might verify.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ def redact(
     proofs: Collection[int] = (),
     until: bool = False,
 ) -> bytes:
-    """Leave parts of a receipt out.
+    """Remove parts of a receipt.
 
     Parameters
     ----------
     receipt : bytes
         The receipt file's content.
     drop : collection of str
-        Commitments whose openings go, such as ``{"subject", "answer"}``.
+        Commitments whose openings are removed, such as ``{"subject", "answer"}``.
     passages : collection of int
-        Passages that go with text, chunk id and proof; the best is 1.
+        Passages that are removed with text, chunk id and proof; the best is 1.
     proofs : collection of int
-        Passages whose proof alone goes.
+        Passages of which only the proof is removed.
     until : bool
-        Whether the minutes until which words hold go; their commitments stay, for the proofs stand on them.
+        Whether to remove the minutes until which words hold; their commitments stay, because the proofs need them.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def redact(
     Raises
     ------
     CorruptFile
-        If it is no receipt, or one that does not hold together.
+        If it is not a receipt, or does not verify apart from its signatures.
     InvalidArgument
         If the record has no such commitment or passage.
 

@@ -5,11 +5,11 @@ log broke its own rules. UNDECIDED: the checks cannot be made, because the file 
 unknown here, or belongs to another log. A receipt is never called tampered with just because this version
 cannot read it.
 
-VERIFIED means that the log signed a history in which this record stands, and that texts, question and answer
-are those of the record. It does not mean that the log told the truth when it wrote the record.
+VERIFIED means that the log signed a history that contains this record, and that texts, question and answer are those of
+the record. It does not mean that the record was true when it was written.
 
-``docs/reference/receipts.md`` has the rules that a receipt and its record keep. ``scripts/verify_receipt.py`` follows
-the same page and shares no code with this room.
+``docs/reference/receipts.md`` has the rules for a receipt and its record. ``scripts/verify_receipt.py`` follows the
+same page and shares no code with this package.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Verdict(StrEnum):
 
 
 class Check(StrEnum):
-    """What is checked, in this order."""
+    """The checks of a receipt, in this order."""
 
     FORMAT = "format"
     """The file and its proof are readable and canonical, byte for byte."""
@@ -59,48 +59,48 @@ class Check(StrEnum):
     SIGNATURE = "signature"
     """Every signature by a given key is valid."""
     ORIGIN = "origin"
-    """The checkpoint is of the log the key is named after."""
+    """The checkpoint's origin is the key's name."""
     INCLUSION = "inclusion"
     """The record's hash leads to the signed root."""
     RECORD = "record"
     """The record is readable and canonical."""
     POSITION = "position"
-    """The record says of itself that it is this entry of this log."""
+    """The record itself states this log and this index."""
     COMMITMENTS = "commitments"
-    """Every opened value is the one committed to."""
+    """Every opened value matches its commitment."""
     PASSAGES = "passages"
-    """Every passage is the text the record names, in its place; one that is left out is said to be."""
+    """Every passage has the digest of the record's hit in its place; a redacted one is reported."""
     CONSISTENCY = "consistency"
     """The record does not contradict itself: every passage satisfies a mask, a refusal has none, ..."""
     STATE = "state"
-    """Every passage stood in the index state the record names, with this text and under this word, at the instant
-    asked about. Passed only where every passage has a proof."""
+    """Every passage was in the index state that the record names, with this text and under this word, at the instant
+    asked about. Passed only if every passage has a proof."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A verdict and what it rests on.
+    """A verdict and the reasons for it.
 
     Parameters
     ----------
     verdict : Verdict
     reason : str
-        For a person.
+        The reason in words.
     passed : tuple of Check
     stopped_at : Check or None
         The check that failed or could not be made.
     record : Record or None
-        Only once its inclusion is proved.
+        Set once its inclusion is proved.
     values : mapping of str to str
         Opened values (subject, query, answer); only if VERIFIED.
     passages : tuple of (chunk id, text), or None where one is left out
         One for each hit of the record. Only if VERIFIED.
     undisclosed : tuple of str
-        What the record commits to and no receipt opens: lists of companies, of erased records.
+        Commitments of the record that no receipt opens: lists of companies, of erased records.
     withheld : tuple of str
-        What this receipt leaves out and another could show: ``"answer"``, ``"passage 2"``, ``"until of passage 1"``.
+        Parts redacted from this receipt: ``"answer"``, ``"passage 2"``, ``"until of passage 1"``.
     unproved : tuple of str
-        Chunk ids of passages that are shown without a proof that they stood in the index state.
+        Chunk ids of passages that are shown without a proof that they were in the index state.
     """
 
     verdict: Verdict
@@ -133,20 +133,20 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
         The receipt file's content.
     vkey : str
         The log's public key, from a source you trust, not from the giver of the receipt. A log whose key
-        was rotated has several, one a line; a receipt signed by any of them is its own.
+        was rotated has several, one per line; any of them may have signed the receipt.
 
     Raises
     ------
     InvalidArgument
-        If ``vkey`` is not an Ed25519 vkey, or several of one log.
+        If ``vkey`` is not an Ed25519 vkey or several vkeys of one log.
     """
     return _verified(data, parse_vkeys(vkey))
 
 
 def verify_unsigned(data: bytes) -> Verification:
-    """Make every check but those that take a key: whose signature the checkpoint carries is not judged.
+    """Make every check that needs no key: the checkpoint's signatures are not verified.
 
-    What is left out of a receipt that passes this cannot make a receipt verify that did not before.
+    Redacting a receipt that passes these checks cannot make it verify if it did not before.
     """
     return _verified(data, ())
 
@@ -180,7 +180,7 @@ def _verified(data: bytes, keys: tuple[NoteKey, ...]) -> Verification:
 
 
 def _left_out(hits: list[Any]) -> Iterator[str]:
-    """Name what is left out of verified hits."""
+    """Name the parts redacted from verified hits."""
     for number, hit in enumerate(hits, start=1):
         if hit is None:
             yield f"passage {number}"
@@ -274,7 +274,7 @@ def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str]
 
 
 def _check_state(envelope: Envelope, record: Record) -> tuple[str, ...]:
-    """Return the chunks that are shown without a proof; the other proofs hold."""
+    """Return the chunks that are shown without a proof, after checking all proofs that there are."""
     unproved = []
     for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
         if shown is None:

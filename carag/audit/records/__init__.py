@@ -1,1 +1,1 @@
-"""Define what a record holds: one class an event, and its canonical bytes."""
+"""Define the records of the log: one class per kind of event, and the canonical bytes of a record."""

@@ -1,4 +1,4 @@
-"""Check what a field of a record may hold. Each function returns nothing and raises InvalidArgument."""
+"""Check the values of a record's fields. Each function returns nothing or raises InvalidArgument."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from carag.errors import InvalidArgument
 from carag.limits import check_label, quoted
 
 DIGEST_SIZE: Final = 32
+"""Bytes of a SHA-256 digest."""
 MILLION: Final = 1_000_000
+"""Millionths in one: records hold no floats."""
 _KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _CODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,63}", re.ASCII)
 

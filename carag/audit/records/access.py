@@ -1,7 +1,7 @@
 """Define the `query`, `retrieve` and `explain` events: who asked under which policy, what was searched, the outcome.
 
-Nothing may depend on passages the asker may not use, because the asker holds the receipt: no hidden ids, no hidden
-counts.
+No field may depend on passages that the asker may not use, because the asker holds the receipt: no ids or counts of
+hidden passages.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ __all__ = ["Access", "IndexState", "Models"]
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The index a search read. The total of rows is left out: it counts what the asker may not see.
+    """The index that a search read, without its total number of rows, which counts rows the asker may not see.
 
     Parameters
     ----------
     snapshot : bytes
         Root hash of the index state.
     admissible : int
-        Rows the policy admits.
+        Number of rows that the policy admits.
     plan : str
         The plan that ran.
     known_at : int or None
-        Up to which instant the index knew, in microseconds since 1970 UTC: asked again ``known_at`` it, the same
-        session gets the same passages. ``None`` where nothing had been ingested.
+        Instant of the last change in the index, in microseconds since 1970 UTC: asked again with this ``known_at``, the
+        same session gets the same passages. ``None`` if nothing had been ingested.
     """
 
     snapshot: bytes
@@ -49,7 +49,7 @@ class IndexState:
             _fields.integer("known_at", self.known_at, 0)
 
     def to_json(self) -> Json:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         known = {} if self.known_at is None else {"known": int(self.known_at)}
         return {
             "admissible": int(self.admissible),
@@ -60,14 +60,14 @@ class IndexState:
 
     @classmethod
     def from_json(cls, fields: Any) -> IndexState:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         snapshot = unb64url(fields["snapshot"], _fields.DIGEST_SIZE)
         return cls(snapshot, fields["admissible"], fields["plan"], fields.get("known"))
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Which models took part; ``None`` for a step that did not run."""
+    """The models that were used; ``None`` for a step that did not run."""
 
     embed: str | None = None
     generate: str | None = None
@@ -79,38 +79,38 @@ class Models:
                 _fields.label(name, getattr(self, name))
 
     def to_json(self) -> Json:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {"embed": self.embed, "generate": self.generate, "prompt": self.prompt}
 
     @classmethod
     def from_json(cls, fields: Any) -> Models:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(fields["embed"], fields["generate"], fields["prompt"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Somebody asked. Question, answer and subject are not here: they are committed to beside it.
+    """A request. Its question, answer and subject are not fields: the record commits to them.
 
     Parameters
     ----------
     kind : RecordKind
         QUERY, RETRIEVE or EXPLAIN.
     started, ended : int
-        Of the request, in microseconds since 1970 UTC.
+        Begin and end of the request, in microseconds since 1970 UTC.
     role, purpose : str or None
-        As the policy table spells them; ``None`` if it does not know what the session said.
+        As in the policy table; ``None`` if the session's is not in the table.
     source : SessionSource
     issuer, audience : str or None
-        Of the token that proved the session; not encoded where there was none.
+        Issuer and audience of the session's token; not encoded if there was none.
     as_of : int
-        Minutes since 1970 UTC: what had been public by then could be found.
+        Minutes since 1970 UTC: documents that were public by then could be found.
     policy : PolicyApplied
     index : IndexState or None
         ``None`` if nothing was searched.
     models : Models
     intents : tuple of str
-        Codes of what the question or the session asked to tighten; not encoded where there are none.
+        Codes of the intents in the question or the session, which tightened the policy; not encoded if there are none.
     outcome : Outcome
     why : str
         A stable code.
@@ -163,7 +163,7 @@ class Access:
                     )
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "as_of": int(self.as_of),
             "index": None if self.index is None else self.index.to_json(),
@@ -184,7 +184,7 @@ class Access:
 
     @classmethod
     def from_json(cls, fields: Any) -> Access:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         index = fields["index"]
         return cls(
             kind=fields["kind"],

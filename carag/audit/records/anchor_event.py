@@ -1,6 +1,6 @@
-"""Define the `anchor` event: a checkpoint of this log was confirmed outside, and where the proof is.
+"""Define the `anchor` event: an anchor confirmed a checkpoint of this log, with the digest of the evidence.
 
-The evidence itself is beside the log, in ``anchors/``; the record pins it by its digest, so that evidence can
+The evidence itself is in ``anchors/`` of the log's directory; the record pins it by its digest, so that evidence can
 be lost but not exchanged.
 """
 
@@ -18,18 +18,18 @@ __all__ = ["Anchored"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchored:
-    """A checkpoint was confirmed by an anchor.
+    """An anchor confirmed a checkpoint.
 
     Parameters
     ----------
     anchor : str
         The kind: ``"s3"``, ``"tsa"``, ``"witness"``.
     size : int
-        Records the confirmed checkpoint covers.
+        Number of records that the confirmed checkpoint covers.
     evidence : bytes
         SHA-256 of the evidence file.
     seen : int
-        When the outside says it saw the checkpoint, in microseconds since 1970 UTC.
+        When the anchor saw the checkpoint by its own clock, in microseconds since 1970 UTC.
     """
 
     anchor: str
@@ -48,7 +48,7 @@ class Anchored:
         _fields.integer("seen", self.seen, 0)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "anchor": self.anchor,
             "evidence": b64url(self.evidence),
@@ -58,7 +58,7 @@ class Anchored:
 
     @classmethod
     def from_json(cls, fields: Any) -> Anchored:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(
             anchor=fields["anchor"],
             size=fields["size"],

@@ -1,9 +1,9 @@
-"""Define the `begin` event: what was about to be disclosed to a model on another machine.
+"""Define the `begin` event: a request is about to disclose question and passages to a remote model.
 
-The record of a request is written when its answer is known. A process that dies between the call of a remote
-model and that moment has sent question and passages out and recorded nothing. So before the call a begin record
-becomes durable, the request's own record names it, and one that nobody named is reported by a recovery record
-when the log is next opened.
+The record of a request is written when its answer is known. A process that crashes between the call of a remote model
+and that moment has disclosed question and passages without a record. So before the call a begin record becomes durable,
+and the request's own record names it. A begin record that no other names is reported by a recovery record when the log
+is next opened.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ __all__ = ["Begin"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """A remote model is about to be called. Question and subject are committed to beside it.
+    """A remote model is about to be called. The record commits to question and subject.
 
     Parameters
     ----------
     started : int
-        Of the request, in microseconds since 1970 UTC.
+        Begin of the request, in microseconds since 1970 UTC.
     role, purpose : str or None
-        As the policy table spells them; ``None`` if it does not know what the session said.
+        As in the policy table; ``None`` if the session's is not in the table.
     source : SessionSource
     as_of : int
-        Minutes since 1970 UTC: what had been public by then could be found.
+        Minutes since 1970 UTC: documents that were public by then could be found.
     policy : PolicyApplied
-        Whose passages the model may be given.
+        The policy that admits the passages given to the model.
     models : Models
     """
 
@@ -62,7 +62,7 @@ class Begin:
                 _fields.code(name, getattr(self, name))
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "as_of": int(self.as_of),
             "models": self.models.to_json(),
@@ -75,7 +75,7 @@ class Begin:
 
     @classmethod
     def from_json(cls, fields: Any) -> Begin:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(
             started=fields["t0"],
             role=fields["role"],

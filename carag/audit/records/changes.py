@@ -1,7 +1,7 @@
-"""Define the `policy`, `model` and `index` events: what answers depend on has changed.
+"""Define the `policy`, `model` and `index` events: the policy table, the models or the index state has changed.
 
-Each of these records names what is in force from here on and what was before, so that a reader who holds the log knows
-for every answer which table, which models and which state stood behind it, and that nothing else did in between.
+Each of these records names the new and the previous value, so that a reader of the log knows for every answer which
+table, models and index state were in use, without a gap.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["IndexChange", "ModelChange", "PolicyChange"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChange:
-    """Another role and purpose table is in force.
+    """The role and purpose table has changed.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class PolicyChange:
     table : bytes
         SHA-256 of the table.
     before : bytes or None
-        Of the one before; ``None`` for the first.
+        SHA-256 of the previous table; ``None`` for the first.
     why : str
         A stable code.
     """
@@ -53,19 +53,19 @@ class PolicyChange:
         _fields.code("why", self.why)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {"at": int(self.at), "before": _b64(self.before), "table": b64url(self.table), "why": self.why}
 
     @classmethod
     def from_json(cls, fields: Any) -> PolicyChange:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         table = unb64url(fields["table"], _fields.DIGEST_SIZE)
         return cls(at=fields["at"], table=table, before=_digest(fields["before"]), why=fields["why"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
-    """Other models, prompts or thresholds are in use.
+    """Models, prompts or thresholds have changed.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class ModelChange:
         _fields.code("why", self.why)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "at": int(self.at),
             "before": None if self.before is None else self.before.to_json(),
@@ -112,7 +112,7 @@ class ModelChange:
 
     @classmethod
     def from_json(cls, fields: Any) -> ModelChange:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         before = fields["before"]
         return cls(
             at=fields["at"],
@@ -126,7 +126,7 @@ class ModelChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexChange:
-    """The index state is another though no document came in: kept in another form, built anew, or altered outside.
+    """The index state changed without an ingest: its format changed, it was rebuilt, or it was altered externally.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class IndexChange:
     snapshot : bytes
         Root hash of the index state.
     before : bytes
-        The one that was last on record.
+        Root hash of the last recorded state.
     rows : int
-        Rows in the index.
+        Number of rows in the index.
     why : str
         A stable code.
     """
@@ -160,7 +160,7 @@ class IndexChange:
         _fields.code("why", self.why)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "at": int(self.at),
             "before": b64url(self.before),
@@ -171,7 +171,7 @@ class IndexChange:
 
     @classmethod
     def from_json(cls, fields: Any) -> IndexChange:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         snapshot, before = (unb64url(fields[name], _fields.DIGEST_SIZE) for name in ("snapshot", "before"))
         return cls(at=fields["at"], snapshot=snapshot, before=before, rows=fields["rows"], why=fields["why"])
 

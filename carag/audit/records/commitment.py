@@ -1,8 +1,8 @@
-"""Commit to a subject, a question or an answer with a salt, so that a record need not hold it.
+"""Compute salted commitments to subject, question and answer, so that a record need not hold them.
 
-A plain hash of a user name falls to a dictionary in seconds, so each value gets a fresh 32-byte salt. Salt
-and value together are the *opening*. Delete the opening and the commitment says nothing any more, while the
-record that carries it keeps every proof (GDPR Art. 17; EDPB Guidelines 02/2025).
+A plain hash of a user name can be guessed from a dictionary in seconds, so each value gets a fresh 32-byte salt. Salt
+and value together are the *opening*. Once the opening is deleted, the commitment reveals nothing, while the record
+that contains it keeps every proof (GDPR Art. 17; EDPB Guidelines 02/2025).
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ from carag.errors import InvalidArgument
 __all__ = ["COMMITMENT_SIZE", "SALT_SIZE", "Opening", "commit", "hmac_sha256", "random_parts"]
 
 SALT_SIZE: Final = 32
+"""Bytes of a salt."""
 COMMITMENT_SIZE: Final = 32
+"""Bytes of a commitment."""
 _DOMAIN: Final = b"carag/commit/v1\0"
+"""Domain separator of commitments."""
+# HMAC's inner and outer padding (RFC 2104), as translation tables.
 _INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
-_INNER_REST: Final = b"\x36" * 32  # a key is filled up with zeros to the hash's block of 64 bytes
+_INNER_REST: Final = b"\x36" * 32  # a key is padded with zeros to the hash's block of 64 bytes
 _OUTER_REST: Final = b"\x5c" * 32
 
 
@@ -35,7 +39,7 @@ def commit(name: str, value: str, salt: bytes) -> bytes:
     Raises
     ------
     InvalidArgument
-        If the salt is not 32 bytes or the value is not text that UTF-8 can carry.
+        If the salt is not 32 bytes or UTF-8 cannot encode the value.
     """
     if len(salt) != SALT_SIZE:
         raise InvalidArgument(f"a salt is {SALT_SIZE} random bytes, got {len(salt)}")
@@ -47,10 +51,10 @@ def commit(name: str, value: str, salt: bytes) -> bytes:
 
 
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
-    """HMAC-SHA256 (RFC 2104 section 2) with a key of 32 bytes.
+    """Compute HMAC-SHA256 (RFC 2104 section 2) with a key of 32 bytes.
 
-    :func:`hmac.digest` lets the interpreter's lock go each time, and beside busy threads getting it back costs more
-    than the hash: 64 clients append a quarter more without it.
+    :func:`hmac.digest` releases the interpreter lock each time, and if other threads are busy, getting it back costs
+    more than the hash: without it 64 clients append a quarter more records.
 
     Examples
     --------
@@ -64,7 +68,8 @@ def hmac_sha256(key: bytes, message: bytes) -> bytes:
 def random_parts(*sizes: int) -> list[bytes]:
     """Return random bytes, one string for each size, from one request to the kernel.
 
-    Each request lets the interpreter's lock go, and beside busy threads getting it back costs more than the request.
+    Each request releases the interpreter lock, and if other threads are busy, getting it back costs more than the
+    request.
 
     Examples
     --------
@@ -77,7 +82,7 @@ def random_parts(*sizes: int) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A salt and the value it hides. The ``repr`` shows neither."""
+    """The salt and the value of a commitment. The ``repr`` shows neither."""
 
     salt: bytes = field(repr=False)
     value: str = field(repr=False)
@@ -87,5 +92,5 @@ class Opening:
         return commit(name, self.value, self.salt)
 
     def opens(self, name: str, commitment: bytes) -> bool:
-        """Say whether this is what was committed to under ``name``."""
+        """Tell whether this opens a commitment under ``name``."""
         return hmac.compare_digest(self.commitment(name), commitment)

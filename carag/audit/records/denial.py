@@ -1,8 +1,7 @@
-"""Define the `denial` event: tokens were refused because they were forged, had expired or were for others.
+"""Define the `denial` event: tokens were refused because they were forged, expired or for another audience.
 
-Who it was is not known, for nothing a refused token says can be believed; so nothing of it is recorded, neither as it
-stands nor as a hash. Many of one kind are one record with their number, because strangers must not be able to fill
-the log.
+The asker is unknown, because no claim of a refused token can be trusted; so nothing of it is recorded, neither in clear
+nor as a hash. Many refusals of one kind are one record with their number, so that strangers cannot fill the log.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ __all__ = ["Denial"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denial:
-    """Tokens refused for one reason.
+    """Tokens that were refused for one reason.
 
     Parameters
     ----------
     first, last : int
-        When, in microseconds since 1970 UTC.
+        Times of the first and the last, in microseconds since 1970 UTC.
     count : int
-        How many.
+        Number of tokens.
     why : str
         A stable code, such as ``"TOKEN_SIGNATURE"``.
     issuer, audience : str or None
-        Whose tokens are believed here and for whom they must be; what the refused ones said is not recorded.
+        Issuer and audience that the verifier accepts; those of the refused tokens are not recorded.
     """
 
     first: int
@@ -61,7 +60,7 @@ class Denial:
                 _fields.label(name, getattr(self, name))
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "audience": self.audience,
             "count": int(self.count),
@@ -73,7 +72,7 @@ class Denial:
 
     @classmethod
     def from_json(cls, fields: Any) -> Denial:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(
             first=fields["t0"],
             last=fields["t1"],

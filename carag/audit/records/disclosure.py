@@ -1,4 +1,4 @@
-"""Define the `disclosure` event: somebody opened a record's private values, or tried to."""
+"""Define the `disclosure` event: a person opened a record's private values, or tried to."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ OPENERS: Final = ("auditor", "privacy_officer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """Somebody opened a record's private values, or tried to.
+    """A person opened a record's private values, or tried to.
 
     Parameters
     ----------
     record : int
     fields : tuple of str
-        What was asked for; none means all there is.
+        The fields asked for; empty means all.
     role : str or None
-        ``None`` if it is none that may open anything.
+        ``None`` if the role may not open any.
     outcome : Outcome
         ANSWER or REFUSE.
     why : str
@@ -63,7 +63,7 @@ class Disclosure:
         _fields.code("why", self.why)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "fields": list(self.fields),
             "outcome": self.outcome.value,
@@ -74,7 +74,7 @@ class Disclosure:
 
     @classmethod
     def from_json(cls, fields: Any) -> Disclosure:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(
             record=fields["record"],
             fields=tuple(fields["fields"]),

@@ -1,9 +1,9 @@
 """Encode a record before its sequence number and commit time are known.
 
-Hashing texts, committing to values and encoding take most of an append's time and need no order, so callers do
-them side by side. Place and time come last, from the one thread that writes: the bytes are encoded with stand-ins
-of full width for the two, and the real numbers replace them. What comes out is what
-:meth:`~carag.audit.records.record.Record.to_bytes` would have written, which the reader insists on.
+Hashing texts, committing to values and encoding take most of an append's time and need no order, so callers do them in
+parallel. The one writing thread adds sequence number and commit time last: the bytes are encoded with placeholders of
+full width for the two, and the real numbers replace them. The result is byte for byte that of
+:meth:`~carag.audit.records.record.Record.to_bytes`, which readers check.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _TIME: Final = b'"tc":%d,'
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A record that waits for its place.
+    """A record without its sequence number and commit time.
 
     Parameters
     ----------
     template : bytes
-        The record's bytes, at the last of all places and times.
+        The record's bytes, with the greatest sequence number and commit time as placeholders.
     event : Event
     openings : mapping of str to Opening
     texts : tuple of (chunk id, text)
@@ -57,7 +57,7 @@ class Draft:
         passages: Sequence[Passage],
         retain: str = DEFAULT_CLASS,
     ) -> Draft:
-        """Commit to the secrets and encode.
+        """Commit to the secrets and encode the record.
 
         Raises
         ------
@@ -82,19 +82,19 @@ class Draft:
         template = record.to_bytes()
         if wrong := "; ".join(record.contradictions()):
             raise InvalidArgument(f"this record contradicts itself: {wrong}")
-        for stand_in in (_SEQ, _TIME):  # a key's own quotes are not escaped, so no text can look like one
+        for stand_in in (_SEQ, _TIME):  # a key's quotes are not escaped, so no text can contain these bytes
             if template.count(stand_in % MAX_INTEGER) != 1:
                 raise InvalidArgument(f"a field holds {MAX_INTEGER}, which stands for what is not known yet")
         texts = tuple((passage.chunk, passage.text) for passage in passages)
         return cls(template, event, openings, texts)
 
     def placed(self, seq: int, committed: int) -> bytes:
-        """Return the record's bytes at its place and time."""
+        """Return the record's bytes with its sequence number and commit time."""
         return self.template.replace(_SEQ % MAX_INTEGER, _SEQ % seq, 1).replace(
             _TIME % MAX_INTEGER, _TIME % committed, 1
         )
 
 
 def disclosed(openings: Mapping[str, Opening]) -> dict[str, Opening]:
-    """Leave out what no receipt opens."""
+    """Return the openings without those that no receipt contains."""
     return {name: opening for name, opening in openings.items() if name not in UNDISCLOSED}

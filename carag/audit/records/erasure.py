@@ -1,7 +1,7 @@
-"""Define the `erasure` event: values behind commitments were destroyed, and on which legal basis.
+"""Define the `erasure` event: committed values were destroyed, and on which legal basis.
 
-The record names the records or, where it is a person's, only how many there were: a list of them would tie a person's
-records together for ever. The list is committed to beside it, so that an operator can show which they were.
+The event names the affected records or, if they are one person's, only their number: a list would link a person's
+records together for ever. The record commits to the list, so that an operator can show which they were.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ __all__ = ["Basis", "Erasure", "Target", "read_targets", "write_targets"]
 
 
 class Target(NamedTuple):
-    """One value to erase: what the commitment ``field`` of record ``seq`` hides."""
+    """One value to erase: that of the commitment ``field`` of record ``seq``."""
 
     seq: int
     field: str
 
 
 class Basis(StrEnum):
-    """Why values are erased. The first two wait for a duty to keep them, the others do not."""
+    """The legal basis of an erasure. The first two yield to a duty to keep the values, the others do not."""
 
     REQUEST = "GDPR_17_1"
-    """The person asks, or consent is withdrawn: GDPR Art. 17(1)(a) to (c); yields to Art. 17(3)(b)."""
+    """The person requests it, or withdraws consent: GDPR Art. 17(1)(a) to (c); yields to Art. 17(3)(b)."""
     STORAGE_LIMIT = "GDPR_5_1_E"
-    """They are no longer needed: GDPR Art. 5(1)(e)."""
+    """The values are no longer needed: GDPR Art. 5(1)(e)."""
     UNLAWFUL = "GDPR_17_1_D"
-    """They should never have been recorded: GDPR Art. 17(1)(d)."""
+    """The values should never have been recorded: GDPR Art. 17(1)(d)."""
     LEGAL_OBLIGATION = "GDPR_17_1_E"
-    """A law orders it, or a court or authority under one: GDPR Art. 17(1)(e), 58(2)(g)."""
+    """A law, or a court or authority under a law, orders it: GDPR Art. 17(1)(e), 58(2)(g)."""
 
     @property
     def waits(self) -> bool:
-        """Whether a duty to keep the values goes first."""
+        """Whether a duty to keep the values has priority."""
         return self in (Basis.REQUEST, Basis.STORAGE_LIMIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
-    """Values behind commitments were destroyed. Who did it is committed to beside it, and so is the list.
+    """Committed values were destroyed. The record commits to the two people who did it and to the list of values.
 
     Parameters
     ----------
     basis : Basis
     count : int
-        Records that lost a value.
+        Number of records that lost a value.
     fields : tuple of str
-        Which commitments can no longer be opened.
+        Names of the commitments that can no longer be opened.
     records : tuple of int
-        The records; none if it was one person's, or more than can be named.
+        The records; empty if they are one person's, or too many to name.
     """
 
     basis: Basis
@@ -86,7 +86,7 @@ class Erasure:
             raise InvalidArgument("the erased records are not as many as counted, or not each once, in order")
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "basis": self.basis.value,
             "count": int(self.count),
@@ -96,7 +96,7 @@ class Erasure:
 
     @classmethod
     def from_json(cls, fields: Any) -> Erasure:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(
             basis=fields["basis"],
             count=fields["count"],

@@ -1,4 +1,4 @@
-"""Define the `evaluation` event: which suite ran over which state, against which thresholds, with which result."""
+"""Define the `evaluation` event: a suite of tests ran over an index state, with its thresholds and result."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Evaluation:
     started, ended : int
         Microseconds since 1970 UTC.
     suite : str
-        Its name, a code.
+        Name of the suite, a code.
     suite_hash : bytes
         SHA-256 of its questions and settings.
     snapshot : bytes
-        Root hash of the index state it ran over.
+        Root hash of the tested index state.
     table : bytes
         SHA-256 of the role and purpose table in force.
     thresholds : mapping of str to int
-        What was asked of the result, by measure: integers, such as millionths.
+        Required results by measure: integers, such as millionths.
     result : bytes
-        SHA-256 of the whole result, which is kept elsewhere.
+        SHA-256 of the whole result, which is stored elsewhere.
     passed : bool
     """
 
@@ -65,7 +65,7 @@ class Evaluation:
             _fields.integer(f"threshold {name}", value, -_fields.MAX_INTEGER)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "passed": int(self.passed),
             "result": b64url(self.result),
@@ -80,7 +80,7 @@ class Evaluation:
 
     @classmethod
     def from_json(cls, fields: Any) -> Evaluation:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(
             started=fields["t0"],
             ended=fields["t1"],

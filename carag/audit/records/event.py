@@ -1,11 +1,11 @@
-"""Define what the log needs of an event: its kind, what it commits to, its JSON. One class of event a file.
+"""Define the interface of events: kind, names of commitments, JSON form. Each class of event has its own module.
 
-An event is what the caller of the log knows about one request or one change. The log wraps it into a record
-(``record.py``, which lists the classes), which adds what only the log knows.
+An event holds what the caller of the log knows about one request or one change. The log wraps it into a record
+(:mod:`carag.audit.records.record`, which lists the classes) and adds what only the log knows.
 
-Nothing personal and no prose may stand in an event, because a record is kept for years and never altered: values
-that name people are committed to beside the event, reasons are codes, and a role or purpose that the policy
-table does not know is ``None`` rather than what somebody typed.
+An event must not contain personal data or free text, because a record is kept for years and never altered: the record
+commits to values that name people, reasons are codes, and a role or purpose that is not in the policy table is
+``None``, not the text that was typed.
 """
 
 from __future__ import annotations
@@ -19,26 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["UNDISCLOSED", "Event"]
 
 UNDISCLOSED: Final = frozenset({"entities", "targets"})
-"""Commitments whose values no receipt opens: lists of companies are inside information, and the asker holds the
-receipt; lists of erased records tie a person's records together. They stay in the log's private half, for
-auditors."""
+"""Commitments whose values no receipt contains: lists of companies are inside information, and the asker holds the
+receipt; lists of erased records link a person's records together. They stay in ``private.db``, for auditors."""
 
 
 class Event(Protocol):
-    """What a record can be about."""
+    """The event of a record."""
 
     KINDS: ClassVar[tuple[RecordKind, ...]]
-    """The kinds of record that this is the event of."""
+    """The kinds of record that may have this event."""
     COMMITS: ClassVar[tuple[str, ...]]
-    """What may be committed to beside it."""
+    """Names of the commitments that such a record may have."""
 
     @property
     def kind(self) -> RecordKind:
-        """Which of these it is."""
+        """The kind of this event."""
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
 
     @classmethod
     def from_json(cls, fields: Any) -> Self:
-        """Read what :meth:`to_json` returns; InvalidArgument or KeyError for anything else."""
+        """Read the JSON form; InvalidArgument or KeyError for anything else."""

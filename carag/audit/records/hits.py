@@ -1,8 +1,8 @@
-"""Define passages as the asker got them, and the hits a record keeps of them.
+"""Define passages as returned to the asker, and the hits by which a record names them.
 
-A record keeps of a hit, in this order, ``[digest, word, similarity in millionths, cited]``. The digest is the first 20
-bytes of ``SHA-256("carag/hit/v1" NUL chunk id NUL SHA-256 of the text)``: it binds which chunk and which text without
-repeating either, for the receipt carries both in full, and its proofs lead to the index state with all 32 bytes.
+A hit in a record is ``[digest, word, similarity in millionths, cited]``. The digest is the first 20 bytes of
+``SHA-256("carag/hit/v1" NUL chunk id NUL SHA-256 of the text)``: it binds chunk and text without repeating them,
+because the receipt holds both in full, and its proofs lead to the index state with all 32 bytes of the text's hash.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from carag.limits import quoted
 
 __all__ = ["Hit", "Passage", "hit_digest", "text_hash"]
 
-_MICRO: Final = 1_000_000
-_MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines stray past 1 by a few units in the last place
-_DIGEST_SIZE: Final = 20
-_DOMAIN: Final = b"carag/hit/v1\0"
+_MICRO: Final = 1_000_000  # millionths in one
+_MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines exceed 1 by a few units in the last place
+_DIGEST_SIZE: Final = 20  # bytes
+_DOMAIN: Final = b"carag/hit/v1\0"  # domain separator of hit digests
 
 
 def text_hash(text: str) -> bytes:
@@ -33,13 +33,13 @@ def text_hash(text: str) -> bytes:
 
 
 def hit_digest(chunk: str, text_sha256: bytes) -> bytes:
-    """Return what a record names a passage by, from chunk id and hash of the text."""
+    """Return the digest by which a record names a passage, from chunk id and hash of the text."""
     return hashlib.sha256(_DOMAIN + chunk.encode("utf-8") + b"\0" + text_sha256).digest()[:_DIGEST_SIZE]
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage as the asker got it. The record keeps its :attr:`hit`, the receipt also id, text and proof.
+    """A passage as returned to the asker. The record holds its :attr:`hit`, the receipt also id, text and proof.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Passage:
     similarity : float
         Cosine similarity to the question, in -1..1.
     word : int
-        The 32-bit policy word the chunk carried when it was emitted.
+        The 32-bit policy word of the chunk when it was returned.
     cited : bool
         Whether the answer cites it.
     text_sha256 : bytes, optional
@@ -66,7 +66,7 @@ class Passage:
 
     @property
     def hit(self) -> Hit:
-        """The passage as the record holds it."""
+        """The hit by which the record names the passage."""
         try:
             similarity = round(self.similarity * _MICRO)
         except (TypeError, ValueError, OverflowError) as error:  # NaN and infinity have no integer
@@ -81,14 +81,14 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage in a record: which, how near, under which word, cited or not.
+    """A passage in a record: digest, similarity, word, and whether it is cited.
 
     Parameters
     ----------
     digest : bytes
-        Of chunk id and text; see ``hit_digest``.
+        Digest of chunk id and text; see :func:`hit_digest`.
     similarity : int
-        Millionths.
+        Cosine similarity in millionths.
     word : int
         The 32-bit policy word.
     cited : bool
@@ -106,19 +106,19 @@ class Hit:
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The name of the hit in messages."""
         return f"hit {b64url(self.digest)}"
 
     def is_of(self, chunk: str, text_sha256: bytes) -> bool:
-        """Say whether this is the hit of a chunk whose text has that hash."""
+        """Tell whether this is the hit of a chunk whose text has that hash."""
         return hit_digest(chunk, text_sha256) == self.digest
 
     def to_json(self) -> Json:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return [b64url(self.digest), int(self.word), int(self.similarity), int(self.cited)]
 
     @classmethod
     def from_json(cls, fields: Any) -> Hit:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         digest, word, similarity, cited = fields
         return cls(unb64url(digest, _DIGEST_SIZE), similarity, word, cited == 1)

@@ -17,14 +17,14 @@ __all__ = ["Hold", "HoldAction", "HoldScope"]
 
 
 class HoldAction(StrEnum):
-    """What happened to a hold."""
+    """Whether a hold was placed or released."""
 
     PLACED = "placed"
     RELEASED = "released"
 
 
 class HoldScope(StrEnum):
-    """What a hold covers."""
+    """The values that a hold covers."""
 
     ALL = "all"
     RECORDS = "records"
@@ -41,11 +41,11 @@ class Hold:
     matter : str
         A code for the matter; no names.
     scope : HoldScope
-        With SUBJECT, who it is is committed to beside the event.
+        With SUBJECT, the record commits to the subject.
     first, last : int or None
-        The records, with RECORDS.
+        Range of records, with RECORDS.
     placed : int or None
-        The record that placed it, when it is released.
+        The record that placed the hold, if it is released.
     """
 
     action: HoldAction
@@ -79,7 +79,7 @@ class Hold:
             _fields.integer("placing record", self.placed, 0)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "action": self.action.value,
             "first": self.first,
@@ -91,6 +91,6 @@ class Hold:
 
     @classmethod
     def from_json(cls, fields: Any) -> Hold:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         names = ("action", "first", "last", "matter", "placed", "scope")
         return cls(**{name: fields[name] for name in names})

@@ -1,4 +1,4 @@
-"""Define the `ingest` event: documents or labels came in, so that other passages can be found."""
+"""Define the `ingest` event: documents or labels were added or changed, so that searches find other passages."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["Ingest"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingest:
-    """What can be found changed: documents, labels, the index or the policy table.
+    """Documents or labels were added or changed.
 
     Parameters
     ----------
     started, ended : int
-        Of the change, in microseconds since 1970 UTC.
+        Begin and end of the change, in microseconds since 1970 UTC.
     documents, chunks, quarantined : int
-        How many this change added, and how many documents it set aside.
+        Numbers of documents and chunks added, and of documents quarantined.
     rows : int
-        Rows in the index afterwards.
+        Number of rows in the index afterwards.
     snapshot : bytes
         Root hash of the index state afterwards.
     table : bytes
@@ -59,7 +59,7 @@ class Ingest:
         _fields.code("why", self.why)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "chunks": int(self.chunks),
             "documents": int(self.documents),
@@ -75,7 +75,7 @@ class Ingest:
 
     @classmethod
     def from_json(cls, fields: Any) -> Ingest:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(
             started=fields["t0"],
             ended=fields["t1"],

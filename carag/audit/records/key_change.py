@@ -1,6 +1,6 @@
-"""Define the `key` event: a key of the log begins or ceases to count, signed under the key trusted until then.
+"""Define the `key` event: a key of the log was rotated, added or revoked, signed under the key trusted until then.
 
-A verifier that trusts the old key finds the new one here and need not be told again.
+A verifier that trusts the old key finds the new one here.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _SIZES: Final = {ED25519: 32, ML_DSA_44: 1312}
 
 
 class KeyAction(StrEnum):
-    """What happens to the key the event names."""
+    """What happens to the key that the event names."""
 
     ROTATE = "rotate"
-    """It takes over; the key before it signs too, until ``until``."""
+    """The key becomes the log's; the previous one also signs, until ``until``."""
     ADD = "add"
-    """It signs too."""
+    """The key signs in addition to the log's."""
     REVOKE = "revoke"
-    """Its holder is no longer trusted; the log is closed and only ``good`` records of it count."""
+    """The key is no longer trusted; the log ends, and only its first ``good`` records count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyChange:
-    """A key of the log begins or ceases to count. Its name is the log's.
+    """A key of the log was rotated, added or revoked. Its name is the log's.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ class KeyChange:
     public : bytes
         The public key.
     until : int or None
-        For a rotation: until when the old key signs too, in microseconds since 1970 UTC.
+        For a rotation: until when the old key also signs, in microseconds since 1970 UTC.
     good : int or None
-        For a revocation: how many records are believed, because an anchor confirmed them in time.
+        For a revocation: number of records that are still trusted, because an anchor confirmed them in time.
     why : str
         A stable code, such as ``"SCHEDULED"``.
     """
@@ -80,7 +80,7 @@ class KeyChange:
         _fields.code("why", self.why)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         return {
             "action": self.action.value,
             "algorithm": int(self.algorithm),
@@ -92,7 +92,7 @@ class KeyChange:
 
     @classmethod
     def from_json(cls, fields: Any) -> KeyChange:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(
             action=fields["action"],
             algorithm=fields["algorithm"],

@@ -1,4 +1,4 @@
-"""Name what a record can be about, how a request ended and how its session was known."""
+"""Define the kinds of record, outcomes of requests, sources of sessions and kinds of entity list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ListKind", "Outcome", "RecordKind", "SessionSource"]
 
 
 class RecordKind(StrEnum):
-    """What a record is about."""
+    """The kind of a record's event."""
 
     QUERY = "query"
     RETRIEVE = "retrieve"
@@ -38,14 +38,14 @@ class Outcome(StrEnum):
 
 
 class SessionSource(StrEnum):
-    """Whether the session's role and purpose were claimed by the caller or proved by a token."""
+    """Whether the caller asserted the session's role and purpose, or a token proved them."""
 
     ASSERTED = "asserted"
     VERIFIED = "verified"
 
 
 class ListKind(StrEnum):
-    """What being on a list means."""
+    """Whether a list of entities allows or denies."""
 
     ALLOW = "allow"
     DENY = "deny"

@@ -1,4 +1,4 @@
-"""Define the policy of a request as a record holds it: masks in plain integers, lists by kind and length alone."""
+"""Define the policy of a request in a record: masks as plain integers, lists of entities by kind and length only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from carag.errors import InvalidArgument
 
 __all__ = ["EntityRule", "PolicyApplied"]
 
-# A record is read for years without the policy room, so records pin that room's words of version 1.
+# Records are read for years without carag.policy, so these constants repeat its version 1.
 _CONTROL: Final = 0xF800_0000
 _VERSION_WORD: Final = 1 << 27
 _POLICY_BITS: Final = (1 << 27) - 1
@@ -21,16 +21,16 @@ _MAX_MASKS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class EntityRule:
-    """That there was a list of entities: which kind, how long. Who is on it is committed to beside the event.
+    """Kind and length of a list of entities. The record commits to the entities on it.
 
-    Not even their hash stands here: there are few enough companies to try them all.
+    Not even their hash is a field: there are so few companies that all could be tried.
 
     Parameters
     ----------
     kind : ListKind
     count : int
     denied : int
-        How many a deny list held that was in force beside an allow list; not encoded where there was none.
+        Length of a deny list that applied in addition to an allow list; not encoded if there was none.
     """
 
     kind: ListKind
@@ -47,33 +47,33 @@ class EntityRule:
             )
 
     def to_json(self) -> Json:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         beside: dict[str, Json] = {"denied": int(self.denied)} if self.denied else {}
         return {"count": int(self.count), **beside, "kind": self.kind.value}
 
     @classmethod
     def from_json(cls, fields: Any) -> EntityRule:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(fields["kind"], fields["count"], fields.get("denied", 0))
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyApplied:
-    """The policy a request ran under. What was not in force is not encoded.
+    """The policy of a request. Parts that did not apply are not encoded.
 
     Parameters
     ----------
     table : bytes
         SHA-256 of the role and purpose table.
     masks : tuple of (required, forbidden)
-        Up to eight pairs of 27-bit vectors; none admits nothing.
+        Up to eight pairs of 27-bit vectors; without any, nothing is admitted.
     entities : EntityRule, optional
-        The list beside them.
+        The list that applied to them.
     reopened : tuple of (required, forbidden)
         Further pairs that admitted, under a list of their own.
     reopened_entities : EntityRule, optional
     cooling : int
-        Minutes that a report of a material event must have been public.
+        Minutes for which a report of a material event must have been public.
     """
 
     table: bytes
@@ -100,7 +100,7 @@ class PolicyApplied:
         _fields.integer("cooling minutes", self.cooling, 0)
 
     def admits(self, word: int) -> bool:
-        """Say whether any mask admits a word: the same test as in the search, stated independently."""
+        """Tell whether any mask admits a word: the same test as in the search, implemented independently."""
         for masks in (self.masks, self.reopened):
             for required, forbidden in masks:
                 if word & (required | forbidden | _CONTROL) == required | _VERSION_WORD:
@@ -109,11 +109,11 @@ class PolicyApplied:
 
     @property
     def lists_entities(self) -> bool:
-        """Whether a commitment to lists belongs to this."""
+        """Whether the record must commit to lists of entities."""
         return self.entities is not None or self.reopened_entities is not None
 
     def to_json(self) -> Json:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         fields: dict[str, Json] = {"masks": _pairs(self.masks), "table": b64url(self.table)}
         if self.entities is not None:
             fields["entities"] = self.entities.to_json()
@@ -127,7 +127,7 @@ class PolicyApplied:
 
     @classmethod
     def from_json(cls, fields: Any) -> PolicyApplied:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         rules = [
             None if name not in fields else EntityRule.from_json(fields[name])
             for name in ("entities", "reopened_entities")

@@ -1,18 +1,18 @@
 """Define the audit record: an event as logged, and the exact bytes that are hashed and stored.
 
 To the event the log adds its origin, the sequence number, a random id, the commit time, the salted
-commitments and the hits. The bytes are canonical JSON and are never written twice: proofs cover the bytes as
+commitments and the hits. The bytes are canonical JSON and are never encoded again: proofs cover the bytes as
 stored, and :meth:`Record.parse` refuses any others.
 
 The keys every record has::
 
     v            version: 1                              log   origin of the log        seq   index of the leaf
     kind         what the event is, see ``kinds.py``     id    16 random bytes          tc    commit time
-    commitments  by name, see ``commitment.py``          hits  where somebody asked, see ``hits.py``
+    commitments  by name, see ``commitment.py``          hits  of a request, see ``hits.py``
 
-Beside them stand the event's own, which its class names; ``docs/reference/receipts.md`` lists them all, with what each
-may hold. Bytes are base64url without padding, times microseconds since 1970 UTC unless they are said to be minutes.
-What is not in force is left out, where the class says so.
+The event's own keys are added, which its class names; ``docs/reference/receipts.md`` lists them all, with their values.
+Bytes are base64url without padding, times are microseconds since 1970 UTC unless stated as minutes. Parts that do not
+apply are omitted if the class says so.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ if TYPE_CHECKING:
 __all__ = ["MAX_RECORD_BYTES", "RECORD_VERSION", "Hit", "Passage", "Record", "text_hash"]
 
 RECORD_VERSION: Final = 1
+"""Version of the record format."""
 
 MAX_RECORD_BYTES: Final = 60_000
-"""Below the 65,535 bytes an entry of a C2SP tlog-tiles bundle may have."""
+"""Greatest size of a record, below the 65,535 bytes that an entry of a C2SP tlog-tiles bundle may have."""
 
 _ID_SIZE: Final = 16
 
@@ -91,9 +92,9 @@ class Record:
         Commit time in microseconds since 1970 UTC; never runs backwards within a log.
     event : Event
     commitments : mapping of str to bytes
-        Salted commitments to "subject", "query", "answer" and "entities", as far as there are any.
+        Salted commitments by name, such as "subject", "query", "answer" and "entities".
     hits : tuple of Hit
-        Best first, as handed out.
+        Best first, as returned to the asker.
     retain : str
         Its retention class; the default one is not encoded.
     """
@@ -124,11 +125,11 @@ class Record:
 
     @property
     def kind(self) -> RecordKind:
-        """What the record is about."""
+        """The kind of the record's event."""
         return self.event.kind
 
     def to_bytes(self) -> bytes:
-        """Write the one byte string that stands for this record.
+        """Encode the record in its canonical form.
 
         Raises
         ------
@@ -158,7 +159,7 @@ class Record:
 
     @classmethod
     def parse(cls, body: bytes) -> Record:
-        """Read a record, refusing bytes it would not write itself.
+        """Read a record, and refuse bytes that are not its canonical form.
 
         Raises
         ------
@@ -192,9 +193,9 @@ class Record:
 
     @staticmethod
     def place(body: bytes) -> tuple[str, int, int]:
-        """Read only where a record says it stands: its log, its number, its commit time.
+        """Read only the log, the sequence number and the commit time of a record.
 
-        Enough for bytes whose hash is in the tree already; a twentieth of the work of :meth:`parse`.
+        This is enough for bytes whose hash is in the tree already; a twentieth of the work of :meth:`parse`.
         """
         fields = encoding.load(body)
         try:
@@ -206,9 +207,9 @@ class Record:
         return log, seq, committed
 
     def contradictions(self) -> Iterator[str]:
-        """Yield what this record says against itself; a record the log accepts yields nothing.
+        """Yield the contradictions within this record; a record that the log accepts has none.
 
-        The last line of defence: no passage outside the recorded masks is ever logged, so none is handed out.
+        This is the last line of defence: a passage outside the recorded masks is never logged, so it is never returned.
         """
         event = self.event
         if isinstance(event, Begin) and "query" not in self.commitments:
@@ -228,7 +229,7 @@ class Record:
             yield "its policy lists entities and it does not commit to who they are, or the reverse"
         if len(set(event.intents)) < len(event.intents):
             yield "an intent is listed twice"
-        searched = event.kind is not RecordKind.EXPLAIN  # an explanation looks one chunk up by its id
+        searched = event.kind is not RecordKind.EXPLAIN  # an explanation looks up one chunk by its id
         if searched and len(self.hits) > (event.index.admissible if event.index else 0):
             yield "it has more hits than the index had admissible rows"
         if event.outcome is Outcome.REFUSE and (self.hits or event.index):

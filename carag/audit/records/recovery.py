@@ -16,14 +16,14 @@ __all__ = ["Recovery"]
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The log found unfinished business when it was opened.
+    """Unfinished work was found when the log was opened.
 
     Parameters
     ----------
     why : str
-        A stable code: which.
+        A stable code for the work.
     begins : tuple of int
-        Sequence numbers of the begin records that nothing ended: a remote model may have been called.
+        Sequence numbers of begin records without an end: a remote model may have been called.
     """
 
     why: str
@@ -39,11 +39,11 @@ class Recovery:
             _fields.integer("begin record", seq, 0)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is encoded."""
+        """Return the JSON form."""
         begins: dict[str, Json] = {"begins": [int(seq) for seq in self.begins]} if self.begins else {}
         return {"why": self.why, **begins}
 
     @classmethod
     def from_json(cls, fields: Any) -> Recovery:
-        """Read what :meth:`to_json` returns."""
+        """Read the JSON form."""
         return cls(fields["why"], tuple(fields.get("begins", ())))

@@ -1,4 +1,4 @@
-"""Say how long a record is kept, and which law says so.
+"""Define retention classes: how long a record is kept, and under which law.
 
 Records are never altered, so this is about two things: until when a record may not be pruned, and whether the
 values behind its commitments must be kept as long. Where the duty is one to keep the *content* (what was said to
@@ -32,13 +32,13 @@ class RetentionClass:
     Parameters
     ----------
     code : str
-        As records name it.
+        The code in records.
     months : int
-        From the commit time on; at least six.
+        Retention from the commit time on; at least six.
     binds_values : bool
-        Whether it is also a duty to keep what the commitments hide.
+        Whether it is also a duty to keep the committed values.
     law : str
-        What it rests on.
+        The law that imposes it.
     """
 
     code: str
@@ -77,7 +77,7 @@ RETENTION: Final = {
 """The classes by code."""
 
 DEFAULT_CLASS: Final = "fin7y"
-"""Of records that name none."""
+"""Code of the class of records that name none."""
 
 
 def retention_class(code: str) -> RetentionClass:
@@ -91,7 +91,7 @@ def retention_class(code: str) -> RetentionClass:
 
 
 def retain_until(committed: int, code: str = DEFAULT_CLASS) -> datetime:
-    """Say until when a record is kept.
+    """Return the time until which a record is kept.
 
     Parameters
     ----------

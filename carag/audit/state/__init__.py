@@ -1,1 +1,1 @@
-"""Prove which passages an index held, and under which labels."""
+"""Prove which passages an index contained, and under which labels, with a keyed hash tree over them."""

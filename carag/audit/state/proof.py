@@ -1,8 +1,8 @@
 r"""Prove that a passage was in the index state that a record names, under its word.
 
-A *label* says which word a passage has from which minute until which. The state at an instant of the store's
-knowledge is one root hash over all labels open then; the record names it as ``index.snapshot``. All of this can be
-checked with SHA-256 alone.
+A *label* states which word a passage has from which minute until which. The index state at an instant of the store's
+knowledge is one root hash over all labels open at that instant; the record holds it as ``index.snapshot``. A proof can
+be checked with SHA-256 alone.
 
 **Entry** of a label, canonical JSON (RFC 8785)::
 
@@ -10,15 +10,15 @@ checked with SHA-256 alone.
 
 Bytes are base64url without padding, minutes are since 1970 UTC. The *seal* is a salted commitment (``commitment.py``)
 to the minute until which the word holds, ``HMAC-SHA256(salt, "carag/commit/v1" NUL "until" NUL decimal)``, for two
-reasons: who asks about a day in the past must not learn from a proof when something else became true, and the hash
-of a neighbour's entry, which every proof shows, must not tell those who guess its text and word that they guessed
-right. The salt is ``HMAC-SHA256(key, "carag/state/v1" NUL entry)``, of the entry with the bare minute for ``u``; the
-key never leaves the store.
+reasons: a proof about a day in the past must not reveal when the label changed later, and the hash of a neighbour's
+entry, which every proof shows, must not confirm a guess of its text and word. The salt is
+``HMAC-SHA256(key, "carag/state/v1" NUL entry)``, of the entry with the bare minute for ``u``; the key never leaves the
+store.
 
 **Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as
-256 bits, first bit first. It is keyed because a proof shows where other labels stand: accession numbers and minutes of
-publication are public, so under a bare hash the holder of many proofs could guess a hidden label and look whether its
-place is taken. A verifier does not need the place; a proof carries its own way up.
+256 bits, first bit first. It is keyed because a proof shows the places of other labels: accession numbers and minutes
+of publication are public, so under a plain hash the holder of many proofs could guess a hidden label and test whether
+its place is occupied. A verifier does not need the place; a proof contains its own path.
 
 **Root** of a set of labels that share their first ``d`` bits, beginning with all of them and ``d = 0``::
 
@@ -28,18 +28,18 @@ place is taken. A verifier does not need the place; a proof carries its own way 
     otherwise      SHA-256(0x01 || root of those with bit 0 || root of those with bit 1)
 
 **Proof**: the label's ``from``; the opening or the seal of its ``until``; ``path``, the sibling hashes from the leaf
-up; and ``sides``, for each of them L or R, where the sibling stands. It holds if folding it up ends in the root::
+up; and ``sides``, for each of them L or R, the side of the sibling. It is valid if folding it up gives the root::
 
     hash = SHA-256(0x00 || entry)
     L: hash = SHA-256(0x01 || sibling || hash)        R: hash = SHA-256(0x01 || hash || sibling)
 
-Why this tree and not the log's: a new filing or a relabel moves only its own labels' paths, about log2(n) hashes
-each, where a sorted RFC 6962 tree is hashed again from the first insertion on; so no chain of changes has to follow a
-root, and a proof is one path. The places are spread by their hash, so the root depends on the labels and the key
-alone, not on the order in which they came, and proofs tell of the other labels no more than roughly how many there are.
+Why this tree and not the log's: a new filing or a relabel changes only the paths of its own labels, about log2(n)
+hashes each, while a sorted RFC 6962 tree must be hashed again from the first insertion on; so a root needs no chain of
+changes, and a proof is one path. The places are spread by their hash, so the root depends on the labels and the key
+alone, not on the order of insertion, and proofs reveal of the other labels only roughly how many there are.
 
-What a proof states: in the state the record names, this chunk had this text and, from ``from`` on, this word. Where
-``until`` is opened, until then. It does not state that the state holds nothing else about the chunk.
+What a proof states: in the index state that the record names, this chunk had this text and, from ``from`` on, this
+word; if ``until`` is opened, until that minute. It does not state that the chunk had no other label.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _UNTIL: Final = "until"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Which word a passage has from which minute until which.
+    """The word of a passage from one minute until another.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def state_entry(chunk: str, text_hash: bytes, word: int, since: int, seal: bytes
 
 
 def place(key: bytes, chunk: str, since: int) -> int:
-    """Return the 256 bits under which a label stands in the tree, under the store's key.
+    """Return the place of a label in the tree, 256 bits derived with the store's key.
 
     Examples
     --------
@@ -121,18 +121,18 @@ def place(key: bytes, chunk: str, since: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StateProof:
-    """That a label stands in a state.
+    """Proof that a label is in an index state.
 
     Parameters
     ----------
     since : int
         Minute from which its word holds.
     until : Opening or bytes
-        Salt and value of the minute until which it does, or only the seal.
+        Salt and value of the minute until which the word holds, or only the seal.
     path : tuple of bytes
         Sibling hashes, the leaf's first.
     sides : str
-        For each of them ``"L"`` or ``"R"``.
+        The side of each sibling, ``"L"`` or ``"R"``.
     """
 
     since: int
@@ -141,7 +141,7 @@ class StateProof:
     sides: str
 
     def root(self, chunk: str, text_hash: bytes, word: int) -> bytes:
-        """Return the root this leads to, for a passage and its word."""
+        """Return the root to which this proof leads, for a passage and its word."""
         seal = self.until if isinstance(self.until, bytes) else self.until.commitment(_UNTIL)
         current = leaf_hash(state_entry(chunk, text_hash, word, self.since, seal))
         for sibling, side in zip(self.path, self.sides, strict=True):
@@ -149,7 +149,7 @@ class StateProof:
         return current
 
     def holds_at(self, minute: int) -> bool:
-        """Say whether the word holds at a minute, as far as the proof tells."""
+        """Tell whether the word holds at a minute, as far as the proof shows."""
         return self.since <= minute and (isinstance(self.until, bytes) or minute < int(self.until.value))
 
     def sealed(self) -> StateProof:
@@ -159,7 +159,7 @@ class StateProof:
         return StateProof(self.since, self.until.commitment(_UNTIL), self.path, self.sides)
 
     def to_json(self) -> Json:
-        """Return the form that a receipt holds."""
+        """Return the JSON form in a receipt."""
         until: Json = (
             b64url(self.until)
             if isinstance(self.until, bytes)
@@ -169,7 +169,7 @@ class StateProof:
 
     @classmethod
     def from_json(cls, fields: Any) -> StateProof:
-        """Read what :meth:`to_json` returns; CorruptFile for anything else."""
+        """Read the JSON form; CorruptFile for anything else."""
         match fields:
             case {"from": int(since), "path": str(path), "sides": str(sides), "until": until, **rest} if (
                 not rest and 0 <= since <= MAX_MINUTE and set(sides) <= {"L", "R"}

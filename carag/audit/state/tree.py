@@ -1,13 +1,13 @@
-"""Keep the hash tree behind the index state in a file: a change costs the paths of its own labels.
+"""Store the hash tree of the index state in a file, which is updated along the paths of changed labels.
 
-``state_proof.py`` says what the root is; nothing here is part of a format. The labels lie in 8,192 buckets by the first
-thirteen bits of their place, one row a bucket, so that a changed label rewrites its bucket and thirteen hashes above
-it. The hashes above the buckets are kept in memory, made from the buckets' roots at opening. The file is derived:
-if it is deleted, it is built again.
+:mod:`carag.audit.state.proof` defines the root; this file's layout is no public format. The labels are in 8,192 buckets
+by the first thirteen bits of their place, one row per bucket, so that a changed label rewrites its bucket and thirteen
+hashes above it. The hashes above the buckets are kept in memory, computed from the buckets' roots at opening. The file
+is derived: if it is deleted, it is built again.
 
 CPU time on the reference machine (``bench/micro/test_state.py``) at 20,000 / 200,000 / 1,000,000 labels: a filing of
 forty passages 4 / 8 / 15 ms, one relabel 0.2 / 0.3 / 0.6 ms, eight proofs 0.6 / 0.9 / 2.6 ms, opening 8 / 9 / 9 ms,
-everything again 0.6 / 6 / 38 s.
+a complete rebuild 0.6 / 6 / 38 s.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DEPTH: Final = 13  # levels above the buckets
 _BUCKETS: Final = 1 << _DEPTH
 _PAIR: Final = 2 * HASH_SIZE  # bytes of a place and a leaf hash
 _SCHEMA: Final = (
-    # Roots lie apart, so that reading all of them at opening reads nothing else.
+    # Roots are in a table of their own, so that reading all of them at opening reads nothing else.
     "CREATE TABLE IF NOT EXISTS root (prefix INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS bucket (prefix INTEGER PRIMARY KEY, labels BLOB NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS note (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
@@ -49,11 +49,11 @@ class Bucket(NamedTuple):
     leaves: list[bytes]
 
     def root(self) -> bytes | None:
-        """Return the root over them, None if there are none."""
+        """Return the root over the labels, None if there are none."""
         return self._root(0, len(self.places)) if self.places else None
 
     def changed(self, changes: Mapping[int, bytes | None]) -> Bucket:
-        """Return the bucket with leaves put in, replaced, or (None) taken out."""
+        """Return the bucket with leaves inserted, replaced, or (None) removed."""
         labels = dict(zip(self.places, self.leaves, strict=True))
         for where, leaf in changes.items():
             if leaf is None:
@@ -80,13 +80,13 @@ class Bucket(NamedTuple):
         return siblings[::-1], sides
 
     def to_bytes(self) -> bytes:
-        """Return the form that is stored."""
+        """Encode the bucket for storage."""
         pairs = zip(self.places, self.leaves, strict=True)
         return b"".join(where.to_bytes(HASH_SIZE) + leaf for where, leaf in pairs)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Bucket:
-        """Read what :meth:`to_bytes` returns."""
+        """Decode a stored bucket."""
         starts = range(0, len(data), _PAIR)
         return cls(
             [int.from_bytes(data[at : at + HASH_SIZE]) for at in starts],
@@ -114,7 +114,7 @@ def _prefix(where: int) -> int:
 
 
 class StateView:
-    """A state as it was or is: its root, and proofs of its labels.
+    """An index state: its root, and proofs of its labels.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class StateView:
 
     @classmethod
     def of(cls, leaves: Mapping[int, bytes]) -> StateView:
-        """Return the state of these leaves by their places, in memory."""
+        """Return the state of these leaves, given by place, in memory."""
         return cls(_empty(), lambda _: Bucket([], [])).with_changes(leaves)
 
     @property
@@ -144,7 +144,7 @@ class StateView:
         Raises
         ------
         CorruptFile
-            If no label stands there.
+            If there is no label at this place.
         """
         prefix = _prefix(where)
         found = self._bucket(prefix).path(where)
@@ -159,7 +159,7 @@ class StateView:
         return tuple(siblings), sides
 
     def with_changes(self, changes: Mapping[int, bytes | None]) -> StateView:
-        """Return the state with leaves put in, replaced, or (None) taken out; this one stays."""
+        """Return a new state with leaves inserted, replaced, or (None) removed."""
         buckets = {prefix: self._bucket(prefix).changed(own) for prefix, own in _by_prefix(changes).items()}
         levels = [level.copy() for level in self._levels]
         _put_roots(levels, {prefix: bucket.root() for prefix, bucket in buckets.items()})
@@ -173,7 +173,7 @@ class StateTree:
     Parameters
     ----------
     path : Path
-        Made if missing.
+        Created if missing.
 
     Raises
     ------
@@ -199,7 +199,7 @@ class StateTree:
         self._path = path
         self._lock = threading.RLock()
         self._levels = _empty()
-        try:  # the owner's alone, like the store, whose key it takes to tell which label stands where
+        try:  # readable by its owner only, like the store, whose key maps labels to places
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except OSError as error:
             raise CaragError(
@@ -216,22 +216,22 @@ class StateTree:
             raise
 
     def note(self, name: str) -> str | None:
-        """Return a note that was kept with the last change, or None."""
+        """Return a note that was stored with the last change, or None."""
         with self._lock:
             row = self._db.execute("SELECT value FROM note WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     def view(self) -> StateView:
-        """Return the state as it is. Its root stays; its proofs are good until the next change."""
+        """Return the present state. Its root does not change; its proofs are valid until the next change."""
         return StateView(self._levels, self._bucket)
 
     def apply(self, changes: Mapping[int, bytes | None], notes: Mapping[str, str]) -> None:
-        """Put leaves in, replace them, or (None) take them out, and keep notes, all or nothing.
+        """Insert, replace or (None) remove leaves, and store notes, in one transaction.
 
         Raises
         ------
         CaragError
-            If the file cannot be written; the state is what it was, and catches up once it can.
+            If the file cannot be written; the state is unchanged, and is updated from the store later.
         """
         with self._lock:
             rows, roots = [], {}
@@ -250,7 +250,7 @@ class StateTree:
             self._levels = levels
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all labels and notes."""
         with self._lock:
             with self._writing() as db:
                 db.execute("DELETE FROM root")
@@ -259,14 +259,14 @@ class StateTree:
             self._levels = _empty()
 
     def close(self) -> None:
-        """Close the file; harmless when repeated."""
+        """Close the file; idempotent."""
         with self._lock:
             self._db.close()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         try:
-            with self._db as db:  # which commits, or rolls back
+            with self._db as db:  # commits, or rolls back
                 db.execute("BEGIN IMMEDIATE")
                 yield db
         except sqlite3.Error as error:
@@ -275,7 +275,7 @@ class StateTree:
             ) from error
 
     def _load(self) -> None:
-        # Derived and caught up from the store, so the last change may be lost in a power cut, not damaged.
+        # The file is derived from the store, so a power cut may lose the last change, but must not damage the file.
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", *_SCHEMA):
             self._db.execute(statement)
         lowest = self._levels[0]
@@ -308,7 +308,7 @@ def _empty() -> Levels:
 
 
 def _put_roots(levels: Levels, roots: Mapping[int, bytes | None]) -> None:
-    """Set buckets' roots and every hash above them."""
+    """Set the roots of buckets and every hash above them."""
     for prefix, root in roots.items():
         levels[0][prefix] = root
     changed: Iterable[int] = roots

@@ -1,7 +1,7 @@
-"""Compute inclusion paths of the leaves just added, from the tree's edge before and after, without a look-up.
+"""Compute inclusion proofs of newly added leaves from the tree's frontier before and after, without look-ups.
 
-A leaf's siblings are perfect subtrees inside its own peak, then everything to the right of that peak folded into
-one hash, then the peaks to the left. Those inside the peak are nodes that the batch completed or peaks from before.
+A leaf's siblings are perfect subtrees inside its own peak, then all peaks to the right folded into one hash, then the
+peaks to the left. Those inside its peak are nodes that the batch completed or peaks from before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class BatchPaths:
     ----------
     before, after : Frontier
     completed : iterable of Node
-        What the leaves between them completed.
+        The nodes that the leaves between the two completed.
 
     Examples
     --------
@@ -47,12 +47,12 @@ class BatchPaths:
         suffixes = list(self._peaks[-1:])
         for peak in self._peaks[-2:0:-1]:
             suffixes.append(node_hash(peak, suffixes[-1]))
-        self._suffixes = suffixes[::-1]  # of the peaks from the second on
+        self._suffixes = suffixes[::-1]  # folded peaks, from the second on
         if len(self._peaks) < 2:
             self._suffixes = []
 
     def path(self, index: int) -> list[bytes]:
-        """Return the audit path of a leaf added between the two sizes, its sibling first."""
+        """Return the inclusion proof of a leaf added between the two sizes, its sibling first."""
         place = next(place for place, (_, end) in enumerate(self._bounds) if index < end)
         known = self._known
         path = [known[level, (index >> level) ^ 1] for level in range(self._bounds[place][0])]

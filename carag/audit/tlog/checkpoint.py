@@ -1,7 +1,6 @@
-"""Read and write checkpoints, a signed line of a log's history (``c2sp.org/tlog-checkpoint``).
+"""Read and write checkpoints: origin, size and root hash of a log (``c2sp.org/tlog-checkpoint``).
 
-Three lines, origin, size and root hash, and no extension lines: what a checkpoint says is what monitors and
-witnesses can check.
+A checkpoint has three lines and no extension lines, so that monitors and witnesses can check all that it states.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from carag.limits import quoted
 __all__ = ["MAX_TREE_SIZE", "Checkpoint"]
 
 MAX_TREE_SIZE: Final = (1 << 63) - 1
+"""Greatest number of records of a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Checkpoint:
         Raises
         ------
         CorruptFile
-            If it is anything but the three lines in their canonical spelling.
+            If it is not exactly the three lines in their canonical form.
         """
         lines = text.split("\n")
         if len(lines) != 4:

@@ -1,11 +1,11 @@
-"""Encode canonical JSON and base64: one value, one byte string, so that a hash of bytes is a hash of meaning.
+"""Encode canonical JSON (RFC 8785) and base64: one value has one byte string, so that its hash identifies it.
 
 The JSON is the part of RFC 8785 (JCS) that a record needs: objects with ASCII snake_case keys, arrays,
 strings, integers below 2**53 and null, nested at most 16 deep. There are no floats and no booleans, so
 ``json.dumps`` with sorted keys and no spaces writes the RFC's bytes.
 
-Every reader of this room works the same way: decode, encode again, compare. What does not come back byte
-for byte (a duplicate key, a space, stray base64 bits) is refused, and nothing needs a list of such tricks.
+Every reader of :mod:`carag.audit` works the same way: decode, encode again, compare. Bytes that do not come back
+unchanged (a duplicate key, a space, stray base64 bits) are refused, without a list of such cases.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ __all__ = [
 Json: TypeAlias = "int | str | Sequence[Json] | Mapping[str, Json] | None"
 
 MAX_INTEGER: Final = (1 << 53) - 1
-"""The largest integer every JSON reader agrees on (RFC 8785 section 3.2.2.3)."""
+"""The largest integer that every JSON reader reads exactly (RFC 8785 section 3.2.2.3)."""
 
 MAX_NESTING: Final = 16
-"""Objects and arrays inside each other; records and receipts have six at most."""
+"""Greatest depth of objects and arrays inside each other; records and receipts have six at most."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
@@ -92,7 +92,7 @@ def decode(data: bytes) -> Any:
 
 
 def load(data: bytes) -> Any:
-    """Read JSON without asking for its one spelling; for callers that compare the bytes themselves."""
+    """Read JSON without checking that it is canonical, for callers that compare the bytes themselves."""
     try:
         text = data.decode("utf-8")
         value, end = _DECODER.raw_decode(text)
@@ -109,7 +109,7 @@ def b64url(data: bytes) -> str:
 
 
 def unb64url(text: object, size: int) -> bytes:
-    """Decode the one base64url spelling of ``size`` bytes; CorruptFile for anything else."""
+    """Decode the canonical base64url form of ``size`` bytes; CorruptFile for anything else."""
     if isinstance(text, str) and text.isascii():
         try:
             data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -126,7 +126,7 @@ def b64(data: bytes) -> str:
 
 
 def unb64(text: str) -> bytes:
-    """Decode standard base64 in its one canonical spelling; CorruptFile for anything else."""
+    """Decode standard base64 in its canonical form; CorruptFile for anything else."""
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (ValueError, binascii.Error) as error:
@@ -142,7 +142,7 @@ def _no_float(text: str) -> NoReturn:
 
 _DECODER: Final = json.JSONDecoder(
     parse_float=_no_float, parse_constant=_no_float
-)  # made once: a log has millions
+)  # created once: a log has millions of records
 
 
 def _check(value: object, depth: int = 0) -> None:
@@ -158,7 +158,7 @@ def _check(value: object, depth: int = 0) -> None:
     else:
         values = (value,)
     for item in values:
-        kind = type(item)  # nearly everything is one of these, and every record comes this way
+        kind = type(item)  # fast path: nearly all values are of these types, and every record is checked here
         if kind is str or item is None or (kind is int and -MAX_INTEGER <= item <= MAX_INTEGER):  # type: ignore[operator]
             continue
         if isinstance(item, (dict, list, tuple)):

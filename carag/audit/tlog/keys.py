@@ -1,13 +1,13 @@
 """Read, write and use the keys of notes: Ed25519 for a log or a witness, ML-DSA-44 for either.
 
 Keys have the text form of Go's ``sumdb/note``: a *vkey* ``name+keyid+base64`` to verify with, which may be shown to
-anyone, and an *skey* ``PRIVATE+KEY+name+keyid+base64`` to sign with. A signature type of one byte stands in front of
-the key: 0x01 Ed25519 (``c2sp.org/signed-note``), which every log has; 0x04 Ed25519 of a witness and 0x06 ML-DSA-44
+anyone, and an *skey* ``PRIVATE+KEY+name+keyid+base64`` to sign with. One byte before the key is its signature type:
+0x01 Ed25519 (``c2sp.org/signed-note``), which every log has; 0x04 Ed25519 of a witness and 0x06 ML-DSA-44
 (``c2sp.org/tlog-cosignature``).
 
-Ed25519 falls to a quantum computer, ML-DSA-44 (FIPS 204) is not known to. A log that has such a key adds a
-line of 3.2 kB to the checkpoints it anchors, not to each receipt; readers without the key ignore it, Ed25519
-stays. It needs ``cryptography`` with ML-DSA (50 has it); without it, the error says so.
+A quantum computer could break Ed25519; no such attack on ML-DSA-44 (FIPS 204) is known. A log with such a key adds a
+line of 3.2 kB to the checkpoints it anchors, not to each receipt; readers without the key ignore it, and the Ed25519
+line stays. ML-DSA-44 needs ``cryptography`` 50 or later; otherwise MissingExtra is raised.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 _PRIVATE: Final = "PRIVATE+KEY+"
+"""Prefix of an skey."""
 _SEED_SIZE: Final = 32
 """Bytes of every private key here (RFC 8032 section 5.1.5, FIPS 204 section 5.1)."""
 
@@ -48,7 +49,7 @@ _SEED_SIZE: Final = 32
 
 
 class _PublicKey:
-    """What public keys of every signature type have in common: a name, an id, and how they are written."""
+    """Base of the public keys of every signature type: name, key id and text form."""
 
     __slots__ = ()
 
@@ -60,11 +61,11 @@ class _PublicKey:
     SIZE: ClassVar[int]
     """Bytes of the public key."""
     WHAT: ClassVar[str]
-    """What it is called in messages."""
+    """Name of the kind of key in messages."""
 
     @property
     def key_id(self) -> bytes:
-        r"""First four bytes of ``SHA-256(name "\n" type public)``: an identifier, not a security."""
+        r"""First four bytes of ``SHA-256(name "\n" type public)``: an identifier that gives no security."""
         named = self.name.encode() + b"\n" + self.TYPE + self.public
         return hashlib.sha256(named).digest()[:KEY_ID_SIZE]
 
@@ -74,19 +75,19 @@ class _PublicKey:
 
     @classmethod
     def parse(cls, vkey: str) -> Self:
-        """Read a vkey; surrounding white space is a copy's, not the key's.
+        """Read a vkey; surrounding white space is ignored.
 
         Raises
         ------
         InvalidArgument
-            If it is not a vkey of this signature type or its key id is not its own.
+            If it is not a vkey of this signature type or its key id is wrong.
         """
         name, data = _split(vkey)
         if data[:1] != cls.TYPE or len(data) != 1 + cls.SIZE:
             raise InvalidArgument(
                 f"want the vkey of {cls.WHAT}, name+keyid+base64 with signature type {cls.TYPE[0]}"
             )
-        key = cls(name, data[1:])  # type: ignore[call-arg]  # the dataclasses below take both
+        key = cls(name, data[1:])  # type: ignore[call-arg]  # subclasses are dataclasses of these two fields
         if str(key) != vkey.strip():
             raise InvalidArgument(f"the vkey of {name} does not match its own key id {key.key_id.hex()}")
         return key
@@ -116,24 +117,24 @@ class VerifierKey(_PublicKey):
     WHAT: ClassVar = "an Ed25519 key"
 
     def verifies(self, note: Note) -> bool:
-        """Say whether the note carries a valid signature by this key."""
+        """Tell whether the note carries a valid signature by this key."""
         signature = self.signature_on(note)
         return signature is not None and _ed25519_holds(self.public, signature.signature, note.text.encode())
 
 
 class _CosignerKey(_PublicKey):
-    """A key whose signatures state a time."""
+    """Base of public keys whose signatures include a time."""
 
     __slots__ = ()
 
     SIGNATURE_SIZE: ClassVar[int]
 
     def verifies(self, note: Note) -> bool:
-        """Say whether the note is a checkpoint with a valid signature by this key."""
+        """Tell whether the note is a checkpoint with a valid signature by this key."""
         return self.signed_at(note) is not None
 
     def signed_at(self, note: Note) -> int | None:
-        """Return the signature's time in seconds since 1970 (0: none stated), or None if it is not valid."""
+        """Return the signature's time in seconds since 1970 (0 if none is stated), or None if it is not valid."""
         signature = self.signature_on(note)
         parts = None if signature is None else untimed(signature.signature, self.SIGNATURE_SIZE)
         if parts is None:
@@ -216,7 +217,7 @@ def parse_witness_key(vkey: str) -> WitnessVerifier:
 
 
 def signature_type(vkey: str) -> bytes:
-    """Return the signature type of a vkey that is yet to be parsed; InvalidArgument if it has no such form."""
+    """Return the signature type of an unparsed vkey; InvalidArgument if it is malformed."""
     return _split(vkey)[1][:1]
 
 
@@ -226,7 +227,7 @@ _Verifier = TypeVar("_Verifier", VerifierKey, WitnessKey, MlDsaKey)
 
 
 class _SigningKey(Generic[_Verifier]):
-    """A named private key. Nothing prints it but :meth:`to_skey`.
+    """Base of private keys. Only :meth:`to_skey` shows the key.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ class _SigningKey(Generic[_Verifier]):
     __slots__ = ("_private", "name", "verifier")
 
     VERIFIER: ClassVar[type[Any]]
-    """The class of its public half."""
+    """Class of the public key."""
 
     def __init__(self, name: str, seed: bytes) -> None:
         check_key_name(name)
@@ -250,7 +251,7 @@ class _SigningKey(Generic[_Verifier]):
 
     @classmethod
     def generate(cls, name: str) -> Self:
-        """Make a new key from the operating system's randomness."""
+        """Generate a key from the operating system's randomness."""
         return cls(name, token_bytes(_SEED_SIZE))
 
     def to_skey(self) -> str:
@@ -291,7 +292,7 @@ class SigningKey(_SigningKey[VerifierKey]):
 
 
 class WitnessSigningKey(_SigningKey[WitnessKey]):
-    """A witness's Ed25519 private key. Never one that signs anything else: the message does not name its signer."""
+    """A witness's Ed25519 private key. Use it for nothing else: the signed message does not name its signer."""
 
     __slots__ = ()
     VERIFIER = WitnessKey
@@ -326,7 +327,7 @@ def _written(key: _PublicKey, secret_or_public: bytes) -> str:
 
 
 def _split(text: str) -> tuple[str, bytes]:
-    """Take ``name+keyid+base64`` apart into the name and the type byte with the key, believing nothing yet."""
+    """Split ``name+keyid+base64`` into the name and the type byte with the key, without verifying the key id."""
     name, _, rest = text.strip().partition("+")
     _, _, encoded = rest.partition("+")
     try:

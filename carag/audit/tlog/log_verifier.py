@@ -1,4 +1,4 @@
-"""Verify checkpoints with all keys of one log: what a verifier holds when the log's key was rotated."""
+"""Verify checkpoints with several keys of one log, which a verifier holds after the log's key was rotated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["LogVerifier", "parse_vkeys", "signed_by_known", "signed_by_others"]
 
 @dataclass(frozen=True, slots=True)
 class LogVerifier:
-    r"""Several keys of one log, usable wherever one key is: a note is signed if any known key did.
+    r"""Several keys of one log, usable in place of one key: any of them may have signed a note.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class LogVerifier:
 
     @classmethod
     def parse(cls, text: str) -> LogVerifier:
-        """Read a ``vkey`` file: one vkey a line. See :func:`parse_vkeys`."""
+        """Read a ``vkey`` file: one vkey per line. See :func:`parse_vkeys`."""
         return cls(parse_vkeys(text))
 
     @property
@@ -52,7 +52,7 @@ class LogVerifier:
         return self.keys[0].key_id
 
     def __str__(self) -> str:
-        """Write the vkeys, one a line, without the last newline."""
+        """Write the vkeys, one per line, without the last newline."""
         return "\n".join(map(str, self.keys))
 
     def signature_on(self, note: Note) -> NoteSignature | None:
@@ -60,19 +60,19 @@ class LogVerifier:
         return next((found for key in self.keys if (found := key.signature_on(note))), None)
 
     def verifies(self, note: Note) -> bool:
-        """Say whether any key signed the note, and every one that did really did."""
+        """Tell whether any of the keys signed the note, and all signatures by them are valid."""
         return signed_by_known(note, self.keys)
 
 
 def parse_vkeys(text: str) -> tuple[NoteKey, ...]:
-    r"""Read the keys of one log, one vkey a line; blank lines are allowed.
+    r"""Read the keys of one log, one vkey per line; blank lines are allowed.
 
     A log whose key was rotated has several, the newest first; the ``vkey`` file in its directory lists them.
 
     Raises
     ------
     InvalidArgument
-        If a line is no Ed25519 or ML-DSA-44 vkey, a key is listed twice, the names differ, or no key is Ed25519.
+        If a line is not an Ed25519 or ML-DSA-44 vkey, a key is listed twice, the names differ, or no key is Ed25519.
 
     Examples
     --------
@@ -97,17 +97,17 @@ def parse_vkeys(text: str) -> tuple[NoteKey, ...]:
 
 
 def signed_by_known(note: Note, keys: Sequence[NoteKey]) -> bool:
-    """Say whether a given key signed a note, and none of its lines by given keys is false.
+    """Tell whether a given key signed a note, and all signatures by given keys are valid.
 
-    As ``c2sp.org/signed-note`` asks: lines of unknown keys are ignored, a false line of a known one condemns the
-    note.
+    As ``c2sp.org/signed-note`` requires, lines of unknown keys are ignored, and a false line of a known key makes the
+    note invalid.
     """
     known = [key for key in keys if key.signature_on(note) is not None]
     return bool(known) and all(key.verifies(note) for key in known)
 
 
 def signed_by_others(note: Note, key: NoteKey) -> str:
-    """Say who signed a note that a given key, or none of several, signed, and what to do: nothing can be told of it."""
+    """Explain that no verdict is possible on a note that no given key signed: who signed it, and what to do."""
     keys = key.keys if isinstance(key, LogVerifier) else (key,)
     signers = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in note.signatures)
     given = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in keys)

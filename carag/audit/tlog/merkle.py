@@ -1,10 +1,9 @@
 """Hash, grow, prove and verify the Merkle tree of RFC 6962 over SHA-256.
 
-Pure functions of hashes and sizes; nothing here knows what a record is or where nodes are stored. Functions
-that prove take a :data:`NodeReader`, which returns the hash of a *perfect* subtree by ``(level, n)``: the one
-over leaves ``n * 2**level`` to ``(n + 1) * 2**level - 1``. Perfect subtrees never change once complete, so a
-log stores each of them once and every proof is a handful of look-ups. Section numbers are RFC 9162's, whose
-tree is the same.
+These are pure functions of hashes and sizes, independent of records and of storage. Functions that prove take a
+:data:`NodeReader`, which returns the hash of a *perfect* subtree by ``(level, n)``: the one over leaves
+``n * 2**level`` to ``(n + 1) * 2**level - 1``. Perfect subtrees never change once complete, so a log stores each of
+them once and every proof takes a few look-ups. Section numbers are RFC 9162's, whose tree is the same.
 """
 
 from __future__ import annotations
@@ -33,11 +32,12 @@ __all__ = [
 ]
 
 HASH_SIZE: Final = 32
+"""Bytes of a SHA-256 hash."""
 EMPTY_ROOT: Final = hashlib.sha256(b"").digest()
 """The root of the tree without leaves (section 2.1.1)."""
 
 NodeReader: TypeAlias = Callable[[int, int], bytes]
-"""``(level, n)`` to the hash of that perfect subtree."""
+"""Returns the hash of the perfect subtree ``(level, n)``."""
 
 
 class Node(NamedTuple):
@@ -59,9 +59,9 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def stored_hash_index(level: int, n: int) -> int:
-    """Place a perfect subtree in the flat sequence in which subtrees are completed.
+    """Return the storage index of a perfect subtree: its position in the order of completion.
 
-    The numbering of ``golang.org/x/mod/sumdb/tlog``: a leaf, then every subtree it completes.
+    This is the numbering of ``golang.org/x/mod/sumdb/tlog``: a leaf, then every subtree that it completes.
 
     Examples
     --------
@@ -99,12 +99,12 @@ def peak_positions(size: int) -> list[tuple[int, int]]:
 
 
 class Frontier:
-    """The right edge of a growing tree: enough to append and to know the root, in log(size) hashes.
+    """The right edge of a growing tree: enough to append and to compute the root, in log(size) hashes.
 
     Parameters
     ----------
     size : int
-        Leaves so far.
+        Number of leaves.
     peaks : iterable of bytes
         One hash for each of :func:`peak_positions`.
 

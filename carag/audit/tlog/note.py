@@ -1,8 +1,8 @@
 """Read and write signed notes (``c2sp.org/signed-note``).
 
-A note is a text, a blank line, and one signature line for each key. The readers are stricter than the specification
-asks: one spelling of every byte, and no key may sign twice. Signatures by keys nobody gave are ignored, as the
-specification demands: that is how keys are rotated and checkpoints witnessed. The keys are in ``keys.py``.
+A note is a text, a blank line, and one signature line for each key. The readers are stricter than the specification:
+only the canonical form is accepted, and no key may sign twice. Signatures by unknown keys are ignored, as the
+specification demands, because of key rotation and witnesses. :mod:`carag.audit.tlog.keys` has the keys.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["KEY_ID_SIZE", "Note", "NoteKey", "NoteSignature", "check_key_name"]
 
 MAX_SIGNATURES: Final = 100
+"""Greatest number of signatures of a note."""
 KEY_ID_SIZE: Final = 4  # bytes
 _MAX_NAME: Final = 200  # characters
 _DASH: Final = "\u2014 "
@@ -77,7 +78,7 @@ class Note:
     signatures: tuple[NoteSignature, ...]
 
     def signed_also(self, signatures: Iterable[NoteSignature]) -> Note:
-        """Return the note with further signature lines; one that a key here already made is left out."""
+        """Return the note with further signature lines, without those of keys that have signed it already."""
         here = {(signature.name, signature.key_id) for signature in self.signatures}
         new = [s for s in signatures if (s.name, s.key_id) not in here]
         return Note(self.text, (*self.signatures, *new))
@@ -113,7 +114,7 @@ class Note:
 
 
 class NoteKey(Protocol):
-    """A public key that may have signed a note: the log's, a witness's, of whatever signature type."""
+    """A public key of any signature type, of a log or a witness, that may have signed a note."""
 
     @property
     def name(self) -> str:
@@ -121,10 +122,10 @@ class NoteKey(Protocol):
 
     @property
     def key_id(self) -> bytes:
-        """Four bytes that tell the key from others of its name."""
+        """Four bytes that distinguish the key from others of its name."""
 
     def signature_on(self, note: Note) -> NoteSignature | None:
         """Find this key's signature on a note, verified or not."""
 
     def verifies(self, note: Note) -> bool:
-        """Say whether the note carries a valid signature by this key."""
+        """Tell whether the note carries a valid signature by this key."""

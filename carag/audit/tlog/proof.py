@@ -1,8 +1,8 @@
-"""Read and write proof files: hashes together with the signed checkpoint they lead to.
+"""Read and write files of inclusion and consistency proofs, each with the signed checkpoint to which it leads.
 
 An inclusion proof is written as ``c2sp.org/tlog-proof@v1`` without its optional ``extra`` line, which nothing
 authenticates. A consistency proof is written as the request body of ``c2sp.org/tlog-witness``, so that the
-same text can be posted to a witness. Both are read strictly; whether a proof holds, ``merkle.py`` says.
+same text can be posted to a witness. Both are parsed strictly; :mod:`carag.audit.tlog.merkle` verifies them.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from carag.errors import CorruptFile
 __all__ = ["ConsistencyProof", "InclusionProof"]
 
 _HEADER: Final = "c2sp.org/tlog-proof@v1\n"
+"""First line of an inclusion proof."""
 _MAX_HASHES: Final = 63
+"""Greatest number of hashes of a proof: the depth of the greatest tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class InclusionProof:
-    """That the record at ``index`` is in the tree of the checkpoint.
+    """Proof that the record at ``index`` is in the tree of the checkpoint.
 
     Parameters
     ----------
     index : int
         Position of the leaf, from 0.
     hashes : tuple of bytes
-        RFC 6962 audit path, the leaf's sibling first.
+        RFC 6962 inclusion proof, the leaf's sibling first.
     checkpoint : Note
     """
 
@@ -44,7 +46,7 @@ class InclusionProof:
 
     @classmethod
     def parse(cls, text: str) -> InclusionProof:
-        """Read a proof file; CorruptFile if it is malformed or not in its canonical spelling."""
+        """Read a proof file; CorruptFile if it is malformed or not in its canonical form."""
         if not text.startswith(_HEADER):
             raise CorruptFile(f"an inclusion proof starts with {_HEADER.strip()}")
         proof = cls(*_split("index", text.removeprefix(_HEADER)))
@@ -55,14 +57,14 @@ class InclusionProof:
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyProof:
-    """That the tree of ``old`` records is a prefix of the tree of the checkpoint.
+    """Proof that the tree of ``old`` records is a prefix of the tree of the checkpoint.
 
     Parameters
     ----------
     old : int
         The earlier tree size.
     hashes : tuple of bytes
-        RFC 6962 consistency path.
+        RFC 6962 consistency proof.
     checkpoint : Note
     """
 
@@ -76,7 +78,7 @@ class ConsistencyProof:
 
     @classmethod
     def parse(cls, text: str) -> ConsistencyProof:
-        """Read a proof file; CorruptFile if it is malformed or not in its canonical spelling."""
+        """Read a proof file; CorruptFile if it is malformed or not in its canonical form."""
         proof = cls(*_split("old", text))
         if proof.to_text() != text:
             raise CorruptFile("a consistency proof is not in its canonical spelling")

@@ -1,8 +1,8 @@
 """Write filings to plant in a copy of the corpus, and questions that try to extract what those hide.
 
 Each attacked company has an order under confidential treatment with a code that occurs nowhere else, the canary. A
-session that may not see the order must never be told the code, whatever is asked and whatever an admissible filing
-says. All planted filings are made up, and are dated after the corpus.
+session that may not see the order must never get the code, whatever is asked and whatever an admissible filing says.
+All planted filings are made up, and are dated after the corpus.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Write the files of a report, or check that a directory holds the files that its rows make.
 
 ``report.json`` has every figure in all its digits and is megabytes long, so it is not committed: its SHA-256 is,
-in ``report.json.sha256`` (the format of sha256sum), and stands for it where the file itself is missing.
+in ``report.json.sha256`` (the format of sha256sum), and replaces it if the file itself is missing.
 """
 
 from __future__ import annotations

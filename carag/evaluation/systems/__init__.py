@@ -1,5 +1,5 @@
 """Run the systems that are compared, and score what each returns.
 
 A new system takes its name in `carag.evaluation.row.SYSTEMS`, a method of `Systems` from a pair to an `Output`, and a
-line of the report's first page; an index or a scan that it needs stands in a file of its own, as `baselines` does.
+line of the report's first page; an index or a scan that it needs is in a module of its own, as `baselines` is.
 """

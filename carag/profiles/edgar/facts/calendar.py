@@ -99,7 +99,7 @@ def end_of_year(year: int) -> datetime:
 
 
 def is_business_day(day: date) -> bool:
-    """Whether EDGAR operates on a day."""
+    """Tell whether EDGAR operates on a day."""
     return day.weekday() < _SATURDAY and day not in federal_holidays(day.year)
 
 

@@ -47,7 +47,7 @@ _INTERIM: Final = tuple(
 
 
 def may_carry_statements(document: FilingDocument) -> bool:
-    """Whether an exhibit of this type is, or may carry, financial statements.
+    """Tell whether an exhibit of this type is, or may carry, financial statements.
 
     Examples
     --------

@@ -151,7 +151,7 @@ _UNTIL_TEN: Final = (
 
 
 def accepted_until_ten(base_form: str, day: date) -> bool:
-    """Whether a form sent by 22:00 Eastern is filed, and disseminated, the same day (17 CFR 232.13(a)(3), (4)).
+    """Tell whether a form sent by 22:00 Eastern is filed and disseminated the same day (17 CFR 232.13(a)(3), (4)).
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ def _of_order(filing: Filing) -> PublicTime:
 
 
 def accepted_in_private(filing: Filing) -> bool:
-    """Whether a filing reached EDGAR before the public could see it."""
+    """Tell whether a filing reached EDGAR before the public could see it."""
     families = form_families(filing.base_form)
     return filing.private_to_public or bool(families & {FormFamily.LETTER, FormFamily.DRAFT})
 
