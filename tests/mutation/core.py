@@ -1,10 +1,10 @@
 """Break the guards of the core one at a time, and see that its tests notice.
 
-The list is mutants.toml. The core is compiled once, without sanitizers; for each mutant only the file that it changes
+The list is core.toml. The core is compiled once, without sanitizers; for each mutant only the file that it changes
 is compiled again, and linked with the tests that should notice. A text that is not found exactly once in its file, and
 a mutant that does not compile, are mistakes in the list.
 
-``python -m tests.csrc.mutants > tests/csrc/mutants.txt`` runs all of them and writes the committed result.
+``python -m tests.mutation.core > tests/mutation/core.txt`` runs all of them and writes the committed result.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-HERE = Path(__file__).parent
-CSRC = HERE.parents[1] / "csrc"
+ROOT = Path(__file__).parents[2]
+CSRC, TESTS = ROOT / "csrc", ROOT / "tests" / "csrc"
 FLAGS = [
     "-std=c11",
     "-O1",
@@ -26,7 +26,7 @@ FLAGS = [
     "-pthread",
     "-DCARAG_CELL_ROWS=256",
     f"-I{CSRC}",
-    f"-I{HERE}",
+    f"-I{TESTS}",
 ]
 MORE = {
     "policy": ["-fsanitize=bounds", "-fno-sanitize-recover=all"],  # a pair too many is read past the others
@@ -62,7 +62,7 @@ class Outcome(StrEnum):
 def mutants() -> list[Mutant]:
     """Read the list, and see that it fits the files."""
     listed = []
-    for block in tomllib.loads((HERE / "mutants.toml").read_text())["file"]:
+    for block in tomllib.loads(Path(__file__).with_name("core.toml").read_text())["file"]:
         text = (CSRC / block["name"]).read_text()
         for name, found, becomes, *same in block["mutants"]:
             if text.count(found) != 1:
@@ -85,7 +85,7 @@ class Bench:
         sources = [] if self.tests <= ALONE else sorted(CSRC.rglob("*.c"))
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(self._object, sources))
-            list(pool.map(self._object, [HERE / f"test_{test}.c" for test in self.tests - ALONE]))
+            list(pool.map(self._object, [TESTS / f"test_{test}.c" for test in self.tests - ALONE]))
         self.objects = [out / f"{source.stem}.o" for source in sources]
         said = {test: self._said(test, out, self.objects) for test in self.tests}
         for test, words in said.items():
@@ -102,13 +102,13 @@ class Bench:
 
     def _said(self, test: str, room: Path, objects: list[Path]) -> str | None:
         """Link a test in a room, and run it: what it says, or None when it fails. A header there goes before ours."""
-        begin = HERE / f"test_{test}.c" if test in ALONE else self.out / f"test_{test}.o"
+        begin = TESTS / f"test_{test}.c" if test in ALONE else self.out / f"test_{test}.o"
         wanted = [] if test in ALONE else objects
         program = room / f"test_{test}"
         command = ["gcc", f"-I{room}", *FLAGS, begin, *wanted, "-o", program, "-lm", *MORE.get(test, [])]
         subprocess.run(command, check=True, stderr=subprocess.PIPE)
         try:
-            ran = subprocess.run([program, room], cwd=HERE, capture_output=True, text=True, timeout=SECONDS)
+            ran = subprocess.run([program, room], cwd=TESTS, capture_output=True, text=True, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             return None
         return ran.stdout if ran.returncode == 0 else None
@@ -155,7 +155,7 @@ def unexplained(results: list[tuple[Mutant, Outcome]]) -> list[str]:
 
 def said_by(*command: str) -> str:
     """Return the first line of what a command prints."""
-    return subprocess.run(command, cwd=HERE, check=True, capture_output=True, text=True).stdout.splitlines()[
+    return subprocess.run(command, cwd=TESTS, check=True, capture_output=True, text=True).stdout.splitlines()[
         0
     ]
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.csrc.mutants import mutants, run, score, unexplained
+from tests.mutation.core import mutants, run, score, unexplained
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="mutants are compiled by gcc")
 
