@@ -86,7 +86,7 @@ class Hit:
     Parameters
     ----------
     digest : bytes
-        Digest of chunk id and text; see :func:`hit_digest`.
+        Digest of chunk id and text; see ``hit_digest``.
     similarity : int
         Cosine similarity in millionths.
     word : int
