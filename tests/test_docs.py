@@ -112,6 +112,15 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists() or target == "commands.md", target
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=label)
+def test_the_files_that_a_page_names_are_there(page: Path) -> None:
+    """A command that makes a figure again names a test that there is."""
+    named = re.findall(
+        r"\b(?:carag|csrc|tests|bench|scripts|docs)/[\w/.-]+\.(?:py|c|h|toml|md)\b", page.read_text("utf-8")
+    )
+    assert [] == [file for file in named if not (ROOT / file).exists()]
+
+
 def test_the_map_is_that_of_the_tree() -> None:
     """Written by ``python scripts/map.py``."""
     made = runpy.run_path(str(ROOT / "scripts" / "map.py"))

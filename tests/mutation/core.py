@@ -1,8 +1,8 @@
 """Break the guards of the core one at a time, and see that its tests notice.
 
-The list is core.toml. The core is compiled once, without sanitizers; for each mutant only the file that it changes
-is compiled again, and linked with the tests that should notice. A text that is not found exactly once in its file, and
-a mutant that does not compile, are mistakes in the list.
+The list is core.toml, as listed.py reads it. The core is compiled once, without sanitizers; for each mutant only the
+file that it changes is compiled again, and linked with the tests that should notice. A mutant that does not compile is
+a mistake in the list.
 
 ``python -m tests.mutation.core > tests/mutation/core.txt`` runs all of them and writes the committed result.
 """
@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
+
+from tests.mutation.listed import Mutant, Outcome, counted, outcome, read, unexplained
 
 ROOT = Path(__file__).parents[2]
 CSRC, TESTS = ROOT / "csrc", ROOT / "tests" / "csrc"
@@ -36,44 +35,9 @@ ALONE = {"policy"}  # needs a header and nothing of the core
 SECONDS = 300  # a test that takes longer hangs, and so has noticed
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One change to one file, and the tests that should notice it."""
-
-    file: str
-    name: str
-    found: str
-    becomes: str
-    tests: tuple[str, ...]
-    same: str = ""  # why it means the same, where it does
-    needs: str = ""  # the kernel without which it cannot be run
-
-
-class Outcome(StrEnum):
-    """What became of a mutant; the first three are as they should be."""
-
-    KILLED = "killed"
-    SAME = "means the same"
-    ELSEWHERE = "not run here"
-    SURVIVED = "survived"
-    DIFFERS = "does not mean the same"
-
-
 def mutants() -> list[Mutant]:
-    """Read the list, and see that it fits the files."""
-    listed = []
-    for block in tomllib.loads(Path(__file__).with_name("core.toml").read_text())["file"]:
-        text = (CSRC / block["name"]).read_text()
-        for name, found, becomes, *same in block["mutants"]:
-            if text.count(found) != 1:
-                raise ValueError(
-                    f"{block['name']}: {name}: found {text.count(found)} times, wanted once: {found!r}"
-                )
-            tests = tuple(block["tests"])
-            listed.append(
-                Mutant(block["name"], name, found, becomes, tests, *same, needs=block.get("needs", ""))
-            )
-    return listed
+    """Read the list."""
+    return read(Path(__file__).with_name("core.toml"), CSRC)
 
 
 class Bench:
@@ -128,9 +92,7 @@ class Bench:
                 subprocess.run(["gcc", *FLAGS, "-c", room / mutant.file, "-o", changed], check=True)
                 objects = [changed if one.name == changed.name else one for one in objects]
             notices = any(self._said(test, room, objects) is None for test in mutant.tests)
-        if notices:
-            return Outcome.DIFFERS if mutant.same else Outcome.KILLED
-        return Outcome.SAME if mutant.same else Outcome.SURVIVED
+        return outcome(mutant, is_noticed=notices)
 
 
 def run(listed: list[Mutant]) -> list[tuple[Mutant, Outcome]]:
@@ -142,15 +104,7 @@ def run(listed: list[Mutant]) -> list[tuple[Mutant, Outcome]]:
 
 def score(results: list[tuple[Mutant, Outcome]]) -> str:
     """All outcomes in a line."""
-    outcomes = [outcome for _, outcome in results]
-    counted = ", ".join(f"{outcomes.count(one)} {one}" for one in Outcome if one in outcomes)
-    return f"{len(results)} mutants of the core's guards: {counted}"
-
-
-def unexplained(results: list[tuple[Mutant, Outcome]]) -> list[str]:
-    """Those that no test notices, and those of which the reason is wrong."""
-    wrong = {Outcome.SURVIVED, Outcome.DIFFERS}
-    return [f"{one.file}: {one.name}: {outcome}" for one, outcome in results if outcome in wrong]
+    return f"{len(results)} mutants of the core's guards: {counted([one for _, one in results])}"
 
 
 def said_by(*command: str) -> str:
@@ -169,9 +123,7 @@ def report(results: list[tuple[Mutant, Outcome]]) -> str:
     ]
     for file in dict.fromkeys(mutant.file for mutant, _ in results):
         of_file = [outcome for mutant, outcome in results if mutant.file == file]
-        lines.append(
-            f"{file:18} " + ", ".join(f"{of_file.count(one)} {one}" for one in Outcome if one in of_file)
-        )
+        lines.append(f"{file:18} {counted(of_file)}")
     lines += ["", "Mutants that mean the same, and why"]
     lines += [
         f"{one.file}: {one.name}\n    {one.same}" for one, outcome in results if outcome is Outcome.SAME

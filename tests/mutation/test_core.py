@@ -1,4 +1,4 @@
-"""The core's guards are tested by breaking them: no mutant of mutants.toml goes unnoticed without a reason."""
+"""The core's guards are tested by breaking them: no mutant of core.toml goes unnoticed without a reason."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_every_mutant_of_a_guard_is_noticed(group, capsys):
 @pytest.mark.full
 def test_what_is_broken_by_hand_is_noticed(capsys):
     """Properties, decorators and constants, which mutmut does not reach."""
-    results = by_hand.run(by_hand.listed())
+    results = by_hand.run(by_hand.mutants())
     with capsys.disabled():
         print(f"\n{by_hand.score(results)}")  # noqa: T201
     assert [] == by_hand.unexplained(results)
@@ -40,7 +40,7 @@ def test_what_is_broken_by_hand_is_noticed(capsys):
 
 def test_each_mutant_by_hand_is_found_once():
     """The list fits the files as they are."""
-    assert by_hand.listed()
+    assert by_hand.mutants()
 
 
 def test_each_mutant_is_explained_once():

@@ -167,7 +167,7 @@ class PostgresReader:
         if found or not create:
             raise CorruptFile(f"{self._where} does not have the tables of an audit log; restore them")
         raise AuditUnavailable(
-            f"{self._where} has no tables yet; as an administrator run carag.audit.log.postgres.set_up first"
+            f"{self._where} has no tables yet; as an administrator run carag.audit.log.postgres_setup.set_up first"
         )
 
     # -- SQL
@@ -302,8 +302,8 @@ class PostgresBackend(PostgresReader):
             if not enough or too_much:
                 raise AuditUnavailable(
                     f"{self._where}: role {role} may {'alter or delete' if enough else 'not read and insert'} in "
-                    f"{table}; connect as the role that carag.audit.log.postgres.set_up made, which may only insert "
-                    "and read"
+                    f"{table}; connect as the role that carag.audit.log.postgres_setup.set_up made, which may only "
+                    "insert and read"
                 )
 
     def _lock(self) -> None:

@@ -34,6 +34,10 @@ from carag.audit.auditor.reader import LogReader
 from carag.audit.operations.rotation import rotate
 from carag.audit.tlog.keys import MlDsaKey
 from tests.audit.receipts.alterations import FAILED, STATE_LIES, UNREADABLE, altered
+from tests.audit.records import test_begin as begins
+from tests.audit.records import test_contradictions as contradictions
+from tests.audit.records import test_events as events
+from tests.audit.tlog import test_keys as key_tables
 from tests.loaded import loaded
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "verify_receipt.py"
@@ -44,10 +48,6 @@ script = loaded(SCRIPT, "scripts.verify_receipt")
 HERE = Path(__file__).parents[1]
 GOLDEN = HERE / "golden"
 VKEY = (GOLDEN / "vkey").read_text().strip()
-contradictions, events, begins, keys = (
-    loaded(next(HERE.rglob(f"test_{name}.py")), f"tables_of_test_{name}")
-    for name in ("contradictions", "events", "begin", "keys")
-)
 
 
 @pytest.fixture(scope="module")
@@ -358,7 +358,7 @@ def every_kind(tmp_path, build):
             log.append(record.event, secrets=secrets, passages=build.passages() if record.hits else ())
         begun = begins.start(log, build).seq
         log.append(build.access(begun=begun), secrets=build.SECRETS, passages=build.passages())
-        log.append(keys.EVENTS["anchored"])
+        log.append(key_tables.EVENTS["anchored"])
         placed = place_hold(log, "MATTER-1", actor="ana").seq
         release_hold(log, placed, actor="ana", approver="bo")
         disclose(log, begun, role="auditor", actor="ana", why="DRILL")

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from carag.audit import EntityRule, IndexState, PolicyApplied, SigningKey, StateView
 from carag.audit.tlog.encoding import b64url
 from tests.audit.receipts.alterations import altered
+from tests.audit.records import test_begin as begins
 from tests.loaded import loaded
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "verify_receipt.py"
 script = loaded(SCRIPT, "scripts.verify_receipt")
 HERE = Path(__file__).parents[1]
-begins = loaded(HERE / "records" / "test_begin.py", "laws_of_test_begin")
 
 
 @pytest.fixture

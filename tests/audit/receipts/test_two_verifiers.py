@@ -30,6 +30,11 @@ from carag.audit import (
 )
 from carag.audit.records.commitment import commit
 from carag.audit.tlog.encoding import unb64url
+from tests.audit.receipts import mutants
+from tests.audit.records import test_begin as begins
+from tests.audit.records import test_events as events
+from tests.audit.records import test_record as records
+from tests.audit.tlog import test_keys as keys
 from tests.loaded import loaded
 
 HERE = Path(__file__).parents[1]
@@ -38,13 +43,8 @@ SEED = 20261123
 CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
 
 
-mutants = loaded(HERE / "receipts" / "mutants.py", "mutants_of_receipts")
 script = loaded(SCRIPT, "scripts.verify_receipt")
 script.ed25519_verify = functools.cache(script.ed25519_verify)
-events, begins, keys, records = (
-    loaded(next(HERE.rglob(f"test_{name}.py")), f"{name}_of_receipts")
-    for name in ("events", "begin", "keys", "record")
-)
 
 
 @pytest.fixture(scope="module")

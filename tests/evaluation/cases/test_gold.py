@@ -8,29 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.evaluation.cases.gold import holders, likely_holders, ngrams
+from tests.evaluation.cases.words import WORD
 
 if TYPE_CHECKING:
     from tests.evaluation.conftest import Small
-
-WORD = st.sampled_from(
-    [
-        "net",
-        "sales",
-        "rose",
-        "fell",
-        "by",
-        "cost",
-        "the",
-        "of",
-        "tax",
-        "year",
-        "unit",
-        "gain",
-        "loss",
-        "debt",
-        "cash",
-    ]
-)
 
 
 @given(st.lists(WORD, min_size=10, max_size=60), st.data())

@@ -8,26 +8,7 @@ from hypothesis import strategies as st
 
 from carag.evaluation.cases.gold import ngrams
 from carag.evaluation.cases.ngram_index import NGRAM_SIZE, NgramIndex
-
-WORD = st.sampled_from(
-    [
-        "net",
-        "sales",
-        "rose",
-        "fell",
-        "by",
-        "cost",
-        "the",
-        "of",
-        "tax",
-        "year",
-        "unit",
-        "gain",
-        "loss",
-        "debt",
-        "cash",
-    ]
-)
+from tests.evaluation.cases.words import WORD
 
 
 @given(st.lists(st.lists(WORD, max_size=20), max_size=6), st.lists(WORD, max_size=30), st.data())

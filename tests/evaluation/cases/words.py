@@ -1,0 +1,25 @@
+"""Draw words of which passages and evidence are made: few, so that n-grams repeat."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+WORD = st.sampled_from(
+    [
+        "net",
+        "sales",
+        "rose",
+        "fell",
+        "by",
+        "cost",
+        "the",
+        "of",
+        "tax",
+        "year",
+        "unit",
+        "gain",
+        "loss",
+        "debt",
+        "cash",
+    ]
+)
