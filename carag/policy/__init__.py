@@ -1,4 +1,4 @@
-"""Decide what a session may use: policy words, masks, sessions and decisions. Reads no clock, knows nothing of EDGAR.
+"""Decide what a session may use: policy words, masks, sessions and decisions. Reads no clock and no file of a caller.
 
 Words and masks, which the index takes, need numpy alone; the rest is loaded on first use, because tables and claims
 are validated by pydantic and days need time zone data.
