@@ -28,3 +28,11 @@ def shared_data() -> Path:
 def small_corpus() -> Path:
     """The corpus that ships with the project."""
     return ROOT / "data" / "corpus"
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are deselected by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the claims about real filings, thousands of which take minutes."""
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("release")

@@ -75,6 +75,7 @@ def test_every_code_block_is_run_or_says_why_not(page: Path) -> None:
         assert block.kind != "python" or ">>> " in block.text, f"doctest runs nothing of {block.text}"
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("page", PAGES[1:], ids=label)
 def test_commands_do_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     """To the letter, from an empty directory; dots stand for anything."""

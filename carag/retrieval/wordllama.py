@@ -7,6 +7,7 @@ without importing it: its import sets up logging and an HTTP client that looks f
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from tokenizers import Tokenizer
 
 __all__ = ["StaticWordLlama"]
 
@@ -58,13 +60,7 @@ class StaticWordLlama:
     fingerprint: Final = fingerprint("wordllama", 256, _WEIGHTS.sha256, _TOKENIZER.sha256, _PREPROCESSING)
 
     def __init__(self) -> None:
-        from safetensors.numpy import load
-        from tokenizers import Tokenizer
-
-        self._vectors = load(_WEIGHTS.read())["embedding.weight"].astype(np.float32)
-        self._tokenizer = Tokenizer.from_str(_TOKENIZER.read().decode())
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self._vectors, self._tokenizer = _model()
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
@@ -81,3 +77,14 @@ class StaticWordLlama:
         """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector
+
+
+@functools.cache  # a fifth of a second, once a process, however many stores it opens
+def _model() -> tuple[NDArray[np.float32], Tokenizer]:
+    from safetensors.numpy import load
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_str(_TOKENIZER.read().decode())
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return load(_WEIGHTS.read())["embedding.weight"].astype(np.float32), tokenizer

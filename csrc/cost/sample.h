@@ -9,9 +9,13 @@
 
 #define CARAG_NOISE 1.0F          /* length of the noise added to a row to make a query of the graph */
 #define CARAG_TYPICAL_NOISE 0.5F  /* length of the noise added to a row to make a query of typical cost */
-#define CARAG_COUNTED_QUERIES 64  /* queries over which the distances of a graph search are averaged */
 #define CARAG_SKETCH_QUERIES 16   /* queries over which the rows that a sketch looks at are averaged */
 #define CARAG_MAX_TUNED_POOL 2048 /* rows in the widest pool that tuning may choose for the graph */
+
+#if !defined(CARAG_TUNED_QUERIES) /* tests make both fewer: a small index costs little but this */
+#define CARAG_TUNED_QUERIES 192   /* queries on which a setting is tried */
+#define CARAG_COUNTED_QUERIES 64  /* queries over which the distances of a graph search are averaged */
+#endif
 
 typedef struct carag_sampling {
     carag_reader reader;

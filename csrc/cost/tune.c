@@ -10,7 +10,6 @@
 
 #include <math.h>
 
-#define SAMPLED_QUERIES 192 /* queries on which a setting is tried */
 #define MIN_REACH 0.2F /* spreads: the smallest reach of cells that is tried */
 #define MAX_REACH 1.0F /* spreads: the largest reach of cells that is tried */
 #define REACH_STEP 0.025F /* spreads between a reach that is tried and the next */
@@ -95,7 +94,7 @@ static bool suffices(carag_sampling *job, tuned_search search, float setting, co
     size_t hits = 0;
     int poor = 0;
     job->draws = 0;
-    for (int q = 0; q < SAMPLED_QUERIES; q++) {
+    for (int q = 0; q < CARAG_TUNED_QUERIES; q++) {
         carag_draw_query(job);
         search(job, setting);
         size_t found = 0;
@@ -104,14 +103,14 @@ static bool suffices(carag_sampling *job, tuned_search search, float setting, co
         hits += found;
         poor += 10 * found < 9 * CARAG_SAMPLE_K;
     }
-    return (double)hits >= wanted.recall * (SAMPLED_QUERIES * CARAG_SAMPLE_K) && poor <= wanted.max_poor;
+    return (double)hits >= wanted.recall * (CARAG_TUNED_QUERIES * CARAG_SAMPLE_K) && poor <= wanted.max_poor;
 }
 
 /* The scores that a search must reach: what one that misses hardly anything reaches. */
 static void set_floors(carag_sampling *job, tuned_search search, float setting, float *out_floors)
 {
     job->draws = 0;
-    for (int q = 0; q < SAMPLED_QUERIES; q++) {
+    for (int q = 0; q < CARAG_TUNED_QUERIES; q++) {
         carag_draw_query(job);
         search(job, setting);
         out_floors[q] = job->scratch->found.count > 0 ? job->scratch->found.items[0].similarity : -INFINITY;
@@ -121,7 +120,7 @@ static void set_floors(carag_sampling *job, tuned_search search, float setting, 
 /* The width of the graph's pool, and when to stop before it is spent. */
 static void tune_graph(carag_sampling *job)
 {
-    float floors[SAMPLED_QUERIES];
+    float floors[CARAG_TUNED_QUERIES];
     size_t width_at = 0;
     float slack = MIN_SLACK;
     set_floors(job, search_exactly, 0.0F, floors);
@@ -145,7 +144,7 @@ static void tune_graph(carag_sampling *job)
  * closes the query's own neighbourhood. */
 static void tune_reach(carag_sampling *job)
 {
-    float floors[SAMPLED_QUERIES];
+    float floors[CARAG_TUNED_QUERIES];
     float reach = MIN_REACH;
     job->noise = 0.0F;
     for (int between = 0; between < 2; between++) {

@@ -7,7 +7,7 @@
 
 #include "oracle.h"
 
-enum { MOST_WORDS = 18 };
+enum { MOST_WORDS = 18, ROWS = 250 /* too few for cells and what they cost */ };
 
 /* ---------------------------------------------------------------- rotation */
 
@@ -68,8 +68,8 @@ static carag_index *build(const float *vectors, size_t count, uint32_t dim)
 {
     carag_index *index = new_index(dim, 2, 1);
     uint32_t *words = random_words(1, count, 0);
-    for (size_t at = 0; at < count; at += 200) { /* too few for a graph to be built; centres change meanwhile */
-        const carag_rows rows = rows_of(vectors + at * dim, words + at, count - at < 200 ? count - at : 200);
+    for (size_t at = 0; at < count; at += 100) { /* centres change meanwhile */
+        const carag_rows rows = rows_of(vectors + at * dim, words + at, count - at < 100 ? count - at : 100);
         CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
     }
     free(words);
@@ -110,7 +110,7 @@ static void same_query(const carag_query *a, const carag_query *b, size_t words)
 
 static void every_kernel_makes_the_same_codes(void)
 {
-    enum { N = 450 };
+    enum { N = ROWS };
     const char *before;
     CHECK_OK(carag_kernel_active(&before, NULL));
     for (uint32_t dim = 1; dim <= 64 * MOST_WORDS; dim += dim < 64 ? 21 : 129) {
@@ -191,7 +191,7 @@ static void estimate(carag_index *index, const float *query, float confidence, u
  * normal error's. */
 static void the_estimate_is_unbiased(uint32_t dim, float common)
 {
-    enum { N = 300, QUERIES = 200 };
+    enum { N = ROWS, QUERIES = 250 };
     float *vectors = random_vectors(dim, N, dim);
     float *queries = random_vectors(dim + 1, QUERIES, dim);
     for (size_t i = 0; i < N * (size_t)dim; i++) /* a part that all share, as text embeddings do */

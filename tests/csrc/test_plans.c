@@ -314,7 +314,7 @@ static void an_exact_limit_is_a_count_before_the_search(void)
 
 static void the_scan_finds_nearly_all(void)
 {
-    enum { N = 5000, QUERIES = 40, K = 10 };
+    enum { N = 3000, QUERIES = 40, K = 10 };
     const uint32_t dims[] = {64, 128, 384, 1024};
     uint64_t state = 20;
     uint32_t words[N];

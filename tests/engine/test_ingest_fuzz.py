@@ -70,7 +70,10 @@ def accounted(report: IngestReport) -> int:
     return report.filings + report.events + report.events_unchanged + len(told)
 
 
-@pytest.mark.parametrize("count", [2_500, pytest.param(100_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "count",
+    [500, pytest.param(2_500, marks=pytest.mark.release), pytest.param(100_000, marks=pytest.mark.full)],
+)
 def test_whatever_comes_in_is_accounted_for_and_nothing_stored_fails_a_question(
     tmp_path: Path, count: int
 ) -> None:

@@ -18,6 +18,7 @@ def notices_all(listed, capsys):
     assert [] == unexplained(results)
 
 
+@pytest.mark.release
 def test_every_mutant_of_the_word_test_is_noticed(capsys):
     """Whatever is broken in policy.h, the law test of the header fails, or the list says why it means the same."""
     notices_all([one for one in mutants() if one.file == "policy.h"], capsys)

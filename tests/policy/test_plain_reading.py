@@ -117,7 +117,14 @@ def compiled(said: dict[str, Any]) -> Decision | str:
         return refusal.code
 
 
-@pytest.mark.parametrize("count", [50_000, pytest.param(1_000_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "count",
+    [
+        10_000,
+        pytest.param(50_000, marks=pytest.mark.release),
+        pytest.param(1_000_000, marks=pytest.mark.full),
+    ],
+)
 def test_compiled_masks_equal_a_plain_reading_of_the_table(count: int) -> None:
     """For random sessions and rows: the refusals, the searches and the reasons all say what the table says."""
     rng = random.Random(20_261_122)  # noqa: S311 # a seed, no secret

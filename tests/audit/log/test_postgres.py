@@ -31,7 +31,7 @@ def neutral(name, *, without):
     module = loaded(next(Path(__file__).parents[1].rglob(f"{name}.py")), f"postgres_{name}")
     tests = {key: value for key, value in vars(module).items() if key.startswith("test_")}
     assert set(without) <= set(tests), set(without) - set(tests)
-    return {key: pytest.mark.usefixtures("database")(tests[key]) for key in tests.keys() - set(without)}
+    return {key: pytest.mark.usefixtures("database")(tests[key]) for key in tests if key not in without}
 
 
 ABOUT_THE_FILE = {
