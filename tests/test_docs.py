@@ -168,5 +168,5 @@ def test_the_roles_are_those_of_the_table() -> None:
         r"^\| `(\w+)` \| (.+) \|$", (DOCS / "reference" / "roles.md").read_text("utf-8"), re.MULTILINE
     )
     named = {(role, purpose) for role, purposes in rows for purpose in re.findall(r"`(\w+)`", purposes)}
-    table = PolicyTable.from_toml((ROOT / "carag" / "policy" / "roles.toml").read_text("utf-8"))
+    table = PolicyTable.from_toml((ROOT / "carag/profiles/edgar/roles.toml").read_text("utf-8"))
     assert {(cell.role, cell.purpose) for cell in table.cells} == named

@@ -1,17 +1,19 @@
 """Describe records and verified receipts in plain values, which are printed as text or as JSON.
 
 Times become ISO 8601, masks the names of their bits, hashes hexadecimal; what is absent is left out. Everything comes
-from the record and from the vocabulary in :mod:`carag.policy`: an auditor has no store, engine or table of roles.
+from the record and from the profiles that ship with the package: an auditor has no store, engine or table of roles.
 """
 
 from __future__ import annotations
 
 import base64
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import Access, Begin, Verdict, retain_until
-from carag.policy import PolicyBit, bit_names, meaning
+from carag.policy import POLICY_BITS
+from carag.policy.shipped import shipped_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +48,8 @@ _CODES: Final = {
     "ALLOW_LIST_REQUIRED": "this purpose needs a list of companies or persons, and the session brought none",
     "NO_LEGAL_BASIS": "the legal basis of the session does not cover this purpose",
     "PAST_NOT_GRANTED": "this role may not ask about the past for this purpose",
+    "UNKNOWN_INTENT": "the session asks for a restriction that the store's profile does not know",
+    "FOREIGN_RESIDENCY": "the session's residency names places of another profile than the store's",
     "CONFLICT": "the session contradicts what its role and purpose demand",
     "TOO_MANY_MASKS": "the session splits its policy too far",
     "MODEL_UNAVAILABLE": "a model did not answer",
@@ -83,7 +87,8 @@ def describe_record(record: Record) -> dict[str, Any]:
         if value not in (None, [], {}):
             said[name] = value
     if record.hits:
-        said["passages"] = [_passage(number, hit) for number, hit in enumerate(record.hits, start=1)]
+        table = said["policy"]["table"]
+        said["passages"] = [_passage(number, hit, table) for number, hit in enumerate(record.hits, start=1)]
     said["retained"] = f"{record.retain}, until {retain_until(record.committed, record.retain).date()}"
     return said
 
@@ -126,7 +131,8 @@ def describe_receipt(checked: Verification) -> dict[str, Any]:
         said |= {"code_in_words": _CODES.get(event.why), "answer": _value(checked, "answer")}
         pairs = zip(record.hits, checked.passages, strict=True)
         said["passages"] = [
-            _passage(number, hit) | _text(checked, pair) for number, (hit, pair) in enumerate(pairs, start=1)
+            _passage(number, hit, said["policy"]["table"]) | _text(checked, pair)
+            for number, (hit, pair) in enumerate(pairs, start=1)
         ]
     return said | {"not_shown": _NOT_SHOWN}
 
@@ -138,12 +144,12 @@ def _value(checked: Verification, name: str) -> dict[str, str | None]:
     return {"value": None, "because": WITHHELD if name in checked.withheld else "none is on record"}
 
 
-def _passage(number: int, hit: Hit) -> dict[str, Any]:
+def _passage(number: int, hit: Hit, table: str) -> dict[str, Any]:
     return {
         "passage": number,
         "name": hit.name,
         "similarity": hit.similarity / _SIMILARITY_UNIT,
-        "bits": list(bit_names(hit.word)),
+        "bits": _names(hit.word, table),
         "cited": hit.cited,
     }
 
@@ -180,9 +186,10 @@ def _minute(minutes: int) -> str:
 
 def _policy(said: dict[str, Any]) -> dict[str, Any]:
     """Say which bits a passage needs and which it must not have; each pair of lists admits by itself."""
-    read: dict[str, Any] = {"table": _hex(said["table"]), "admits": _pairs(said["masks"])}
+    table = _hex(said["table"])
+    read: dict[str, Any] = {"table": table, "admits": _pairs(said["masks"], table)}
     for key, name, reader in (
-        ("reopened", "admits_besides", _pairs),
+        ("reopened", "admits_besides", partial(_pairs, table=table)),
         ("entities", "entities", _itself),
         ("reopened_entities", "entities_besides", _itself),
         ("cooling", "cooling_minutes", _itself),
@@ -192,14 +199,22 @@ def _policy(said: dict[str, Any]) -> dict[str, Any]:
     return read
 
 
-def _pairs(masks: list[list[int]]) -> list[dict[str, list[str]]]:
-    return [{"requires": list(bit_names(need)), "hides": list(bit_names(ban))} for need, ban in masks]
+def _pairs(masks: list[list[int]], table: str) -> list[dict[str, list[str]]]:
+    return [{"requires": _names(need, table), "hides": _names(ban, table)} for need, ban in masks]
+
+
+def _names(word: int, table: str) -> list[str]:
+    """Name bits as the table does that the record names; of a table that did not ship, give the bits' numbers."""
+    bits = range(POLICY_BITS.bit_length())
+    names = list(shipped_bits(table) or (f"bit {number}" for number in bits))
+    return [name for number, name in zip(bits, names, strict=False) if word >> number & 1]
 
 
 def _meaning(policy: dict[str, Any]) -> dict[str, str]:
     pairs = [*policy["admits"], *policy.get("admits_besides", ())]
     named = {bit for pair in pairs for bits in pair.values() for bit in bits}
-    return {bit.name: meaning(bit).document for bit in PolicyBit if bit.name in named}
+    meanings = shipped_bits(policy["table"]) or {}
+    return {bit: document for bit, document in meanings.items() if bit in named}
 
 
 def _index(said: dict[str, Any]) -> dict[str, Any]:

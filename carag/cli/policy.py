@@ -45,7 +45,7 @@ def show(
         say(f"{cell.role}/{cell.purpose}  ({cell.regulation})")
         for pair in cell.masks:
             when = f"  when {pair.when}" if pair.when else ""
-            say(f"  {_hex(pair.mask)}{when}")
+            say(f"  {_hex(pair.mask(cell.flags))}{when}")
             for verb, names in (("requires", pair.required), ("forbids", pair.forbidden)):
                 if names:
                     say(f"    {verb} {', '.join(names)}")
@@ -72,7 +72,7 @@ def lint(
 
     Exit codes: 0 clean, 65 not a table or something found.
 
-    [dim]carag policy lint carag/policy/roles.toml[/dim]
+    [dim]carag policy lint carag/profiles/edgar/roles.toml[/dim]
     """
     from carag.policy import PolicyTable
     from carag.policy.lint import lint as findings_of
@@ -96,7 +96,7 @@ def diff(
 ) -> int:
     """Say what a change of the table does, cell by cell: whether it widens what may be used, or tightens it.
 
-    [dim]carag policy diff old.toml carag/policy/roles.toml[/dim]
+    [dim]carag policy diff old.toml carag/profiles/edgar/roles.toml[/dim]
     """
     from carag.policy.diff import Direction, compare
 
@@ -157,7 +157,7 @@ def bits(
 ) -> int:
     """Print the page that documents all 27 bits, made from the rules, as Markdown.
 
-    [dim]carag policy bits --out carag/policy/BITS.md[/dim]
+    [dim]carag policy bits --out carag/profiles/edgar/BITS.md[/dim]
     """
     from carag.policy import PolicyTable
     from carag.profiles.edgar.rules.bits_page import bits_page
@@ -189,7 +189,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
                 "required": pair.required,
                 "forbidden": pair.forbidden,
                 "when": pair.when,
-                "hex": _hex(pair.mask),
+                "hex": _hex(pair.mask(cell.flags)),
             }
             for pair in cell.masks
         ],

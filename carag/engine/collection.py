@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from carag.engine.kept_profile import settle_profile
 from carag.engine.locks import ReadWriteLock
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
@@ -22,9 +23,11 @@ from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from os import PathLike
     from pathlib import Path
     from typing import Self
 
+    from carag.policy import Profile
     from carag.retrieval import Embedder
 
 __all__ = ["Collection", "Progress", "no_progress"]
@@ -67,6 +70,8 @@ class Collection:
         The one that the store's vectors come from.
     index_path : Path
         The file of the index; the state is kept next to it, with the suffix ``.state``.
+    profile : Profile, optional
+        What the bits of its labels mean, and who may use what; by default the one that the store keeps.
 
     Attributes
     ----------
@@ -83,9 +88,12 @@ class Collection:
         If the index file fails its checks; without it, the next opening builds the index from the store.
     """
 
-    def __init__(self, store: CorpusStore, embedder: Embedder, index_path: Path) -> None:
+    def __init__(
+        self, store: CorpusStore, embedder: Embedder, index_path: Path, profile: Profile | None = None
+    ) -> None:
         self.store = store
         self.embedder = embedder
+        self.profile = profile or settle_profile(store, None)
         self.known_at = -1
         self._path = index_path
         self._unsaved = 0
@@ -102,7 +110,14 @@ class Collection:
     @classmethod
     @contextmanager
     def open(
-        cls, home: Path, *, create: bool, embedder: str | Embedder | None, clock: Callable[[], int]
+        cls,
+        home: Path,
+        *,
+        create: bool,
+        embedder: str | Embedder | None,
+        clock: Callable[[], int],
+        profile: str | PathLike[str] | Profile | None = None,
+        accept_policy: bool = False,
     ) -> Iterator[Self]:
         """Open the collection in a store directory, until the context ends.
 
@@ -115,6 +130,10 @@ class Collection:
             For a new store. A store keeps the one it was made with, for vectors of two models cannot be compared.
         clock : callable
             Returns microseconds since 1970.
+        profile : str, path or Profile, optional
+            For a new store, by default EDGAR's; a store keeps the bits it was made with.
+        accept_policy : bool
+            Whether other roles, intents and words of the same bits replace those kept.
 
         Raises
         ------
@@ -133,7 +152,8 @@ class Collection:
                     f"the store was written with {kept!r}, and its vectors cannot be compared with those of "
                     f"{chosen.name!r}; leave the embedder out, or ingest into a new store"
                 )
-            with closing(cls(store, chosen, home / "index.carag")) as collection:
+            settled = settle_profile(store, profile, accept=accept_policy)
+            with closing(cls(store, chosen, home / "index.carag", settled)) as collection:
                 yield collection
 
     @contextmanager

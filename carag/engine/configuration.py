@@ -41,10 +41,22 @@ class ConfigurationLog:
         self._log = log
         self._store = store
 
-    def policy(self, table: bytes, *, at: int) -> None:
-        """Record the table, unless it is the last one recorded."""
+    def policy(self, table: bytes, *, at: int, accept: bool = True) -> None:
+        """Record the table, unless it is the last one recorded.
+
+        Raises
+        ------
+        CorruptFile
+            If it is another, and ``accept`` is false: it was changed in the store, and not by a command.
+        """
         last = self._last(PolicyChange)
         if last is None or last.table != table:
+            if last is not None and not accept:
+                raise CorruptFile(
+                    f"the policy in {self._store.path} is not the one on record: it was changed outside, or put back "
+                    "to an earlier copy; restore the newest backup, or put one in force, on record: carag policy apply "
+                    f"FOLDER --store {self._store.path.parent}"
+                )
             before, why = (None, "FIRST_TABLE") if last is None else (last.table, "TABLE_CHANGED")
             self._append(PolicyChange(at=at, table=table, before=before, why=why))
 

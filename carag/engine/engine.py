@@ -24,7 +24,7 @@ from carag.engine.results import Answer, Explanation, IngestReport, Retrieval
 from carag.errors import CorruptFile, InvalidArgument, Refused
 from carag.generation import Declined, GuardedGenerator, generator_by_name
 from carag.limits import check_question, quoted
-from carag.policy import PolicyTable, Session, infer, intents, known_at_microseconds
+from carag.policy import Intents, Session, infer, known_at_microseconds
 from carag.retrieval import ConfidenceGate, Retriever, threshold_for
 from carag.visible import logger
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from carag.engine.filing_rows import Selection
     from carag.engine.recorder import Searched
     from carag.generation import Generator
-    from carag.policy import Decision, TokenVerifier
+    from carag.policy import Decision, PolicyTable, Profile, TokenVerifier
     from carag.retrieval import Embedder
 
 __all__ = ["Engine"]
@@ -83,7 +83,7 @@ class Engine:
         self._guarded = guarded
         self._table = table
         self._clock = clock
-        self._intents = intents
+        self._asked = table.vocabulary.intents if intents else Intents()
         self._resources = resources
         self._closed = False
         self._ingestor = Ingestor(collection)
@@ -99,6 +99,7 @@ class Engine:
         path: str | PathLike[str],
         *,
         create: bool = True,
+        profile: str | PathLike[str] | Profile | None = None,
         embedder: str | Embedder | None = None,
         generator: str | Generator = "extractive",
         gate: ConfidenceGate | None = None,
@@ -110,6 +111,7 @@ class Engine:
         not_before: str | None = None,
         scrub_every: float | None = None,
         accept_labels: bool = False,
+        accept_policy: bool = False,
         accept_lost_values: bool = False,
     ) -> Self:
         """Open a store, or make a new one.
@@ -120,8 +122,10 @@ class Engine:
             A directory; one engine at a time.
         create : bool
             Whether a directory that holds no store becomes one.
+        profile : str, path or Profile, optional
+            Of a new store, which keeps it: one that ships with the package, or a folder; default ``"edgar"``.
         embedder : str or Embedder, optional
-            For a new store; an existing one keeps its own, and another is refused. Default ``"minilm"``.
+            Of a new store; it keeps its own, and another is refused. Default ``"minilm"``.
         generator : str or Generator
             A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``.
         gate : ConfidenceGate, optional
@@ -146,14 +150,16 @@ class Engine:
         accept_labels : bool
             Whether labels that are not those the last record names (an earlier copy put back, a change outside) are
             accepted, on record; they are refused otherwise.
+        accept_policy : bool
+            Whether other roles, intents and words of the same bits are put in force, on record.
         accept_lost_values : bool
             Whether the log goes on without the values its records commit to, on record, when ``private.db`` is lost.
 
         Raises
         ------
         InvalidArgument
-            If there is no store and ``create`` is false, the store was written with another embedder, or a setting
-            is not one of those that the message names.
+            If there is no store and ``create`` is false, the store has another embedder or profile, or a setting is
+            none of those that the message names.
         StoreLocked
             If another engine holds the store.
         CorruptFile
@@ -161,21 +167,17 @@ class Engine:
         AuditUnavailable
             If the log cannot be written.
         """
-        home = Path(path)
-        database = home / "corpus.db"
+        home, database = Path(path), Path(path) / "corpus.db"
         if not create and not database.exists():
             raise InvalidArgument(f"{home} holds no store; make one with: carag ingest PATH --store {home}")
         if database.exists() and not (home / "vkey").exists():
-            raise CorruptFile(
-                f"{home} has documents and no audit log: its history is gone; restore audit.db, audit.key and "
-                "vkey from a backup, or ingest into a new store"
-            )
+            lost = "its history is gone; restore audit.db, audit.key and vkey from a backup, or ingest into a new store"
+            raise CorruptFile(f"{home} has documents and no audit log: {lost}")
         now = clock or _system_clock
 
         def microseconds() -> int:
             return known_at_microseconds(now())
 
-        table = PolicyTable.shipped()
         with ExitStack() as resources:
             # The log's lock is the store's: one writer, and a store without a writable log stays shut.
             log = resources.enter_context(
@@ -193,7 +195,14 @@ class Engine:
                 Anchoring(log, anchors, home / "anchors", window=window, clock=microseconds)
             )
             collection = resources.enter_context(
-                Collection.open(home, create=create, embedder=embedder, clock=microseconds)
+                Collection.open(
+                    home,
+                    create=create,
+                    embedder=embedder,
+                    clock=microseconds,
+                    profile=profile,
+                    accept_policy=accept_policy,
+                )
             )
             gate = gate or ConfidenceGate(threshold_for(collection.embedder.name))
             if isinstance(generator, str):
@@ -203,14 +212,15 @@ class Engine:
                 anchoring=anchoring,
                 collection=collection,
                 guarded=GuardedGenerator(generator, gate),
-                table=table,
+                table=collection.profile.table,
                 clock=now,
                 intents=intents,
                 resources=resources,
             )
             opened, state, rows = microseconds(), collection.state, len(collection.index)
             engine._configuration.labels(state, accept=accept_labels, rows=rows, at=opened)
-            engine._configuration.policy(bytes.fromhex(table.sha256), at=opened)
+            is_expected = accept_policy or collection.profile.is_shipped
+            engine._configuration.policy(bytes.fromhex(engine._table.sha256), at=opened, accept=is_expected)
             engine._configuration.models(engine._models, gate=round(gate.threshold * 1_000_000), at=opened)
             engine._settle(IngestReport(), now(), "INGEST_RESUMED")
             engine._resources = resources.pop_all()
@@ -462,7 +472,7 @@ class Engine:
         request = Request(kind, text, session, self._clock())
         self._recorder.check(request, self._models)
         with self._recorder.failures(request):
-            said = intents(text) if self._intents and kind is not RecordKind.EXPLAIN else ()
+            said = self._asked.found(text) if kind is not RecordKind.EXPLAIN else ()
             try:
                 decision = infer(session, self._table, now=request.started, intents=said)
             except Refused as refusal:

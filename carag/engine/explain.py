@@ -56,7 +56,7 @@ def _is_open(store: CorpusStore, chunk_id: str, decision: Decision) -> bool:
 def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple[str, ...]:
     """Name the rule behind each bit of the passage's filing, the filings that set the others, and its time's source."""
     filing = store.filing(chunk.accession_number, version=chunk.version)
-    held = bit_names(chunk.word)
+    held = bit_names(chunk.word, decision.policy.flags)
     own = (f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
     state = (f"{bit}: set by {_named(store, number, decision)}" for bit, number in chunk.causes)
     return (*own, *state, f"public at: {filing.public_at_source}")

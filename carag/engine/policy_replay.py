@@ -98,7 +98,7 @@ def replay(record: Record, table: PolicyTable) -> Replay:
     event = record.event
     if not isinstance(event, Access):
         return Replay(record.seq, ReplayVerdict.NOTHING, f"a {record.kind} record is about no request")
-    if event.policy.table.hex() != table.sha256:
+    if event.policy.table.hex() not in table.hashes:
         return Replay(
             record.seq,
             ReplayVerdict.UNDECIDED,
@@ -131,7 +131,7 @@ def replay_all(records: Iterable[Record], tables: Iterable[PolicyTable]) -> Iter
     InvalidArgument
         If there is no table.
     """
-    known = {table.sha256: table for table in tables}
+    known = {named: table for table in tables for named in table.hashes}
     if not known:
         raise InvalidArgument("no table to replay by; give the policy tables that were in force")
     any_table = next(iter(known.values()))

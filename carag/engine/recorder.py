@@ -217,7 +217,7 @@ class Recorder:
             as_of=as_of_minutes(session.as_of or request.started) if decision is None else decision.as_of,
             policy=_applied(self._table_hash, decision),
             index=index,
-            intents=() if decision is None else tuple(intent.value for intent in decision.intents),
+            intents=() if decision is None else decision.intents,
             outcome=outcome,
             why=why,
             models=models,

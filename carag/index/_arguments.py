@@ -18,7 +18,7 @@ from carag.limits import quoted
 from carag.policy.bits import whole_number
 from carag.policy.mask import MAX_ENTITY, Mask, Policy
 from carag.policy.time import as_of_minutes
-from carag.policy.vocabulary import QUARANTINE, VERSION_WORD
+from carag.policy.word import QUARANTINE, VERSION_WORD
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -10,25 +10,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.policy.bits import Bits, bit_names, bits_of, policy_word
-from carag.policy.intents import Intent, intents, tighten
+from carag.policy.intent import Intent, Intents
 from carag.policy.mask import MAX_ENTITY, MAX_LISTED, NO_ENTITY, Mask, Policy
-from carag.policy.vocabulary import (
+from carag.policy.word import (
     CONTROL,
     POLICY_BITS,
     QUARANTINE,
     SCHEMA_VERSION,
     TOMBSTONE,
     VERSION_WORD,
-    BitMeaning,
     PolicyBit,
-    meaning,
+    PolicyFlag,
 )
 
 if TYPE_CHECKING:
     from carag.policy.claims import TokenVerifier
     from carag.policy.decision import Decision, Search
     from carag.policy.explain import Reason, Rule, reasons, withheld_kinds
-    from carag.policy.inference import infer
+    from carag.policy.inference import infer, tighten
+    from carag.policy.profile import Profile
     from carag.policy.remedy import Explained, explained
     from carag.policy.restrictions import Basis, DealWindow, Ground, LawfulBasis, LegalBasis, WallCrossing
     from carag.policy.session import Session, SessionSource
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         known_at_microseconds,
         parse_moment,
     )
+    from carag.policy.vocabulary import BitMeaning, Vocabulary, intents, meaning, vocabulary_of
 
 __all__ = [
     "CONTROL",
@@ -63,18 +64,22 @@ __all__ = [
     "Explained",
     "Ground",
     "Intent",
+    "Intents",
     "LawfulBasis",
     "LegalBasis",
     "Mask",
     "Policy",
     "PolicyBit",
+    "PolicyFlag",
     "PolicyTable",
+    "Profile",
     "Reason",
     "Rule",
     "Search",
     "Session",
     "SessionSource",
     "TokenVerifier",
+    "Vocabulary",
     "WallCrossing",
     "as_of_minutes",
     "bit_names",
@@ -89,12 +94,13 @@ __all__ = [
     "policy_word",
     "reasons",
     "tighten",
+    "vocabulary_of",
     "withheld_kinds",
 ]
 
 _LATER: Final = (
-    *("time", "restrictions", "explain", "decision", "remedy"),
-    *("claims", "session", "table", "inference"),
+    *("time", "vocabulary", "restrictions", "explain", "decision", "remedy"),
+    *("claims", "session", "table", "inference", "profile"),
 )
 """Modules loaded on first use, each after those it imports; the ``__all__`` of each says which names it has."""
 

@@ -1,14 +1,15 @@
 """Read policy bits in every form that a caller may write, and refuse ambiguous ones.
 
 A vector of bits, a bit's number and a policy word are all integers, and the wrong one admits what should be
-inadmissible. So a number alone is always a vector, a name or a member of :class:`PolicyBit` is always that bit, and a
-list of numbers, which could be any of the three, is refused.
+inadmissible. So a number alone is always a vector, a name or a member of a flag type is always that bit, and a
+list of numbers, which could be any of the three, is refused. So is a bit of another profile: its number means something
+else there.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from operator import index
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, overload
 
@@ -16,33 +17,35 @@ import numpy as np
 
 from carag.errors import InvalidArgument
 from carag.limits import quoted, shown
-from carag.policy.vocabulary import POLICY_BITS, VERSION_WORD, PolicyBit
+from carag.policy.word import POLICY_BITS, VERSION_WORD, PolicyBit, PolicyFlag, same_bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Bits", "bit_names", "bits_of", "nearest", "policy_word", "whole_number"]
+__all__ = ["Bits", "bit_names", "bits_of", "flags_of", "nearest", "policy_word", "whole_number"]
 
-Bits: TypeAlias = "PolicyBit | str | int | Iterable[PolicyBit | str]"
+Bits: TypeAlias = "PolicyFlag | str | int | Iterable[PolicyFlag | str]"
 """A member or a union of members; a name; a 27-bit vector; or several members and names."""
 
 
-def bits_of(bits: Bits, *, name: str = "bits") -> int:
+def bits_of(bits: Bits, *, name: str = "bits", flags: type[PolicyFlag] = PolicyBit) -> int:
     """Read policy bits, in any accepted form, as a 27-bit vector.
 
     Parameters
     ----------
-    bits : PolicyBit, str, int, or iterable of PolicyBit and str
+    bits : PolicyFlag, str, int, or iterable of PolicyFlag and str
         ``PolicyBit.PD_COMP | PolicyBit.PD_NATURAL``, ``"PD_COMP"``, ``["PD_COMP", PolicyBit.PD_NATURAL]``; a plain
         integer is the vector itself.
     name : str
         What an error message calls them.
+    flags : type of PolicyFlag
+        Of which profile names and members are; EDGAR's by default.
 
     Raises
     ------
     InvalidArgument
-        On an unknown name, a bit outside 0-26, a boolean or a fraction, and on plain integers in a list: they could be
-        numbers of bits, or vectors.
+        On an unknown name, a bit of another profile, a bit that the profile has not, a boolean or a fraction, and on
+        plain integers in a list: they could be numbers of bits, or vectors.
 
     Examples
     --------
@@ -50,30 +53,52 @@ def bits_of(bits: Bits, *, name: str = "bits") -> int:
     '0x4100'
     """
     if isinstance(bits, str):
-        return _named(bits, name)
+        return _named(bits, name, flags)
+    if isinstance(bits, PolicyFlag):
+        return _member(bits, name, flags)
     if _is_several(bits):
         found = 0
         for one in bits:
-            found |= _one(one, name)
+            found |= _one(one, name, flags)
         return found
     try:
         vector = whole_number(bits)
     except TypeError:
         raise InvalidArgument(
-            f"{name} is {quoted(bits)}; want PolicyBit members, their names, or an integer in 0 <= bits < 2**27"
+            f"{name} is {quoted(bits)}; want {flags.__name__} members, their names, or an integer in 0 <= bits < 2**27"
         ) from None
     if not 0 <= vector <= POLICY_BITS:
         raise InvalidArgument(
             f"{name} is {shown(hex(vector))}; want 0 <= bits < 2**27: version, quarantine and tombstone are not the "
             "caller's"
         )
+    if unnamed := vector >> len(flags):
+        raise InvalidArgument(
+            f"{name} is {vector:#x}, with {unnamed.bit_count()} bits that {flags.__name__} does not name; want bits of "
+            f"its {len(flags)}"
+        )
     return vector
+
+
+def flags_of(*several: Bits) -> type[PolicyFlag]:
+    """Tell of which profile bits are by the members among them; names and numbers alone are taken for EDGAR's.
+
+    Examples
+    --------
+    >>> flags_of(["PD_SPECIAL", PolicyBit.OFFERING], 0).__name__
+    'PolicyBit'
+    """
+    for bits in several:
+        for one in bits if _is_several(bits) and not isinstance(bits, Iterator) else (bits,):
+            if isinstance(one, PolicyFlag):
+                return type(one)
+    return PolicyBit
 
 
 @overload
 def policy_word(bits: NDArray[np.integer]) -> NDArray[np.uint32]: ...
 @overload
-def policy_word(bits: PolicyBit | str | int | Set[PolicyBit | str] | Iterable[str]) -> int: ...
+def policy_word(bits: PolicyFlag | str | int | Set[PolicyFlag | str] | Iterable[str]) -> int: ...
 
 
 def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
@@ -81,7 +106,7 @@ def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
 
     Parameters
     ----------
-    bits : PolicyBit, str, int, set of PolicyBit, iterable of str, or (n,) integer array
+    bits : PolicyFlag, str, int, set of PolicyFlag, iterable of str, or (n,) integer array
         One word's bits, written as for :func:`bits_of`; or an array of vectors, which makes as many words.
 
     Returns
@@ -108,10 +133,10 @@ def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
                 f"policy bits are {quoted(bits)}; one word or {len(bits)}? For one write A | B, a set or names; for "
                 "several an integer array of vectors"
             )
-    return bits_of(bits, name="policy bits") | VERSION_WORD
+    return bits_of(bits, name="policy bits", flags=flags_of(bits)) | VERSION_WORD
 
 
-def bit_names(word: int) -> tuple[str, ...]:
+def bit_names(word: int, flags: type[PolicyFlag] = PolicyBit) -> tuple[str, ...]:
     """Name the policy bits set in a word, lowest first.
 
     Examples
@@ -119,7 +144,7 @@ def bit_names(word: int) -> tuple[str, ...]:
     >>> bit_names(0x0800_0021)
     ('J_US', 'FS_AUDITED')
     """
-    return tuple(bit.name for bit in PolicyBit if word & bit.value)
+    return tuple(bit.name for bit in flags if word & bit.value)
 
 
 def whole_number(value: object) -> int:
@@ -148,27 +173,36 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"want one of {', '.join(names)}" + "".join(f"; did you mean {one!r}?" for one in close)
 
 
-def _is_several(bits: Bits) -> TypeGuard[Iterable[PolicyBit | str]]:
+def _is_several(bits: Bits) -> TypeGuard[Iterable[PolicyFlag | str]]:
     return not isinstance(bits, (int, str, bytes, np.ndarray, Mapping)) and isinstance(bits, Iterable)
 
 
-def _one(bit: object, name: str) -> int:
-    if isinstance(bit, PolicyBit):
-        return bit.value
+def _one(bit: object, name: str, flags: type[PolicyFlag]) -> int:
+    if isinstance(bit, PolicyFlag):
+        return _member(bit, name, flags)
     if isinstance(bit, str):
-        return _named(bit, name)
+        return _named(bit, name, flags)
     raise InvalidArgument(
-        f"{name} holds {quoted(bit)}; a number in a list may be a bit's or a vector: want PolicyBit members or their "
-        "names, joined by | or listed"
+        f"{name} holds {quoted(bit)}; a number in a list may be a bit's or a vector: want {flags.__name__} members or "
+        "their names, joined by | or listed"
     )
 
 
-def _named(bit: str, name: str) -> int:
+def _member(bit: PolicyFlag, name: str, flags: type[PolicyFlag]) -> int:
+    if not same_bits(type(bit), flags):
+        raise InvalidArgument(
+            f"{name} holds {bit!r}, a bit of another profile, where the number means something else; want members of "
+            f"{flags.__name__}"
+        )
+    return bit.value
+
+
+def _named(bit: str, name: str, flags: type[PolicyFlag]) -> int:
     try:
-        return PolicyBit[bit].value
+        return flags[bit].value
     except KeyError:
         raise InvalidArgument(
-            f"{name} names the unknown policy bit {quoted(bit)}; {nearest(bit, PolicyBit.__members__)}"
+            f"{name} names the unknown policy bit {quoted(bit)}; {nearest(bit, flags.__members__)}"
         ) from None
 
 

@@ -6,21 +6,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from carag.policy.explain import Rule, cooling_reason, reasons, withheld_kinds
-from carag.policy.mask import NO_ENTITY, Mask, Policy, members
+from carag.policy.mask import NO_ENTITY, Policy, members
 from carag.policy.time import NEVER
-from carag.policy.vocabulary import PolicyBit
+from carag.policy.word import PolicyBit
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from carag.policy.explain import Reason
-    from carag.policy.intents import Intent
     from carag.policy.restrictions import Basis, Ground
 
 __all__ = ["Decision", "Search"]
 
-_MATERIAL: Final = PolicyBit.MATERIAL.value
-"""The vector of reports of material events, to which a cooling time applies."""
 _CONTROL_RULES: Final = frozenset({Rule.TOMBSTONE, Rule.UNLABELLED, Rule.QUARANTINE})
 """Rules of the control bits (27-31), which hide a passage whatever the policy and the instant."""
 
@@ -48,8 +45,10 @@ class Decision:
         Minutes for which a report of a material event must have been public.
     grounds : tuple of Ground
         Why entities are denied.
-    intents : tuple of Intent
-        What tightened the table's masks.
+    intents : tuple of str
+        The names of what tightened the table's masks.
+    cooled : int
+        The vector of what a cooling time holds back: for EDGAR, reports of material events.
     """
 
     role: str
@@ -65,7 +64,8 @@ class Decision:
     reopened: Policy | None = None
     cooling: int = 0
     grounds: tuple[Ground, ...] = field(default=(), repr=False)
-    intents: tuple[Intent, ...] = ()
+    intents: tuple[str, ...] = ()
+    cooled: int = PolicyBit.MATERIAL.value
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -84,6 +84,7 @@ class Decision:
 
         Examples
         --------
+        >>> from carag.policy.mask import Mask
         >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
         >>> [(hex(s.policy.masks[0].required), s.as_of) for s in cooled.searches]
         [('0x0', 100), ('0x20000', 70)]
@@ -93,14 +94,14 @@ class Decision:
         found = []
         for policy in self.policies:
             fresh = [
-                Mask(mask.required, mask.forbidden | _MATERIAL)
+                mask.tightened(forbidden=self.cooled)
                 for mask in policy.masks
-                if not mask.required & _MATERIAL
+                if not mask.required & self.cooled
             ]
             old = [
-                Mask(mask.required | _MATERIAL, mask.forbidden)
+                mask.tightened(required=self.cooled)
                 for mask in policy.masks
-                if not mask.forbidden & _MATERIAL
+                if not mask.forbidden & self.cooled
             ]
             if fresh:
                 found.append(Search(policy.with_masks(*fresh), self.as_of))
@@ -120,12 +121,13 @@ class Decision:
 
         Examples
         --------
+        >>> from carag.policy.mask import Mask
         >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
         >>> cooled.admits(0x0802_0000, 60), cooled.admits(0x0802_0000, 90)
         (True, False)
         """
         is_public = public_at <= self.as_of < expires_at
-        is_cooled = not (self.cooling and word & _MATERIAL) or public_at + self.cooling <= self.as_of
+        is_cooled = not (self.cooling and word & self.cooled) or public_at + self.cooling <= self.as_of
         # All tests run, without a short cut: the time taken must not reveal which of them hides the passage.
         verdicts = [policy.admits(word, entity) for policy in self.policies]
         return any(verdicts) & is_public & is_cooled
@@ -144,6 +146,7 @@ class Decision:
 
         Examples
         --------
+        >>> from carag.policy.mask import Mask
         >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
         >>> [reason.code for reason in cooled.reasons(0x0802_0000, 90)]
         ['COOLING:MATERIAL']
@@ -155,8 +158,8 @@ class Decision:
         nearest = min(verdicts, key=len)
         if any(reason.rule in _CONTROL_RULES for reason in nearest):
             return nearest
-        if self.cooling and word & _MATERIAL and public_at <= self.as_of < public_at + self.cooling:
-            return (*nearest, cooling_reason(self.cooling, public_at))
+        if self.cooling and word & self.cooled and public_at <= self.as_of < public_at + self.cooling:
+            return (*nearest, cooling_reason(self.cooling, public_at, self.policy.flags))
         return nearest
 
     @property

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from carag.errors import InvalidArgument
 from carag.policy.bits import bit_names
-from carag.policy.mask import Mask
 from carag.policy.table import Past
+from carag.policy.word import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from carag.policy.mask import Mask
     from carag.policy.table import Cell, Pair, PolicyTable
 
 __all__ = ["CellChange", "Direction", "compare", "covers"]
@@ -72,6 +74,7 @@ def covers(masks: Sequence[Mask], part: Mask) -> bool:
 
     Examples
     --------
+    >>> from carag.policy.mask import Mask
     >>> covers([Mask(required=1), Mask(forbidden=1)], Mask())
     True
     >>> covers([Mask(required=1), Mask(forbidden=2)], Mask())
@@ -87,13 +90,16 @@ def covers(masks: Sequence[Mask], part: Mask) -> bool:
     if not free:
         return True
     bit = free & -free
-    return covers(met, Mask(part.required | bit, part.forbidden)) and covers(
-        met, Mask(part.required, part.forbidden | bit)
-    )
+    return covers(met, part.tightened(required=bit)) and covers(met, part.tightened(forbidden=bit))
 
 
 def compare(old: PolicyTable, new: PolicyTable) -> tuple[CellChange, ...]:
     r"""List the cells that differ, in the order of the new table and then of the old.
+
+    Raises
+    ------
+    InvalidArgument
+        If the tables are of two profiles, whose bits mean different things.
 
     Examples
     --------
@@ -103,12 +109,17 @@ def compare(old: PolicyTable, new: PolicyTable) -> tuple[CellChange, ...]:
     >>> [(change.direction.value, change.notes) for change in compare(wide, tight)]
     [('tightens', ('mask 1: also forbids EGC',))]
     """
+    if not same_bits(old.vocabulary.flags, new.vocabulary.flags):
+        raise InvalidArgument(
+            f"the tables are of {old.vocabulary.profile} and {new.vocabulary.profile}, whose bits differ; want "
+            "two of one profile"
+        )
     before = {(cell.role, cell.purpose): cell for cell in old.cells}
     after = {(cell.role, cell.purpose): cell for cell in new.cells}
     found = []
     for role, purpose in dict.fromkeys([*after, *before]):
         was, now = before.get((role, purpose)), after.get((role, purpose))
-        if was != now:
+        if was is None or now is None or was.stated() != now.stated():
             found.append(CellChange(role, purpose, was, now, _direction(was, now), _notes(was, now)))
     return tuple(found)
 
@@ -152,12 +163,12 @@ def _notes(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
     if len(old.masks) == len(new.masks):
         for number, (was, now) in enumerate(zip(old.masks, new.masks, strict=True), start=1):
             for verb, before, after in (
-                ("forbids", was.mask.forbidden, now.mask.forbidden),
-                ("requires", was.mask.required, now.mask.required),
+                ("forbids", was.mask(old.flags).forbidden, now.mask(new.flags).forbidden),
+                ("requires", was.mask(old.flags).required, now.mask(new.flags).required),
             ):
-                if more := bit_names(after & ~before):
+                if more := bit_names(after & ~before, new.flags):
                     notes.append(f"mask {number}: also {verb} {', '.join(more)}")
-                if less := bit_names(before & ~after):
+                if less := bit_names(before & ~after, new.flags):
                     notes.append(f"mask {number}: no longer {verb} {', '.join(less)}")
             if was.when != now.when:
                 notes.append(f"mask {number}: when {was.when or 'always'} is now {now.when or 'always'}")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, lru_cache, reduce
+from functools import lru_cache, reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING
 
 from carag.policy.mask import NO_ENTITY, members
 from carag.policy.time import NEVER, from_minutes
-from carag.policy.vocabulary import QUARANTINE, TOMBSTONE, VERSION_WORD, PolicyBit, meaning
+from carag.policy.vocabulary import meaning, vocabulary_of
+from carag.policy.word import QUARANTINE, TOMBSTONE, VERSION_WORD, PolicyBit, PolicyFlag
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -47,7 +48,7 @@ class Reason:
     """One rule that hides a passage, the bits it concerns, and its explanation in words."""
 
     rule: Rule
-    bits: tuple[PolicyBit, ...]
+    bits: tuple[PolicyFlag, ...]
     text: str
 
     @property
@@ -136,45 +137,49 @@ def withheld_kinds(*policies: Policy, cooling: int = 0) -> tuple[Reason, ...]:
     masks = tuple(mask for policy in policies for mask in policy.masks)
     is_allowed = any(policy.allow_entities is not None for policy in policies)
     is_denied = any(policy.deny_entities for policy in policies)
-    return _withheld_kinds(masks, is_allowed, is_denied, cooling)
+    flags = next((policy.flags for policy in policies if policy.masks), PolicyBit)
+    return _withheld_kinds(masks, flags, is_allowed, is_denied, cooling)
 
 
 @lru_cache(maxsize=1024)
 def _withheld_kinds(
-    masks: tuple[Mask, ...], is_allowed: bool, is_denied: bool, cooling: int
+    masks: tuple[Mask, ...], flags: type[PolicyFlag], is_allowed: bool, is_denied: bool, cooling: int
 ) -> tuple[Reason, ...]:
     if not masks:
         return _NOTHING
     always = reduce(and_, (mask.forbidden for mask in masks))
     somewhere = reduce(or_, (mask.forbidden for mask in masks)) & ~always
-    kinds = [_forbidden(bit) for bit in PolicyBit if always & bit.value]
+    said = vocabulary_of(flags)
+    kinds = [_forbidden(bit) for bit in _bits(always, flags)]
     if somewhere:
-        bits = tuple(bit for bit in PolicyBit if somewhere & bit.value)
+        bits = _bits(somewhere, flags)
         kinds.append(Reason(Rule.COMBINATION, bits, f"certain combinations of: {_kinds(bits)}"))
     if all(mask.required for mask in masks):
         required = reduce(or_, (mask.required for mask in masks))
-        bits = tuple(bit for bit in PolicyBit if required & bit.value)
+        bits = _bits(required, flags)
         kinds.append(Reason(Rule.REQUIRED, bits, f"everything except: {_kinds(bits)}"))
     if is_allowed:
-        kinds.append(Reason(Rule.ENTITY_NOT_ALLOWED, (), "companies outside the session's list"))
+        kinds.append(Reason(Rule.ENTITY_NOT_ALLOWED, (), f"{said.words.entities} outside the session's list"))
     if is_denied:
-        kinds.append(Reason(Rule.ENTITY_DENIED, (), "companies on the session's restricted list"))
+        kinds.append(
+            Reason(Rule.ENTITY_DENIED, (), f"{said.words.entities} on the session's restricted list")
+        )
     if cooling:
-        kinds.append(Reason(Rule.COOLING, (PolicyBit.MATERIAL,), _cooling(cooling)))
+        kinds.append(Reason(Rule.COOLING, _bits(said.groups.cooling, flags), _cooling(cooling, flags)))
     # An expired label is not listed as a kind of its own: at that time it, too, is not public.
     kinds.append(Reason(Rule.NOT_YET_PUBLIC, (), "documents not public at the session's as-of time"))
     kinds.append(Reason(Rule.QUARANTINE, (), "documents whose label could not be established"))
     return tuple(kinds)
 
 
-def cooling_reason(cooling: int, public_at: int) -> Reason:
-    """Explain that a report of a material event is still within its cooling time."""
-    text = f"{_cooling(cooling)}; this one since {_moment(public_at)}"
-    return Reason(Rule.COOLING, (PolicyBit.MATERIAL,), text)
+def cooling_reason(cooling: int, public_at: int, flags: type[PolicyFlag] = PolicyBit) -> Reason:
+    """Explain that a passage, such as a report of a material event, is still within its cooling time."""
+    text = f"{_cooling(cooling, flags)}; this one since {_moment(public_at)}"
+    return Reason(Rule.COOLING, _bits(vocabulary_of(flags).groups.cooling, flags), text)
 
 
-def _cooling(minutes: int) -> str:
-    return f"reports of material events public for less than {minutes} minutes"
+def _cooling(minutes: int, flags: type[PolicyFlag]) -> str:
+    return f"{vocabulary_of(flags).words.cooling} public for less than {minutes} minutes"
 
 
 def _moment(minutes: int) -> str:
@@ -186,14 +191,15 @@ def _moment(minutes: int) -> str:
 
 def _entity_reason(policy: Policy, entity: int | Collection[int]) -> Reason:
     """Name the listed entities: reasons are given only to roles that may know that the passage exists."""
+    kind = vocabulary_of(policy.flags).words.entity
     if denied := policy.denied_of(entity):
-        named = ", ".join(f"CIK {one}" for one in denied if one != NO_ENTITY)
+        named = ", ".join(f"{kind} {one}" for one in denied if one != NO_ENTITY)
         who = f"about {named}, on the session's restricted list" if named else "about nobody that is stated"
         return Reason(Rule.ENTITY_DENIED, (), who)
     if policy.allow_if_any:
         return Reason(Rule.ENTITY_NOT_ALLOWED, (), "about nobody on the session's list")
     outside = [one for one in sorted(members(entity)) if not policy.admits_entity(one)]
-    who = ", ".join("somebody not stated" if one == NO_ENTITY else f"CIK {one}" for one in outside)
+    who = ", ".join("somebody not stated" if one == NO_ENTITY else f"{kind} {one}" for one in outside)
     return Reason(Rule.ENTITY_NOT_ALLOWED, (), f"about {who}, outside the session's list")
 
 
@@ -207,8 +213,8 @@ def _distance(word: int, mask: Mask) -> int:
 
 def _against(word: int, mask: Mask) -> tuple[Reason, ...]:
     missing = mask.required & ~word
-    forbidden = tuple(_forbidden(bit) for bit in _bits(mask.forbidden & word))
-    return (_lacking(missing), *forbidden) if missing else forbidden
+    forbidden = tuple(_forbidden(bit) for bit in _bits(mask.forbidden & word, mask.flags))
+    return (_lacking(missing, mask.flags), *forbidden) if missing else forbidden
 
 
 # Reasons are cached: they are needed for passage after passage, and depend on a few bits or one minute alone.
@@ -223,22 +229,26 @@ def _expired(expires_at: int) -> Reason:
     return Reason(Rule.EXPIRED, (), f"released until {_moment(expires_at)} only")
 
 
-@cache
-def _forbidden(bit: PolicyBit) -> Reason:
+def _forbidden(bit: PolicyFlag) -> Reason:
+    return _forbidden_of(type(bit), bit)
+
+
+@lru_cache(maxsize=4096)  # by type and bit, for equal numbers of two profiles are equal keys
+def _forbidden_of(_: type[PolicyFlag], bit: PolicyFlag) -> Reason:
     said = meaning(bit)
     return Reason(Rule.FORBIDDEN, (bit,), f"{said.document} ({said.regulation})")
 
 
 @lru_cache(maxsize=4096)
-def _lacking(missing: int) -> Reason:
-    bits = _bits(missing)
+def _lacking(missing: int, flags: type[PolicyFlag]) -> Reason:
+    bits = _bits(missing, flags)
     return Reason(Rule.REQUIRED, bits, f"is not among the required kind: {_kinds(bits)}")
 
 
 @lru_cache(maxsize=4096)
-def _bits(vector: int) -> tuple[PolicyBit, ...]:
-    return tuple(bit for bit in PolicyBit if vector & bit.value)
+def _bits(vector: int, flags: type[PolicyFlag]) -> tuple[PolicyFlag, ...]:
+    return tuple(bit for bit in flags if vector & bit.value)
 
 
-def _kinds(bits: tuple[PolicyBit, ...]) -> str:
+def _kinds(bits: tuple[PolicyFlag, ...]) -> str:
     return "; ".join(meaning(bit).document for bit in bits)

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from carag.errors import InvalidArgument, PolicyConflict, Refused
 from carag.limits import quoted
-from carag.policy.bits import bits_of, nearest
+from carag.policy.bits import bits_of, flags_of, nearest
 from carag.policy.decision import Decision
-from carag.policy.intents import Intent, add_bits, tighten
-from carag.policy.mask import NO_ENTITY, Mask, Policy
-from carag.policy.restrictions import ADVICE, DSAR, Basis, Ground, whole_minutes
+from carag.policy.mask import NO_ENTITY, Policy
+from carag.policy.restrictions import Basis, Ground, whole_minutes
 from carag.policy.session import Session
 from carag.policy.time import as_of_minutes, known_at_microseconds
-from carag.policy.vocabulary import PolicyBit
+from carag.policy.vocabulary import vocabulary_of
+from carag.policy.word import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
+    from zoneinfo import ZoneInfo
 
+    from carag.policy.intent import IntentRule
     from carag.policy.table import Cell, PolicyTable
 
-__all__ = ["infer"]
-
-_PERSONAL: Final = bits_of(["PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"])
-"""The bits of personal data (GDPR Art. 4(1))."""
+__all__ = ["infer", "tighten"]
 
 
-def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Iterable[Intent] = ()) -> Decision:
+def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Iterable[str] = ()) -> Decision:
     """Look up the session's cell and tighten it by what the session brings.
 
     Parameters
@@ -36,14 +35,14 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
     table : PolicyTable
     now : datetime
         Aware. The decision's ``as_of`` is the earlier of the session's and this, so never in the future.
-    intents : iterable of Intent
-        Those found in the question, in addition to the session's own.
+    intents : iterable of str
+        The names of those found in the question, in addition to the session's own.
 
     Raises
     ------
     Refused
         ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``, ``NO_LEGAL_BASIS``,
-        ``PAST_NOT_GRANTED``, ``CONFLICT`` or ``TOO_MANY_MASKS``.
+        ``PAST_NOT_GRANTED``, ``UNKNOWN_INTENT``, ``FOREIGN_RESIDENCY``, ``CONFLICT`` or ``TOO_MANY_MASKS``.
     InvalidArgument
         If the session is not exactly a :class:`Session`: a subclass could name one role here and another on record.
     """
@@ -56,31 +55,64 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
             f"{cell.role}/{cell.purpose} needs an allow-list of persons or entities; give the session "
             "allow_entities",
         )
-    if session.legal_basis is not None and not session.legal_basis.covers(cell.purpose):
+    basis, kinds = session.legal_basis, table.vocabulary.kinds
+    if basis is not None and not basis.covers(cell.purpose, obliged=kinds.obliged):
         raise Refused(
             "NO_LEGAL_BASIS",
-            f"the legal basis {session.legal_basis.basis.value} does not cover {cell.purpose}; ask the controller",
+            f"the legal basis {basis.basis.value} does not cover {cell.purpose}; ask the controller",
         )
-    as_of, known_at = _moments(session, cell, now)
-    meant = set(session.intents) | set(intents)
-    if cell.personal_data:
-        meant -= {Intent.PERSON_NAMED}
-    applied = tuple(intent for intent in Intent if intent in meant)
-    grounds = _grounds(session, (as_of_minutes(now), as_of))
+    as_of, known_at = _moments(session, cell, now, table.vocabulary.zone)
+    applied = _applied({*session.intents, *intents}, cell, table)
+    grounds = _grounds(session, table, (as_of_minutes(now), as_of))
+    is_access = cell.purpose in kinds.access_request
     return Decision(
         role=cell.role,
         purpose=cell.purpose,
-        policy=_listing(_tightened(cell.policy, session, applied), session, grounds),
+        policy=_listing(_tightened(cell.policy, session, applied), session, grounds, is_access=is_access),
         as_of=as_of,
         known_at=known_at,
         may_know_existence=cell.may_know_existence,
         table_sha256=table.sha256,
         regulation=cell.regulation,
-        reopened=_reopened(cell, session, applied, grounds),
-        cooling=whole_minutes(session.cooling) if session.cooling and cell.purpose in ADVICE else 0,
+        reopened=_reopened(cell, session, applied, grounds, is_access=is_access),
+        cooling=whole_minutes(session.cooling) if session.cooling and cell.purpose in kinds.advice else 0,
         grounds=grounds,
-        intents=applied,
+        intents=tuple(rule.name for rule in applied),
+        cooled=table.vocabulary.groups.cooling,
     )
+
+
+def tighten(policy: Policy, intent: str) -> Policy:
+    """Add the bits that an intent requires and forbids to every mask.
+
+    Raises
+    ------
+    PolicyConflict
+        If a bit would be both required and forbidden: the question asks for what the policy hides.
+
+    Examples
+    --------
+    >>> from carag.policy.mask import Mask
+    >>> tighten(Policy(Mask(0, 0x4000)), "LATEST").masks
+    (Mask(forbidden=['PD_SPECIAL', 'NOT_LATEST']),)
+    """
+    (rule,) = vocabulary_of(policy.flags).intents.named([intent])
+    return _with_bits(policy, rule.mask.required, rule.mask.forbidden)
+
+
+def _with_bits(policy: Policy, required: int, forbidden: int) -> Policy:
+    return policy.with_masks(*(mask.tightened(required, forbidden) for mask in policy.masks))
+
+
+def _applied(meant: set[str], cell: Cell, table: PolicyTable) -> tuple[IntentRule, ...]:
+    """Return the intents that apply to a cell; one does not where the cell has the right that it names."""
+    rules = table.vocabulary.intents
+    try:
+        named = rules.named(meant)
+    except KeyError as unknown:
+        known = nearest(str(unknown.args[0]), [rule.name for rule in rules.rules])
+        raise Refused("UNKNOWN_INTENT", f"unknown intent {unknown.args[0]!r}; {known}") from None
+    return tuple(rule for rule in named if rule.unless is None or not getattr(cell, rule.unless))
 
 
 def _cell(session: Session, table: PolicyTable) -> Cell:
@@ -101,10 +133,10 @@ def _cell(session: Session, table: PolicyTable) -> Cell:
     return cell
 
 
-def _moments(session: Session, cell: Cell, now: datetime) -> tuple[int, int | None]:
+def _moments(session: Session, cell: Cell, now: datetime, zone: ZoneInfo) -> tuple[int, int | None]:
     """Return ``as_of`` and ``known_at``; refuse a past instant unless the cell has a right to it."""
     today = as_of_minutes(now)
-    as_of = min(as_of_minutes(session.as_of or now), today)
+    as_of = min(as_of_minutes(session.as_of or now, zone), today)
     known_at = None
     if session.known_at is not None and session.known_at < now:
         known_at = known_at_microseconds(session.known_at)
@@ -118,11 +150,15 @@ def _moments(session: Session, cell: Cell, now: datetime) -> tuple[int, int | No
     return as_of, known_at
 
 
-def _tightened(policy: Policy, session: Session, intents: tuple[Intent, ...]) -> Policy:
+def _tightened(policy: Policy, session: Session, intents: tuple[IntentRule, ...]) -> Policy:
+    if session.residency and not same_bits(flags_of(session.residency), policy.flags):
+        raise Refused(
+            "FOREIGN_RESIDENCY", "the session's residency names places of another profile than the store's"
+        )
     try:
-        policy = add_bits(policy, 0, bits_of(session.residency))
-        for intent in intents:
-            policy = tighten(policy, intent)
+        policy = _with_bits(policy, 0, bits_of(session.residency, flags=policy.flags))
+        for rule in intents:
+            policy = _with_bits(policy, rule.mask.required, rule.mask.forbidden)
         return _without_transfer(policy) if session.eu_transfer_basis is False else policy
     except PolicyConflict as conflict:
         raise Refused("CONFLICT", f"the session contradicts its cell: {conflict}") from conflict
@@ -136,44 +172,52 @@ def _without_transfer(policy: Policy) -> Policy:
     *Not (EU and personal)* is not a conjunction, so each pair becomes two: not EU, or not personal. Of a pair that
     requires one side only the other remains; of a pair that requires both nothing does.
     """
+    groups = vocabulary_of(policy.flags).groups
+    if not groups.transfer or not groups.personal:
+        raise PolicyConflict("this profile cannot tell which passages hold personal data of the EU")
     pairs = []
     for mask in policy.masks:
-        halves = [half for half in (PolicyBit.J_EU.value, _PERSONAL) if not mask.required & half]
+        halves = [half for half in (groups.transfer, groups.personal) if not mask.required & half]
         if not halves:
             raise PolicyConflict(
                 f"a pair requires {mask.required:#x}, personal data of EU filers; there is no transfer basis"
             )
-        pairs += [Mask(mask.required, mask.forbidden | half) for half in halves]
+        pairs += [mask.tightened(forbidden=half) for half in halves]
     return policy.with_masks(*pairs)
 
 
-def _grounds(session: Session, moments: tuple[int, ...]) -> tuple[Ground, ...]:
+def _grounds(session: Session, table: PolicyTable, moments: tuple[int, ...]) -> tuple[Ground, ...]:
     """List the entities that the session may not read about, and why.
 
     A quiet period counts both now and as of the session's instant: asking about the past does not evade it.
     """
-    purpose = session.purpose
+    purpose, kinds, zone = session.purpose, table.vocabulary.kinds, table.vocabulary.zone
     crossed = {crossing.entity for crossing in session.wall_crossings}
     lifted = {crossing.entity for crossing in session.wall_crossings if crossing.purpose == purpose}
     quiet = {
         window.entity
         for window in (session.deals or ())
-        if purpose == "publish" and any(window.contains(moment) for moment in moments)
+        if purpose in kinds.publishing and any(window.contains(moment, zone) for moment in moments)
     }
     listed = (
         (Basis.RESTRICTED_LIST, session.restricted - lifted),
         (Basis.WATCH_LIST, session.watched - lifted),
         (Basis.QUIET_PERIOD, quiet),
-        (Basis.WALL_CROSSED, crossed if purpose in ADVICE else set()),
+        (Basis.WALL_CROSSED, crossed if purpose in kinds.advice else set()),
     )
     grounds = [Ground(basis, frozenset(entities)) for basis, entities in listed if entities]
-    if session.legal_basis is not None:
-        grounds += [ground for ground in session.legal_basis.denied(purpose) if ground.entities]
+    if session.legal_basis is not None and purpose not in kinds.access_request:
+        grounds += [ground for ground in session.legal_basis.denied if ground.entities]
     return tuple(grounds)
 
 
 def _listing(
-    policy: Policy, session: Session, grounds: tuple[Ground, ...], more: frozenset[int] = frozenset()
+    policy: Policy,
+    session: Session,
+    grounds: tuple[Ground, ...],
+    more: frozenset[int] = frozenset(),
+    *,
+    is_access: bool,
 ) -> Policy:
     """Add the lists of entities to a policy. If any entity is denied, so are passages that name no entity.
 
@@ -188,15 +232,22 @@ def _listing(
         *policy.masks,
         allow_entities=frozenset.intersection(*walls) if walls else None,
         deny_entities=denied | {NO_ENTITY} if denied else (),
-        allow_if_any=session.purpose == DSAR and session.audit_clients is None,
+        allow_if_any=is_access and session.audit_clients is None,
     )
 
 
 def _reopened(
-    cell: Cell, session: Session, intents: tuple[Intent, ...], grounds: tuple[Ground, ...]
+    cell: Cell,
+    session: Session,
+    intents: tuple[IntentRule, ...],
+    grounds: tuple[Ground, ...],
+    *,
+    is_access: bool,
 ) -> Policy | None:
     """Admit what depends on taking part in no offering: only if a deal list is known, and no company that is on it."""
     if session.deals is None or cell.reopened is None:
         return None
     issuers = frozenset(window.entity for window in session.deals)
-    return _listing(_tightened(cell.reopened, session, intents), session, grounds, issuers)
+    return _listing(
+        _tightened(cell.reopened, session, intents), session, grounds, issuers, is_access=is_access
+    )

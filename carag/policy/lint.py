@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from carag.policy.bits import bits_of
 from carag.policy.diff import covers
-from carag.policy.intents import Intent
-from carag.policy.mask import Mask
-from carag.policy.vocabulary import PolicyBit
 
 if TYPE_CHECKING:
+    from carag.policy.mask import Mask
     from carag.policy.table import Cell, PolicyTable
+    from carag.policy.vocabulary import Vocabulary
+    from carag.policy.word import PolicyFlag
 
 __all__ = ["Finding", "lint", "users_of"]
-
-_PLACES: Final = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
-# Masks that match no word, from two laws of the vocabulary: a filer has at least one jurisdiction (J_OTHER if none is
-# stated), and a superseded filing is also amended.
-_IMPOSSIBLE: Final = (
-    Mask(forbidden=_PLACES),
-    Mask(required=PolicyBit.SUPERSEDED, forbidden=PolicyBit.AMENDED),
-)
-# Bits that sessions and questions test, whatever the table says.
-_MODULATORS: Final = {
-    "session residency": _PLACES,
-    "session eu_transfer_basis": bits_of(["J_EU", "PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"]),
-    "session cooling": bits_of(["MATERIAL"]),
-    **{f"intent {intent.value}": intent.required | intent.forbidden for intent in Intent},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +40,7 @@ def lint(table: PolicyTable) -> tuple[Finding, ...]:
     """
     found = [
         Finding("UNREACHABLE_BIT", bit.name, "no cell, session or intent requires or forbids it")
-        for bit in PolicyBit
+        for bit in table.vocabulary.flags
         if not users_of(bit, table)
     ]
     for kind, declared, used in (
@@ -69,24 +53,38 @@ def lint(table: PolicyTable) -> tuple[Finding, ...]:
             if name not in used
         ]
     for cell in table.cells:
-        found += _of_cell(cell)
+        found += _of_cell(cell, table.vocabulary)
     return tuple(found)
 
 
-def users_of(bit: PolicyBit, table: PolicyTable) -> tuple[str, ...]:
+def users_of(bit: PolicyFlag, table: PolicyTable) -> tuple[str, ...]:
     """List the cells, session terms and intents that test a bit."""
     cells = [
         f"{cell.role}/{cell.purpose}"
         for cell in table.cells
-        if any((pair.mask.required | pair.mask.forbidden) & bit.value for pair in cell.masks)
+        if any((mask.required | mask.forbidden) & bit.value for mask in _masks(cell))
     ]
-    return (*cells, *(name for name, bits in _MODULATORS.items() if bits & bit.value))
+    return (*cells, *(name for name, bits in _modulators(table.vocabulary).items() if bits & bit.value))
 
 
-def _of_cell(cell: Cell) -> list[Finding]:
+def _masks(cell: Cell) -> list[Mask]:
+    return [pair.mask(cell.flags) for pair in cell.masks]
+
+
+def _modulators(said: Vocabulary) -> dict[str, int]:
+    """Return the bits that sessions and questions test, whatever the table says."""
+    return {
+        "session residency": said.groups.jurisdictions,
+        "session eu_transfer_basis": said.groups.transfer | said.groups.personal,
+        "session cooling": said.groups.cooling,
+        **{f"intent {rule.name}": rule.mask.required | rule.mask.forbidden for rule in said.intents.rules},
+    }
+
+
+def _of_cell(cell: Cell, said: Vocabulary) -> list[Finding]:
     where = f"{cell.role}/{cell.purpose}"
-    masks = [pair.mask for pair in cell.masks]
-    is_empty = [any(covers([impossible], mask) for impossible in _IMPOSSIBLE) for mask in masks]
+    masks = _masks(cell)
+    is_empty = [any(covers([impossible], mask) for impossible in said.impossible) for mask in masks]
     found = []
     if all(is_empty):
         return [Finding("ALWAYS_EMPTY", where, "no labelled passage can meet any of its masks")]
@@ -96,9 +94,9 @@ def _of_cell(cell: Cell) -> list[Finding]:
             continue
         # Of two equal masks, the later one is superfluous.
         others = [
-            other.mask
+            masks[at - 1]
             for at, other in enumerate(cell.masks, start=1)
-            if at != number and other.when in (None, pair.when) and (other.mask != mask or at < number)
+            if at != number and other.when in (None, pair.when) and (masks[at - 1] != mask or at < number)
         ]
         if covers(others, mask):
             found.append(

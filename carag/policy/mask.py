@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Final, final
 
 from carag.errors import InvalidArgument, PolicyConflict
 from carag.limits import quoted
-from carag.policy.bits import bit_names, bits_of, whole_number
-from carag.policy.vocabulary import CONTROL, VERSION_WORD
+from carag.policy.bits import bit_names, bits_of, flags_of, whole_number
+from carag.policy.word import CONTROL, VERSION_WORD, PolicyBit, same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from carag.policy.bits import Bits
+    from carag.policy.word import PolicyFlag
 
 __all__ = ["MAX_ENTITY", "MAX_LISTED", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy"]
 
@@ -44,8 +45,11 @@ class Mask:
 
     Parameters
     ----------
-    required, forbidden : PolicyBit, str, int, or iterable of PolicyBit and str
+    required, forbidden : PolicyFlag, str, int, or iterable of PolicyFlag and str
         Bits as :func:`carag.policy.bits_of` reads them; kept as 27-bit vectors.
+    flags : type of PolicyFlag, optional
+        Of which profile the bits are; by default that of the members given, or EDGAR's. It names bits in errors and in
+        the ``repr``, and is no part of what a mask admits.
 
     Raises
     ------
@@ -63,19 +67,24 @@ class Mask:
 
     required: int
     forbidden: int
+    flags: type[PolicyFlag] = field(compare=False)
 
-    def __init__(self, required: Bits = 0, forbidden: Bits = 0) -> None:
-        object.__setattr__(self, "required", bits_of(required, name="required"))
-        object.__setattr__(self, "forbidden", bits_of(forbidden, name="forbidden"))
+    def __init__(
+        self, required: Bits = 0, forbidden: Bits = 0, *, flags: type[PolicyFlag] | None = None
+    ) -> None:
+        flags = flags or flags_of(required, forbidden)
+        object.__setattr__(self, "flags", flags)
+        object.__setattr__(self, "required", bits_of(required, name="required", flags=flags))
+        object.__setattr__(self, "forbidden", bits_of(forbidden, name="forbidden", flags=flags))
         if both := self.required & self.forbidden:
             raise PolicyConflict(
-                f"bits {', '.join(bit_names(both))} are both required and forbidden; "
+                f"bits {', '.join(bit_names(both, flags))} are both required and forbidden; "
                 "drop them from one side, or refuse the session"
             )
 
     def __repr__(self) -> str:
         sides = (("required", self.required), ("forbidden", self.forbidden))
-        shown = ", ".join(f"{side}={_shown(bits)}" for side, bits in sides if bits)
+        shown = ", ".join(f"{side}={_shown(bits, self.flags)}" for side, bits in sides if bits)
         return f"Mask({shown})" if shown else "Mask() <admits every labelled row>"
 
     @property
@@ -91,6 +100,16 @@ class Mask:
     def admits(self, word: int) -> bool:
         """Test one word."""
         return (word & self.mask) == self.value
+
+    def tightened(self, required: int = 0, forbidden: int = 0) -> Mask:
+        """Return the mask with further required and forbidden bits.
+
+        Examples
+        --------
+        >>> Mask(forbidden=0x4000).tightened(forbidden=0x2000)
+        Mask(forbidden=['PD_NATURAL', 'PD_SPECIAL'])
+        """
+        return Mask(self.required | required, self.forbidden | forbidden, flags=self.flags)
 
 
 @final
@@ -152,6 +171,10 @@ class Policy:
         for mask in masks:
             if type(mask) is not Mask:  # a subclass could give different answers at each call
                 raise InvalidArgument(f"a policy is made of Mask objects; got {quoted(mask)}")
+            if not same_bits(mask.flags, masks[0].flags):
+                raise InvalidArgument(
+                    f"{mask!r} and {masks[0]!r} are masks of two profiles; want those of one"
+                )
         if len(masks) > MAX_MASKS:
             raise InvalidArgument(f"a policy holds at most {MAX_MASKS} masks; got {len(masks)}")
         denied = entity_set("deny_entities", deny_entities)
@@ -173,6 +196,11 @@ class Policy:
             [*map(repr, self.masks), *(f"{kind}_entities=<listed>" for kind, there in listed if there)]
         )
         return f"Policy({shown})" if self.masks else f"Policy({shown}) <admits nothing>"
+
+    @property
+    def flags(self) -> type[PolicyFlag]:
+        """Of which profile the masks are; EDGAR's if there is none."""
+        return self.masks[0].flags if self.masks else PolicyBit
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -224,9 +252,9 @@ def members(entity: int | Collection[int]) -> Collection[int]:
     return (entity or (NO_ENTITY,)) if isinstance(entity, (tuple, frozenset, set, list)) else (entity,)
 
 
-def _shown(bits: int) -> str:
+def _shown(bits: int, flags: type[PolicyFlag]) -> str:
     """Name the bits if they are few; otherwise write the vector, which is shorter."""
-    names = bit_names(bits)
+    names = bit_names(bits, flags)
     return f"{bits:#x}" if len(names) > _MAX_NAMED else repr(names[0] if len(names) == 1 else list(names))
 
 

@@ -15,27 +15,26 @@ from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
 from carag.limits import quoted
-from carag.policy.bits import bit_names, bits_of
+from carag.policy.bits import bit_names, bits_of, flags_of
 from carag.policy.mask import MAX_LISTED, NO_ENTITY, entity_set
 from carag.policy.time import EASTERN, as_of_minutes
-from carag.policy.vocabulary import PolicyBit
+from carag.policy.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     from datetime import date
+    from zoneinfo import ZoneInfo
 
     from carag.policy.bits import Bits
+    from carag.policy.word import PolicyFlag
 
-__all__ = ["ADVICE", "DSAR", "Basis", "DealWindow", "Ground", "LawfulBasis", "LegalBasis", "WallCrossing"]
+__all__ = ["ADVICE", "Basis", "DealWindow", "Ground", "LawfulBasis", "LegalBasis", "WallCrossing"]
 
 ADVICE: Final = frozenset({"invest", "publish"})
-"""Purposes restricted by a quiet period, a cooling time and knowledge of a deal."""
-DSAR: Final = "dsar"
-"""The purpose of a data subject access request (GDPR Art. 15)."""
+"""Purposes that no wall-crossing can have, in any profile that has them."""
 MAX_COOLING: Final = timedelta(days=366)
 """The longest cooling time of a session."""
 _OBLIGED: Final = frozenset({"surveil", "assure"})
-"""Purposes that a legal obligation covers (GDPR Art. 6(1)(c))."""
-_JURISDICTIONS: Final = PolicyBit.J_US | PolicyBit.J_EU | PolicyBit.J_UK | PolicyBit.J_CA | PolicyBit.J_OTHER
+"""Purposes that a legal obligation covers (GDPR Art. 6(1)(c)), by default those of EDGAR's table."""
 
 
 class Basis(StrEnum):
@@ -66,7 +65,7 @@ class DealWindow:
     entity : int
         The issuer, for EDGAR its CIK.
     begins, ends : datetime or date
-        Aware, and both inclusive; of a date, the whole day in US Eastern time.
+        Aware, and both inclusive; of a date, the whole day in the time zone of the store's profile.
 
     Raises
     ------
@@ -92,9 +91,9 @@ class DealWindow:
         if as_of_minutes(self.ends) < _first_minute(self.begins):
             raise InvalidArgument(f"deal window ends {self.ends} before it begins {self.begins}; swap them")
 
-    def contains(self, minutes: int) -> bool:
-        """Tell whether a minute is inside the window."""
-        return _first_minute(self.begins) <= minutes <= as_of_minutes(self.ends)
+    def contains(self, minutes: int, zone: ZoneInfo | None = None) -> bool:
+        """Tell whether a minute is inside the window, whose days are of a time zone, by default US Eastern."""
+        return _first_minute(self.begins, zone) <= minutes <= as_of_minutes(self.ends, zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,19 +177,18 @@ class LegalBasis:
         for name in ("objections", "restrictions"):
             object.__setattr__(self, name, entities(name, getattr(self, name)))
 
-    def covers(self, purpose: str) -> bool:
-        """Tell whether this basis covers a purpose."""
+    def covers(self, purpose: str, *, obliged: frozenset[str] = _OBLIGED) -> bool:
+        """Tell whether this basis covers a purpose; ``obliged`` are those that a legal obligation covers."""
         match self.basis:
             case LawfulBasis.CONSENT:
                 return purpose in self.purposes
             case LawfulBasis.LEGAL_OBLIGATION:
-                return purpose in _OBLIGED
+                return purpose in obliged
         return True
 
-    def denied(self, purpose: str) -> tuple[Ground, ...]:
-        """List the entities denied for a purpose."""
-        if purpose == DSAR:
-            return ()
+    @property
+    def denied(self) -> tuple[Ground, ...]:
+        """The entities denied, but for an access request."""
         restricted = Ground(Basis.RESTRICTION, self.restrictions)
         if self.basis is LawfulBasis.LEGAL_OBLIGATION:  # Art. 21(1) speaks of Art. 6(1)(e) and (f)
             return (restricted,)
@@ -213,21 +211,23 @@ def one_entity(name: str, number: int) -> int:
     return found
 
 
-def residency_bits(bits: Bits) -> frozenset[PolicyBit]:
-    """Check jurisdictions: J_* bits, written as :func:`carag.policy.bits_of` reads them."""
-    found = bits_of(bits, name="residency")
-    if others := bit_names(found & ~_JURISDICTIONS.value):
+def residency_bits(bits: Bits) -> frozenset[PolicyFlag]:
+    """Check jurisdictions of a profile, written as :func:`carag.policy.bits_of` reads them; names are EDGAR's."""
+    flags = flags_of(bits)
+    places = vocabulary_of(flags).groups.jurisdictions
+    found = bits_of(bits, name="residency", flags=flags)
+    if others := bit_names(found & ~places, flags):
         raise InvalidArgument(
             f"residency names {', '.join(others)}; want jurisdictions not to be processed, of "
-            f"{', '.join(bit_names(_JURISDICTIONS))}"
+            f"{', '.join(bit_names(places, flags)) or 'which this profile has none'}"
         )
-    return frozenset(bit for bit in PolicyBit if found & bit.value)
+    return frozenset(bit for bit in flags if found & bit.value)
 
 
-def _first_minute(value: datetime | date) -> int:
+def _first_minute(value: datetime | date, zone: ZoneInfo | None = None) -> int:
     if isinstance(value, datetime) or not hasattr(value, "year"):
         return as_of_minutes(value)
-    start: datetime = datetime.combine(value, time(0), tzinfo=EASTERN)
+    start: datetime = datetime.combine(value, time(0), tzinfo=zone or EASTERN)
     return as_of_minutes(start)
 
 

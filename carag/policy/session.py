@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self, cast, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 from carag.errors import MALFORMED, InvalidArgument, Refused
 from carag.limits import check_label, quoted
+from carag.policy.bits import flags_of
 from carag.policy.claims import fields_of
-from carag.policy.intents import Intent
+from carag.policy.intent import Intent
 from carag.policy.restrictions import (
     DealWindow,
     LegalBasis,
@@ -19,6 +20,7 @@ from carag.policy.restrictions import (
     whole_minutes,
 )
 from carag.policy.time import as_of_minutes, known_at_microseconds
+from carag.policy.word import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from carag.policy.bits import Bits
     from carag.policy.claims import TokenVerifier
+    from carag.policy.word import PolicyFlag
 
 __all__ = ["Session", "SessionSource"]
 
@@ -54,9 +57,9 @@ class Session:
     subject : str, optional
         Who asks. Recorded only as a salted commitment. Like role and purpose at most 200 printable characters.
     as_of : datetime or date, optional
-        Answer from what was public at this instant: an aware datetime, or a date meaning the end of that day in US
-        Eastern time; the moment of the question if absent, or if that is earlier. Asking about the past is a right
-        that the cell grants.
+        Answer from what was public at this instant: an aware datetime, or a date meaning the end of that day in the
+        time zone of the store's profile, for EDGAR US Eastern; the moment of the question if absent, or if that is
+        earlier. Asking about the past is a right that the cell grants.
     known_at : datetime, optional
         Answer from what the store knew at this instant, so that a past question can be repeated: aware; the moment of
         the question if absent, or if that is earlier. A right of its own.
@@ -76,9 +79,9 @@ class Session:
     wall_crossings : tuple of WallCrossing
     audit_clients : frozenset of int, optional
         The only companies that an auditor may read about: those that engaged it.
-    residency : PolicyBit, str, int, or iterable of PolicyBit and str
-        Jurisdictions whose documents may not be processed: J_* bits, as :func:`carag.policy.bits_of` reads them; kept
-        as a frozen set of :class:`~carag.policy.PolicyBit`.
+    residency : PolicyFlag, str, int, or iterable of PolicyFlag and str
+        Jurisdictions whose documents may not be processed: for EDGAR J_* bits, as :func:`carag.policy.bits_of` reads
+        them; kept as a frozen set of flags. Names are EDGAR's.
     eu_transfer_basis : bool, optional
         For a session in the EU: whether there is a basis for transfers (GDPR Art. 46). Without one, personal data of
         EU filers are inadmissible. None for a session elsewhere.
@@ -202,7 +205,7 @@ class Session:
         changes: dict[str, Any] = {
             "restricted": self.restricted | entities("restricted", restricted),
             "watched": self.watched | entities("watched", watched),
-            "residency": residency_bits(self.residency) | residency_bits(residency),
+            "residency": _united(residency_bits(self.residency), residency_bits(residency)),
             "intents": (*self.intents, *_known_intents(intents)),
         }
         if allow_entities is not None:
@@ -225,6 +228,13 @@ class Session:
         object.__setattr__(self, name, value)
 
 
+def _united(granted: frozenset[PolicyFlag], asked: frozenset[PolicyFlag]) -> frozenset[PolicyFlag]:
+    """Unite jurisdictions of one profile; those of two, whose numbers mean different places, are refused."""
+    if granted and asked and not same_bits(flags_of(granted), flags_of(asked)):
+        raise InvalidArgument("residency names places of two profiles; want those of the session's own")
+    return granted | asked
+
+
 def _named(claims: Mapping[str, Any], name: str) -> str | None:
     """Return a token's issuer or audience, checked for the record; None if the verifier does not return it."""
     value = claims.get(name)
@@ -233,9 +243,10 @@ def _named(claims: Mapping[str, Any], name: str) -> str | None:
 
 def _label(name: str, value: object) -> str:
     """Check that a record can hold a text, and return it as a plain ``str``: a subclass may change between reads."""
-    plain = str.__str__(value) if isinstance(value, str) else value
+    plain: Any = str.__str__(value) if isinstance(value, str) else value
     check_label(name, plain)
-    return cast("str", plain)
+    text: str = plain
+    return text
 
 
 def _all_of(kind: type, name: str, values: Iterable[object]) -> tuple[Any, ...]:

@@ -35,14 +35,15 @@ def __getattr__(name: str) -> ZoneInfo:
     raise AttributeError(f"module 'carag.policy.time' has no attribute {name!r}")
 
 
-def as_of_minutes(value: datetime | date) -> int:
+def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None) -> int:
     """Convert an instant, or the end of a day, to minutes since the epoch.
 
     Parameters
     ----------
     value : datetime or date
-        An aware datetime, rounded down to the minute; or a date, meaning the last minute of that day in
-        US Eastern time.
+        An aware datetime, rounded down to the minute; or a date, meaning the last minute of that day in ``zone``.
+    zone : ZoneInfo, optional
+        By default US Eastern time.
 
     Returns
     -------
@@ -63,11 +64,11 @@ def as_of_minutes(value: datetime | date) -> int:
         if value.utcoffset() is None:
             raise InvalidArgument(
                 f"as_of {value.isoformat()} has no time zone; give an aware datetime, or a date for the "
-                "end of that day in US Eastern time"
+                f"end of that day in {zone or 'US Eastern time'}"
             )
         instant = value
     elif isinstance(value, date):
-        instant = datetime.combine(value, time(23, 59), tzinfo=_eastern())
+        instant = datetime.combine(value, time(23, 59), tzinfo=zone or _eastern())
     else:
         raise InvalidArgument(f"as_of is {quoted(value)}; want an aware datetime or a date")
     minutes = (instant - _EPOCH) // timedelta(minutes=1)

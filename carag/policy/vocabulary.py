@@ -1,213 +1,302 @@
-"""Define the 27-bit policy vocabulary: one ``uint32`` word per chunk.
+"""Read what a profile's bits, words and calendar mean: ``profile.toml``.
 
-==========  =====================================================================
-bits 0-26   the policy vector, one fact about the passage a bit (:class:`PolicyBit`)
-bits 27-29  schema version; 0 means *unlabelled*, which no policy admits
-bit 30      quarantine: the facts needed for a label are missing or disagree
-bit 31      tombstone: deleted
-==========  =====================================================================
-
-The mapping from bits to regulations is an engineering control, not legal advice: all EDGAR filings are
-public, and most rules named here restrict *use*, not access.
-
-This module defines what the bits mean. :mod:`carag.policy.bits` reads them as callers write them;
-:mod:`carag.labelling` and the profiles decide which bits a filing gets.
+Everything here is data of a domain: the names of its bits and the rules they serve, the groups of bits that the code
+needs by meaning, the phrases of a question that tighten, and the time zone in which a day ends. Unknown keys, unknown
+bits, a 28th bit and phrases that are no regular expression are refused, with the place.
 """
 
 from __future__ import annotations
 
+import re
+import tomllib
 from dataclasses import dataclass
-from enum import STRICT, IntFlag
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from carag.errors import InvalidArgument
-from carag.limits import quoted, shown
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from carag.errors import CaragError, InvalidArgument
+from carag.policy.bits import bits_of
+from carag.policy.intent import Intent, IntentRule, Intents
+from carag.policy.mask import Mask
+from carag.policy.shipped import DEFAULT_PROFILE, shipped_text
+from carag.policy.word import POLICY_BITS, PolicyBit, PolicyFlag, flags_named, same_bits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
-    "CONTROL",
-    "POLICY_BITS",
-    "QUARANTINE",
-    "SCHEMA_VERSION",
-    "TOMBSTONE",
-    "VERSION_WORD",
     "BitMeaning",
-    "PolicyBit",
+    "Groups",
+    "PurposeKinds",
+    "Vocabulary",
+    "Words",
+    "intents",
     "meaning",
+    "vocabulary_of",
 ]
 
-POLICY_BITS: Final = (1 << 27) - 1
-"""The policy vector, bits 0-26 of a word."""
-SCHEMA_VERSION: Final = 1
-"""The version of this vocabulary."""
-VERSION_WORD: Final = SCHEMA_VERSION << 27
-"""The schema version in its place in a word, bits 27-29."""
-QUARANTINE: Final = 1 << 30
-"""The bit of a passage whose label is missing facts or rests on contradictory ones."""
-TOMBSTONE: Final = 1 << 31
-"""The bit of a deleted passage."""
-CONTROL: Final = 0xF800_0000
-"""Version, quarantine and tombstone together: every admissibility test compares all five bits."""
+_CELL: Final = "compliance, by a reviewed change of this cell of the role and purpose table"
+_MAX_BITS: Final = POLICY_BITS.bit_length()
+"""The number of bits in a policy vector."""
+
+_Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
+_BitName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=64)]
+_Text = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
-class PolicyBit(IntFlag, boundary=STRICT):
-    """The policy bits. A member *is* its bit, so ``|`` joins several and ``&`` finds them in a word.
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    Raises
-    ------
-    InvalidArgument
-        If a number has other bits than these; by ``~``, which could mean the other policy bits or all other bits of a
-        word; and by ``1 << bit``, which mistakes the bit for its number.
 
-    Examples
-    --------
-    >>> PolicyBit.J_EU | PolicyBit.PD_INSIDER
-    <PolicyBit.J_EU|PD_INSIDER: 2050>
-    >>> 0x0800_0802 & PolicyBit.PD_INSIDER
-    <PolicyBit.PD_INSIDER: 2048>
-    """
+class BitMeaning(_Strict):
+    """What a set bit states of a passage, the regulation it serves, and who could lift a rule that forbids it."""
 
-    J_US = 1 << 0
-    J_EU = 1 << 1
-    J_UK = 1 << 2
-    J_CA = 1 << 3
-    J_OTHER = 1 << 4
-    FS_AUDITED = 1 << 5
-    FS_UNAUDITED = 1 << 6
-    FURNISHED = 1 << 7
-    OFFERING = 1 << 8
-    PROXY_TENDER = 1 << 9
-    OWNERSHIP = 1 << 10
-    PD_INSIDER = 1 << 11
-    PD_COMP = 1 << 12
-    PD_NATURAL = 1 << 13
-    PD_SPECIAL = 1 << 14
-    PRIV2PUB = 1 << 15
-    CONF_TREAT = 1 << 16
-    MATERIAL = 1 << 17
-    AMENDED = 1 << 18
-    SUPERSEDED = 1 << 19
-    NON_RELIANCE = 1 << 20
-    NOT_LATEST = 1 << 21
-    LATE = 1 << 22
-    DELISTED = 1 << 23
-    EGC = 1 << 24
-    SHELL = 1 << 25
-    FPI = 1 << 26
+    name: _BitName
+    document: _Text
+    """The kind of document that carries the bit, as a noun phrase."""
+    regulation: _Text
+    """The rules this control is designed for."""
+    lift: _Text = _CELL
 
-    if TYPE_CHECKING:  # a member's name is None only if no bit is set
 
-        @property
-        def name(self) -> str:
-            """The name of the bit; for a union, the names joined by ``|``."""
+class Words(_Strict):
+    """What a person of the domain calls the things that every domain has."""
 
-    @property
-    def number(self) -> int:
-        """The number of a single bit in the word, from 0."""
-        return self.value.bit_length() - 1
+    entity: _Text = "entity"
+    """Before the number of one, such as ``CIK``."""
+    entities: _Text = "persons or organisations"
+    cooling: _Text = "recent documents"
+    """The documents that a cooling time holds back."""
 
+
+class _Impossible(_Strict):
+    required: list[str] = []
+    forbidden: list[str] = []
+
+
+class _Intent(_Strict):
+    name: _BitName
+    required: list[str] = []
+    forbidden: list[str] = []
+    phrases: list[_Text] = Field(min_length=1)
+    case_matters: bool = False
+    unless: Literal["personal_data"] | None = None
+
+
+class _NotMeant(_Strict):
+    not_meant: list[_Text] = []
+
+
+class _Document(_Strict):
+    schema_: Literal[1] = Field(alias="schema")
+    name: _Name
+    time_zone: _Text = "UTC"
+    words: Words = Words()
+    groups: dict[Literal["jurisdictions", "personal", "transfer", "cooling"], list[str]] = {}
+    purposes: dict[Literal["advice", "publishing", "access_request", "obliged"], list[_Name]] = {}
+    regulations: dict[str, _Text] = {}
+    bit: list[BitMeaning] = Field(min_length=1, max_length=_MAX_BITS)
+    impossible: list[_Impossible] = []
+    intent: list[_Intent] = []
+    intents: _NotMeant = _NotMeant()
+
+    @field_validator("time_zone")
     @classmethod
-    def _missing_(cls, value: object) -> Any:
-        if isinstance(value, int) and 0 <= value <= POLICY_BITS:
-            return super()._missing_(value)  # a union of members
-        came = shown(hex(value)) if isinstance(value, int) else quoted(value)
-        raise InvalidArgument(
-            f"{came} is no union of policy bits; want 0 <= bits < 2**27. To set a bit in a word: word | bit.value"
-        )
+    def _known_zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(f"{name!r} is no time zone; want one such as 'Europe/Paris' or 'UTC'") from error
+        return name
 
-    def __invert__(self) -> NoReturn:
-        raise InvalidArgument(
-            f"~{self!r} may mean the other policy bits, POLICY_BITS ^ bits, or all but these in a word, "
-            "word & ~bits.value; say which"
-        )
-
-    def __rlshift__(self, number: int) -> NoReturn:
-        raise InvalidArgument(f"{number} << {self!r} shifts by a bit; {self.name} is its bit already")
+    @model_validator(mode="after")
+    def _no_name_twice(self) -> Self:
+        for kind, names in (
+            ("bit", [one.name for one in self.bit]),
+            ("intent", [one.name for one in self.intent]),
+        ):
+            if double := sorted({name for name in names if names.count(name) > 1}):
+                raise ValueError(f"{kind} {', '.join(double)} stands more than once; want each name once")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
-class BitMeaning:
-    """What a set bit states of a passage, and the regulation it serves."""
+class Groups:
+    """The bits that the code needs by meaning, as vectors; 0 where the domain has none."""
 
-    document: str
-    """The kind of document that carries the bit, as a noun phrase."""
-    regulation: str
-    """The rules this control is designed for."""
-
-
-_MEANINGS: Final[dict[PolicyBit, BitMeaning]] = {
-    PolicyBit.J_US: BitMeaning(
-        "documents of filers with a United States business address",
-        "data residency; Regulation Best Interest",
-    ),
-    PolicyBit.J_EU: BitMeaning(
-        "documents of filers established in the EU or EEA",
-        "GDPR Art. 3, 44-49; EU Market Abuse Regulation",
-    ),
-    PolicyBit.J_UK: BitMeaning("documents of filers established in the United Kingdom", "UK GDPR; UK MAR"),
-    PolicyBit.J_CA: BitMeaning("documents of filers established in Canada", "PIPEDA; NI 51-102"),
-    PolicyBit.J_OTHER: BitMeaning(
-        "documents of filers established elsewhere, or nowhere stated",
-        "cross-border transfer rules",
-    ),
-    PolicyBit.FS_AUDITED: BitMeaning("audited financial statements", "SOX 302, 404; PCAOB AS 3101"),
-    PolicyBit.FS_UNAUDITED: BitMeaning("unaudited financial statements", "PCAOB AS 4105"),
-    PolicyBit.FURNISHED: BitMeaning(
-        "information furnished, not filed",
-        "Exchange Act s. 18; Form 8-K Gen. Instr. B.2; Regulation FD",
-    ),
-    PolicyBit.OFFERING: BitMeaning(
-        "registration statements, prospectuses and other offering material",
-        "Securities Act s. 5, 2(a)(10); Rules 137-139; FINRA 2241(b)(2)(I)",
-    ),
-    PolicyBit.PROXY_TENDER: BitMeaning(
-        "proxy, information and tender-offer statements", "Regulation 14A, 14C, 14E; Rule 14e-3"
-    ),
-    PolicyBit.OWNERSHIP: BitMeaning(
-        "beneficial-ownership and 13F reports, whose data lag", "Exchange Act s. 13(d), 13(f)"
-    ),
-    PolicyBit.PD_INSIDER: BitMeaning(
-        "insiders' transaction reports (Forms 3, 4, 5, 144)",
-        "GDPR Art. 4(1), 5(1)(b)-(c), 6(1)(f); s. 16",
-    ),
-    PolicyBit.PD_COMP: BitMeaning(
-        "named officers' and directors' pay or appointment", "GDPR Art. 5, 6; Regulation S-K 402"
-    ),
-    PolicyBit.PD_NATURAL: BitMeaning("reports filed by or about a natural person", "GDPR Art. 4(1), 14, 21"),
-    PolicyBit.PD_SPECIAL: BitMeaning(
-        "special-category data of individuals, such as board diversity matrices",
-        "GDPR Art. 9(1), 9(2)(e)",
-    ),
-    PolicyBit.PRIV2PUB: BitMeaning(
-        "drafts and staff letters that were confidential before release",
-        "JOBS Act s. 6(e); MAR Art. 7; Rule 10b-5",
-    ),
-    PolicyBit.CONF_TREAT: BitMeaning(
-        "material under a confidential-treatment order",
-        "Securities Act Rule 406; Exchange Act Rule 24b-2",
-    ),
-    PolicyBit.MATERIAL: BitMeaning("reports of material events", "Regulation FD 100; MAR Art. 17"),
-    PolicyBit.AMENDED: BitMeaning("filings that a later amendment touches", "Exchange Act Rule 12b-15"),
-    PolicyBit.SUPERSEDED: BitMeaning(
-        "filings whose financial statements a later amendment replaces", "PCAOB AS 2820, AS 2905"
-    ),
-    PolicyBit.NON_RELIANCE: BitMeaning(
-        "financial statements the filer says may not be relied upon",
-        "Form 8-K Item 4.02; SOX 304; AS 2905",
-    ),
-    PolicyBit.NOT_LATEST: BitMeaning(
-        "periodic reports with a later one of the same form",
-        "FINRA 2210(d); Regulation Best Interest care",
-    ),
-    PolicyBit.LATE: BitMeaning("periodic reports announced as late", "Exchange Act Rule 12b-25"),
-    PolicyBit.DELISTED: BitMeaning(
-        "documents of filers that delisted or deregistered", "Exchange Act s. 12(d), 12(g)"
-    ),
-    PolicyBit.EGC: BitMeaning("documents of emerging growth companies", "FINRA 2241(b)(2)(I) exemption"),
-    PolicyBit.SHELL: BitMeaning("documents of shell companies", "Securities Act Rules 419, 144(i)"),
-    PolicyBit.FPI: BitMeaning("documents of foreign private issuers", "Regulation FD 101(b); IFRS reporting"),
-}
+    jurisdictions: int = 0
+    """Where a document's subject is established: what a session's residency may exclude."""
+    personal: int = 0
+    """Personal data (GDPR Art. 4(1))."""
+    transfer: int = 0
+    """Jurisdictions whose personal data need a basis to leave (GDPR Art. 44-46)."""
+    cooling: int = 0
+    """What a cooling time holds back."""
 
 
-def meaning(bit: PolicyBit) -> BitMeaning:
-    """Return what one bit means and which regulation it serves."""
-    return _MEANINGS[bit]
+@dataclass(frozen=True, slots=True)
+class PurposeKinds:
+    """The purposes that rules beyond masks concern."""
+
+    advice: frozenset[str] = frozenset()
+    """Restricted by a cooling time and by knowledge of a deal."""
+    publishing: frozenset[str] = frozenset()
+    """Restricted by a quiet period."""
+    access_request: frozenset[str] = frozenset()
+    """A data subject's request for access (GDPR Art. 15)."""
+    obliged: frozenset[str] = frozenset()
+    """Covered by a legal obligation (GDPR Art. 6(1)(c))."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """What the bits, words and calendar of one profile mean."""
+
+    profile: str
+    text: str
+    """The ``profile.toml``."""
+    flags: type[PolicyFlag]
+    meanings: Mapping[str, BitMeaning]
+    """By the name of the bit."""
+    groups: Groups
+    kinds: PurposeKinds
+    words: Words
+    regulations: Mapping[str, str]
+    """By the code of a rule or list: the rules that it is designed for."""
+    impossible: tuple[Mask, ...]
+    """Masks that match no word of this domain."""
+    intents: Intents
+    zone: ZoneInfo
+    """Where a day begins and ends."""
+
+    @classmethod
+    def from_toml(cls, text: str, *, flags: type[PolicyFlag] | None = None) -> Self:
+        """Validate a ``profile.toml``.
+
+        Parameters
+        ----------
+        text : str
+        flags : type of PolicyFlag, optional
+            The type that the code has for these bits; by default one is made.
+
+        Raises
+        ------
+        InvalidArgument
+            If the text is not TOML, or breaks the schema; the message names the place.
+        """
+        try:
+            said = _Document.model_validate(tomllib.loads(text))
+            return cls._of(said, text, flags)
+        except (tomllib.TOMLDecodeError, ValidationError) as error:
+            raise InvalidArgument(f"profile is not valid: {error}") from error
+
+    @classmethod
+    def _of(cls, said: _Document, text: str, given: type[PolicyFlag] | None) -> Self:
+        named = flags_named(said.name, [one.name for one in said.bit])
+        flags = named if given is None else given
+        if not same_bits(named, flags):
+            raise InvalidArgument(
+                f"profile {said.name} names other bits than {flags.__name__}; want the same, in order"
+            )
+        with_place = {name: _vector(f"groups.{name}", bits, flags) for name, bits in said.groups.items()}
+        made = cls(
+            profile=said.name,
+            text=text,
+            flags=flags,
+            meanings={one.name: one for one in said.bit},
+            groups=Groups(**with_place),
+            kinds=PurposeKinds(**{kind: frozenset(names) for kind, names in said.purposes.items()}),
+            words=said.words,
+            regulations=dict(said.regulations),
+            impossible=tuple(
+                _mask(f"impossible {number}", one, flags) for number, one in enumerate(said.impossible, 1)
+            ),
+            intents=Intents(
+                tuple(_rule(one, flags) for one in said.intent),
+                tuple(_pattern("intents.not_meant", phrase) for phrase in said.intents.not_meant),
+            ),
+            zone=ZoneInfo(said.time_zone),
+        )
+        flags.vocabulary = made
+        return made
+
+    @classmethod
+    def shipped(cls, name: str = DEFAULT_PROFILE) -> Vocabulary:
+        """Read the vocabulary of a profile that ships with the package.
+
+        Examples
+        --------
+        >>> Vocabulary.shipped().meanings["FS_AUDITED"].document
+        'audited financial statements'
+        """
+        return _shipped(name)
+
+
+def meaning(bit: PolicyFlag) -> BitMeaning:
+    """Return what one bit means in its profile, and which regulation it serves.
+
+    Examples
+    --------
+    >>> meaning(PolicyBit.FS_AUDITED).document
+    'audited financial statements'
+    """
+    return vocabulary_of(type(bit)).meanings[bit.name]
+
+
+def intents(text: str) -> tuple[Intent, ...]:
+    """Find the intents of a question over EDGAR filings, in the order of :class:`Intent`.
+
+    Examples
+    --------
+    >>> [intent.value for intent in intents("What do the latest audited figures show?")]
+    ['AUDITED', 'LATEST']
+    >>> intents("Is this governed by the Securities Act of 1933, as amended?")
+    ()
+    """
+    return tuple(Intent(name) for name in Vocabulary.shipped().intents.found(text))
+
+
+def vocabulary_of(flags: type[PolicyFlag]) -> Vocabulary:
+    """Return the vocabulary that a flag type was made from."""
+    return Vocabulary.shipped() if flags is PolicyBit else flags.vocabulary
+
+
+@cache
+def _shipped(name: str) -> Vocabulary:
+    flags = PolicyBit if name == DEFAULT_PROFILE else None
+    return Vocabulary.from_toml(shipped_text(name, "profile.toml"), flags=flags)
+
+
+def _vector(place: str, bits: list[str], flags: type[PolicyFlag]) -> int:
+    return bits_of(bits, name=f"profile: {place}", flags=flags)
+
+
+def _mask(place: str, one: _Impossible | _Intent, flags: type[PolicyFlag]) -> Mask:
+    try:
+        return Mask(
+            _vector(f"{place} required", one.required, flags),
+            _vector(f"{place} forbidden", one.forbidden, flags),
+            flags=flags,
+        )
+    except CaragError as error:
+        raise InvalidArgument(f"profile is not valid: {place}: {error}") from error
+
+
+def _rule(one: _Intent, flags: type[PolicyFlag]) -> IntentRule:
+    place = f"intent {one.name}"
+    mask = _mask(place, one, flags)
+    if not mask.required | mask.forbidden:
+        raise InvalidArgument(f"profile is not valid: {place} adds no bit; want some required or forbidden")
+    phrases = tuple(_pattern(place, phrase, case_matters=one.case_matters) for phrase in one.phrases)
+    return IntentRule(one.name, mask, phrases, one.unless)
+
+
+def _pattern(place: str, phrase: str, *, case_matters: bool = False) -> re.Pattern[str]:
+    try:
+        return re.compile(phrase, 0 if case_matters else re.IGNORECASE)
+    except re.error as error:
+        raise InvalidArgument(
+            f"profile is not valid: {place}: {phrase!r} is no regular expression: {error}"
+        ) from error

@@ -298,7 +298,7 @@ def test_everything_asked_replays(home: Path, capsys: pytest.CaptureFixture[str]
 
 def test_records_under_another_table_cannot_be_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They are counted, not judged by the wrong table."""
-    text = files("carag.policy").joinpath("roles.toml").read_text("utf-8")
+    text = files("carag").joinpath("profiles/edgar/roles.toml").read_text("utf-8")
     (home / "table.toml").write_text(text + "\n# another\n")
     assert (
         audit("replay", "--store", home / "store", "--table", home / "table.toml", "--json")

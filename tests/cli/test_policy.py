@@ -13,7 +13,7 @@ from carag.cli import Exit, app
 if TYPE_CHECKING:
     from pathlib import Path
 
-TEXT = files("carag.policy").joinpath("roles.toml").read_text()
+TEXT = files("carag").joinpath("profiles/edgar/roles.toml").read_text()
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:

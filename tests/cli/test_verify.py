@@ -27,12 +27,13 @@ from carag.audit import (
 from carag.cli import _describe
 from carag.cli.verify import run
 from carag.generation.guarded import DeclineCode
-from carag.policy import bits_of, inference, policy_word
+from carag.policy import PolicyTable, bits_of, inference, policy_word
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\u202eturned\u2066\nverified: all of it\r\nFAILED: none"
 SECRETS = {"query": "Who sold?", "answer": "Nobody sold.\nNot one.", "subject": "ana@bank.example"}
 TABLE = PolicyApplied(
-    b"T" * 32, masks=((bits_of(["J_US"]), bits_of(["PD_SPECIAL"])), (0, bits_of(["OFFERING"])))
+    bytes.fromhex(PolicyTable.shipped().sha256),
+    masks=((bits_of(["J_US"]), bits_of(["PD_SPECIAL"])), (0, bits_of(["OFFERING"]))),
 )
 
 

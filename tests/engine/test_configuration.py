@@ -56,7 +56,7 @@ def test_another_table_is_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     open_store(tmp_path).close()
     read = PolicyTable.from_toml
     with monkeypatch.context() as changed:
-        changed.setattr(PolicyTable, "from_toml", lambda text: read(f"{text}\n# stricter\n"))
+        changed.setattr(PolicyTable, "from_toml", lambda text, said: read(f"{text}\n# stricter\n", said))
         with open_store(tmp_path) as engine:
             (first,) = records(engine, 2)
     with open_store(tmp_path) as engine:

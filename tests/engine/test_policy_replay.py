@@ -36,7 +36,7 @@ from carag.policy import (
     infer,
 )
 
-TEXT = files("carag.policy").joinpath("roles.toml").read_text("utf-8")
+TEXT = files("carag").joinpath("profiles/edgar/roles.toml").read_text("utf-8")
 TABLE = PolicyTable.from_toml(TEXT)
 OTHER = PolicyTable.from_toml(f"{TEXT}\n# another text, another hash\n")
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -94,7 +94,7 @@ def recorded(
         index=None if decision is None else IndexState(b"S" * 32, 5, "certified"),
         outcome=outcome,
         why=why,
-        intents=() if decision is None else tuple(intent.value for intent in decision.intents),
+        intents=() if decision is None else decision.intents,
     )
     return Record("log.example", 0, bytes(16), 0, event, hits=() if hit is None else (hit,))
 

@@ -12,7 +12,7 @@ from carag.policy import Mask, Policy, PolicyTable, Session, SessionSource, as_o
 from carag.policy.time import known_at_microseconds
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-TEXT = files("carag.policy").joinpath("roles.toml").read_text()
+TEXT = files("carag").joinpath("profiles/edgar/roles.toml").read_text()
 TABLE = PolicyTable.from_toml(TEXT)
 
 # The masks of the specification's role x purpose table.

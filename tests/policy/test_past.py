@@ -13,7 +13,7 @@ from carag.errors import InvalidArgument, Refused
 from carag.policy import PolicyTable, Session, as_of_minutes, infer
 from carag.policy.diff import Direction, compare
 
-TEXT = files("carag.policy").joinpath("roles.toml").read_text("utf-8")
+TEXT = files("carag").joinpath("profiles/edgar/roles.toml").read_text("utf-8")
 SHIPPED = PolicyTable.from_toml(TEXT)
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 ALL = ["none", "as_of", "as_of+known_at"]

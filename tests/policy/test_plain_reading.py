@@ -27,7 +27,7 @@ from carag.policy import (
     infer,
 )
 
-TEXT = files("carag.policy").joinpath("roles.toml").read_text()
+TEXT = files("carag").joinpath("profiles/edgar/roles.toml").read_text()
 TABLE = PolicyTable.from_toml(TEXT)
 PLAIN = ReferencePolicy(TEXT)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -16,8 +16,8 @@ from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
 from carag.errors import StoreLocked
 from carag.index import Index
-from carag.policy import NEVER, QUARANTINE, Mask, Policy, PolicyTable
-from carag.retrieval import PastIndex, add_labels, embedder_by_name
+from carag.policy import NEVER, QUARANTINE, Decision, Mask, Policy, PolicyTable, infer
+from carag.retrieval import PastIndex, Retriever, add_labels, embedder_by_name
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
@@ -113,9 +113,17 @@ def test_a_record_says_when_to_ask_again(tmp_path: Path, small_corpus: Path) -> 
         known_at = Record.parse(receipt.record).event.index.known_at  # type: ignore[union-attr]
         before = found(engine, QUESTIONS[0], Session(**session))
         engine.ingest(rest[0])
+        assert "certified" != Retriever(engine._collection, exact_limit=0).retrieve(*ask(None, clock)).plan
         assert before != found(engine, QUESTIONS[0], Session(**session))
         instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=known_at or 0)
         assert before == found(engine, QUESTIONS[0], Session(**session, known_at=instant))
+        # However many rows: no other plan gives the same again when the index has other rows.
+        assert "certified" == Retriever(engine._collection, exact_limit=0).retrieve(*ask(instant, clock)).plan
+
+
+def ask(known_at: datetime | None, clock: Clock) -> tuple[str, Decision, int]:
+    session = Session(role="auditor", purpose="assure", known_at=known_at)
+    return QUESTIONS[0], infer(session, TABLE, now=clock()), 12
 
 
 def test_explain_answers_for_the_day_and_the_knowledge(tmp_path: Path, small_corpus: Path) -> None:

@@ -92,7 +92,7 @@ class ReferencePolicy:
     """
 
     def __init__(self, text: str | None = None) -> None:
-        read = tomllib.loads(text or files("carag.policy").joinpath("roles.toml").read_text("utf-8"))
+        read = tomllib.loads(text or files("carag").joinpath("profiles/edgar/roles.toml").read_text("utf-8"))
         self.purposes: list[str] = read["purposes"]
         self.cells: dict[tuple[str, str], dict[str, Any]] = {
             (cell["role"], cell["purpose"]): cell for cell in read["cell"]

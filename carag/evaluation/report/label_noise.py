@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import InvalidArgument
 from carag.evaluation.statistics.bootstrap import SEED
 from carag.evaluation.statistics.estimate import SCALE, NotMeasured, Question, Sums, ValueRange, estimates
-from carag.policy.vocabulary import POLICY_BITS
+from carag.policy.word import POLICY_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -192,6 +192,22 @@ def test_a_state_that_says_otherwise_fails(build, judge, lie):
     assert (code, "the proof of passage 1" in said) == (1, True)
 
 
+def test_a_passage_that_shows_less_ends_no_check(issued, build, judge):
+    """The first is withheld, or has no proof; the second is another, and the verdict names it."""
+    other = altered(
+        issued[0], lambda f: (f["hits"].__setitem__(0, None), f["hits"][1].update(text="Another."))
+    )
+    code, said = judge(other, issued[1])
+    assert (code, "passage 2 is not the one of" in said) == (1, True)
+    first, second, *rest = build.passages(5)
+    labels = [build.label(first), build.label(second, word=0x0800_0001), *(build.label(one) for one in rest)]
+    receipt, vkey = build.forge_over(labels)
+    bare = altered(receipt.to_bytes(), lambda f: f["hits"][0].update(proof=None))
+    for data in (receipt.to_bytes(), bare):
+        code, said = judge(data, vkey)
+        assert (code, "the proof of passage 2 does not lead" in said) == (1, True)
+
+
 def test_a_sealed_end_is_taken(build, judge):
     """From when a word holds is checked without until when."""
     for since, wanted in ((29_000_000, 0), (29_395_925, 0), (29_395_926, 1)):

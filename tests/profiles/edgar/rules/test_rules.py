@@ -24,7 +24,7 @@ from carag.profiles.edgar.rules.rules import QUARANTINES, RULES, QuarantineCode,
 if TYPE_CHECKING:
     from pathlib import Path
 
-POLICY = files("carag.policy")
+HERE = files("carag.profiles.edgar")
 TABLE = PolicyTable.shipped()
 STATE = {bit for bit in PolicyBit if PolicyBit.AMENDED <= bit <= PolicyBit.DELISTED}
 
@@ -139,8 +139,8 @@ def test_every_bit_has_one_rule_or_is_state() -> None:
 
 
 def test_the_page_is_what_the_rules_say() -> None:
-    """Stale? Run ``carag policy bits --out carag/policy/BITS.md``."""
-    assert (POLICY / "BITS.md").read_text(encoding="utf-8") == bits_page(TABLE)
+    """Stale? Run ``carag policy bits --out carag/profiles/edgar/BITS.md``."""
+    assert (HERE / "BITS.md").read_text(encoding="utf-8") == bits_page(TABLE)
 
 
 @pytest.mark.parametrize("bit", PolicyBit, ids=lambda bit: bit.name)

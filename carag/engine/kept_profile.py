@@ -1,0 +1,103 @@
+"""Keep a store's profile: its name and bits for ever, and of one that does not ship with the package its texts.
+
+So every command opens the store under its own policy, wherever the folder went that it was made from. Texts are data:
+nothing that a store holds is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import MALFORMED, CorruptFile, InvalidArgument
+from carag.policy import Profile
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from carag.store.store import CorpusStore
+
+__all__ = ["kept_profile", "settle_profile"]
+
+_NAME: Final = "profile"
+"""The store's note of the profile's name."""
+_BITS: Final = "profile_bits"
+"""The store's note of the hash of the bits' positions, names and meanings, in hexadecimal."""
+_TEXTS: Final = "profile_texts"
+"""The store's note of the profile's two files, as JSON; there is none of a profile that ships with the package."""
+
+
+def kept_profile(store: CorpusStore) -> Profile | None:
+    """Return the profile that a store names; None of a new store.
+
+    A store of filings that names none was made before there were profiles, and is EDGAR's.
+
+    Raises
+    ------
+    CorruptFile
+        If the note is of another profile, or the texts are not valid.
+    """
+    name = store.meta_get(_NAME)
+    if name is None:
+        return Profile.open() if store.epoch else None
+    texts = store.meta_get(_TEXTS)
+    try:
+        profile = Profile.open(name) if texts is None else Profile.from_texts(*json.loads(texts))
+    except MALFORMED as error:
+        raise CorruptFile(
+            f"{store.path} names the profile {name!r}, which cannot be read: {error}; restore a backup, or use the "
+            "CARAG that made the store"
+        ) from error
+    if (profile.name, profile.bits_sha256) != (name, store.meta_get(_BITS)):
+        raise CorruptFile(
+            f"{store.path} was labelled with other bits of {name!r} than these: what a bit means never changes under a "
+            "store; restore a backup, or use the CARAG that made the store"
+        )
+    return profile
+
+
+def settle_profile(
+    store: CorpusStore, given: str | PathLike[str] | Profile | None, *, accept: bool = False
+) -> Profile:
+    """Return the profile of a store; a new store takes the one given, by default EDGAR's.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    given : str, path or Profile, optional
+        As for :meth:`carag.policy.Profile.open`.
+    accept : bool
+        Whether other roles, intents and words of the same bits replace those kept.
+
+    Raises
+    ------
+    InvalidArgument
+        If the store has another profile.
+    """
+    kept = kept_profile(store)
+    if given is None and kept is not None:
+        return kept
+    profile = Profile.open() if given is None else Profile.open(given)
+    if kept is None:
+        _keep(store, profile)
+        return profile
+    if (kept.name, kept.bits_sha256) != (profile.name, profile.bits_sha256):
+        raise InvalidArgument(
+            f"the store's profile is {kept.name!r}, and its bits never change; {profile.name!r} has others: leave the "
+            "profile out, or make a new store"
+        )
+    if kept.table.sha256 != profile.table.sha256:
+        if not accept:
+            raise InvalidArgument(
+                f"the store's profile {kept.name!r} has other roles, intents or words than the one given; leave it "
+                f"out, or put it in force, on record, with: carag policy apply FOLDER --store {store.path.parent}"
+            )
+        _keep(store, profile)
+    return profile
+
+
+def _keep(store: CorpusStore, profile: Profile) -> None:
+    # A profile that ships with the package is kept by name: its roles change with the package, on record.
+    texts = "" if profile.is_shipped else json.dumps(profile.texts)
+    notes = {_NAME: profile.name, _BITS: profile.bits_sha256}
+    store.meta_update(notes | ({_TEXTS: texts} if texts else {}))

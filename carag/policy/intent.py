@@ -1,0 +1,79 @@
+"""Find intents in a question, which can only tighten masks: audited figures, the latest report, a named person, ...
+
+They are found by the fixed phrases of a profile, so that the same question always gives the same masks. No model ever
+sets one, and no word of a question widens a policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterable
+
+    from carag.policy.mask import Mask
+
+__all__ = ["Intent", "IntentRule", "Intents"]
+
+
+class Intent(StrEnum):
+    """The names of the restrictions that a question over EDGAR filings can ask for."""
+
+    AUDITED = "AUDITED"
+    LATEST = "LATEST"
+    AS_AMENDED = "AS_AMENDED"
+    CURRENT_HOLDINGS = "CURRENT_HOLDINGS"
+    US_GAAP = "US_GAAP"
+    PERSON_NAMED = "PERSON_NAMED"
+    """Only for sessions without a right to personal data."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntentRule:
+    """A restriction, the bits that it adds to every mask, and the phrases that ask for it."""
+
+    name: str
+    mask: Mask
+    phrases: tuple[re.Pattern[str], ...]
+    unless: str | None = None
+    """A right of a cell, such as ``personal_data``, under which the intent does not apply."""
+
+
+class Intents:
+    """The intents of a profile.
+
+    Parameters
+    ----------
+    rules : tuple of IntentRule
+    not_meant : tuple of re.Pattern
+        Phrases that sound like an intent and are none; they are taken out of a question first.
+    """
+
+    def __init__(
+        self, rules: tuple[IntentRule, ...] = (), not_meant: tuple[re.Pattern[str], ...] = ()
+    ) -> None:
+        self.rules = rules
+        self._not_meant = not_meant
+
+    def found(self, text: str) -> tuple[str, ...]:
+        """Find the names of a question's intents, in the order of the profile."""
+        meant = text
+        for phrase in self._not_meant:
+            meant = phrase.sub(" ", meant)
+        return tuple(rule.name for rule in self.rules if any(phrase.search(meant) for phrase in rule.phrases))
+
+    def named(self, names: Iterable[str]) -> tuple[IntentRule, ...]:
+        """Return the rules with these names, each once, in the order of the profile.
+
+        Raises
+        ------
+        KeyError
+            With the first name that the profile has not.
+        """
+        wanted = set(names)
+        if unknown := sorted(wanted - {rule.name for rule in self.rules}):
+            raise KeyError(unknown[0])
+        return tuple(rule for rule in self.rules if rule.name in wanted)

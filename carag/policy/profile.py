@@ -1,0 +1,132 @@
+"""Open a profile: the folder that says what a domain's bits mean and who may use what for which purpose.
+
+A profile is data, ``profile.toml`` and ``roles.toml``, and never code. Those of :data:`SHIPPED` are named; any other is
+given by its folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+from carag.policy.bits import nearest
+from carag.policy.shipped import DEFAULT_PROFILE, SHIPPED, shipped_text
+from carag.policy.table import PolicyTable
+from carag.policy.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = ["Profile"]
+
+_MAX_BYTES: Final = 1 << 20
+"""The greatest size of a file of a profile."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """The vocabulary and the table of one domain.
+
+    Attributes
+    ----------
+    table : PolicyTable
+        With its vocabulary.
+    texts : tuple of str
+        ``profile.toml`` and ``roles.toml``.
+    is_shipped : bool
+        Whether it is one of :data:`SHIPPED`, whose roles change with the package.
+
+    Examples
+    --------
+    >>> generic = Profile.open("generic")
+    >>> generic.name, [bit.name for bit in generic.vocabulary.flags][:3]
+    ('generic', ['INTERNAL', 'CONFIDENTIAL', 'SECRET'])
+    """
+
+    table: PolicyTable
+    texts: tuple[str, str]
+    is_shipped: bool = False
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What its bits, words and calendar mean."""
+        return self.table.vocabulary
+
+    @property
+    def name(self) -> str:
+        """The name that a store keeps."""
+        return self.vocabulary.profile
+
+    @property
+    def bits_sha256(self) -> str:
+        """Hex digest of the bits' positions, names and meanings, which a store keeps for ever."""
+        said = [[bit.name, self.vocabulary.meanings[bit.name].document] for bit in self.vocabulary.flags]
+        return hashlib.sha256(json.dumps([self.name, said], ensure_ascii=True).encode()).hexdigest()
+
+    @classmethod
+    def open(cls, profile: str | PathLike[str] | Profile = DEFAULT_PROFILE) -> Profile:
+        """Open a profile by the name of one that ships with the package, or by the path of its folder.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is none of that name, the folder lacks a file, or a file is not valid.
+        """
+        if isinstance(profile, Profile):
+            return profile
+        if isinstance(profile, str):
+            if profile in SHIPPED:
+                return cls.shipped(profile)
+            if not any(sign in profile for sign in ("/", "\\", ".")):
+                raise InvalidArgument(
+                    f"no profile {quoted(profile)} ships with CARAG; {nearest(profile, SHIPPED)}; or give the path of "
+                    "a folder with profile.toml and roles.toml, such as ./NAME"
+                )
+        elif not isinstance(profile, PathLike):
+            raise InvalidArgument(
+                f"profile is {quoted(profile)}; want the name of a profile, one of {', '.join(SHIPPED)}, or the path "
+                "of a folder with profile.toml and roles.toml"
+            )
+        folder = Path(profile)
+        return cls.from_texts(_read(folder / "profile.toml"), _read(folder / "roles.toml"))
+
+    @classmethod
+    def shipped(cls, name: str) -> Self:
+        """Open one of :data:`SHIPPED`."""
+        texts = (shipped_text(name, "profile.toml"), shipped_text(name, "roles.toml"))
+        return cls(PolicyTable.shipped(name), texts, is_shipped=True)
+
+    @classmethod
+    def from_texts(cls, profile: str, roles: str) -> Self:
+        """Make a profile of the text of its two files.
+
+        Raises
+        ------
+        InvalidArgument
+            If one is not valid, or has the name of a profile that ships with the package, and not its bits.
+        """
+        vocabulary = Vocabulary.from_toml(profile)
+        made = cls(PolicyTable.from_toml(roles, vocabulary), (profile, roles))
+        if made.name in SHIPPED and made.bits_sha256 != cls.shipped(made.name).bits_sha256:
+            raise InvalidArgument(
+                f"the profile {made.name!r} ships with CARAG and has other bits; give yours a name of its own in "
+                "profile.toml"
+            )
+        return made
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise InvalidArgument(f"{path} is larger than {_MAX_BYTES} bytes; that is no file of a profile")
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(
+            f"cannot read {path}: {error}; a profile is a folder with profile.toml and roles.toml in UTF-8"
+        ) from error

@@ -1,0 +1,50 @@
+"""Read the profiles that ship with the package, and find the one that a record was made under.
+
+Needs Python alone: an auditor who names the bits of a receipt has no library that validates tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+__all__ = ["DEFAULT_PROFILE", "SHIPPED", "shipped_bits", "shipped_text", "table_hashes"]
+
+SHIPPED: Final = ("edgar", "generic")
+"""The profiles that ship with the package, by name."""
+DEFAULT_PROFILE: Final = "edgar"
+"""The profile of a new store that names none, and of masks made of names alone."""
+
+
+def shipped_text(profile: str, file: str) -> str:
+    """Return a file of a shipped profile."""
+    return files("carag").joinpath("profiles", profile, file).read_text("utf-8")
+
+
+def table_hashes(profile: str, roles: str) -> tuple[str, str]:
+    """Return the hashes by which records name a profile, in hexadecimal.
+
+    The first is of the texts of ``profile.toml`` and ``roles.toml``; records of 0.2.0 name the second, of the roles
+    alone.
+    """
+    both = f"{hashlib.sha256(profile.encode()).hexdigest()}\n{roles}"
+    return hashlib.sha256(both.encode()).hexdigest(), hashlib.sha256(roles.encode()).hexdigest()
+
+
+@cache
+def shipped_bits(table: str) -> dict[str, str] | None:
+    """Return names and meanings of the bits of a record, from bit 0, if a shipped profile has the hash that it names.
+
+    Examples
+    --------
+    >>> shipped_bits("00" * 32) is None
+    True
+    """
+    for name in SHIPPED:
+        texts = shipped_text(name, "profile.toml"), shipped_text(name, "roles.toml")
+        if table in table_hashes(*texts):
+            return {bit["name"]: bit["document"] for bit in tomllib.loads(texts[0])["bit"]}
+    return None

@@ -1,0 +1,1 @@
+"""Hold the profile of a firm's own documents, as data."""

@@ -1,0 +1,108 @@
+"""A store names its profile for ever, opens under it without being told, and under no other."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from carag import Engine, Session
+from carag.audit import PolicyChange, Record
+from carag.errors import CorruptFile, InvalidArgument
+from carag.policy import Profile
+from carag.policy.shipped import shipped_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROLES = shipped_text("generic", "roles.toml")
+
+
+def write(folder: Path, roles: str = ROLES, *, name: str = "office") -> Path:
+    """Write a profile with the generic bits."""
+    folder.mkdir(exist_ok=True)
+    text = shipped_text("generic", "profile.toml").replace('"generic"', f'"{name}"')
+    (folder / "profile.toml").write_text(text)
+    (folder / "roles.toml").write_text(roles)
+    return folder
+
+
+def opened(store: Path, **more: object) -> Engine:
+    return Engine.open(store, embedder="wordllama", **more)  # type: ignore[arg-type]
+
+
+def refused(engine: Engine, role: str, purpose: str) -> bool:
+    return engine.retrieve("Anything?", Session(role=role, purpose=purpose)).outcome.value == "refuse"
+
+
+def test_a_new_store_is_edgars_unless_it_says_otherwise(tmp_path: Path) -> None:
+    """And stays what it is."""
+    with opened(tmp_path / "filings") as engine:
+        assert not refused(engine, "buy_side", "invest")
+    with opened(tmp_path / "office", profile="generic") as engine:
+        assert refused(engine, "buy_side", "invest")
+        assert not refused(engine, "employee", "work")
+    for store, other in (("filings", "generic"), ("office", "edgar")):
+        with pytest.raises(InvalidArgument, match="its bits never change"):
+            opened(tmp_path / store, profile=other)
+
+
+def test_a_profile_of_ones_own_opens_where_its_folder_is_gone(tmp_path: Path) -> None:
+    """Its texts are kept with the store; the folder may be given again, and must say the same."""
+    folder = write(tmp_path / "office")
+    opened(tmp_path / "store", profile=folder).close()
+    with opened(tmp_path / "store", profile=folder) as engine:
+        assert engine._collection.profile.name == "office"
+    wider = write(tmp_path / "wider", ROLES.replace('"SECRET", "PERSONAL", "LEGAL"', '"SECRET", "LEGAL"'))
+    with pytest.raises(InvalidArgument, match="carag policy apply"):
+        opened(tmp_path / "store", profile=wider)
+    with opened(tmp_path / "store") as engine:
+        assert engine._table.sha256 == Profile.open(folder).table.sha256
+        assert not refused(engine, "employee", "work")
+
+
+def test_other_roles_are_put_in_force_on_record(tmp_path: Path) -> None:
+    """By whoever says so; the next opening needs no word."""
+    opened(tmp_path / "store", profile=write(tmp_path / "office")).close()
+    wider = write(tmp_path / "wider", ROLES.replace('"SECRET", "PERSONAL", "LEGAL"', '"SECRET", "LEGAL"'))
+    opened(tmp_path / "store", profile=wider, accept_policy=True).close()
+    with opened(tmp_path / "store") as engine:
+        events = [engine._log.record(number).event for number in range(engine._log.size)]
+    changes = [event for event in events if isinstance(event, PolicyChange)]
+    assert [change.why for change in changes] == ["FIRST_TABLE", "TABLE_CHANGED"]
+    assert changes[-1].table.hex() == Profile.open(wider).table.sha256
+
+
+def test_roles_changed_in_the_file_do_not_open(tmp_path: Path) -> None:
+    """Widened behind the log's back, they are not those on record."""
+    opened(tmp_path / "store", profile=write(tmp_path / "office")).close()
+    with sqlite3.connect(tmp_path / "store" / "corpus.db") as connection:
+        (texts,) = connection.execute("SELECT value FROM meta WHERE name = 'profile_texts'").fetchone()
+        widened = texts.replace('\\"PERSONAL\\", \\"LEGAL\\"', '\\"LEGAL\\"')
+        assert widened != texts
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'profile_texts'", (widened,))
+    with pytest.raises(CorruptFile, match="not the one on record"):
+        opened(tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    ("note", "value"),
+    [("profile", "generic"), ("profile", "nobody"), ("profile_bits", "00" * 32), ("profile_texts", "[1, 2]")],
+)
+def test_a_note_that_was_changed_does_not_open(tmp_path: Path, note: str, value: str) -> None:
+    """What a bit means never changes under a store."""
+    opened(tmp_path / "store", profile=write(tmp_path / "office")).close()
+    with sqlite3.connect(tmp_path / "store" / "corpus.db") as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (value, note))
+    with pytest.raises(CorruptFile):
+        opened(tmp_path / "store")
+
+
+def test_a_receipt_is_of_the_profiles_masks(tmp_path: Path) -> None:
+    """The record names its table and the pairs that were applied."""
+    with opened(tmp_path / "store", profile="generic") as engine:
+        receipt = engine.retrieve("Anything?", Session(role="employee", purpose="work")).receipt
+    policy = Record.parse(receipt.record).event.policy  # type: ignore[union-attr]
+    assert policy.table.hex() == Profile.open("generic").table.sha256
+    assert policy.masks == ((0, 0b101100),)
