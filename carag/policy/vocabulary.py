@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BitMeaning",
+    "FactRule",
     "Groups",
     "PurposeKinds",
+    "RequiredFact",
     "Vocabulary",
     "Words",
     "intents",
@@ -44,6 +46,7 @@ _MAX_BITS: Final = POLICY_BITS.bit_length()
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
 _BitName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=64)]
 _Text = Annotated[str, Field(min_length=1, max_length=1000)]
+_Field = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 
 
 class _Strict(BaseModel):
@@ -85,6 +88,38 @@ class _Intent(_Strict):
     unless: Literal["personal_data"] | None = None
 
 
+class RequiredFact(_Strict):
+    """A fact without which, or with another value, a document is quarantined."""
+
+    field: _Field
+    one_of: list[_Text] = Field(min_length=1)
+
+
+class FactRule(_Strict):
+    """A rule that sets one bit where a fact of the document is as stated."""
+
+    bit: str
+    field: _Field
+    operator: Literal["equals", "one_of", "contains", "is_true", "at_least", "at_most"]
+    value: str | int | float | bool | list[str] | None = None
+    """A list for ``one_of``, nothing for ``is_true``, a number for ``at_least`` and ``at_most``."""
+    regulation: _Text
+
+    @model_validator(mode="after")
+    def _fitting_value(self) -> Self:
+        kinds: dict[str, tuple[type, ...]] = {
+            "one_of": (list,),
+            "is_true": (type(None),),
+            "at_least": (int, float),
+            "at_most": (int, float),
+        }
+        kind = kinds.get(self.operator, (str, int, float, bool))
+        is_number = self.operator in ("at_least", "at_most")
+        if not isinstance(self.value, kind) or (is_number and isinstance(self.value, bool)):
+            raise ValueError(f"value of {self.operator} is {self.value!r}; see docs/reference/profile.md")
+        return self
+
+
 class _NotMeant(_Strict):
     not_meant: list[_Text] = []
 
@@ -99,6 +134,8 @@ class _Document(_Strict):
     regulations: dict[str, _Text] = {}
     bit: list[BitMeaning] = Field(min_length=1, max_length=_MAX_BITS)
     impossible: list[_Impossible] = []
+    required: list[RequiredFact] = []
+    rule: list[FactRule] = []
     intent: list[_Intent] = []
     intents: _NotMeant = _NotMeant()
 
@@ -167,6 +204,10 @@ class Vocabulary:
     """By the code of a rule or list: the rules that it is designed for."""
     impossible: tuple[Mask, ...]
     """Masks that match no word of this domain."""
+    required: tuple[RequiredFact, ...]
+    """Facts that every document must state."""
+    rules: tuple[FactRule, ...]
+    """From facts to bits; none where a reader's own code labels, as for EDGAR."""
     intents: Intents
     zone: ZoneInfo
     """Where a day begins and ends."""
@@ -213,12 +254,16 @@ class Vocabulary:
             impossible=tuple(
                 _mask(f"impossible {number}", one, flags) for number, one in enumerate(said.impossible, 1)
             ),
+            required=tuple(said.required),
+            rules=tuple(said.rule),
             intents=Intents(
                 tuple(_rule(one, flags) for one in said.intent),
                 tuple(_pattern("intents.not_meant", phrase) for phrase in said.intents.not_meant),
             ),
             zone=ZoneInfo(said.time_zone),
         )
+        for number, rule in enumerate(said.rule, 1):
+            _vector(f"rule {number}", [rule.bit], flags)
         flags.vocabulary = made
         return made
 

@@ -1,0 +1,140 @@
+"""Turn the facts of a document into its policy word, by the rules that its profile declares.
+
+What is required and missing, and every value that a rule cannot read, quarantines the document with its reason. So does
+a fact whose name is nearly that of one that a rule reads: a slip of the pen must not open a document.
+"""
+
+from __future__ import annotations
+
+import difflib
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from carag.labelling.label import Cause, Quarantine
+from carag.policy import QUARANTINE, policy_word
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from carag.policy import Vocabulary
+    from carag.policy.vocabulary import FactRule
+
+__all__ = ["DeclaredLabel", "FactProblem", "label_facts"]
+
+_TRUE = frozenset({"true", "yes", "1"})
+_FALSE = frozenset({"false", "no", "0", ""})
+
+
+class FactProblem(StrEnum):
+    """Why the facts of a document give no label."""
+
+    MISSING_FACT = "MISSING_FACT"
+    UNKNOWN_VALUE = "UNKNOWN_VALUE"
+    MISSPELT_FACT = "MISSPELT_FACT"
+
+
+class DeclaredLabel(NamedTuple):
+    """The word of a document, the cause of each bit, and any quarantine."""
+
+    word: int
+    causes: tuple[Cause, ...]
+    quarantine: Quarantine | None = None
+
+
+class _Unreadable(Exception):
+    """A value that a rule cannot read."""
+
+
+def label_facts(facts: Mapping[str, Any], vocabulary: Vocabulary) -> DeclaredLabel:
+    """Label a document by what it states.
+
+    Parameters
+    ----------
+    facts : mapping
+        By name, a text, number, truth value, or list of them. Letters of texts count without their case.
+    vocabulary : Vocabulary
+        With the rules of a profile.
+
+    Examples
+    --------
+    >>> from carag.policy import Vocabulary, bit_names
+    >>> generic = Vocabulary.shipped("generic")
+    >>> said = label_facts({"classification": "Confidential", "personal_data": "yes"}, generic)
+    >>> bit_names(said.word, generic.flags)
+    ('INTERNAL', 'CONFIDENTIAL', 'PERSONAL')
+    >>> label_facts({"classification": "confidental"}, generic).quarantine.code
+    <FactProblem.UNKNOWN_VALUE: 'UNKNOWN_VALUE'>
+    """
+    if problem := _problem(facts, vocabulary):
+        return _quarantined(*problem)
+    causes = []
+    for rule in vocabulary.rules:
+        try:
+            holds = rule.field in facts and _holds(rule, facts[rule.field])
+        except _Unreadable as wanted:
+            return _quarantined(
+                FactProblem.UNKNOWN_VALUE, f"{rule.field} is {facts[rule.field]!r}; want {wanted}"
+            )
+        if holds:
+            causes.append(Cause(rule.bit, rule.field, rule.regulation))
+    bits = {vocabulary.flags[cause.bit] for cause in causes}
+    return DeclaredLabel(int(policy_word(bits)) if bits else policy_word(0), tuple(causes))
+
+
+def _quarantined(code: FactProblem, text: str) -> DeclaredLabel:
+    return DeclaredLabel(policy_word(0) | QUARANTINE, (), Quarantine(code, text))
+
+
+def _problem(facts: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[FactProblem, str] | None:
+    for one in vocabulary.required:
+        stated = facts.get(one.field)
+        if stated is None or stated == "":
+            wanted = ", ".join(one.one_of)
+            return FactProblem.MISSING_FACT, f"{one.field} is not stated; want one of {wanted}"
+        if _plain(stated) not in [_plain(value) for value in one.one_of]:
+            return (
+                FactProblem.UNKNOWN_VALUE,
+                f"{one.field} is {stated!r}; want one of {', '.join(one.one_of)}",
+            )
+    read = sorted({one.field for one in vocabulary.required} | {rule.field for rule in vocabulary.rules})
+    for name in facts:
+        if name not in read and (meant := difflib.get_close_matches(name, read, n=1, cutoff=0.8)):
+            return FactProblem.MISSPELT_FACT, f"{name} is no fact that a rule reads; did you mean {meant[0]}?"
+    return None
+
+
+def _plain(value: Any) -> Any:
+    return value.strip().casefold() if isinstance(value, str) else value
+
+
+def _holds(rule: FactRule, stated: Any) -> bool:
+    several = [_plain(one) for one in stated] if isinstance(stated, (list, tuple)) else [_plain(stated)]
+    wanted = rule.value
+    match rule.operator:
+        case "equals" | "contains":
+            if len(several) > 1 and rule.operator == "equals":
+                raise _Unreadable("one value")
+            return _plain(wanted) in several
+        case "one_of":
+            return bool({_plain(one) for one in wanted or ()} & set(several))  # type: ignore[union-attr]
+        case "is_true":
+            return _truth(several)
+    return _compared(rule, several)
+
+
+def _truth(several: list[Any]) -> bool:
+    """Read a truth value as spreadsheets and front matter write it."""
+    (value,) = several if len(several) == 1 else (None,)
+    written = str(value).casefold()
+    if isinstance(value, float) or written not in _TRUE | _FALSE:
+        raise _Unreadable("true or false, yes or no")
+    return written in _TRUE
+
+
+def _compared(rule: FactRule, several: list[Any]) -> bool:
+    try:
+        (number,) = (float(one) for one in several if not isinstance(one, bool))
+    except (TypeError, ValueError):
+        raise _Unreadable("a number") from None
+    bound = float(rule.value)  # type: ignore[arg-type] # the schema has numbers alone here
+    return number >= bound if rule.operator == "at_least" else number <= bound

@@ -1,0 +1,104 @@
+"""Facts become bits by a profile's rules; what is missing, unknown or misspelt is quarantined, never open."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.errors import InvalidArgument
+from carag.labelling.declared import FactProblem, label_facts
+from carag.policy import QUARANTINE, Profile, Vocabulary, bit_names
+from carag.policy.shipped import shipped_text
+
+GENERIC = Profile.open("generic").vocabulary
+LEVELS = {"public": 0, "internal": 1, "confidential": 2, "secret": 3}
+truths = st.sampled_from([True, False, "yes", "no", "TRUE", "false", 1, 0])
+
+
+def names(facts: dict[str, object]) -> set[str]:
+    return set(bit_names(label_facts(facts, GENERIC).word, GENERIC.flags))
+
+
+@given(
+    st.sampled_from(list(LEVELS)),
+    st.fixed_dictionaries({}, optional={"personal_data": truths, "draft": truths}),
+)
+def test_the_generic_rules_say_what_they_say(level: str, more: dict[str, object]) -> None:
+    """A higher level has the bits of the lower ones; the other bits follow their own facts alone."""
+    expected = set(["INTERNAL", "CONFIDENTIAL", "SECRET"][: LEVELS[level]])
+    holds = {name for name, value in more.items() if str(value).casefold() in {"true", "yes", "1"}}
+    expected |= {{"personal_data": "PERSONAL", "draft": "DRAFT"}[name] for name in holds}
+    assert names({"classification": level.upper(), **more}) == expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        ({}, "MISSING_FACT"),
+        ({"classification": None}, "MISSING_FACT"),
+        ({"classification": ""}, "MISSING_FACT"),
+        ({"classification": "top secret"}, "UNKNOWN_VALUE"),
+        ({"classification": ["public", "secret"]}, "UNKNOWN_VALUE"),
+        ({"classification": 3}, "UNKNOWN_VALUE"),
+        ({"classification": "public", "draft": "perhaps"}, "UNKNOWN_VALUE"),
+        ({"classification": "public", "draft": 1.0}, "UNKNOWN_VALUE"),
+        ({"classification": "public", "personal_dta": "yes"}, "MISSPELT_FACT"),
+        ({"Classification": "public"}, "MISSING_FACT"),
+    ],
+)
+def test_what_gives_no_label_is_quarantined_with_its_reason(facts: dict[str, object], code: str) -> None:
+    """Whatever else it states."""
+    said = label_facts(facts, GENERIC)
+    assert said.quarantine is not None
+    assert (said.quarantine.code, bool(said.word & QUARANTINE)) == (FactProblem(code), True)
+
+
+@given(st.dictionaries(st.text(max_size=12), st.none() | st.text(max_size=9) | st.integers() | st.floats()))
+def test_no_facts_break_the_rules(facts: dict[str, object]) -> None:
+    """They are labelled or quarantined; without a classification they are never open."""
+    said = label_facts(facts, GENERIC)
+    assert (said.quarantine is None) <= ("classification" in facts)
+
+
+def with_rule(rule: str) -> Vocabulary:
+    return Vocabulary.from_toml(
+        f"{shipped_text('generic', 'profile.toml')}\n[[rule]]\n{rule}\nregulation = 'r'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "holding", "not_holding"),
+    [
+        ("bit='LEGAL'\nfield='tags'\noperator='contains'\nvalue='Legal'", ["x", "legal"], ["x"]),
+        ("bit='LEGAL'\nfield='tags'\noperator='one_of'\nvalue=['a','b']", "B", "c"),
+        ("bit='LEGAL'\nfield='tags'\noperator='at_least'\nvalue=2020", "2020", 2019),
+        ("bit='LEGAL'\nfield='tags'\noperator='at_most'\nvalue=2020", 2020, "2020.5"),
+        ("bit='LEGAL'\nfield='tags'\noperator='equals'\nvalue=7", 7, 8),
+    ],
+)
+def test_each_operator_tells_what_holds(rule: str, holding: object, not_holding: object) -> None:
+    """For a fact that is stated; of one that is not, no rule holds."""
+    said = with_rule(rule)
+    for value, holds in ((holding, True), (not_holding, False)):
+        word = label_facts({"classification": "public", "tags": value}, said).word
+        assert ("LEGAL" in bit_names(word, said.flags)) == holds
+    assert not bit_names(label_facts({"classification": "public"}, said).word, said.flags)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "bit='LEGAL'\nfield='tags'\noperator='matches'\nvalue='a'",
+        "bit='LEGEL'\nfield='tags'\noperator='equals'\nvalue='a'",
+        "bit='LEGAL'\nfield='Tags'\noperator='equals'\nvalue='a'",
+        "bit='LEGAL'\nfield='tags'\noperator='one_of'\nvalue='a'",
+        "bit='LEGAL'\nfield='tags'\noperator='is_true'\nvalue=true",
+        "bit='LEGAL'\nfield='tags'\noperator='at_least'\nvalue='a'",
+        "bit='LEGAL'\nfield='tags'\noperator='equals'",
+    ],
+)
+def test_a_rule_that_means_nothing_is_refused_with_its_profile(rule: str) -> None:
+    """An operator, a bit, a field or a value that there is not."""
+    with pytest.raises(InvalidArgument):
+        with_rule(rule)
