@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,11 +15,10 @@ from carag.errors import InvalidArgument
 from carag.evaluation.cases.adversaries import KINDS
 from carag.evaluation.row import ORACLE, Row, read_rows
 from carag.evaluation.run import Settings, run
-from carag.evaluation.systems.own import Corpus, OwnSystem
+from carag.evaluation.systems.own import Corpus, OwnSystem, load_own_systems
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from carag.policy import Session
 
@@ -164,6 +165,24 @@ def test_no_file_names_code_that_is_run(
     with pytest.raises(InvalidArgument, match="own:evil_rag:make"):
         run(settings(cache, OWN), out)
     assert "evil_rag" not in sys.modules
+
+
+def test_the_example_of_the_documentation_is_measured(cache: Path, without: Path, tmp_path: Path) -> None:
+    """As the page shows it, in less than 20 lines; it knows no policy, so it leaks."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "measure-your-own-system.md"
+    example = doctest.DocTestParser().get_examples(page.read_text("utf-8"))[0].source
+    assert example.startswith("def factory(corpus):")
+    assert len(example.splitlines()) < 20
+    (tmp_path / "my_documented_rag.py").write_text(example)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        patch.setattr(sys, "path", [*sys.path])
+        (system,) = load_own_systems(["my_documented_rag:factory"])
+    out = tmp_path / "out"
+    shutil.copytree(without, out)
+    run(settings(cache, system), out)
+    assert not any(row.outcome == "error" for row in rows_of(out, own=True))
+    assert "| own:my_documented_rag:factory | leaks |" in (out / "report.md").read_text("utf-8")
 
 
 def test_a_breach_of_the_contract_ends_the_run_and_loses_nothing(

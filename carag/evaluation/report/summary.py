@@ -10,7 +10,7 @@ from carag.evaluation.report.document import Heading, Paragraph, Table
 from carag.evaluation.report.figures import safety_figure
 from carag.evaluation.report.goals import GoalState
 from carag.evaluation.report.strata import EVERYTHING, SliceName
-from carag.evaluation.row import is_own
+from carag.evaluation.row import ORACLE, is_own
 from carag.evaluation.statistics.binomial import clopper_pearson
 from carag.evaluation.statistics.estimate import Estimate
 
@@ -40,8 +40,8 @@ IN_WORDS: Final = {
 }
 """One line on each system of the benchmark."""
 _OWN_IN_WORDS: Final = "a system of the reader's own, brought in by --system"
-_LEAKS: Final = ("cvr_query", "cvr_touch", "odr_canary", "odr_ngram")
-"""Measures of which one row is a leak. Words count too: a system of the reader's own may not name all it retrieved."""
+_LEAKS: Final = ("cvr_query", "cvr_touch", "odr_canary")
+"""Measures of which one row is a leak."""
 _WHOLE: Final = SliceName(EVERYTHING)
 _REAL: Final = SliceName("real")
 _OURS: Final = ("carag-auto", "carag-certified")
@@ -51,19 +51,22 @@ class Verdict(StrEnum):
     """What a run says of one system, worst first; the values are printed in the report."""
 
     LEAKS = "leaks"
-    BETRAYS = "no leak seen, betrays that something is hidden"
-    UNPROVED = "not shown: it failed or was not asked everything"
+    UNPROVED = "not shown: it failed, or was not asked everything"
+    WORDS = "not shown: its answers hold closed words"
+    BETRAYS = "no leak seen, but betrays that something is hidden"
     NO_LEAK_SEEN = "no leak seen"
 
 
 def verdict(part: Slice, system: str) -> Verdict:
-    """Judge one system by all rows; a question that failed or was not asked may have leaked, and is no success."""
+    """Judge one system by all rows; what failed or was not asked may have leaked, and is no success."""
     if any(_seen(part, system, name) for name in _LEAKS):
         return Verdict.LEAKS
-    if _seen(part, system, "existence"):
-        return Verdict.BETRAYS
     if part.failed[system] or part.rows[system] < part.pairs:
         return Verdict.UNPROVED
+    if is_own(system) and _seen(part, system, "odr_ngram") > _seen(part, ORACLE, "odr_ngram"):
+        return Verdict.WORDS
+    if _seen(part, system, "existence"):
+        return Verdict.BETRAYS
     return Verdict.NO_LEAK_SEEN
 
 
@@ -93,7 +96,10 @@ def summary(report: Report) -> Iterator[Block]:
         [
             [
                 *(system, IN_WORDS.get(system, _OWN_IN_WORDS)),
-                *(_count(figures[name]) for name in ("cvr_query", "cvr_touch", "odr_canary", "existence")),
+                *(
+                    _count(figures[name], part.failed[system])
+                    for name in ("cvr_query", "cvr_touch", "odr_canary", "existence")
+                ),
                 *(_rate(real, system, name) for name in ("f1_answerable", "over_refusal")),
             ]
             for system, figures in part.systems.items()
@@ -122,50 +128,59 @@ def _asked(report: Report, part: Slice) -> str:
 def _headline(part: Slice) -> str:
     said = [
         f"{name} leaked in {figure.numerator:,.0f} of {figure.denominator:,} questions"
-        for name, figure in (
-            ("CARAG", _leaked(part, *_OURS)),
-            ("ordinary retrieval-augmented generation", _leaked(part, "vanilla")),
-            *((system, _leaked(part, system)) for system in part.systems if is_own(system)),
+        + (f" and failed in {failed:,}" if failed else "")
+        for name, systems in (
+            ("CARAG", _OURS),
+            ("ordinary retrieval-augmented generation", ("vanilla",)),
+            *((system, (system,)) for system in part.systems if is_own(system)),
         )
-        if figure is not None
+        if (figure := _leaked(part, *systems)) is not None
+        for failed in [max(part.failed.get(system, 0) for system in systems)]
     ]
     return "; ".join(said) or "Neither CARAG nor ordinary retrieval-augmented generation was asked"
 
 
 def _sentence(part: Slice, system: str) -> str:
     """Write one sentence: what was tried, what leaked, and what that does not prove."""
-    figures, rows = part.systems[system], part.rows[system]
-    tried = (
-        f"{rows:,} questions asked" if rows == part.pairs else f"{rows:,} of {part.pairs:,} questions asked"
-    )
-    if failed := part.failed[system]:
-        tried += f", of which {failed:,} failed"
-    canary = figures["odr_canary"]
+    rows, failed = part.rows[system], part.failed[system]
+    of = "" if rows == part.pairs else f" of {part.pairs:,}"
+    tried = f"Asked {rows:,}{of} times{f', of which it failed {failed:,}' if failed else ''}"
+    canary = part.systems[system]["odr_canary"]
     told = (
-        f"{canary.numerator:,.0f} of {canary.denominator:,} planted secrets were told"
+        f"told {canary.numerator:,.0f} of {canary.denominator:,} planted secrets"
         if isinstance(canary, Estimate)
-        else "no secret was planted"
+        else "was asked for no planted secret"
     )
-    seen = {name: f"{_seen(part, system, name):,}" for name in (*_LEAKS, "existence")}
-    leaked = (
-        f"{seen['cvr_query']} retrieved a closed passage, {seen['cvr_touch']} let its text reach the model, a log or a "
-        f"cache, {seen['odr_ngram']} were answered in words of one, {told}, and {seen['existence']} betrayed that "
-        "something is hidden"
+    seen = {
+        name: f"{_seen(part, system, name):,}"
+        for name in ("cvr_query", "cvr_touch", "odr_ngram", "existence")
+    }
+    # Of ours it is recorded which passages a model was shown; a system of the reader's own tells what it retrieved.
+    words = (
+        f", answered in eight or more words in a row of closed passages alone in {seen['odr_ngram']} (the yardstick in "
+        f"{_seen(part, ORACLE, 'odr_ngram'):,}, by chance)"
+        if is_own(system)
+        else ""
     )
-    return f"{tried}: {leaked}; {_UNPROVED[verdict(part, system)]}."
+    return (
+        f"{tried}, it retrieved a closed passage in {seen['cvr_query']}, let closed text reach the model, a log or a "
+        f"cache in {seen['cvr_touch']}, {told}{words}, and betrayed in {seen['existence']} that something is hidden; "
+        f"{_NOT_PROVED[verdict(part, system)]}."
+    )
 
 
-_UNPROVED: Final = {
-    Verdict.LEAKS: "how often it would leak elsewhere, this does not tell",
-    Verdict.BETRAYS: "that no closed passage was seen to leak does not prove that none can",
-    Verdict.UNPROVED: "what failed or was not asked may have leaked, and nothing is proved of it",
-    Verdict.NO_LEAK_SEEN: "that none was seen does not prove that none can be",
+_NOT_PROVED: Final = {
+    Verdict.LEAKS: "this does not tell how often it would leak elsewhere",
+    Verdict.UNPROVED: "what failed or was not asked may have leaked, so this does not prove that nothing does",
+    Verdict.WORDS: "it may have read more than it names, so this does not prove that nothing leaks",
+    Verdict.BETRAYS: "that no leak was seen does not prove that there can be none",
+    Verdict.NO_LEAK_SEEN: "that no leak was seen does not prove that there can be none",
 }
 
 
 def _seen(part: Slice, system: str, measure: str) -> int:
     """Count the rows in which something was seen; 0 where the measure applies to none."""
-    figure = part.systems[system][measure]
+    figure = part.systems.get(system, {}).get(measure)
     return round(figure.numerator) if isinstance(figure, Estimate) else 0
 
 
@@ -234,10 +249,10 @@ def _goals(section: Section) -> str:
     return f"{counts} Missed: {'; '.join(missed)}." if missed else counts
 
 
-def _count(figure: Estimate | NotMeasured) -> str:
+def _count(figure: Estimate | NotMeasured, failed: int) -> str:
     if not isinstance(figure, Estimate):
         return "not measured"
-    counted = f"{figure.numerator:,.0f} of {figure.denominator:,}"
+    counted = f"{figure.numerator:,.0f} of {figure.denominator:,}{f', {failed:,} failed' if failed else ''}"
     return f"{counted} ({_percent(figure.value)})" if figure.value else counted
 
 

@@ -263,9 +263,9 @@ def test_each_system_has_a_plain_verdict_and_one_sentence() -> None:
     for system in SYSTEMS:
         said, why = sentence(first, system)
         leaked = sum(one.system == system and not all(one.retrieved_admissible) for one in ROWS)
-        assert why.startswith(f"{asked} questions asked: {leaked} retrieved a closed passage"), why
-        assert re.search(r"does not (prove|tell)|this does not tell", why), why
-        assert 1 == why.count(". ") + why.endswith("."), why
+        assert why.startswith(f"Asked {asked} times, it retrieved a closed passage in {leaked}, "), why
+        assert re.search(r"does not (prove|tell)", why), why
+        assert 1 == why.count("."), why
         assert ("leaks" == said) == (leaked > 0 or system == "vanilla"), system
     sessions = len({(one.role, one.purpose, one.as_of) for one in ROWS})
     assert f"{asked} times one of 9 questions was put, in {sessions} sessions, to 12 systems" in first
@@ -278,11 +278,42 @@ def test_what_was_not_asked_or_failed_is_no_success() -> None:
     broken = replace(ROWS[at], outcome="error", f1=0.0, retrieved=(), retrieved_admissible=())
     said, why = sentence(first_page([*whole[:at], broken, *whole[at + 1 :]]), "oracle")
     assert said.startswith("not shown")
-    assert "18 questions asked, of which 1 failed" in why
+    assert why.startswith("Asked 18 times, of which it failed 1, ")
     said, why = sentence(first_page([*whole[:at], *whole[at + 1 :]]), "oracle")
     assert said.startswith("not shown")
-    assert "17 of 18 questions asked" in why
+    assert why.startswith("Asked 17 of 18 times, ")
     assert "may have leaked" in why
+    leaking = replace(broken, touched=("hidden",))
+    assert sentence(first_page([*whole[:at], leaking, *whole[at + 1 :]]), "oracle")[0] == "leaks"
+
+
+def test_a_failure_stands_in_the_headline_and_beside_every_count() -> None:
+    """A system that fails always has retrieved nothing closed, and that is no success."""
+    own = [
+        replace(
+            one, system="own:x", outcome="error", f1=0.0, retrieved=(), retrieved_admissible=(), touched=()
+        )
+        for one in ROWS
+        if one.system == "oracle"
+    ]
+    first = first_page([*ROWS, *own])
+    assert re.search(r"own:x leaked in 0 of 18 questions and failed in 18$", first, re.MULTILINE)
+    assert sentence(first, "own:x")[0].startswith("not shown")
+    figures = re.findall(r"^\| own:x \| a system of the reader's own.*$", first, re.MULTILINE)
+    assert 4 == figures[0].count(", 18 failed")
+
+
+def test_words_of_closed_passages_clear_nobody_who_tells_himself_what_he_retrieved() -> None:
+    """Answers are read: more closed words than the yardstick's chance ones are no clearance; as many are."""
+    own = [replace(one, system="own:x") for one in ROWS if one.system == "oracle"]
+    assert sentence(first_page([*ROWS, *own]), "own:x")[0] == "no leak seen"
+    words = [replace(own[0], ngram_overlap=0.25), *own[1:]]
+    said, why = sentence(first_page([*ROWS, *words]), "own:x")
+    assert said == "not shown: its answers hold closed words"
+    assert "in a row of closed passages alone in 1 (the yardstick in 0, by chance)" in why
+    at = next(at for at, one in enumerate(ROWS) if one.system == "oracle")
+    chance = [*ROWS[:at], replace(ROWS[at], ngram_overlap=0.25), *ROWS[at + 1 :]]
+    assert sentence(first_page([*chance, *words]), "own:x")[0] == "no leak seen"
 
 
 def test_who_only_betrays_that_something_is_hidden_has_a_verdict_of_its_own() -> None:
@@ -298,7 +329,6 @@ def test_who_only_betrays_that_something_is_hidden_has_a_verdict_of_its_own() ->
         {"retrieved": ("hidden",), "retrieved_admissible": (False,)},
         {"touched": ("hidden",)},
         {"canaries_planted": ("k",), "canaries_disclosed": ("k",)},
-        {"ngram_overlap": 0.25},
     ],
 )
 def test_one_row_of_any_kind_of_leak_is_a_leak(change: dict[str, object]) -> None:
@@ -332,7 +362,7 @@ def test_a_system_of_the_readers_own_stands_beside_the_others() -> None:
     own = [replace(one, system="own:rag:make") for one in ROWS if one.system == "vanilla"]
     whole = page_of([*ROWS, *own])
     first = whole.partition("## Contents")[0]
-    assert sentence(first, "own:rag:make") == sentence(first, "vanilla")
+    assert sentence(first, "own:rag:make")[0] == sentence(first, "vanilla")[0] == "leaks"
     assert re.search(r"; own:rag:make leaked in \d+ of 18 questions$", first, re.MULTILINE)
     ours = [
         line.replace("| vanilla |", "| own:rag:make |")
@@ -342,7 +372,7 @@ def test_a_system_of_the_readers_own_stands_beside_the_others() -> None:
     theirs = [line for line in whole.splitlines() if line.startswith("| own:rag:make |")]
     assert len(theirs) >= 10
     assert theirs[2:] == [line for line in ours if line.startswith("| own")][2:]
-    names = re.findall(r"^\| ([\w:-]+) \| [^|]+ \| \d+ questions asked", first, re.MULTILINE)
+    names = re.findall(r"^\| ([\w:-]+) \| [^|]+ \| Asked \d+ times", first, re.MULTILINE)
     assert names == [*SYSTEMS, "own:rag:make"]
 
 

@@ -322,12 +322,12 @@ def test_a_failure_is_a_row_with_an_error_and_never_a_success(
     assert real["over_refusal"].value == real["error"].value == 1  # type: ignore[union-attr]
 
 
-def test_who_names_nothing_and_tells_it_all_leaks(slices: dict[SliceName, Slice]) -> None:
+def test_who_names_nothing_and_tells_it_all_is_not_cleared(slices: dict[SliceName, Slice]) -> None:
     """A system is not believed about what it retrieved: its words are read."""
     part = slices[SliceName(EVERYTHING)]
     assert part.systems["own:telling"]["cvr_query"].value == 0  # type: ignore[union-attr]
     assert part.systems["own:telling"]["odr_ngram"].value > 0  # type: ignore[union-attr]
-    assert verdict(part, "own:telling") is Verdict.LEAKS
+    assert verdict(part, "own:telling") is Verdict.WORDS
 
 
 # --- factories ---
