@@ -306,6 +306,7 @@ def _metadata(
     notes = [
         f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
         f"{built.dropped} questions left out: no chunk holds any of their evidence",
+        *(f"{one.name} is of a file with SHA-256 {one.source_sha256}" for one in settings.own),
     ]
     return RunMetadata(
         corpus="builtin" if settings.size == "small" else settings.size,

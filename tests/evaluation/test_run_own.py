@@ -100,6 +100,7 @@ def test_it_is_asked_what_ours_are_asked_the_attacks_included(joined: Path) -> N
 def test_the_report_names_it(joined: Path) -> None:
     page = (joined / "report.md").read_text("utf-8")
     assert "| own:first | leaks |" in page.partition("## Contents")[0]
+    assert f"own:first is of a file with SHA-256 {OWN.source_sha256}" in page
 
 
 def test_a_finished_run_asks_nothing_again(cache: Path, joined: Path, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def summary(report: Report) -> Iterator[Block]:
             [
                 *(system, IN_WORDS.get(system, _OWN_IN_WORDS)),
                 *(
-                    _count(figures[name], part.failed[system])
+                    _count(figures[name], part, system)
                     for name in ("cvr_query", "cvr_touch", "odr_canary", "existence")
                 ),
                 *(_rate(real, system, name) for name in ("f1_answerable", "over_refusal")),
@@ -249,11 +249,14 @@ def _goals(section: Section) -> str:
     return f"{counts} Missed: {'; '.join(missed)}." if missed else counts
 
 
-def _count(figure: Estimate | NotMeasured, failed: int) -> str:
+def _count(figure: Estimate | NotMeasured, part: Slice, system: str) -> str:
     if not isinstance(figure, Estimate):
         return "not measured"
-    counted = f"{figure.numerator:,.0f} of {figure.denominator:,}{f', {failed:,} failed' if failed else ''}"
-    return f"{counted} ({_percent(figure.value)})" if figure.value else counted
+    counted = f"{figure.numerator:,.0f} of {figure.denominator:,}"
+    if figure.value:
+        counted += f" ({_percent(figure.value)})"
+    failed = part.failed[system] if figure.denominator == part.rows[system] else 0
+    return f"{counted}; {failed:,} failed" if failed else counted
 
 
 def _rate(part: Slice | None, system: str, measure: str) -> str:

@@ -322,6 +322,21 @@ def test_a_failure_is_a_row_with_an_error_and_never_a_success(
     assert real["over_refusal"].value == real["error"].value == 1  # type: ignore[union-attr]
 
 
+def test_times_are_of_the_call_and_what_it_costs_is_not_known(rows: list[Row]) -> None:
+    """A retriever embeds the question itself; of a whole system the parts are not known."""
+    for row in rows:
+        known = {stage for stage, ms in row.latency_ms.items() if ms is not None}
+        if row.outcome == "error":
+            assert set() == known
+        elif row.system == "own:engine" and row.outcome != "refuse":
+            assert {"retrieve", "generate", "total"} == known
+            assert row.latency_ms["total"] == pytest.approx(
+                (row.latency_ms["retrieve"] or 0) + (row.latency_ms["generate"] or 0), abs=0.002
+            )
+        elif row.system == "own:answering":
+            assert {"total"} == known
+
+
 def test_who_names_nothing_and_tells_it_all_is_not_cleared(slices: dict[SliceName, Slice]) -> None:
     """A system is not believed about what it retrieved: its words are read."""
     part = slices[SliceName(EVERYTHING)]
