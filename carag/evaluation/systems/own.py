@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -165,8 +165,10 @@ def _load(named: str) -> OwnSystem:
             "or an installed one"
         ) from error
     file = getattr(module, "__file__", None)
-    if file is None:
-        raise InvalidArgument(f"--system {named}: {spelt[1]} has no file; want a module that has one")
+    if file is None or not Path(file).is_file():
+        raise InvalidArgument(
+            f"--system {named}: {spelt[1]} has no file of its own; want a module that has one"
+        )
     factory = getattr(module, spelt[2], None)
     if not callable(factory):
         had = "has none" if factory is None else f"it is {quoted(factory)}"
@@ -192,15 +194,14 @@ def corpus_of(truth: GroundTruth) -> Corpus:
         filing = truth.filing(row)
         passages.append(
             CorpusPassage(
-                *(
-                    chunk_id,
-                    truth.text(row),
-                    filing.accession_number,
-                    filing.company,
-                    filing.form,
-                    filing.filed,
-                ),
-                *(filing.ciks, truth.document(row)),
+                id=chunk_id,
+                text=truth.text(row),
+                accession_number=filing.accession_number,
+                company=filing.company,
+                form=filing.form,
+                filed=filing.filed,
+                ciks=filing.ciks,
+                document=truth.document(row),
             )
         )
     return Corpus(tuple(passages))
@@ -213,7 +214,7 @@ def take(returned: object) -> dict[str, object]:
     else:
         taken = {name: getattr(returned, name, _ABSENT) for name in _FIELDS}
     ids = taken["ids"]
-    if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes, Mapping)):
+    if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes, Mapping, Set)):
         taken["ids"] = tuple(islice(ids, K + 1))  # one more tells that there are too many
     return taken
 
@@ -235,7 +236,7 @@ def checked(taken: Mapping[str, object], name: str, question: str, row_of: Mappi
             raise refuse(f"no {one} was returned", "an object or a mapping with ids, text and outcome")
     ids, text, outcome = (taken[one] for one in _FIELDS)
     if not isinstance(ids, tuple):
-        raise refuse(f"ids is {quoted(ids)}", "a sequence of passage ids")
+        raise refuse(f"ids is {quoted(ids)}", "a sequence of passage ids, best first")
     for one in ids:
         if not isinstance(one, str) or one not in row_of:
             raise refuse(f"{quoted(one)} is no id of the corpus", "ids of corpus.passages")
@@ -248,10 +249,11 @@ def checked(taken: Mapping[str, object], name: str, question: str, row_of: Mappi
         raise refuse(f"text is {quoted(text)}", "a str, or None from a retriever alone")
     if text is not None and _SURROGATE.search(text):
         raise refuse("the text holds half a surrogate pair", "a text that UTF-8 can write")
-    if outcome not in _OUTCOMES:
+    if not isinstance(outcome, str) or outcome not in _OUTCOMES:
         raise refuse(f"outcome is {quoted(outcome)}", f"one of {', '.join(_OUTCOMES)}")
     if outcome == "answer" and text is not None and not text.strip():
         raise refuse(
             "the text of an answer is empty", "a text, None from a retriever alone, or another outcome"
         )
-    return OwnAnswer(tuple(row_of[one] for one in ids), text, str(outcome))
+    # Ours and not the equal one of a member of an enumeration, which str() may spell otherwise.
+    return OwnAnswer(tuple(row_of[one] for one in ids), text, _OUTCOMES[_OUTCOMES.index(outcome)])

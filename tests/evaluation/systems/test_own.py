@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import fields, replace
+from enum import Enum
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,7 @@ GOOD: dict[str, object] = {"ids": ["a:1", "a:0"], "text": "Net sales rose.", "ou
         ({"ids": "a:1"}, "ids is 'a:1'; want a sequence"),
         ({"ids": None}, "ids is None; want a sequence"),
         ({"ids": {"a:1": 0.5}}, "want a sequence"),
+        ({"ids": {"a:1", "a:0"}}, "best first"),
         ({"text": b"Net sales"}, "text is b'Net sales'; want a str"),
         ({"text": ""}, "the text of an answer is empty"),
         ({"text": "\ud800"}, "half a surrogate pair"),
@@ -124,6 +126,14 @@ def test_no_field_has_a_default(absent: str) -> None:
     """A system that forgot to say that it declined has not answered."""
     with pytest.raises(InvalidArgument, match=f"no {absent} was returned"):
         checked(take({name: value for name, value in GOOD.items() if name != absent}), "own:x", "q", ROW_OF)
+
+
+def test_an_outcome_may_be_a_member_of_an_enumeration() -> None:
+    class Said(str, Enum):  # noqa: UP042 - the older kind, whose str() is its name
+        NOTHING = "decline"
+
+    said = checked(take({**GOOD, "outcome": Said.NOTHING}), "own:x", "q", ROW_OF)
+    assert "decline" == str(said.outcome)
 
 
 def test_a_stream_of_ids_without_end_is_refused() -> None:
