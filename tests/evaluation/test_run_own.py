@@ -97,6 +97,11 @@ def test_it_is_asked_what_ours_are_asked_the_attacks_included(joined: Path) -> N
     assert set(KINDS) | {"real", "built"} == kinds
 
 
+def test_what_it_costs_is_not_known_and_not_nothing(joined: Path) -> None:
+    assert {row.cost_usd for row in rows_of(joined, own=True)} == {None}
+    assert {row.cost_usd for row in rows_of(joined, own=False)} == {0.0}
+
+
 def test_the_report_names_it(joined: Path) -> None:
     page = (joined / "report.md").read_text("utf-8")
     assert "| own:first | leaks |" in page.partition("## Contents")[0]

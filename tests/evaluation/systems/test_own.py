@@ -181,6 +181,8 @@ class Apart:
             for name, factory in (
                 ("engine", self.engine),
                 ("answering", self.answering),
+                ("other-words", self.other_words),
+                ("short", self.short),
                 ("unfiltered", self.unfiltered),
                 ("failing", self.failing),
                 ("quitting", self.quitting),
@@ -211,6 +213,25 @@ class Apart:
             answer = self.systems.engine.ask(question, session)
             ids = [one.chunk_id for one in answer.passages]
             return SimpleNamespace(ids=ids, text=answer.text, outcome=answer.outcome.value)
+
+        return system
+
+    def other_words(self, corpus: Corpus) -> Any:
+        """Our engine's retrieval, and a model that always answers, in words of its own."""
+        search = self.engine(corpus)
+
+        def system(question: str, session: Session) -> dict[str, object]:
+            return {**search(question, session), "text": "It is as it is.", "outcome": "answer"}
+
+        return system
+
+    def short(self, corpus: Corpus) -> Any:
+        """The same, but for the last passages."""
+        search = self.other_words(corpus)
+
+        def system(question: str, session: Session) -> dict[str, object]:
+            said = search(question, session)
+            return {**said, "ids": said["ids"][:1]}
 
         return system
 
@@ -306,6 +327,15 @@ def test_a_whole_system_with_its_own_text_is_scored_by_the_text(rows: list[Row])
         )
         for row in of(rows, "carag-certified")
     ]
+
+
+def test_a_model_of_ones_own_betrays_nothing_by_answering_where_the_oracles_does_not(rows: list[Row]) -> None:
+    """Only how many passages it finds is compared then, and fewer than there are does betray."""
+    oracle = {row.pair: row for row in rows if row.system == ORACLE}
+    others = [row for row in rows if row.system == "own:other-words"]
+    assert any(oracle[row.pair].outcome != row.outcome for row in others)
+    assert not any(row.existence_disclosed for row in others)
+    assert any(row.existence_disclosed for row in rows if row.system == "own:short")
 
 
 def test_an_unfiltered_system_leaks_as_ordinary_rag_does(
