@@ -81,6 +81,13 @@ def edgar(
     gate: Annotated[
         float | None, typer.Option(metavar="C", help="Least similarity; needed where none is calibrated.")
     ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE:FACTORY",
+            help="A retriever or RAG of your own, measured beside the others; may be given several times.",
+        ),
+    ] = None,
     max_usd: Annotated[
         float, typer.Option("--max-usd", metavar="USD", help="What models of Amazon Bedrock may cost.")
     ] = 0.0,
@@ -94,7 +101,10 @@ def edgar(
     """
     from carag.evaluation.report.files import check_files, write_files
     from carag.evaluation.run import Settings, check_requirements, run
+    from carag.evaluation.systems.own import load_own_systems
 
+    if rows is not None and system:
+        raise InvalidArgument("--from runs nothing, so no --system can be asked; leave one of them out")
     if check and rows is None:
         raise InvalidArgument("--check compares a report with rows; name them with --from ROWS")
     if rows is not None:
@@ -117,6 +127,7 @@ def edgar(
         trials=trials if trials is not None else (20_000 if quick or size == "small" else 1_000_000),
         model=model,
         seed=seed,
+        own=load_own_systems(system or ()),
     )
     check_requirements(settings)  # before the price is printed
     paid_embedder, paid_model = _paid(settings, max_usd)

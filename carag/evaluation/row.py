@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ORACLE",
     "OUTCOMES",
+    "OWN",
     "SHARES",
     "SPLITS",
     "STAGES",
@@ -31,8 +32,10 @@ __all__ = [
     "PairKey",
     "Row",
     "Stratum",
+    "is_own",
     "read_rows",
     "rows_sha256",
+    "system_order",
     "write_rows",
 ]
 
@@ -55,13 +58,32 @@ SYSTEMS: Final = (
     "carag-no-refusal",
 )
 """Names of the systems, in the order of the report's tables."""
+OWN: Final = "own:"
+"""Beginning of the name of a system that the user brings; so none can be taken for one of `SYSTEMS`."""
 SPLITS: Final = ("dev", "reported")
 OUTCOMES: Final = ("answer", "decline", "refuse", "error")
 STAGES: Final = ("embed", "retrieve", "generate", "total")
 SHARES: Final = ("loose", "medium", "tight", "void")
+_OWN_NAME: Final = re.compile(r"own:[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")
 _KIND: Final = re.compile(r"real|built|adversary:[a-z0-9-]+")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(T\S+)?")
+
+
+def is_own(system: str) -> bool:
+    """Tell whether a name is that of a system that the user brings.
+
+    Examples
+    --------
+    >>> is_own("own:my_rag:factory"), is_own("oracle"), is_own("own:|")
+    (True, False, False)
+    """
+    return _OWN_NAME.fullmatch(system) is not None
+
+
+def system_order(system: str) -> tuple[int, str]:
+    """Return the key that sorts systems as tables list them: `SYSTEMS`, then the user's own by name."""
+    return (SYSTEMS.index(system) if system in SYSTEMS else len(SYSTEMS)), system
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +132,7 @@ class Row:
     as_of : str or None
         ISO 8601; None for a session of today.
     system : str
-        One of `SYSTEMS`.
+        One of `SYSTEMS`, or the name of a system that the user brings, which begins with `OWN`.
     split : str
         ``dev`` or ``reported``; nothing is tuned on the second.
     kind : str
@@ -314,7 +336,9 @@ def _check_kinds(row: Row) -> None:
 
 
 def _check_sense(row: Row) -> None:
-    for name, known in (("system", SYSTEMS), ("split", SPLITS), ("outcome", OUTCOMES)):
+    known_system = row.system in SYSTEMS or is_own(row.system)
+    _want(row, "system", known_system, f"one of {', '.join(SYSTEMS)}, or {OWN}NAME")
+    for name, known in (("split", SPLITS), ("outcome", OUTCOMES)):
         _want(row, name, getattr(row, name) in known, f"one of {', '.join(known)}")
     _want(row, "kind", _KIND.fullmatch(row.kind) is not None, "real, built or adversary:NAME")
     _want(row, "stratum", row.stratum.share in SHARES, f"a share of {', '.join(SHARES)}")

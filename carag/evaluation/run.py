@@ -7,9 +7,9 @@ import os
 import platform
 import random
 import shutil
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import carag
 from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, source_of
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from carag.evaluation.systems.own import OwnSystem
     from carag.generation import Generator
     from carag.retrieval import Embedder
 
@@ -76,6 +77,9 @@ class Settings:
         A second generator, such as ``local`` or ``local:PATH``, on some pairs.
     model_pairs : int
     seed : int
+    systems : tuple of str
+    own : tuple of OwnSystem
+        Systems that the user brings, asked besides.
     """
 
     size: str
@@ -93,13 +97,13 @@ class Settings:
     model_pairs: int = 100
     seed: int = 0
     systems: tuple[str, ...] = field(default=SYSTEMS)
+    own: tuple[OwnSystem, ...] = ()
 
-    def identity(self) -> str:
-        """Return all settings that the rows depend on, as JSON."""
-        named = asdict(self)
-        for name in ("cache", "data"):
-            del named[name]
-        return json.dumps({**named, "version": carag.__version__}, sort_keys=True)
+    def identity(self) -> dict[str, Any]:
+        """Return all settings that the rows of our systems depend on, as JSON values."""
+        left_out = {"cache", "data", "own", "systems"}
+        named = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
+        return {**named, "systems": list(self.systems), "version": carag.__version__}
 
 
 def check_requirements(settings: Settings) -> None:
@@ -156,7 +160,8 @@ def run(
     models = Models(chosen, generator or generator_by_name("extractive"), gate)
     if model is None and settings.model is not None:
         model = generator_by_name(settings.model)
-    with PartialRows(out, settings.identity()) as rows:
+    own = {one.name: one.source_sha256 for one in settings.own}
+    with PartialRows(out, settings.identity(), own) as rows:
         runner = Runner(rows, chosen, settings.seed, say)
         built = build_corpus(
             settings.size,
@@ -182,12 +187,13 @@ def run(
                     runner,
                     count=settings.attacks,
                     names=settings.systems,
+                    own=settings.own,
                     scratch=out / "attacked",
                 )
             if model is not None:
                 second = replace(models, generator=model, once=True)
                 some = pairs_for_model(pairs, count=settings.model_pairs, seed=settings.seed)
-                _ask(replace(settings, systems=_MODEL_SYSTEMS), built, truth, some, second, runner)
+                _ask(replace(settings, systems=_MODEL_SYSTEMS, own=()), built, truth, some, second, runner)
             trials = _trials(settings, built, truth, say)
             found = rows.finish(out / "rows.jsonl")
             metadata = _metadata(settings, built, truth, trials, compared, found)
@@ -223,8 +229,10 @@ def _ask(
     models: Models,
     runner: Runner,
 ) -> None:
-    with Systems(built.store, truth, models, seed=settings.seed, names=settings.systems) as systems:
-        runner.ask(truth, pairs, systems, settings.systems, models.generator.name)
+    with Systems(
+        built.store, truth, models, seed=settings.seed, names=settings.systems, own=settings.own
+    ) as systems:
+        runner.ask(truth, pairs, systems, systems.names, models.generator.name)
 
 
 def _compare(
@@ -298,6 +306,7 @@ def _metadata(
     notes = [
         f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
         f"{built.dropped} questions left out: no chunk holds any of their evidence",
+        *(f"{one.name} is of a file with SHA-256 {one.source_sha256}" for one in settings.own),
     ]
     return RunMetadata(
         corpus="builtin" if settings.size == "small" else settings.size,

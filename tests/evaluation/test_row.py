@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from carag.errors import CorruptFile, InvalidArgument
-from carag.evaluation.row import Row, Stratum, read_rows, write_rows
+from carag.evaluation.row import SYSTEMS, Row, Stratum, is_own, read_rows, system_order, write_rows
 from tests.evaluation.rows import PLAIN, few_rows, row, sha
 
 if TYPE_CHECKING:
@@ -143,3 +144,27 @@ def test_a_row_has_no_place_for_text() -> None:
     """Every field is an id, a hash, a number, a flag or one of a few words: no answer, question or passage."""
     known = set(json.loads(PLAIN.to_json()))
     assert known & {"answer", "question", "text", "prompt", "passages", "gold_answer"} == set()
+
+
+@given(st.text(max_size=12) | st.from_regex(r"own:[A-Za-z0-9_.:-]{1,101}", fullmatch=True))
+def test_a_system_is_one_of_ours_or_begins_with_own(name: str) -> None:
+    """No name of a stranger's system can be taken for one of ours, or break a table, a path or a line."""
+    if name in SYSTEMS or (is_own(name) and name.startswith("own:")):
+        assert Row.from_json(row(system=name).to_json()).system == name
+        assert not set("|\n\t/\\ <>&") & set(name)
+    else:
+        with pytest.raises(InvalidArgument, match="system is"):
+            row(system=name)
+    assert not (name in SYSTEMS and is_own(name))
+
+
+@pytest.mark.parametrize(
+    "name", ["own:", "own:a b", "own:a|b", "own:\n", "own:é", "Own:a", "oracle ", "own:" + "a" * 101]
+)
+def test_a_system_with_another_name_is_refused(name: str) -> None:
+    with pytest.raises(InvalidArgument, match="system is"):
+        row(system=name)
+
+
+def test_ours_come_first_in_their_order_then_the_users_own_by_name() -> None:
+    assert sorted(["own:b", *reversed(SYSTEMS), "own:a"], key=system_order) == [*SYSTEMS, "own:a", "own:b"]

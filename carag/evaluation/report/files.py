@@ -118,6 +118,7 @@ def _plain_cell(part: Slice) -> dict[str, Any]:
         "pairs": part.pairs,
         "questions": part.questions,
         "filers": part.filers,
+        "sessions": part.sessions,
         "rows": dict(part.rows),
         "not_measured": part.too_small or None,
         "systems": {

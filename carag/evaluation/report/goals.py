@@ -45,7 +45,7 @@ class GoalState(StrEnum):
 
     MET = "met"
     MISSED = "missed"
-    NEEDS_FULL_RUN = "needs the full run"
+    NEEDS_FULL_RUN = "not measured at this size"
     NOT_MEASURED = "not measured"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
 from carag.evaluation.report.measures import MEASURES, SAFETY, Measure
-from carag.evaluation.row import ORACLE, SHARES, SYSTEMS
+from carag.evaluation.row import ORACLE, SHARES, system_order
 from carag.evaluation.statistics.bootstrap import bootstrap_weights
 from carag.evaluation.statistics.estimate import NotMeasured, Question, Sums, ValueRange, estimates
 
@@ -75,10 +75,12 @@ class Slice:
     Attributes
     ----------
     name : SliceName
-    pairs, questions, filers : int
-        Number of distinct (question, session) pairs, of questions and of filers.
+    pairs, questions, filers, sessions : int
+        Number of distinct (question, session) pairs, of questions, of filers and of sessions (role, purpose and day).
     rows : mapping of str to int
         Number of rows by system; fewer than `pairs` if a system was not asked everything.
+    failed : mapping of str to int
+        Number of those with an error.
     systems : mapping
         Figures by system and measure.
     paired : tuple of Paired
@@ -88,7 +90,9 @@ class Slice:
     pairs: int
     questions: int
     filers: int
+    sessions: int
     rows: Mapping[str, int]
+    failed: Mapping[str, int]
     systems: Mapping[str, Mapping[str, Estimate | NotMeasured]]
     paired: tuple[Paired, ...]
 
@@ -148,8 +152,8 @@ def by_models(rows: Sequence[Row]) -> dict[ModelNames, list[Row]]:
 _SAME_FOR_PAIR: Final = ("split", "gold", "gold_admissible", "gold_answer_sha256", "answerable", "stratum")
 
 
-def _order(row: Row) -> tuple[PairKey, int]:
-    return row.pair, SYSTEMS.index(row.system)
+def _order(row: Row) -> tuple[PairKey, tuple[int, str]]:
+    return row.pair, system_order(row.system)
 
 
 def slices(rows: Sequence[Row]) -> Iterator[Slice]:
@@ -203,7 +207,9 @@ def _measured(name: SliceName, tallies: Sequence[Tally], measures: Sequence[Meas
         pairs=len({one.pair for one in tallies}),
         questions=len(asked),
         filers=len({filer for filer, _ in asked}),
-        rows={system: len(by_system[system]) for system in SYSTEMS if system in by_system},
+        sessions=len({(one.pair.role, one.pair.purpose, one.pair.as_of) for one in tallies}),
+        rows={system: len(by_system[system]) for system in sorted(by_system, key=system_order)},
+        failed={system: sum(one.row.outcome == "error" for one in by_system[system]) for system in by_system},
         systems={},
         paired=(),
     )

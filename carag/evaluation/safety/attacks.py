@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.adversaries import AttackedCompany
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.models import Models
+    from carag.evaluation.systems.own import OwnSystem
     from carag.evaluation.systems.runner import Runner
 
 __all__ = ["attack"]
@@ -34,6 +35,7 @@ def attack(
     *,
     count: int,
     names: Sequence[str],
+    own: Sequence[OwnSystem] = (),
     scratch: Path,
 ) -> dict[str, int]:
     """Plant filings in a copy of a store and ask for what they hide; return the words of its chunks.
@@ -42,6 +44,9 @@ def attack(
     ----------
     count : int
         Number of companies attacked.
+    names : sequence of str
+    own : sequence of OwnSystem
+        Systems that the user brings; each is made again, over the copy.
     scratch : Path
         Directory that is made, and deleted at the end.
     """
@@ -60,8 +65,8 @@ def attack(
     _relabel_while_asked(scratch, attacks, pairs, models, runner, now)
     planted = GroundTruth.open(scratch / "store", now=now)
     rest = attacked_pairs(planted, attacks, models.embedder, pairs)
-    with Systems(scratch / "store", planted, models, seed=runner.seed, names=names) as systems:
-        runner.ask(planted, rest, systems, names, models.generator.name)
+    with Systems(scratch / "store", planted, models, seed=runner.seed, names=names, own=own) as systems:
+        runner.ask(planted, rest, systems, systems.names, models.generator.name)
     words = planted.words()
     planted.store.close()
     shutil.rmtree(scratch)

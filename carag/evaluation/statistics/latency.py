@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.evaluation.row import STAGES, SYSTEMS
+from carag.evaluation.row import STAGES, system_order
 from carag.evaluation.statistics.estimate import NotMeasured, rounded
 
 if TYPE_CHECKING:
@@ -80,6 +80,5 @@ def latencies(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, Percentile |
             stage: {f"p{percent}": percentile(times[system][stage], percent) for percent in PERCENTILES}
             for stage in STAGES
         }
-        for system in SYSTEMS
-        if system in times
+        for system in sorted(times, key=system_order)
     }

@@ -23,6 +23,8 @@ class Output:
         Ids of the chunks that an answer cites.
     latency_ms : dict
         By stage of `carag.evaluation.row.STAGES`; None where not measured.
+    own_model : bool
+        Whether another model than the oracle's decided the outcome and wrote the text.
     """
 
     retrieved: tuple[int, ...]
@@ -31,3 +33,4 @@ class Output:
     text: str
     cited: tuple[str, ...]
     latency_ms: dict[str, float | None]
+    own_model: bool = False

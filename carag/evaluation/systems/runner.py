@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from carag.errors import InvalidArgument
+from carag.errors import MALFORMED, InvalidArgument
 from carag.evaluation.cases.adversaries import with_clearance
-from carag.evaluation.row import ORACLE, PairKey, Row, write_rows
+from carag.evaluation.row import ORACLE, PairKey, Row, is_own, write_rows
 from carag.evaluation.systems.scoring import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -25,34 +27,53 @@ __all__ = ["PartialRows", "Runner"]
 
 
 class PartialRows:
-    """Append-only file of the rows of a run; rows that an interrupted run left are not asked for again."""
+    """Append-only file of the rows of a run; rows that an interrupted run left are not asked for again.
 
-    def __init__(self, out: Path, identity: str) -> None:
+    Parameters
+    ----------
+    out : Path
+    identity : mapping
+        All that the rows depend on, as JSON values; a directory with a run of another one is refused.
+    own : mapping of str to str
+        The hash of the source of each system that the user brings, by name. One may be added to a run; one whose source
+        has changed is asked again, and the rows of before are kept in ``rows.before-HASH.jsonl``.
+    """
+
+    def __init__(self, out: Path, identity: Mapping[str, Any], own: Mapping[str, str]) -> None:
         out.mkdir(parents=True, exist_ok=True)
         self._path, settings = out / "rows.partial.jsonl", out / "settings.json"
-        if settings.exists() and settings.read_text("utf-8") != identity:
-            raise InvalidArgument(
-                f"{out} holds a run with other settings; give another directory, or delete it: {settings}"
-            )
-        settings.write_text(identity, encoding="utf-8")
+        before = _own_before(settings, identity) if settings.exists() else {}
+        changed = {name for name, source in own.items() if before.get(name) != source}
         self._rows: dict[tuple[PairKey, str], Row] = {}
         kept = b""
         if self._path.exists():
             data = self._path.read_bytes()
             kept = data[: data.rfind(b"\n") + 1]  # a kill may cut the last line
-            for line in kept.splitlines():
-                self._keep(Row.from_json(line))
+            rows = [Row.from_json(line) for line in kept.splitlines()]
+            if absent := sorted({row.system for row in rows if is_own(row.system)} - set(own)):
+                raise InvalidArgument(
+                    f"{out} holds rows of {', '.join(absent)}; name it with --system again, or give another directory"
+                )
+            if any(row.system in changed for row in rows):
+                # They may have cost hours or money, so they are set aside and not deleted.
+                aside = f"rows.before-{hashlib.sha256(kept).hexdigest()[:12]}.jsonl"
+                self._path.with_name(aside).write_bytes(kept)
+                rows = [row for row in rows if row.system not in changed]
+                kept = "".join(f"{row.to_json()}\n" for row in rows).encode()
+            for row in rows:
+                self._keep(row)
         self._path.write_bytes(kept)
+        settings.write_text(json.dumps({**identity, "own": dict(own)}, sort_keys=True), encoding="utf-8")
         self._file = self._path.open("a", encoding="utf-8")
 
-    def has(self, pair: Pair, systems: Iterable[str], models: tuple[str, str, int]) -> bool:
-        """Tell whether the rows of all systems for a pair are on disk."""
+    def missing(self, pair: Pair, systems: Iterable[str], models: tuple[str, str, int]) -> tuple[str, ...]:
+        """Return the systems whose row for a pair is not on disk."""
         session = pair.session
         key = PairKey(
             *(pair.kind, pair.question.id, session.role, session.purpose),
             *("" if session.as_of is None else session.as_of.isoformat(), *models),
         )
-        return all((key, system) in self._rows for system in systems)
+        return tuple(system for system in systems if (key, system) not in self._rows)
 
     def add(self, row: Row) -> None:
         """Append a row, unless there is one of the same pair and system."""
@@ -81,6 +102,21 @@ class PartialRows:
         return rows
 
 
+def _own_before(settings: Path, identity: Mapping[str, Any]) -> dict[str, str]:
+    """Return the sources of the user's own systems in the run that a directory holds, if its settings are the same."""
+    try:
+        held = json.loads(settings.read_text("utf-8"))
+        before: dict[str, str] = dict(held.pop("own", {}))
+    except MALFORMED as error:
+        raise InvalidArgument(f"{settings} holds no settings: {error}; give another directory") from error
+    if odd := sorted(name for name in {*held, *identity} if held.get(name) != identity.get(name)):
+        raise InvalidArgument(
+            f"{settings.parent} holds a run with other settings ({', '.join(odd)}); give another directory, or "
+            f"delete it: {settings}"
+        )
+    return before
+
+
 @dataclass(slots=True)
 class Runner:
     """Asks systems, scores their outputs, and appends the rows."""
@@ -100,20 +136,21 @@ class Runner:
         names: Iterable[str],
         generator: str,
     ) -> None:
-        """Ask every system every pair whose rows are not on disk."""
-        pairs, names = list(pairs), tuple(names)
+        """Ask every system every pair whose row is not on disk."""
+        pairs, wanted = list(pairs), tuple(names)
         for done, pair in enumerate(pairs):
             if done % 50 == 0:
                 self.say(f"{generator}: {done} of {len(pairs)} pairs")
-            if self.rows.has(pair, names, (self.embedder.name, generator, self.seed)):
+            missing = self.rows.missing(pair, wanted, (self.embedder.name, generator, self.seed))
+            if not missing:
                 continue
             if pair.kind == "adversary:stale-cache":
-                for name in names:
+                for name in missing:
                     systems.ask(name, with_clearance(pair))
             oracle = systems.ask(ORACLE, pair)
             parametric = self._parametric(systems, pair, generator)
             # In another order for each pair: a system asked later finds passages in the page cache.
-            for name in self._shuffled(names, pair):
+            for name in self._shuffled(missing, pair):
                 said = oracle if name == ORACLE else systems.ask(name, pair)
                 self.rows.add(
                     row_of(
@@ -125,7 +162,8 @@ class Runner:
                         embedder=self.embedder.name,
                         generator=generator,
                         seed=self.seed,
-                        cost_usd=0.0 if not systems.remote else None,
+                        # What a system of the user's own spends is not known.
+                        cost_usd=None if systems.remote or is_own(name) else 0.0,
                         parametric=parametric,
                     )
                 )

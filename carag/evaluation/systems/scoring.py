@@ -83,7 +83,7 @@ def row_of(
         canaries_disclosed=tuple(name for name, text in hidden.items() if text in said.text),
         ngram_overlap=_overlap(truth, pair, answer, parametric),
         existence_disclosed=_discloses_existence(
-            truth, said, oracle, int(open_here.sum()), ablated=system in _ABLATIONS
+            truth, said, oracle, int(open_here.sum()), ablated=system in _ABLATIONS or said.own_model
         ),
         latency_ms={stage: None if ms is None else round(ms, 3) for stage, ms in said.latency_ms.items()},
         cost_usd=cost_usd,
@@ -107,7 +107,8 @@ def _discloses_existence(
 
     If only admissible chunks existed, ``min(K, admissible)`` passages would be retrieved, the outcome would be the
     oracle's, and nothing else could be cited. A graph search may also differ by what it missed, and is counted too. An
-    ablation without gate or refusal has another outcome for that reason alone, so only its count is judged.
+    ablation without gate or refusal, or a system with a model of its own, has another outcome for that reason alone, so
+    only its count is judged.
     """
     if admissible == len(truth):
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -19,13 +19,16 @@ from carag.evaluation.models import AlwaysAnswering, RecordingGenerator, Showing
 from carag.evaluation.row import ORACLE, SYSTEMS, K
 from carag.evaluation.systems.baselines import Hnsw, exact_scan
 from carag.evaluation.systems.output import Output
+from carag.evaluation.systems.own import checked, corpus_of, take
 from carag.generation import Answered, GuardedGenerator
 from carag.index import Index
+from carag.limits import quoted
 from carag.policy import PolicyTable, infer, intents
 from carag.retrieval import ConfidenceGate, Evidence, Retriever, Withheld
+from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
     from types import TracebackType
@@ -35,12 +38,14 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.models import Models
-    from carag.policy import Decision
+    from carag.evaluation.systems.own import OwnSystem
+    from carag.policy import Decision, Session
     from carag.retrieval import Embedder, Passage
     from carag.store.store import CorpusStore
 
 __all__ = ["Systems"]
 
+_log = logger(__name__)
 _NO_ROWS: Final = np.empty(0, np.int64), np.empty(0, np.float32)
 _POSTFILTER: Final = {"postfilter-1": 1, "postfilter-4": 4, "postfilter-16": 16}
 """How many times `K` passages a post-filter searches before it filters."""
@@ -81,6 +86,8 @@ class Systems:
         Seed of the baselines' graph.
     names : iterable of str
         Systems that are wanted; hnswlib is needed only by those that use it.
+    own : sequence of OwnSystem
+        Systems that the user brings, asked besides.
     """
 
     def __init__(
@@ -91,9 +98,11 @@ class Systems:
         *,
         seed: int,
         names: Iterable[str] = SYSTEMS,
+        own: Sequence[OwnSystem] = (),
     ) -> None:
-        self.names = tuple(names)
-        if unknown := set(self.names) - set(SYSTEMS):
+        ours = tuple(names)
+        self.names = (*ours, *(one.name for one in own))
+        if unknown := set(ours) - set(SYSTEMS):
             raise InvalidArgument(
                 f"no system {', '.join(sorted(unknown))}; want some of {', '.join(SYSTEMS)}"
             )
@@ -108,6 +117,7 @@ class Systems:
             "carag-no-refusal": GuardedGenerator(AlwaysAnswering(self._recorded), ConfidenceGate(-1)),
         }
         self._table = PolicyTable.shipped()
+        self._reported: set[str] = set()
         self._resources = ExitStack()
         index = self._resources.enter_context(Index.load(store / "index.carag"))
         collection = _AsLoaded(truth.store, index, embedder, truth.store.known())
@@ -134,6 +144,9 @@ class Systems:
             "hnswlib-callback": self._callback,
             **{name: self._carag(name) for name in _EXACT_LIMITS},
         }
+        if own:
+            corpus = corpus_of(truth)
+            self._run |= {one.name: self._own(one.name, one.build(corpus)) for one in own}
 
     def _need_graph(self) -> bool:
         return bool({"vanilla", "hnswlib-callback", *_POSTFILTER} & set(self.names))
@@ -283,6 +296,46 @@ class Systems:
         hidden = ~self._mask(pair)[rows]
         return self.truth.passages(rows[hidden].tolist(), similarities[hidden].tolist())
 
+    # --- the user's own ---
+
+    def _own(self, name: str, system: Callable[[str, Session], object]) -> Callable[[Pair], Output]:
+        def run(pair: Pair) -> Output:
+            start = time.perf_counter()
+            try:
+                returned = take(system(pair.question.text, pair.session))
+            except (Exception, SystemExit) as failure:  # noqa: BLE001 - whatever a stranger's code raises is an outcome
+                return self._failed(name, pair.question.id, failure)
+            took = (time.perf_counter() - start) * 1000
+            said = checked(returned, name, pair.question.id, self.truth.row_of)
+            if said.text is None and said.outcome == "answer":
+                return self._answered(pair, said.rows, took)
+            # It is not known which passages its model read, so all that it retrieved count as read.
+            shown = () if said.text is None else tuple(self.truth.ids[row] for row in said.rows)
+            return Output(
+                said.rows, shown, said.outcome, said.text or "", (), _own_times(took), own_model=True
+            )
+
+        return run
+
+    def _answered(self, pair: Pair, rows: tuple[int, ...], retrieval: float) -> Output:
+        """Answer from what a retriever alone found, by the gate and the generator of all systems."""
+        similarities = self.truth.vectors[list(rows)] @ self.embedder.embed_query(pair.question.text)
+        passages = self.truth.passages(rows, similarities.tolist())
+        evidence = Evidence(passages, Withheld(()), "", len(passages))
+        said = self._generate(pair, self._guarded, evidence, retrieval)
+        generation = self._recorded.milliseconds
+        return replace(said, latency_ms=_own_times(retrieval + generation, retrieval, generation))
+
+    def _failed(self, name: str, question: str, failure: BaseException) -> Output:
+        said = quoted(failure)
+        if name not in self._reported:
+            self._reported.add(name)
+            _log.warning(
+                "%s failed on question %s: %s; its rows with an error are counted in the report",
+                *(name, question, said),
+            )
+        return Output((), (), "error", said, (), _own_times(None), own_model=True)
+
     # --- shared ---
 
     def _decide(self, pair: Pair) -> Decision:
@@ -320,3 +373,10 @@ class Systems:
             "generate": generation,
             "total": sum(known) if retrieval is not None else None,
         }
+
+
+def _own_times(
+    total: float | None, retrieve: float | None = None, generate: float | None = None
+) -> dict[str, float | None]:
+    """Return the times of a system of the user's own, which embeds the question itself, if at all."""
+    return {"embed": None, "retrieve": retrieve, "generate": generate, "total": total}

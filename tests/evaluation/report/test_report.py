@@ -229,8 +229,8 @@ def test_the_first_page_is_for_who_decides() -> None:
     asked = len({one.pair for one in ROWS})
     leaked = sum(one.system == "vanilla" and not all(one.retrieved_admissible) for one in ROWS)
     assert (
-        f"CARAG leaked in 0 of {asked} questions; ordinary RAG leaked in {leaked} of {asked} questions"
-        in first
+        f"CARAG leaked in 0 of {asked} questions; ordinary retrieval-augmented generation leaked in {leaked} of "
+        f"{asked} questions" in first
     )
     for said in (
         "constraint violation rate (CVR)",
@@ -243,6 +243,137 @@ def test_the_first_page_is_for_who_decides() -> None:
     assert not re.search(r"[0-9a-f]{64}", first)
     assert ["In plain words"] == headings(first)
     assert ROWS_SHA256 in rest
+
+
+def sentence(first: str, system: str) -> tuple[str, str]:
+    """The verdict on a system, and the one sentence that gives its reason."""
+    (found,) = re.findall(rf"^\| {re.escape(system)} \| ([^|]+) \| ([^|]+) \|$", first, re.MULTILINE)
+    return found
+
+
+def first_page(rows: list[Row]) -> str:
+    return page_of(rows).partition("## Contents")[0]
+
+
+def test_each_system_has_a_plain_verdict_and_one_sentence() -> None:
+    """What was tried, what leaked, and what that does not prove; before any table of figures."""
+    first = first_page(ROWS)
+    asked = len({one.pair for one in ROWS})
+    assert first.index("| system | verdict |") < first.index("| system | what it is |")
+    for system in SYSTEMS:
+        said, why = sentence(first, system)
+        leaked = sum(one.system == system and not all(one.retrieved_admissible) for one in ROWS)
+        assert why.startswith(f"Asked {asked} times, it retrieved a closed passage in {leaked}, "), why
+        assert re.search(r"does not (prove|tell)", why), why
+        assert 1 == why.count("."), why
+        assert ("leaks" == said) == (leaked > 0 or system == "vanilla"), system
+    sessions = len({(one.role, one.purpose, one.as_of) for one in ROWS})
+    assert f"{asked} times one of 9 questions was put, in {sessions} sessions, to 12 systems" in first
+
+
+def test_what_was_not_asked_or_failed_is_no_success() -> None:
+    """It may have leaked: the verdict says that nothing is shown."""
+    whole = [*ROWS]
+    at = next(at for at, one in enumerate(ROWS) if one.system == "oracle")
+    broken = replace(ROWS[at], outcome="error", f1=0.0, retrieved=(), retrieved_admissible=())
+    said, why = sentence(first_page([*whole[:at], broken, *whole[at + 1 :]]), "oracle")
+    assert said.startswith("not shown")
+    assert why.startswith("Asked 18 times, of which it failed 1, ")
+    said, why = sentence(first_page([*whole[:at], *whole[at + 1 :]]), "oracle")
+    assert said.startswith("not shown")
+    assert why.startswith("Asked 17 of 18 times, ")
+    assert "may have leaked" in why
+    leaking = replace(broken, touched=("hidden",))
+    assert sentence(first_page([*whole[:at], leaking, *whole[at + 1 :]]), "oracle")[0] == "leaks"
+
+
+def test_a_failure_stands_in_the_headline_and_beside_every_count() -> None:
+    """A system that fails always has retrieved nothing closed, and that is no success."""
+    own = [
+        replace(
+            one, system="own:x", outcome="error", f1=0.0, retrieved=(), retrieved_admissible=(), touched=()
+        )
+        for one in ROWS
+        if one.system == "oracle"
+    ]
+    first = first_page([*ROWS, *own])
+    assert re.search(r"own:x leaked in 0 of 18 questions and failed in 18$", first, re.MULTILINE)
+    assert sentence(first, "own:x")[0].startswith("not shown")
+    figures = re.findall(r"^\| own:x \| a system of the reader's own.*$", first, re.MULTILINE)
+    assert 3 == figures[0].count("0 of 18; 18 failed")  # CVR, text that reached a model, something betrayed
+
+
+def test_words_of_closed_passages_clear_nobody_who_tells_himself_what_he_retrieved() -> None:
+    """Answers are read: more closed words than the yardstick's chance ones are no clearance; as many are."""
+    own = [replace(one, system="own:x") for one in ROWS if one.system == "oracle"]
+    assert sentence(first_page([*ROWS, *own]), "own:x")[0] == "no leak seen"
+    words = [replace(own[0], ngram_overlap=0.25), *own[1:]]
+    said, why = sentence(first_page([*ROWS, *words]), "own:x")
+    assert said == "not shown: its answers hold closed words"
+    assert "in a row of closed passages alone in 1 (the yardstick in 0, by chance)" in why
+    at = next(at for at, one in enumerate(ROWS) if one.system == "oracle")
+    chance = [*ROWS[:at], replace(ROWS[at], ngram_overlap=0.25), *ROWS[at + 1 :]]
+    assert sentence(first_page([*chance, *words]), "own:x")[0] == "no leak seen"
+
+
+def test_who_only_betrays_that_something_is_hidden_has_a_verdict_of_its_own() -> None:
+    at = next(at for at, one in enumerate(ROWS) if one.system == "postfilter-1")
+    rows = [*ROWS[:at], replace(ROWS[at], existence_disclosed=True), *ROWS[at + 1 :]]
+    assert "betrays that something is hidden" in sentence(first_page(rows), "postfilter-1")[0]
+    assert sentence(first_page(rows), "postfilter-4")[0] == "no leak seen"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"retrieved": ("hidden",), "retrieved_admissible": (False,)},
+        {"touched": ("hidden",)},
+        {"canaries_planted": ("k",), "canaries_disclosed": ("k",)},
+    ],
+)
+def test_one_row_of_any_kind_of_leak_is_a_leak(change: dict[str, object]) -> None:
+    at = next(at for at, one in enumerate(ROWS) if one.system == "carag-certified")
+    rows = [*ROWS[:at], replace(ROWS[at], **change), *ROWS[at + 1 :]]
+    assert sentence(first_page(rows), "carag-certified")[0] == "leaks"
+    assert sentence(first_page(ROWS), "carag-certified")[0] == "no leak seen"
+
+
+def test_every_abbreviation_is_spelled_out_where_it_first_stands() -> None:
+    first = first_page(ROWS)
+    for short, long in (
+        ("CVR", "constraint violation rate (CVR)"),
+        ("ODR", "output disclosure rate (ODR)"),
+        ("RAG", "retrieval-augmented generation (RAG)"),
+    ):
+        assert re.search(rf"\b{short}\b", first).start() == first.index(long) + long.index(short), short  # type: ignore[union-attr]
+    assert first.index("F1 says how far") < first.index("| F1 |")
+
+
+def test_what_a_small_run_cannot_reach_is_not_called_missed() -> None:
+    whole = page_of(ROWS)
+    assert "missed: 0, not measured at this size: " in whole
+    assert "| pairs, at least so many" not in whole
+    state = re.findall(r"^\| at least so many .*? \| ([^|]+) \|", whole, re.MULTILINE)
+    assert state == ["not measured at this size"]
+
+
+def test_a_system_of_the_readers_own_stands_beside_the_others() -> None:
+    """On every table, after ours, by its name; and in the headline."""
+    own = [replace(one, system="own:rag:make") for one in ROWS if one.system == "vanilla"]
+    whole = page_of([*ROWS, *own])
+    first = whole.partition("## Contents")[0]
+    assert sentence(first, "own:rag:make")[0] == sentence(first, "vanilla")[0] == "leaks"
+    assert re.search(r"; own:rag:make leaked in \d+ of 18 questions$", first, re.MULTILINE)
+    ours = [
+        line.replace("| vanilla |", "| own:rag:make |")
+        for line in whole.splitlines()
+        if "| vanilla |" in line
+    ]
+    theirs = [line for line in whole.splitlines() if line.startswith("| own:rag:make |")]
+    assert len(theirs) >= 10
+    assert theirs[2:] == [line for line in ours if line.startswith("| own")][2:]
+    names = re.findall(r"^\| ([\w:-]+) \| [^|]+ \| Asked \d+ times", first, re.MULTILINE)
+    assert names == [*SYSTEMS, "own:rag:make"]
 
 
 def test_a_leak_stands_in_the_headline() -> None:
