@@ -61,7 +61,8 @@ class Document:
     metadata : mapping of str to str, int, float, bool or None
         At most 64 fields with names such as ``case_number``; texts have at most 1,000 characters.
     entities : iterable of int
-        Whom the document may be about, as lists of entities in a policy number them.
+        Whom the document may be about, as lists of entities in a policy number them. About whom a document without any
+        is, nobody stated: a session with a list of denied entities does not find it.
     public_at, expires_at : datetime or date, optional
         From when and until when it may be found: an aware datetime, or a date as :func:`carag.policy.as_of_minutes`
         reads it. None: always public, never expires.

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import signal
-import subprocess
-import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -17,42 +12,20 @@ from hypothesis import strategies as st
 
 import carag.engine.documents
 from carag import Document, Engine, Outcome, PolicyBit, Session
-from carag.audit import Ingest, Record, Verdict, verify_receipt
+from carag.audit import Record, Verdict, verify_receipt
 from carag.engine.documents import DocumentWriter
 from carag.engine.policy_replay import ReplayVerdict, replay
-from carag.engine.state import StoreState
-from carag.errors import AuditUnavailable, InvalidArgument
+from carag.errors import InvalidArgument
 from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, as_of_minutes, infer, policy_word
-from tests.engine.own_models import Clock, Counting
+from tests.engine.documents import COMPLIANCE, QUESTION, Clock, Counting, at, document, ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
 TABLE = PolicyTable.shipped()
 OPEN_CELLS = [cell for cell in TABLE.cells if cell.allow_list == "none"]
 PUBLIC = Session(role="public", purpose="public_qa")
-COMPLIANCE = Session(role="compliance", purpose="surveil")
-QUESTION = "When do branches report?"
-DAY = datetime(2025, 1, 1, tzinfo=UTC)
-
-
-def document(number: int | str = 0, /, **changes: Any) -> Document:
-    return Document(
-        **{"id": f"d/{number}", "text": f"Branches report on day {number}.", "bits": (), **changes}
-    )
-
-
-def at(day: int) -> datetime:
-    return DAY + timedelta(days=day)
-
-
-def ids(engine: Engine, session: Session = COMPLIANCE, k: int = 400) -> set[str]:
-    """The documents that a session finds."""
-    return {passage.accession_number for passage in engine.retrieve(QUESTION, session, k).passages}
-
-
-def last_record(engine: Engine) -> Record:
-    return engine._log.record(engine._log.size - 1)
 
 
 @pytest.fixture
@@ -280,121 +253,6 @@ def test_an_answer_cites_the_document(engine: Engine) -> None:
     assert verify_receipt(answer.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
 
 
-# --- superseding ---
-
-
-def seen(engine: Engine, day: int, known_at: datetime | None = None) -> set[str]:
-    return ids(engine, Session(role="compliance", purpose="surveil", as_of=at(day), known_at=known_at))
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["old first", "new first"])
-@pytest.mark.parametrize("calls", [1, 2])
-def test_what_is_superseded_ends_when_the_other_begins(
-    engine: Engine, order: tuple[int, int], calls: int
-) -> None:
-    """To the minute, and whichever is named first in a call."""
-    two = [document("old", public_at=at(1)), document("new", public_at=at(5), supersedes="d/old")]
-    if calls == 1:
-        engine.add([two[n] for n in order])
-    else:
-        engine.add([two[0]])
-        engine.add([two[1]])
-    assert {0: set(), 1: {"d/old"}, 4: {"d/old"}, 5: {"d/new"}, 9: {"d/new"}} == {
-        day: seen(engine, day) for day in (0, 1, 4, 5, 9)
-    }
-
-
-def test_without_a_time_it_ends_at_once(engine: Engine, clock: Clock) -> None:
-    """A document that was always public always took the other's place; what was known before can be replayed."""
-    engine.add([document("old")])
-    clock.pass_(hours=1)
-    before = clock()
-    clock.pass_(hours=1)
-    engine.add([document("new", supersedes="d/old")])
-    assert {"d/new"} == ids(engine) == seen(engine, 3)
-    assert {"d/old"} == seen(engine, 3, known_at=before)
-    assert engine.explain("d/old:00000", COMPLIANCE).why == "HIDDEN"
-
-
-def test_a_version_that_supersedes_no_more_lets_the_other_go_on(engine: Engine) -> None:
-    """A correction, and a move of the day on which it begins."""
-    engine.add([document("old"), document("new", public_at=at(5), supersedes="d/old")])
-    engine.add([document("new", public_at=at(7), supersedes="d/old")])
-    assert {6: {"d/old"}, 7: {"d/new"}} == {day: seen(engine, day) for day in (6, 7)}
-    engine.add([document("new", public_at=at(7))])
-    assert {"d/old", "d/new"} == seen(engine, 7)
-
-
-def test_a_new_version_of_what_is_superseded_stays_so(engine: Engine) -> None:
-    engine.add([document("old"), document("new", public_at=at(5), supersedes="d/old")])
-    engine.add([document("old", text="Another text.")])
-    assert {4: {"d/old"}, 5: {"d/new"}} == {day: seen(engine, day) for day in (4, 5)}
-
-
-def test_removing_what_supersedes_makes_nothing_admissible(engine: Engine) -> None:
-    engine.add([document("old"), document("new", supersedes="d/old")])
-    engine.remove(["d/new"])
-    assert set() == ids(engine)
-
-
-def test_batches_do_not_matter(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chain across transactions is the chain in one."""
-    chain = [
-        document(n, public_at=at(n), supersedes=f"d/{n - 1}" if n else None, text=f"{n} " * 700)
-        for n in range(9)
-    ]
-    roots = []
-    for size in (1, 3, 2048):
-        monkeypatch.setattr(carag.engine.documents, "_EMBED_BATCH", size)
-        with Engine.open(tmp_path / str(size), embedder=Counting(), clock=clock) as engine:
-            engine.add(random.Random(size).sample(chain, len(chain)))  # noqa: S311 - an order, seeded
-            roots.append(sorted(engine._collection.store.snapshot_rows()))
-    assert roots[0] == roots[1] == roots[2]
-
-
-# --- removing ---
-
-
-def test_what_is_removed_is_found_no_more_and_can_be_replayed(engine: Engine, clock: Clock) -> None:
-    engine.add([document(n) for n in range(4)])
-    clock.pass_(hours=1)
-    before = clock()
-    clock.pass_(hours=1)
-    assert 2 == engine.remove(["d/1", "d/2", "d/1"])
-    assert {"d/0", "d/3"} == ids(engine)
-    then = Session(role="compliance", purpose="surveil", known_at=before)
-    assert {"d/0", "d/1", "d/2", "d/3"} == ids(engine, then)
-    event = engine._log.record(engine._log.size - 3).event
-    assert ("DOCUMENTS_REMOVED", 2, 0) == (event.why, event.documents, event.chunks)  # type: ignore[union-attr]
-
-
-def test_what_was_removed_can_be_added_again(engine: Engine) -> None:
-    """The same content, as a new version."""
-    engine.add([document()])
-    engine.remove(["d/0"])
-    report = engine.add([document()])
-    assert (1, 0, 0) == (report.added, report.changed, report.unchanged)
-    assert ["d/0.v3:00000"] == [p.chunk_id for p in engine.retrieve(QUESTION, COMPLIANCE).passages]
-
-
-@pytest.mark.parametrize("wrong", [["d/0", "unknown"], ["unknown"], "d/0", 7, [7], ["a\n"]], ids=repr)
-def test_an_unknown_id_removes_nothing(engine: Engine, wrong: Any) -> None:
-    engine.add([document()])
-    size = engine._log.size
-    with pytest.raises(InvalidArgument):
-        engine.remove(wrong)
-    assert size == engine._log.size
-    assert {"d/0"} == ids(engine)
-
-
-def test_removing_twice_says_so(engine: Engine) -> None:
-    engine.add([document()])
-    engine.remove(["d/0"])
-    with pytest.raises(InvalidArgument, match="removed before"):
-        engine.remove(["d/0"])
-    assert 0 == engine.remove([])
-
-
 # --- what is refused, before anything is stored ---
 
 REFUSED: dict[str, tuple[list[Any], str]] = {
@@ -491,99 +349,3 @@ def test_an_empty_store_may_still_become_either(engine: Engine, tmp_path: Path) 
     (tmp_path / "empty").mkdir()
     engine.ingest(tmp_path / "empty")
     assert 1 == engine.add([document()]).added
-
-
-# --- on record, durable ---
-
-
-def test_each_call_is_one_record(engine: Engine) -> None:
-    size = engine._log.size
-    report = engine.add([document(n) for n in range(5)])
-    assert size + 1 == engine._log.size
-    event = last_record(engine).event
-    assert isinstance(event, Ingest)
-    assert ("DOCUMENTS_ADDED", 5, report.chunks) == (event.why, event.documents, event.chunks)
-    assert engine._collection.state.root == event.snapshot
-
-
-def test_a_closed_engine_changes_nothing(tmp_path: Path) -> None:
-    with Engine.open(tmp_path / "store", embedder=Counting()) as engine:
-        pass
-    for call in (lambda: engine.add([document()]), lambda: engine.remove(["d/0"])):
-        with pytest.raises(InvalidArgument, match="closed"):
-            call()
-
-
-def test_a_change_that_cannot_be_recorded_is_recorded_when_it_can(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise AuditUnavailable("the disk is full")
-
-    with Engine.open(tmp_path / "store", embedder=Counting()) as engine, monkeypatch.context() as broken:
-        broken.setattr(engine._log._backend, "append", full)
-        with pytest.raises(AuditUnavailable):
-            engine.add([document()])
-        with pytest.raises(AuditUnavailable):
-            engine.retrieve(QUESTION, COMPLIANCE)
-    with Engine.open(tmp_path / "store", embedder=Counting()) as engine:
-        event = last_record(engine).event
-        assert ("INGEST_RESUMED", engine._collection.state.root) == (event.why, event.snapshot)  # type: ignore[union-attr]
-        assert {"d/0"} == ids(engine)
-
-
-CHILD = """
-import sys, carag, carag.engine.documents
-from tests.engine.own_models import Counting
-from tests.engine.test_documents import many
-carag.engine.documents._EMBED_BATCH = 4  # store often, so that a kill has something to tear
-class Telling(Counting):
-    def embed_documents(self, texts):
-        print("embedded", flush=True)
-        return super().embed_documents(texts)
-with carag.Engine.open(sys.argv[1], embedder=Telling()) as engine:
-    for documents in many():
-        engine.add(documents)
-        print("added", flush=True)
-"""
-
-
-def many() -> list[list[Document]]:
-    """A first call, and a second that changes, supersedes and adds."""
-    first = [document(n, public_at=at(n)) for n in range(40)]
-    second = [document(n, text=f"Another text {n}.", public_at=at(n)) for n in range(0, 40, 3)]
-    third = [document(40 + n, public_at=at(40), supersedes=f"d/{n}") for n in range(20)]
-    return [first, second + third]
-
-
-@pytest.mark.parametrize("after", [1, 4, 11, 14, 19])
-def test_a_killed_call_is_finished_by_the_next(tmp_path: Path, after: int) -> None:
-    """kill -9 at any batch; made again, the calls leave what undisturbed ones leave, and nothing twice."""
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", CHILD, str(tmp_path / "store")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as child:
-        assert child.stdout is not None
-        steps = [child.stdout.readline().strip() for _ in range(after)]
-        child.send_signal(signal.SIGKILL)
-    assert steps[-1] in {"embedded", "added"}
-    left = []
-    for name in ("store", "undisturbed"):
-        with Engine.open(tmp_path / name, embedder=Counting()) as engine:
-            if engine._collection.store.epoch:
-                assert (
-                    engine._collection.index.keys().tolist()
-                    == engine._collection.store.open_labels().tolist()
-                )
-            # Once the second call began, the first is not made again: it would undo what the second changed.
-            calls = many()[1:] if "added" in steps else many()
-            for documents in calls if name == "store" else many():
-                engine.add(documents)
-            store = engine._collection.store
-            assert engine._collection.index.keys().tolist() == store.open_labels().tolist()
-            anew = StoreState(store, tmp_path / f"{name}.state")
-            anew.refresh()
-            assert anew.root == engine._collection.state.root
-            anew.close()
-            assert engine._configuration.is_recorded(engine._collection.state)
-            left.append((store.counts(), list(store.snapshot_rows())))
-    assert left[0] == left[1]

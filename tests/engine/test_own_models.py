@@ -15,7 +15,7 @@ from carag.audit import Access, Begin, ModelChange, Record, Verdict, verify_rece
 from carag.errors import AuditUnavailable, InvalidArgument, ModelUnavailable
 from carag.generation import Draft, Extractive, own_generator
 from carag.retrieval import ConfidenceGate, Passage, Withheld, embedder_by_name, own_embedder
-from tests.engine.own_models import DIM, Counting
+from tests.engine.documents import DIM, Counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.engine.recorder import shortened
 from carag.errors import AuditUnavailable, InvalidArgument
 from carag.policy import PolicyTable
-from tests.engine.own_models import Clock, Counting
+from tests.engine.documents import Clock, Counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ SESSION = Session(role="buy_side", purpose="invest", subject="analyst 7", restri
 QUESTION = "When do branches report?"
 ANSWER = "Branches report by the fifth [2], monthly [1, 2]."
 DOCUMENTS = [
-    Document(id=f"d/{n}", text=f"Branches report on day {n}.", bits=(), entities=[n]) for n in range(4)
+    Document(id=f"d/{n}", text=f"Branches report on day {n}.", bits=(), entities=[n]) for n in range(1, 5)
 ]
 
 
@@ -82,7 +82,7 @@ def test_several_answers_may_come_of_one_retrieval_also_after_the_store_changed(
 ) -> None:
     """What was retrieved is what was answered from."""
     first = engine.record_answer(retrieval, ANSWER, model="m")
-    engine.remove(["d/0", "d/1"])
+    engine.remove(["d/1", "d/2"])
     second = engine.record_answer(retrieval, "Nothing is cited, and [9] is no passage.", model="m")
     assert first.seq < second.seq
     for receipt in (first, second):
@@ -104,7 +104,7 @@ def test_the_log_opens_again_and_is_whole(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "store", embedder=Counting()) as engine:
         engine.add(DOCUMENTS)
         retrieval = engine.retrieve(QUESTION, SESSION)
-        engine.remove(["d/0"])
+        engine.remove(["d/1"])
         engine.record_answer(retrieval, ANSWER, model="m")
         engine._log.verify()
     with Engine.open(tmp_path / "store", embedder=Counting()) as engine:

@@ -1,13 +1,34 @@
-"""Embedders and clocks that tests write themselves."""
+"""Make documents, an embedder and a clock for an engine, and ask it which documents a session finds."""
 
 from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
+from carag import Document, Engine, Session
+
 DIM = 8
+COMPLIANCE = Session(role="compliance", purpose="surveil")
+QUESTION = "When do branches report?"
+DAY = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def document(number: int | str = 0, /, **changes: Any) -> Document:
+    return Document(
+        **{"id": f"d/{number}", "text": f"Branches report on day {number}.", "bits": (), **changes}
+    )
+
+
+def at(day: int) -> datetime:
+    return DAY + timedelta(days=day)
+
+
+def ids(engine: Engine, session: Session = COMPLIANCE) -> set[str]:
+    """The documents that a session finds."""
+    return {passage.accession_number for passage in engine.retrieve(QUESTION, session, 400).passages}
 
 
 class Counting:
