@@ -32,16 +32,18 @@ def ids(engine: Engine, session: Session = COMPLIANCE) -> set[str]:
 
 
 class Counting:
-    """An embedder with the four attributes that one must have; it counts the texts that it is given."""
+    """An embedder with the four attributes that one must have; it keeps count of the texts that it is given."""
 
     name, dim = "counting", DIM
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.batches: list[int] = []
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         assert type(texts) is list
         self.texts += texts
+        self.batches.append(len(texts))
         return [self.embed_query(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:

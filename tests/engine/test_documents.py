@@ -149,6 +149,14 @@ def test_of_a_thousand_only_what_changed_is_embedded(engine: Engine, embedder: C
     assert sorted(documents[n].text for n in range(0, 1000, 100)) == sorted(embedder.texts)
 
 
+def test_passages_are_embedded_in_batches(
+    engine: Engine, embedder: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carag.engine.documents, "_EMBED_BATCH", 10)
+    engine.add([document(n) for n in range(35)])
+    assert [10, 10, 10, 5] == embedder.batches
+
+
 CHANGES: dict[str, dict[str, Any]] = {
     "text": {"text": "Another text."},
     "bits": {"bits": "PD_COMP"},

@@ -80,6 +80,27 @@ def test_a_new_version_of_what_is_superseded_stays_so(engine: Engine) -> None:
     assert {4: {"d/old"}, 5: {"d/new"}} == {day: seen(engine, day) for day in (4, 5)}
 
 
+def test_the_first_end_counts(engine: Engine) -> None:
+    """Its own, or that of the first of several that supersede it."""
+    engine.add(
+        [
+            document("brief", expires_at=at(3)),
+            document("old"),
+            *(document(n, public_at=at(n), supersedes="d/old") for n in (6, 4, 8)),
+            document("late", public_at=at(5), supersedes="d/brief"),
+        ]
+    )
+    assert {2: {"d/brief", "d/old"}, 3: {"d/old"}, 4: {"d/4"}} == {
+        day: seen(engine, day) for day in (2, 3, 4)
+    }
+
+
+def test_what_is_superseded_before_it_begins_is_never_found_and_can_be_explained(engine: Engine) -> None:
+    engine.add([document("old", public_at=at(5)), document("new", public_at=at(1), supersedes="d/old")])
+    assert {4: {"d/new"}, 5: {"d/new"}, 9: {"d/new"}} == {day: seen(engine, day) for day in (4, 5, 9)}
+    assert ["EXPIRED"] == [one.reason.code for one in engine.explain("d/old:00000", COMPLIANCE).reasons]
+
+
 def test_removing_what_supersedes_makes_nothing_admissible(engine: Engine) -> None:
     engine.add([document("old"), document("new", supersedes="d/old")])
     engine.remove(["d/new"])
