@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from carag.audit import Outcome
     from carag.engine import Answer, Engine, Explanation, Retrieval
     from carag.index import Index
+    from carag.labelling.document import Document
     from carag.policy import Mask, Policy, PolicyBit, Session, policy_word
 
 __version__ = "0.2.0"
 
 __all__ = [
     "Answer",
+    "Document",
     "Engine",
     "Explanation",
     "Index",
@@ -38,6 +40,7 @@ _HOMES = {
     "carag.audit": ("Outcome",),
     "carag.engine": ("Answer", "Engine", "Explanation", "Retrieval"),
     "carag.index": ("Index",),
+    "carag.labelling.document": ("Document",),
     "carag.policy": ("Mask", "Policy", "PolicyBit", "Session", "policy_word"),
 }
 

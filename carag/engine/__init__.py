@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from carag.engine.engine import Engine
-from carag.engine.results import Answer, Explanation, IngestReport, Retrieval
+from carag.engine.results import AddReport, Answer, Explanation, IngestReport, Retrieval
 
-__all__ = ["Answer", "Engine", "Explanation", "IngestReport", "Retrieval"]
+__all__ = ["AddReport", "Answer", "Engine", "Explanation", "IngestReport", "Retrieval"]

@@ -7,6 +7,7 @@ store is brought up to it, so both files may be deleted while no engine is open.
 from __future__ import annotations
 
 import hashlib
+import threading
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -17,7 +18,7 @@ from carag.engine.locks import ReadWriteLock
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
 from carag.index import Index
-from carag.retrieval import DEFAULT_EMBEDDER, add_labels, embedder_by_name
+from carag.retrieval import DEFAULT_EMBEDDER, EMBEDDERS, add_labels, embedder_by_name, own_embedder
 from carag.store.store import CorpusStore
 from carag.visible import logger
 
@@ -38,6 +39,8 @@ _INDEX_BATCH: Final = 4096
 """Labels read from the store and added to the index at a time."""
 _HEADER_BYTES: Final = 768
 """Size of the header of an index file (csrc/FORMAT.md)."""
+_READER_NOTE: Final = "reader"
+"""The store's note of the kind of reader that makes its rows."""
 _SAVE_ROWS: Final = 1 << 16
 """Rows between two saves while an index is built, and so the most that a kill has to add again."""
 _SAVE_FRACTION: Final = 16
@@ -99,6 +102,7 @@ class Collection:
         self._unsaved = 0
         self._deleted = 0
         self._lock = ReadWriteLock()
+        self._writer = threading.RLock()
         self.state = StoreState(store, index_path.with_suffix(".state"))
         try:
             self.index = self._load()
@@ -114,7 +118,7 @@ class Collection:
         home: Path,
         *,
         create: bool,
-        embedder: str | Embedder | None,
+        embedder: object | None,
         clock: Callable[[], int],
         profile: str | PathLike[str] | Profile | None = None,
         accept_policy: bool = False,
@@ -126,8 +130,9 @@ class Collection:
         home : Path
         create : bool
             Whether a missing store is made.
-        embedder : str or Embedder, optional
-            For a new store. A store keeps the one it was made with, for vectors of two models cannot be compared.
+        embedder : str or object, optional
+            For a new store. A store keeps the one it was made with, for vectors of two models cannot be compared. An
+            object is adapted by :func:`carag.retrieval.own_embedder`.
         clock : callable
             Returns microseconds since 1970.
         profile : str, path or Profile, optional
@@ -144,7 +149,12 @@ class Collection:
             kept = store.meta_get("embedder")
             if embedder is None:
                 embedder = kept or DEFAULT_EMBEDDER
-            chosen = embedder_by_name(embedder) if isinstance(embedder, str) else embedder
+                if embedder not in EMBEDDERS:
+                    raise InvalidArgument(
+                        f"the store was written with {embedder!r}, an embedder that is not CARAG's; give that object "
+                        "as embedder=..."
+                    )
+            chosen = embedder_by_name(embedder) if isinstance(embedder, str) else own_embedder(embedder)
             if kept is None:
                 store.meta_update({"embedder": chosen.name, "embedder_fingerprint": chosen.fingerprint})
             elif (kept, store.meta_get("embedder_fingerprint")) != (chosen.name, chosen.fingerprint):
@@ -161,6 +171,32 @@ class Collection:
         """Keep the index at one instant while something is searched; yield that instant, as in ``known_at``."""
         with self._lock.reading():
             yield self.known_at
+
+    @contextmanager
+    def writing(self, reader: str) -> Iterator[None]:
+        """Let one writer at a time store what one kind of reader makes.
+
+        Parameters
+        ----------
+        reader : str
+            ``"edgar"`` or ``"documents"``. A store keeps the first, as a note: rows of two kinds would be related by
+            rules that know only one. A store with rows and without the note holds EDGAR's filings.
+
+        Raises
+        ------
+        InvalidArgument
+            If the store holds what another reader made.
+        """
+        with self._writer:
+            kept = self.store.meta_get(_READER_NOTE)
+            if self.store.epoch and (kept or "edgar") != reader:
+                raise InvalidArgument(
+                    f"this store holds what the reader {kept or 'edgar'!r} made, and {reader!r} would be mixed in; put "
+                    "filings (ingest) and documents (add) into stores of their own"
+                )
+            if kept != reader:
+                self.store.meta_set(_READER_NOTE, reader)
+            yield
 
     def refresh(self, progress: Progress) -> None:
         """Bring state and index up to the store."""

@@ -12,20 +12,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from carag.audit import DEFAULT_CLASS, AuditLog, Evaluation, Models, Outcome, RecordKind
-from carag.audit.anchors import Anchoring
-from carag.engine.collection import Collection, no_progress
+from carag.audit import DEFAULT_CLASS, Evaluation, Models, Outcome, RecordKind
+from carag.engine.answered_elsewhere import record_answer
 from carag.engine.configuration import ConfigurationLog
+from carag.engine.contents import Contents
 from carag.engine.denials import Denials
 from carag.engine.explain import explain
-from carag.engine.ingest import Ingestor
-from carag.engine.recorder import Finding, Recorder, Request, no_text_in_traceback, proven, shortened
-from carag.engine.results import Answer, Explanation, IngestReport, Retrieval
-from carag.errors import CorruptFile, InvalidArgument, Refused
-from carag.generation import Declined, GuardedGenerator, generator_by_name
+from carag.engine.opening import opened
+from carag.engine.recorder import (
+    Finding,
+    Recorder,
+    Request,
+    Retrieved,
+    no_text_in_traceback,
+    proven,
+    shortened,
+)
+from carag.engine.results import Answer, Explanation, Retrieval
+from carag.errors import InvalidArgument, Refused
+from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, infer, known_at_microseconds
-from carag.retrieval import ConfidenceGate, Retriever, threshold_for
+from carag.retrieval import Retriever, gate_for
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -33,14 +41,13 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
-    from carag.audit import Receipt
-    from carag.audit.anchors import Anchor, Exposure, Window
-    from carag.engine.collection import Progress
-    from carag.engine.filing_rows import Selection
+    from carag.audit import AuditLog, Receipt
+    from carag.audit.anchors import Anchor, Anchoring, Exposure, Window
+    from carag.engine.collection import Collection
     from carag.engine.recorder import Searched
     from carag.generation import Generator
     from carag.policy import Decision, PolicyTable, Profile, TokenVerifier
-    from carag.retrieval import Embedder
+    from carag.retrieval import ConfidenceGate, Embedder, Passage, Withheld
 
 __all__ = ["Engine"]
 
@@ -52,7 +59,7 @@ _MAX_K: Final = 400
 """Passages that one record can hold."""
 
 
-class Engine:
+class Engine(Contents):
     """Answers questions over one store. Use :meth:`open`.
 
     Examples
@@ -77,19 +84,16 @@ class Engine:
         intents: bool,
         resources: ExitStack,
     ) -> None:
+        super().__init__(
+            collection, Recorder(log, table, clock), ConfigurationLog(log, collection.store), clock
+        )
         self._log = log
         self._anchoring = anchoring
-        self._collection = collection
         self._guarded = guarded
         self._table = table
-        self._clock = clock
         self._asked = table.vocabulary.intents if intents else Intents()
         self._resources = resources
-        self._closed = False
-        self._ingestor = Ingestor(collection)
         self._retriever = Retriever(collection)
-        self._recorder = Recorder(log, table, clock)
-        self._configuration = ConfigurationLog(log, collection.store)
         self._denials = Denials(log, lambda: known_at_microseconds(clock()))
         resources.callback(self._denials.flush)
 
@@ -100,8 +104,8 @@ class Engine:
         *,
         create: bool = True,
         profile: str | PathLike[str] | Profile | None = None,
-        embedder: str | Embedder | None = None,
-        generator: str | Generator = "extractive",
+        embedder: str | Embedder | object | None = None,
+        generator: str | Generator | Callable[[str, tuple[Passage, ...], Withheld], str] = "extractive",
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
         intents: bool = True,
@@ -124,12 +128,15 @@ class Engine:
             Whether a directory that holds no store becomes one.
         profile : str, path or Profile, optional
             Of a new store, which keeps it: one that ships with the package, or a folder; default ``"edgar"``.
-        embedder : str or Embedder, optional
-            Of a new store; it keeps its own, and another is refused. Default ``"minilm"``.
-        generator : str or Generator
-            A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``.
+        embedder : str or object, optional
+            Of a new store; it keeps its own, and another is refused. Default ``"minilm"``. An object of your own has
+            ``name``, ``dim``, ``embed_documents``, ``embed_query`` (:mod:`carag.retrieval.own`).
+        generator : str, Generator or callable
+            A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``. A
+            callable of your own takes (question, passages, withheld), returns text (:mod:`carag.generation.own`).
         gate : ConfidenceGate, optional
-            Default: the embedder's calibrated threshold.
+            Default: the embedder's calibrated threshold; none before an embedder that was never calibrated, and answers
+            say so.
         clock : callable, optional
             Returns an aware datetime; the system clock if absent.
         intents : bool
@@ -167,62 +174,46 @@ class Engine:
         AuditUnavailable
             If the log cannot be written.
         """
-        home, database = Path(path), Path(path) / "corpus.db"
-        if not create and not database.exists():
-            raise InvalidArgument(f"{home} holds no store; make one with: carag ingest PATH --store {home}")
-        if database.exists() and not (home / "vkey").exists():
-            lost = "its history is gone; restore audit.db, audit.key and vkey from a backup, or ingest into a new store"
-            raise CorruptFile(f"{home} has documents and no audit log: {lost}")
         now = clock or _system_clock
 
         def microseconds() -> int:
             return known_at_microseconds(now())
 
         with ExitStack() as resources:
-            # The log's lock is the store's: one writer, and a store without a writable log stays shut.
-            log = resources.enter_context(
-                AuditLog.open(
-                    home,
+            log, anchoring, collection = resources.enter_context(
+                opened(
+                    Path(path),
+                    create=create,
+                    profile=profile,
+                    embedder=embedder,
                     clock=microseconds,
+                    anchors=anchors,
+                    window=window,
                     retain=retain,
                     not_before=not_before,
+                    scrub_every=scrub_every,
+                    accept_policy=accept_policy,
                     accept_lost_values=accept_lost_values,
                 )
             )
-            if scrub_every is not None:
-                log.scrub_in_background(every=scrub_every)
-            anchoring = resources.enter_context(
-                Anchoring(log, anchors, home / "anchors", window=window, clock=microseconds)
-            )
-            collection = resources.enter_context(
-                Collection.open(
-                    home,
-                    create=create,
-                    embedder=embedder,
-                    clock=microseconds,
-                    profile=profile,
-                    accept_policy=accept_policy,
-                )
-            )
-            gate = gate or ConfidenceGate(threshold_for(collection.embedder.name))
-            if isinstance(generator, str):
-                generator = generator_by_name(generator)
+            gate = gate or gate_for(collection.embedder.name)
+            model = generator_by_name(generator) if isinstance(generator, str) else own_generator(generator)
             engine = cls(
                 log=log,
                 anchoring=anchoring,
                 collection=collection,
-                guarded=GuardedGenerator(generator, gate),
+                guarded=GuardedGenerator(model, gate),
                 table=collection.profile.table,
                 clock=now,
                 intents=intents,
                 resources=resources,
             )
-            opened, state, rows = microseconds(), collection.state, len(collection.index)
-            engine._configuration.labels(state, accept=accept_labels, rows=rows, at=opened)
+            at, state, rows = microseconds(), collection.state, len(collection.index)
+            engine._configuration.labels(state, accept=accept_labels, rows=rows, at=at)
             is_expected = accept_policy or collection.profile.is_shipped
-            engine._configuration.policy(bytes.fromhex(engine._table.sha256), at=opened, accept=is_expected)
-            engine._configuration.models(engine._models, gate=round(gate.threshold * 1_000_000), at=opened)
-            engine._settle(IngestReport(), now(), "INGEST_RESUMED")
+            engine._configuration.policy(bytes.fromhex(engine._table.sha256), at=at, accept=is_expected)
+            engine._configuration.models(engine._models, gate=round(gate.threshold * 1_000_000), at=at)
+            engine._settle(now(), "INGEST_RESUMED")
             engine._resources = resources.pop_all()
             _logger.info("opened %r", engine)
             return engine
@@ -236,35 +227,6 @@ class Engine:
     def exposure(self) -> Exposure:
         """How much of the log no anchor has confirmed yet."""
         return self._anchoring.exposure()
-
-    def ingest(
-        self,
-        path: str | PathLike[str],
-        *,
-        progress: Progress = no_progress,
-        only: Selection | None = None,
-    ) -> IngestReport:
-        """Read filings, label, chunk, embed and store them, and bring the index up to date.
-
-        What is stored and unchanged (by content hash) is skipped, so that a killed run is resumed by running it
-        again.
-
-        Parameters
-        ----------
-        path : path
-            A filing, a JSONL file of filings, or a directory of either.
-        progress : callable, optional
-            Called in this thread with (stage, done, total, note): ``"filings"`` counts bytes read, ``"index"`` rows;
-            a total of 0 is unknown; the note tells how far it is, without names. What it raises ends the run.
-        only : mapping, optional
-            By accession number, the passages wanted: (type of the document, where in it the passage starts). All others
-            are left out, and all filings not named; for a corpus of a stated part.
-        """
-        self._check_open()
-        started = self._clock()
-        report = self._ingestor.run(Path(path), progress=progress, only=only)
-        self._settle(report, started, "INGESTED")
-        return report
 
     def session(self, token: str, verifier: TokenVerifier) -> Session:
         """Make a session from a signed token; a token that is refused is on record, though nothing it says.
@@ -369,7 +331,7 @@ class Engine:
                 complete=result.complete,
             )
 
-        found, receipt = self._on_record(RecordKind.QUERY, question, session, answer)
+        found, receipt, _ = self._on_record(RecordKind.QUERY, question, session, answer)
         return Answer(
             found.outcome,
             found.why,
@@ -379,6 +341,7 @@ class Engine:
             text=found.text,
             citations=found.citations,
             complete=found.complete,
+            gate_calibrated=self._guarded.gate.calibrated,
         )
 
     def retrieve(self, question: str, session: Session, k: int = _K) -> Retrieval:
@@ -401,8 +364,38 @@ class Engine:
                 return Finding(Outcome.ANSWER, "RETRIEVED", models=models, searched=searched)
             return Finding(Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE", models=models, searched=searched)
 
-        found, receipt = self._on_record(RecordKind.RETRIEVE, question, session, retrieve)
-        return Retrieval(found.outcome, found.why, receipt, found.passages, found.withheld)
+        found, receipt, request = self._on_record(RecordKind.RETRIEVE, question, session, retrieve)
+        mark, searched = self._recorder.mark, found.searched
+        asked = None if searched is None else Retrieved(mark, request, searched, receipt)
+        return Retrieval(found.outcome, found.why, receipt, found.passages, found.withheld, asked=asked)
+
+    @no_text_in_traceback
+    def record_answer(self, retrieval: Retrieval, text: str, *, model: str) -> Receipt:
+        """Record an answer that was generated elsewhere from what :meth:`retrieve` returned.
+
+        The record holds the question, session, policy and passages of the retrieval, commits to the answer, and names
+        the retrieval's own record. Passages that the text cites as ``[1]``, ``[2, 3]`` are marked as cited.
+
+        Parameters
+        ----------
+        retrieval : Retrieval
+            As this engine returned it.
+        text : str
+            The answer as the asker sees it.
+        model : str
+            The name of what generated it.
+
+        Raises
+        ------
+        InvalidArgument
+            If the retrieval is another engine's, was altered or has no passages, or the text is empty; nothing is
+            recorded.
+        AuditUnavailable
+            If the record cannot be written; do not show the answer.
+        """
+        self._check_open()
+        embed = self._collection.embedder.name
+        return record_answer(self._log, self._recorder, retrieval, text, model=model, embed=embed)
 
     def explain(self, chunk_id: str, session: Session) -> Explanation:
         """Say why a chunk is admissible or hidden for a session; never its text.
@@ -416,7 +409,7 @@ class Engine:
         def explanation(_: Request, decision: Decision) -> Finding:
             return explain(self._collection.store, chunk_id, decision)
 
-        found, receipt = self._on_record(RecordKind.EXPLAIN, chunk_id, session, explanation)
+        found, receipt, _ = self._on_record(RecordKind.EXPLAIN, chunk_id, session, explanation)
         return Explanation(
             found.outcome,
             found.why,
@@ -456,15 +449,11 @@ class Engine:
             prompt=shortened(generator.fingerprint),
         )
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise InvalidArgument("this engine is closed; open the store again with carag.Engine.open(...)")
-
     @no_text_in_traceback
     def _on_record(
         self, kind: RecordKind, text: str, session: Session, work: Callable[[Request, Decision], Finding]
-    ) -> tuple[Finding, Receipt]:
-        """Take a request from its check to its durable record; return what it led to, and the receipt."""
+    ) -> tuple[Finding, Receipt, Request]:
+        """Take a request from its check to its durable record; return what it led to, the receipt and the request."""
         self._check_open()
         check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
         if type(session) is not Session:  # a subclass could answer differently each time it is read
@@ -480,20 +469,13 @@ class Engine:
             else:
                 request.decision = decision
                 found = work(request, decision)
-            return found, self._recorder.access(request, found)
+            return found, self._recorder.access(request, found), request
 
     def _search(self, request: Request, decision: Decision, k: int, models: Models) -> Searched:
         if self._collection.embedder.remote:
             self._recorder.begin(request, models)
         evidence = self._retriever.retrieve(request.text, decision, k)
         return proven(self._collection.state, request, evidence)
-
-    def _settle(self, report: IngestReport, started: datetime, why: str) -> None:
-        """Record the state that will be searched, unless it is on record: also after a run that was killed."""
-        collection = self._collection
-        if collection.store.epoch and not self._configuration.is_recorded(collection.state):
-            self._recorder.ingested(report, started, collection, why=why)
-            self._configuration.recorded(collection.state)
 
 
 def _system_clock() -> datetime:

@@ -7,7 +7,6 @@ content hash. Filings of which a source has no text add no passages; what they s
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -52,7 +51,6 @@ class Ingestor:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._running = threading.RLock()
 
     def run(self, path: Path, *, progress: Progress, only: Selection | None = None) -> IngestReport:
         """Store what is new or changed under ``path``, and bring the collection up to it.
@@ -62,7 +60,7 @@ class Ingestor:
         """
         report, store = IngestReport(), self._collection.store
         _logger.info("ingest begins, with %d rows", len(self._collection.index))
-        with self._running:
+        with self._collection.writing("edgar"):
             self._store_filings(path, report, progress, only)
             self._collection.refresh(progress)
         counts = store.counts()

@@ -39,14 +39,22 @@ if TYPE_CHECKING:
 
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
     from carag.engine.collection import Collection
-    from carag.engine.results import IngestReport
     from carag.engine.state import StoreState
     from carag.generation import Citation
     from carag.policy import Decision, Explained, Policy, PolicyTable, Session
     from carag.retrieval import Evidence, Withheld
     from carag.retrieval import Passage as Found
 
-__all__ = ["Finding", "Recorder", "Request", "Searched", "no_text_in_traceback", "proven", "shortened"]
+__all__ = [
+    "Finding",
+    "Recorder",
+    "Request",
+    "Retrieved",
+    "Searched",
+    "no_text_in_traceback",
+    "proven",
+    "shortened",
+]
 
 _logger = logger(__name__)
 
@@ -77,6 +85,17 @@ class Searched:
     index: IndexState
     hits: tuple[Passage, ...]
     proofs: tuple[StateProof, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a retrieval was, kept with its result so that an answer generated elsewhere can be recorded under it."""
+
+    by: object
+    """The ``mark`` of the recorder that made it."""
+    request: Request
+    searched: Searched
+    receipt: Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +176,11 @@ class Recorder:
     table : PolicyTable
     clock : callable
         Returns an aware datetime.
+
+    Attributes
+    ----------
+    mark : object
+        By which a result of this recorder is told from that of any other; no copy is it.
     """
 
     def __init__(self, log: AuditLog, table: PolicyTable, clock: Callable[[], datetime]) -> None:
@@ -164,6 +188,7 @@ class Recorder:
         self._table = table
         self._table_hash = bytes.fromhex(table.sha256)
         self._clock = clock
+        self.mark = object()
 
     def check(self, request: Request, models: Models) -> None:
         """Check, before anything is searched, that a record can hold what came with a request.
@@ -286,15 +311,22 @@ class Recorder:
             raise
 
     def ingested(
-        self, report: IngestReport, started: datetime, collection: Collection, *, why: str
+        self,
+        started: datetime,
+        collection: Collection,
+        *,
+        why: str,
+        documents: int,
+        chunks: int,
+        quarantined: int,
     ) -> Receipt:
         """Record that what can be found has changed."""
         event = Ingest(
             started=known_at_microseconds(started),
             ended=known_at_microseconds(self._clock()),
-            documents=report.added + report.changed,
-            chunks=report.chunks,
-            quarantined=report.newly_quarantined,
+            documents=documents,
+            chunks=chunks,
+            quarantined=quarantined,
             rows=len(collection.index),
             snapshot=collection.state.root,
             table=self._table_hash,

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from carag.audit import Outcome, Receipt
+    from carag.engine.recorder import Retrieved
     from carag.generation import Citation
     from carag.policy import Explained, Reason
     from carag.retrieval import Passage, Withheld
 
-__all__ = ["Answer", "Explanation", "IngestReport", "Retrieval"]
+__all__ = ["AddReport", "Answer", "Explanation", "IngestReport", "Retrieval"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Retrieval:
     receipt: Receipt
     passages: tuple[Passage, ...] = ()
     withheld: Withheld | None = None
+    asked: Retrieved | None = field(default=None, repr=False, compare=False, kw_only=True)
+    """What :meth:`carag.Engine.record_answer` needs to know; the engine's own."""
 
     def __repr__(self) -> str:
         return _brief(self, passages=len(self.passages))
@@ -56,11 +59,15 @@ class Answer(Retrieval):
         From passage metadata, never from a model's words; empty unless answered.
     complete : bool
         False if the generator was cut off at its token limit.
+    gate_calibrated : bool
+        False if the embedder's similarities were never calibrated, so that no confidence gate stood before the
+        generator (:mod:`carag.retrieval.gate`).
     """
 
     text: str = ""
     citations: tuple[Citation, ...] = ()
     complete: bool = True
+    gate_calibrated: bool = True
 
     def __str__(self) -> str:
         return self.text
@@ -75,6 +82,7 @@ class Answer(Retrieval):
             "why": self.why,
             "text": self.text,
             "complete": self.complete,
+            "gate_calibrated": self.gate_calibrated,
             "citations": [asdict(citation) for citation in self.citations],
             "passages": [
                 {"chunk_id": passage.chunk_id, "similarity": passage.similarity, "word": passage.word}
@@ -123,6 +131,26 @@ class Explanation:
             "regulation": self.regulation,
             "record": self.receipt.seq,
         }
+
+
+@dataclass(slots=True)
+class AddReport:
+    """What :meth:`carag.Engine.add` did."""
+
+    added: int = 0
+    """Documents that were not in the store, or had been removed."""
+    changed: int = 0
+    unchanged: int = 0
+    quarantined: int = 0
+    """Documents of those added or changed that the profile's rules gave no label: no session can find them."""
+    chunks: int = 0
+    """Passages that this run stored."""
+    problems: list[str] = field(default_factory=list)
+    """Documents that are stored and that nothing can find, with the reason."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(slots=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from carag.generation.bedrock import NovaMicro
 from carag.generation.extractive import Extractive
 from carag.generation.generator import Draft, Generator, Stop
-from carag.generation.guarded import Answered, Citation, DeclineCode, Declined, GuardedGenerator
+from carag.generation.guarded import Answered, Citation, DeclineCode, Declined, GuardedGenerator, citation_of
 from carag.generation.local import LocalLlama
+from carag.generation.own import own_generator
+from carag.generation.prompts import cited_positions
 from carag.generation.registry import GENERATORS, generator_by_name
 
 __all__ = [
@@ -22,5 +24,8 @@ __all__ = [
     "LocalLlama",
     "NovaMicro",
     "Stop",
+    "citation_of",
+    "cited_positions",
     "generator_by_name",
+    "own_generator",
 ]

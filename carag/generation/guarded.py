@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from carag.retrieval.evidence import Evidence, Passage
     from carag.retrieval.gate import ConfidenceGate
 
-__all__ = ["Answered", "Citation", "DeclineCode", "Declined", "GuardedGenerator"]
+__all__ = ["Answered", "Citation", "DeclineCode", "Declined", "GuardedGenerator", "citation_of"]
 
 
 class DeclineCode(StrEnum):
@@ -132,11 +132,12 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
             "The generator's draft does not cite the passages it was given, so it is not shown. "
             "Read the passages themselves, or rephrase the question.",
         )
-    citations = tuple(_citation(position, passages[position]) for position in draft.cited)
+    citations = tuple(citation_of(position, passages[position]) for position in draft.cited)
     return Answered(draft.text, citations, complete=draft.stop is Stop.END)
 
 
-def _citation(position: int, passage: Passage) -> Citation:
+def citation_of(position: int, passage: Passage) -> Citation:
+    """Make the citation of the passage at a position, from 0, from its metadata."""
     return Citation(
         number=position + 1,
         chunk_id=passage.chunk_id,

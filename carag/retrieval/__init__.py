@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
-from carag.retrieval.gate import ConfidenceGate, threshold_for
+from carag.retrieval.gate import ConfidenceGate, gate_for, threshold_for
+from carag.retrieval.own import own_embedder
 from carag.retrieval.past_index import PastIndex, add_labels
 from carag.retrieval.registry import DEFAULT_EMBEDDER, EMBEDDERS, embedder_by_name
 from carag.retrieval.retriever import EXACT_LIMIT, Retriever
@@ -23,6 +24,8 @@ __all__ = [
     "Withheld",
     "add_labels",
     "embedder_by_name",
+    "gate_for",
     "headed",
+    "own_embedder",
     "threshold_for",
 ]

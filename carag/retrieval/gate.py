@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage
 
-__all__ = ["CALIBRATIONS", "Calibration", "ConfidenceGate", "threshold_for"]
+__all__ = ["CALIBRATIONS", "Calibration", "ConfidenceGate", "gate_for", "threshold_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +72,8 @@ class ConfidenceGate:
     ----------
     threshold : float
         Least cosine similarity, ``-1 <= threshold <= 1``; ``-1`` passes every passage.
+    calibrated : bool
+        Whether somebody measured the threshold on questions; False where there was nothing to choose it by.
 
     Raises
     ------
@@ -85,6 +87,7 @@ class ConfidenceGate:
     """
 
     threshold: float
+    calibrated: bool = True
 
     def __post_init__(self) -> None:
         if not -1 <= self.threshold <= 1:
@@ -107,6 +110,19 @@ class ConfidenceGate:
             f"question ({found}; needed {self.threshold:.3f}). Rephrase the question in the documents' own "
             "words, or name the company, the form and the period."
         )
+
+
+def gate_for(embedder_name: str) -> ConfidenceGate:
+    """Return the gate of a calibrated embedder; for any other, one that passes every passage and says so.
+
+    Examples
+    --------
+    >>> gate_for("mine")
+    ConfidenceGate(threshold=-1.0, calibrated=False)
+    """
+    if embedder_name in CALIBRATIONS:
+        return ConfidenceGate(threshold_for(embedder_name))
+    return ConfidenceGate(-1.0, calibrated=False)
 
 
 def top_similarity(passages: Sequence[Passage]) -> float | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.lifecycle import StateSpan
-from carag.policy import NEVER
+from carag.policy import NEVER, TOMBSTONE
 
 if TYPE_CHECKING:
     import sqlite3
@@ -176,7 +176,12 @@ class LabelChange:
 def _between(
     public_at: int, expires_at: int, spans: Sequence[StateSpan]
 ) -> Iterator[tuple[int, int, StateSpan]]:
-    """Cut a history to a passage's own window; a passage that is never public keeps the state of its first minute."""
+    """Cut a history to a passage's own window; a passage that is never public keeps the state of its first minute.
+
+    A last span with the tombstone is no state: it ends the passage.
+    """
+    if spans[-1].bits & TOMBSTONE:
+        expires_at, spans = max(public_at, min(expires_at, spans[-1].since)), spans[:-1]
     edges = [0, *(span.since for span in spans[1:]), NEVER]
     if edges != sorted(edges):
         raise InvalidArgument(f"the history {spans} is out of order; want ascending minutes")

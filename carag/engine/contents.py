@@ -1,0 +1,157 @@
+"""Change what a store holds, and put each change on record before it can be searched: ingest, add, remove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from carag.engine.collection import no_progress
+from carag.engine.documents import DocumentWriter
+from carag.engine.ingest import Ingestor
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+    from os import PathLike
+
+    from carag.engine.collection import Collection, Progress
+    from carag.engine.configuration import ConfigurationLog
+    from carag.engine.filing_rows import Selection
+    from carag.engine.recorder import Recorder
+    from carag.engine.results import AddReport, IngestReport
+    from carag.labelling.document import Document
+
+__all__ = ["Contents"]
+
+
+class Contents:
+    """What a store holds, open for changes: the part of :class:`carag.Engine` that writes documents.
+
+    Parameters
+    ----------
+    collection : Collection
+    recorder : Recorder
+    configuration : ConfigurationLog
+    clock : callable
+        Returns an aware datetime.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        recorder: Recorder,
+        configuration: ConfigurationLog,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._collection = collection
+        self._recorder = recorder
+        self._configuration = configuration
+        self._clock = clock
+        self._closed = False
+        self._ingestor = Ingestor(collection)
+        self._documents = DocumentWriter(collection)
+
+    def ingest(
+        self,
+        path: str | PathLike[str],
+        *,
+        progress: Progress = no_progress,
+        only: Selection | None = None,
+    ) -> IngestReport:
+        """Read filings, label, chunk, embed and store them, and bring the index up to date.
+
+        What is stored and unchanged (by content hash) is skipped, so that a killed run is resumed by running it
+        again.
+
+        Parameters
+        ----------
+        path : path
+            A filing, a JSONL file of filings, or a directory of either.
+        progress : callable, optional
+            Called in this thread with (stage, done, total, note): ``"filings"`` counts bytes read, ``"index"`` rows;
+            a total of 0 is unknown; the note tells how far it is, without names. What it raises ends the run.
+        only : mapping, optional
+            By accession number, the passages wanted: (type of the document, where in it the passage starts). All others
+            are left out, and all filings not named; for a corpus of a stated part.
+        """
+        self._check_open()
+        started = self._clock()
+        report = self._ingestor.run(Path(path), progress=progress, only=only)
+        self._settle(
+            started,
+            "INGESTED",
+            documents=report.added + report.changed,
+            chunks=report.chunks,
+            quarantined=report.newly_quarantined,
+        )
+        return report
+
+    def add(self, documents: Iterable[Document]) -> AddReport:
+        """Label, chunk, embed and store documents of your own, and bring the index up to date.
+
+        A document under an id that the store has replaces that one: its passages are found no more, and stay for past
+        questions and receipts. What is stored and unchanged is skipped, so that a killed call is finished by making it
+        again. A document that ``supersedes`` another ends it from its own ``public_at`` on.
+
+        Parameters
+        ----------
+        documents : iterable of Document
+            All are read and checked before the first is stored.
+
+        Raises
+        ------
+        InvalidArgument
+            If two of one id differ, one supersedes what is not known, or itself by way of others, one has facts that no
+            rule turns into bits, or the store holds filings; nothing is stored.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> circular = carag.Document(id="circular/7", text="Branches report by the fifth of May.", bits=())
+        >>> with carag.Engine.open(tempfile.mkdtemp(), embedder="wordllama") as engine:
+        ...     engine.add([circular]).added, engine.add([circular]).unchanged
+        (1, 1)
+        """
+        self._check_open()
+        started = self._clock()
+        report = self._documents.add(documents)
+        self._settle(
+            started,
+            "DOCUMENTS_ADDED",
+            documents=report.added + report.changed,
+            chunks=report.chunks,
+            quarantined=report.quarantined,
+        )
+        return report
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Remove documents from what can be found, and return their number; past questions still find them.
+
+        What a removed document superseded stays superseded, so that removing makes nothing admissible.
+
+        Raises
+        ------
+        InvalidArgument
+            If an id is not in the store; nothing is removed.
+        """
+        self._check_open()
+        started = self._clock()
+        removed = self._documents.remove(ids)
+        self._settle(started, "DOCUMENTS_REMOVED", documents=removed)
+        return removed
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InvalidArgument("this engine is closed; open the store again with carag.Engine.open(...)")
+
+    def _settle(
+        self, started: datetime, why: str, *, documents: int = 0, chunks: int = 0, quarantined: int = 0
+    ) -> None:
+        """Record the state that will be searched, unless it is on record: also after a run that was killed."""
+        collection = self._collection
+        if collection.store.epoch and not self._configuration.is_recorded(collection.state):
+            self._recorder.ingested(
+                started, collection, why=why, documents=documents, chunks=chunks, quarantined=quarantined
+            )
+            self._configuration.recorded(collection.state)

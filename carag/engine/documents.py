@@ -1,0 +1,328 @@
+"""Store documents and remove them, then bring the collection up to the store.
+
+A document is a row of the store's filings, under its id. Which one supersedes which is decided again in every
+transaction, from the facts of the documents that it concerns, so their order of arrival makes no difference. A batch
+is one transaction; after a kill the next run skips what is stored unchanged, by content hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from carag.engine.collection import no_progress
+from carag.engine.results import AddReport
+from carag.errors import InvalidArgument
+from carag.labelling.chunking import CHUNKER_VERSION, chunk
+from carag.labelling.document import Document
+from carag.labelling.lifecycle import StateCause, StateSpan
+from carag.limits import check_id, quoted
+from carag.policy import (
+    NEVER,
+    QUARANTINE,
+    TOMBSTONE,
+    as_of_minutes,
+    bit_names,
+    bits_of,
+    policy_word,
+)
+from carag.retrieval import headed
+from carag.store.values import StoredChunk, StoredFiling, content_hash
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import date, datetime
+
+    from carag.engine.collection import Collection
+    from carag.store.store import CorpusStore
+
+__all__ = ["READER", "DocumentWriter"]
+
+_logger = logger(__name__)
+
+READER: Final = "documents"
+"""The store's note of who makes its rows."""
+_EMBED_BATCH: Final = 2048
+"""Passages embedded together and stored in one transaction."""
+_ROWS_VERSION: Final = "document-1"
+"""Must change whenever the same document may be stored differently; part of its content hash."""
+_LINKS: Final = 1 << 33
+"""Numbers for ids, below the ten digits of a CIK. Two ids with one number cost time and change no label."""
+
+
+class _Given(NamedTuple):
+    """A document to store, and its row."""
+
+    document: Document
+    word: int
+    filing: StoredFiling
+
+    def chunks(self) -> list[StoredChunk]:
+        """Cut it into its labelled passages."""
+        document = self.document
+        return [
+            StoredChunk(
+                document="",
+                start=piece.start,
+                end=piece.end,
+                text=piece.text,
+                word=self.word,
+                public_at=_minute(document.public_at, 0),
+                expires_at=_minute(document.expires_at, NEVER),
+                subjects=tuple(document.entities),
+            )
+            for piece in chunk(document.text)
+        ]
+
+    @property
+    def heading(self) -> str:
+        """The title under which its passages are embedded; empty without one."""
+        title = self.document.metadata.get("title")
+        return title.strip() if isinstance(title, str) else ""
+
+
+def _word(document: Document) -> int:
+    """Return the policy word of a document's passages."""
+    if document.bits is None:
+        raise InvalidArgument(
+            f"document {document.id!r} has facts, and this store's profile has no rules from facts to bits; give bits"
+        )
+    return policy_word(bits_of(document.bits, name=f"bits of document {document.id!r}"))
+
+
+class DocumentWriter:
+    """Writes documents into a collection.
+
+    Parameters
+    ----------
+    collection : Collection
+    word_of : callable
+        Returns the policy word of a document's passages.
+    """
+
+    def __init__(self, collection: Collection, word_of: Callable[[Document], int] = _word) -> None:
+        self._collection = collection
+        self._word_of = word_of
+
+    def add(self, documents: Iterable[Document]) -> AddReport:
+        """Store what is new or changed; see :meth:`carag.Engine.add`."""
+        given, report = self._read(documents), AddReport()
+        with self._collection.writing(READER):
+            store = self._collection.store
+            _check_supersedes(given, store)
+            waiting: list[tuple[_Given, list[StoredChunk]]] = []
+            size = 0
+            for one in given.values():
+                if store.content_hash(one.document.id) == one.filing.content_hash:
+                    report.unchanged += 1
+                    continue
+                chunks = one.chunks()
+                waiting.append((one, chunks))
+                size += max(1, len(chunks))
+                if size >= _EMBED_BATCH:
+                    self._store(waiting, report)
+                    size = 0
+            self._store(waiting, report)
+            self._collection.refresh(no_progress)
+        _logger.info(
+            "added: %d new, %d changed, %d unchanged, %d quarantined",
+            report.added,
+            report.changed,
+            report.unchanged,
+            report.quarantined,
+        )
+        return report
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Close the labels of documents and return their number; see :meth:`carag.Engine.remove`."""
+        if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+            raise InvalidArgument(f"ids is {quoted(ids)}; want a list of document ids")
+        wanted = list(dict.fromkeys(ids))
+        for one in wanted:
+            check_id("id of a document", one)
+        with self._collection.writing(READER):
+            store = self._collection.store
+            known = {one: store.facts_of(one) for one in wanted}
+            if absent := [one for one, facts in known.items() if facts is None or facts["removed"]]:
+                raise InvalidArgument(
+                    f"no document {quoted(absent[0])} is in the store, or it was removed before; {len(absent)} of "
+                    f"{len(wanted)} ids are like that, and nothing was removed"
+                )
+            if wanted:
+                nothing = np.empty((0, self._collection.embedder.dim), np.float32)
+                with store.writing() as transaction:
+                    for one in wanted:
+                        transaction.put(_removed(store.filing(one)), [], nothing)
+                    transaction.relabel(_histories(transaction.facts()))
+                self._collection.refresh(no_progress)
+        _logger.info("removed %d documents", len(wanted))
+        return len(wanted)
+
+    def _read(self, documents: Iterable[Document]) -> dict[str, _Given]:
+        """Check all documents of a call and make their rows, before anything is stored."""
+        if isinstance(documents, (Document, str, bytes)) or not isinstance(documents, Iterable):
+            raise InvalidArgument(
+                f"documents is a {type(documents).__name__}; want a list of carag.Document objects"
+            )
+        given: dict[str, _Given] = {}
+        for document in documents:
+            if type(document) is not Document:
+                raise InvalidArgument(
+                    f"documents hold a {type(document).__name__}; want carag.Document objects"
+                )
+            word = self._word_of(document)
+            one = _Given(document, word, _row(document, word))
+            first = given.setdefault(document.id, one)
+            if first.filing.content_hash != one.filing.content_hash:
+                raise InvalidArgument(
+                    f"document {document.id!r} is given twice, with different content; give it once"
+                )
+        return given
+
+    def _store(self, waiting: list[tuple[_Given, list[StoredChunk]]], report: AddReport) -> None:
+        """Embed and store what waits, in one transaction, and empty the list."""
+        if not waiting:
+            return
+        store, embedder = self._collection.store, self._collection.embedder
+        texts = [
+            # Until a profile has a heading of its own: the title stands where a company does.
+            headed(piece.text, company=one.heading, form="", filed="")
+            for one, chunks in waiting
+            for piece in chunks
+        ]
+        vectors = embedder.embed_documents(texts) if texts else np.empty((0, embedder.dim), np.float32)
+        before = [store.facts_of(one.document.id) for one, _ in waiting]
+        done = 0
+        with store.writing() as transaction:
+            for one, chunks in waiting:
+                transaction.put(one.filing, chunks, vectors[done : done + len(chunks)])
+                done += len(chunks)
+            transaction.relabel(_histories(transaction.facts()))
+        for known, (one, chunks) in zip(before, waiting, strict=True):
+            is_new = known is None or known["removed"]
+            report.added += is_new
+            report.changed += not is_new
+            report.chunks += len(chunks)
+            report.quarantined += one.filing.quarantine is not None
+            if not chunks:
+                report.problems.append(f"document {one.document.id!r} has no text, so nothing can find it")
+        waiting.clear()
+
+
+def _row(document: Document, word: int) -> StoredFiling:
+    """Return a document as the store keeps it, without its passages."""
+    metadata = dict(document.metadata)
+    facts = {
+        "id": document.id,
+        "removed": False,
+        "public_at": _minute(document.public_at, 0),
+        "expires_at": _minute(document.expires_at, NEVER),
+        "supersedes": document.supersedes,
+        "metadata": metadata,
+        "facts": None if document.facts is None else dict(document.facts),
+        "entities": list(document.entities),
+        "language": document.language,
+        "pages": list(document.pages),
+    }
+    source = "bits" if document.facts is None else "facts"
+    return _filing(
+        facts,
+        content=content_hash(
+            {**facts, "word": word}, [document.text], version=f"{CHUNKER_VERSION}.{_ROWS_VERSION}"
+        ),
+        causes={"bits": [[bit, source, "stated with the document"] for bit in bit_names(word)]},
+        quarantine=("RULES", "the profile's rules set no label for these facts")
+        if word & QUARANTINE
+        else None,
+    )
+
+
+def _removed(filing: StoredFiling) -> StoredFiling:
+    """Return the version of a document that has no passages. What it superseded stays so: removing widens nothing."""
+    facts = {**filing.facts, "removed": True}
+    return _filing(
+        facts, content=content_hash(facts, (), version=_ROWS_VERSION), causes={"bits": []}, quarantine=None
+    )
+
+
+def _filing(
+    facts: Mapping[str, Any],
+    *,
+    content: str,
+    causes: Mapping[str, Any],
+    quarantine: tuple[str, str] | None,
+) -> StoredFiling:
+    supersedes = facts["supersedes"]
+    linked = (facts["id"],) if supersedes is None else (facts["id"], supersedes)
+    return StoredFiling(
+        accession_number=facts["id"],
+        form="",
+        company="",
+        filed="",
+        content_hash=content,
+        facts=facts,
+        causes=causes,
+        public_at_source="always public" if facts["public_at"] == 0 else "stated with the document",
+        quarantine=quarantine,
+        # The store looks again at all that share one of these numbers with a new row.
+        ciks=tuple(_link(one) for one in linked),
+    )
+
+
+def _link(id_: str) -> int:
+    """Return the number under which the store connects a document with those that supersede it."""
+    return int.from_bytes(hashlib.sha256(id_.encode()).digest()[:8]) % _LINKS
+
+
+def _minute(value: datetime | date | None, absent: int) -> int:
+    return absent if value is None else as_of_minutes(value)
+
+
+def _check_supersedes(given: Mapping[str, _Given], store: CorpusStore) -> None:
+    """Check that what documents supersede is known, and that no chain of them leads back to its start."""
+
+    def superseded_by(id_: str) -> str | None:
+        if id_ not in given:
+            return (store.facts_of(id_) or {}).get("supersedes")
+        next_ = given[id_].document.supersedes
+        if next_ is not None and next_ not in given and store.facts_of(next_) is None:
+            raise InvalidArgument(
+                f"document {id_!r} supersedes {quoted(next_)}, which is neither in this call nor in the store; add "
+                "that one first, or with it"
+            )
+        return next_
+
+    ends: set[str] = set()
+    for start in given:
+        chain: dict[str, None] = {}
+        at: str | None = start
+        while at is not None and at not in ends:
+            if at in chain:
+                raise InvalidArgument(
+                    f"document {at!r} supersedes itself by way of {len(chain)} documents; want chains that end"
+                )
+            chain[at] = None
+            at = superseded_by(at)
+        ends.update(chain)
+
+
+def _histories(facts: Iterable[Mapping[str, Any]]) -> dict[str, tuple[StateSpan, ...]]:
+    """Return the history of every document: it ends when the first that supersedes it is public."""
+    several = list(facts)
+    ends: dict[str, tuple[int, str]] = {}
+    for one in several:
+        if (old := one["supersedes"]) is not None:
+            end = (one["public_at"], one["id"])
+            ends[old] = min(ends.get(old, end), end)
+    return {one["id"]: (StateSpan(0, 0), *_ended(ends.get(one["id"]))) for one in several}
+
+
+def _ended(end: tuple[int, str] | None) -> tuple[StateSpan, ...]:
+    if end is None:
+        return ()
+    minute, by = end
+    return (StateSpan(minute, TOMBSTONE, (StateCause("SUPERSEDED", by),)),)

@@ -1,0 +1,84 @@
+"""Adapt a generator of the caller's own: any callable that answers from a question and passages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import InvalidArgument, ModelUnavailable
+from carag.generation.generator import Draft
+from carag.generation.prompts import INSUFFICIENT_EVIDENCE, cited_positions
+from carag.generation.registry import GENERATORS
+from carag.limits import check_label, check_text, quoted
+from carag.retrieval.evidence import Withheld
+from carag.retrieval.model_files import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from carag.generation.generator import Generator
+    from carag.retrieval.evidence import Passage
+
+__all__ = ["OwnGenerator", "own_generator"]
+
+_PORT: Final = ("name", "remote", "fingerprint", "generate")
+
+
+def own_generator(given: object) -> Generator:
+    """Return a generator as it is, and a callable as a generator.
+
+    Parameters
+    ----------
+    given : Generator or callable
+        A callable takes the question, the passages (a tuple of :class:`~carag.retrieval.evidence.Passage`) and what is
+        withheld (:class:`~carag.retrieval.evidence.Withheld`, its kinds alone), and returns text that cites the
+        passages by ``[1]``, ``[2, 3]``. It may have an attribute ``remote``, whether they leave this machine (False if
+        it has not), ``name`` and ``fingerprint``.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is neither.
+
+    Examples
+    --------
+    >>> def first(question, passages, withheld):
+    ...     return f"{passages[0].text} [1]"
+    >>> own_generator(first).name
+    'first'
+    """
+    if not isinstance(given, type):  # a class has its methods, too, and cannot be asked
+        if all(hasattr(given, name) for name in _PORT):
+            return given  # type: ignore[return-value] # it has what the port names
+        if callable(given):
+            return OwnGenerator(given)
+    raise InvalidArgument(
+        f"the generator is {quoted(given)}; want one of {', '.join(GENERATORS)}, an object with {', '.join(_PORT)}, "
+        "or a callable (question, passages, withheld) that returns text"
+    )
+
+
+class OwnGenerator:
+    """A callable of the caller's own as a generator; see :func:`own_generator`."""
+
+    def __init__(self, given: Callable[..., Any]) -> None:
+        self._given = given
+        name = getattr(given, "name", None) or getattr(given, "__name__", None) or type(given).__name__
+        check_label("the generator's name", name)
+        stated = getattr(given, "fingerprint", None)
+        if stated is not None:
+            check_label(f"the fingerprint of the generator {name!r}", stated)
+        self.name = str(name)
+        self.remote = bool(getattr(given, "remote", False))
+        self.fingerprint = fingerprint("own", self.name, stated or "")
+
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
+        """Call it; a text that cites nothing declines. See :class:`~carag.generation.generator.Generator`."""
+        try:
+            text = self._given(question, tuple(passages), Withheld(withheld.kinds))
+        except ModelUnavailable:
+            raise
+        except Exception as error:
+            raise ModelUnavailable(f"the generator {self.name!r} raised {type(error).__name__}") from error
+        check_text(f"what the generator {self.name!r} returned", text)
+        cited = cited_positions(text)
+        return Draft(text, cited) if cited else Draft(INSUFFICIENT_EVIDENCE, ())

@@ -1,0 +1,231 @@
+"""Define the document that a reader of any domain makes, and check it before anything is stored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
+from math import isfinite
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+from carag.errors import InvalidArgument
+from carag.limits import check_id, check_label, check_text, quoted
+from carag.policy.bits import bits_of
+from carag.policy.mask import entity_set
+from carag.policy.time import as_of_minutes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import date, datetime
+
+    from carag.policy import Bits
+
+__all__ = ["Document", "Scalar"]
+
+Scalar: TypeAlias = str | int | float | bool | None
+"""What a field of metadata holds, and what a fact is or lists."""
+
+_MAX_FIELDS: Final = 64
+"""Greatest number of fields of a document's metadata."""
+_MAX_VALUE: Final = 1000
+"""Greatest number of characters of a text in metadata or facts."""
+_MAX_FACTS: Final = 256
+"""Greatest number of facts of a document."""
+_MAX_LISTED: Final = 1000
+"""Greatest number of values that one fact lists."""
+_INT64: Final = 1 << 63
+"""Integers are at least ``-_INT64`` and below ``_INT64``: every JSON reader and database can hold those."""
+_FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
+_LANGUAGE: Final = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document as it enters a store; :meth:`carag.Engine.add` takes it.
+
+    Parameters
+    ----------
+    id : str
+        1 to 159 printable characters; adding another document under the same id replaces this one. Passages are called
+        ``<id>:<ordinal>``.
+    text : str
+        Any Unicode text that UTF-8 can hold, without NUL.
+    bits : PolicyBit, str, int, or iterable of PolicyBit and str, optional
+        The policy bits, as :func:`carag.policy.bits_of` reads them. ``()`` makes the document public. Names are looked
+        up when the document is added, for only a store knows its vocabulary.
+    facts : mapping of str to str, int, float, bool, None, or a list of them, optional
+        What the rules of the store's profile turn into bits: at most 256. Give exactly one of ``bits`` and ``facts``.
+    metadata : mapping of str to str, int, float, bool or None
+        At most 64 fields with names such as ``case_number``; texts have at most 1,000 characters.
+    entities : iterable of int
+        Whom the document may be about, as lists of entities in a policy number them. About whom a document without any
+        is, nobody stated: a session with a list of denied entities does not find it.
+    public_at, expires_at : datetime or date, optional
+        From when and until when it may be found: an aware datetime, or a date as :func:`carag.policy.as_of_minutes`
+        reads it. None: always public, never expires.
+    supersedes : str, optional
+        The id of the document that this one replaces from its ``public_at`` on.
+    language : str, optional
+        A language tag (BCP 47), such as ``"de-CH"``.
+    pages : iterable of int
+        The offsets in the text, in characters and ascending, at which its pages begin.
+
+    Raises
+    ------
+    InvalidArgument
+        If a value is not of its kind, both or neither of ``bits`` and ``facts`` are given, or the document expires
+        before it is public.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> Document(id="circular/7", text="Branches report monthly.", bits=(), public_at=date(2025, 5, 1)).bits
+    ()
+    """
+
+    id: str
+    text: str = field(repr=False)
+    bits: Bits | None = None
+    facts: Mapping[str, Scalar | Iterable[Scalar]] | None = field(default=None, repr=False, hash=False)
+    metadata: Mapping[str, Scalar] = field(default_factory=dict, repr=False, hash=False)
+    entities: Iterable[int] = field(default=(), repr=False)
+    public_at: datetime | date | None = None
+    expires_at: datetime | date | None = None
+    supersedes: str | None = None
+    language: str | None = None
+    pages: Iterable[int] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        check_id("id of a document", self.id)
+        what = f"of document {self.id!r}"
+        check_text(f"text {what}", self.text)
+        if (self.bits is None) == (self.facts is None):
+            given = "neither bits nor facts" if self.bits is None else "both bits and facts"
+            raise InvalidArgument(
+                f"document {self.id!r} has {given}; want exactly one: bits=() makes it public, facts are turned into "
+                "bits by the rules of the store's profile"
+            )
+        self._set("bits", None if self.bits is None else _bits(f"bits {what}", self.bits))
+        self._set("facts", None if self.facts is None else _facts(what, self.facts))
+        self._set("metadata", _metadata(what, self.metadata))
+        self._set("entities", tuple(sorted(entity_set(f"entities {what}", self.entities))))
+        _check_times(what, self.public_at, self.expires_at)
+        if self.supersedes is not None:
+            check_id(f"supersedes {what}", self.supersedes)
+            if self.supersedes == self.id:
+                raise InvalidArgument(
+                    f"document {self.id!r} supersedes itself; want another document's id: adding changed text under "
+                    "the same id already makes a new version"
+                )
+        if self.language is not None and not (
+            isinstance(self.language, str) and _LANGUAGE.fullmatch(self.language)
+        ):
+            raise InvalidArgument(
+                f"language {what} is {quoted(self.language)}; want a BCP 47 tag such as 'en' or 'de-CH'"
+            )
+        self._set("pages", _pages(what, self.pages, len(self.text)))
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        # Readers may run in other processes; a read-only view of a mapping cannot be pickled, so a dict goes instead.
+        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+        make: Callable[..., Document] = Document
+        return partial(make, **plain), ()
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+def _bits(name: str, bits: Bits) -> Bits:
+    """Check bits as far as that needs no vocabulary, and keep those of a list in a tuple."""
+    if isinstance(bits, str):
+        bits = (bits,)
+    elif isinstance(bits, (int, bytes, Mapping)) or not isinstance(bits, Iterable):
+        return bits_of(bits, name=name)
+    several = tuple(bits)
+    bits_of([one for one in several if not isinstance(one, str)], name=name)
+    for one in several:
+        if isinstance(one, str):
+            check_label(name, one)
+    return several
+
+
+def _metadata(what: str, metadata: object) -> Mapping[str, Scalar]:
+    found = _mapping(f"metadata {what}", metadata, _MAX_FIELDS)
+    for name, value in found.items():
+        check_label(f"a field's name in the metadata {what}", name)
+        if not _FIELD.fullmatch(name):
+            raise InvalidArgument(
+                f"metadata {what} has a field {quoted(name)}; want small letters, digits and _, as in case_number"
+            )
+        _check_scalar(f"field {name!r} in the metadata {what}", value)
+    return MappingProxyType(found)
+
+
+def _facts(what: str, facts: object) -> Mapping[str, Scalar | tuple[Scalar, ...]]:
+    found = _mapping(f"facts {what}", facts, _MAX_FACTS)
+    for name, value in found.items():
+        check_label(f"a fact's name {what}", name)
+        fact = f"fact {name!r} {what}"
+        if isinstance(value, (list, tuple)):
+            if len(value) > _MAX_LISTED:
+                raise InvalidArgument(f"{fact} lists {len(value)} values; want {_MAX_LISTED} at most")
+            found[name] = value = tuple(value)
+        for one in value if isinstance(value, tuple) else (value,):
+            _check_scalar(fact, one)
+    return MappingProxyType(found)
+
+
+def _mapping(name: str, value: object, most: int) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidArgument(f"{name} are {quoted(value)}; want a mapping of names to values")
+    if len(value) > most:
+        raise InvalidArgument(f"{name} have {len(value)} entries; want {most} at most")
+    return dict(value)
+
+
+def _check_scalar(name: str, value: object) -> None:
+    # Subclasses are refused, for they may compare and print as they like.
+    if value is None or type(value) is bool:
+        return
+    if type(value) is str:
+        check_text(name, value, _MAX_VALUE)
+    elif not (
+        (type(value) is int and -_INT64 <= value < _INT64) or (type(value) is float and isfinite(value))
+    ):
+        raise InvalidArgument(
+            f"{name} is {quoted(value)}; want text, a boolean, None, or a finite number of 64 bits at most"
+        )
+
+
+def _check_times(what: str, public_at: datetime | date | None, expires_at: datetime | date | None) -> None:
+    public = _minutes(f"public_at {what}", public_at, 0)
+    if expires_at is not None and (expires := _minutes(f"expires_at {what}", expires_at, 0)) <= public:
+        raise InvalidArgument(
+            f"document expires at minute {expires} and is public from minute {public}: expires_at {what} must be after "
+            "its public_at"
+        )
+
+
+def _minutes(name: str, value: datetime | date | None, absent: int) -> int:
+    try:
+        return absent if value is None else as_of_minutes(value)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{name}: {error}") from error
+
+
+def _pages(what: str, pages: object, length: int) -> tuple[int, ...]:
+    if isinstance(pages, (str, bytes)) or not isinstance(pages, Iterable):
+        raise InvalidArgument(f"pages {what} are {quoted(pages)}; want character offsets")
+    found = tuple(pages)
+    last = -1
+    for page in found:
+        if type(page) is not int or not last < page <= length:
+            raise InvalidArgument(
+                f"pages {what} hold {quoted(page)}; want ascending character offsets, 0 to {length}"
+            )
+        last = page
+    return found

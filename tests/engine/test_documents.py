@@ -1,0 +1,359 @@
+"""Documents of one's own are found by whom their bits admit, with the history, proofs and records of filings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import carag.engine.documents
+from carag import Document, Engine, Outcome, PolicyBit, Session
+from carag.audit import Record, Verdict, verify_receipt
+from carag.engine.documents import DocumentWriter
+from carag.engine.policy_replay import ReplayVerdict, replay
+from carag.errors import InvalidArgument
+from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, as_of_minutes, infer, policy_word
+from tests.engine.documents import COMPLIANCE, QUESTION, Clock, Counting, at, document, ids
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+TABLE = PolicyTable.shipped()
+OPEN_CELLS = [cell for cell in TABLE.cells if cell.allow_list == "none"]
+PUBLIC = Session(role="public", purpose="public_qa")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def embedder() -> Counting:
+    return Counting()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, embedder: Counting, clock: Clock) -> Iterator[Engine]:
+    with Engine.open(tmp_path / "store", embedder=embedder, clock=clock) as opened:
+        yield opened
+
+
+# --- laws ---
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> list[Document]:
+    """Documents of any bits, windows and entities; each may supersede one before it."""
+    found = []
+    for number in range(draw(st.integers(1, 8))):
+        start = draw(st.none() | st.integers(0, 20))
+        length = draw(st.none() | st.integers(1, 20))
+        old = draw(st.none() | st.integers(0, number - 1)) if number else None
+        found.append(
+            document(
+                number,
+                bits=draw(st.frozensets(st.sampled_from(PolicyBit), max_size=3)),
+                entities=draw(st.frozensets(st.integers(1, 3), max_size=2)),
+                public_at=None if start is None else at(start),
+                expires_at=None if length is None else at((start or 0) + length),
+                supersedes=None if old is None else f"d/{old}",
+            )
+        )
+    return found
+
+
+def admissible(documents: Sequence[Document], removed: set[str], session: Session, now: datetime) -> set[str]:
+    """What the session may use, by the table and the documents alone."""
+    decision = infer(session, TABLE, now=now)
+    ends = {one.id: [NEVER if one.expires_at is None else as_of_minutes(one.expires_at)] for one in documents}
+    for one in documents:
+        if one.supersedes is not None:
+            ends[one.supersedes].append(0 if one.public_at is None else as_of_minutes(one.public_at))
+    return {
+        one.id
+        for one in documents
+        if one.id not in removed
+        and decision.admits(
+            policy_word(frozenset(one.bits)),  # type: ignore[arg-type]
+            0 if one.public_at is None else as_of_minutes(one.public_at),
+            entity=tuple(one.entities),
+            expires_at=min(ends[one.id]),
+        )
+    }
+
+
+@given(data=st.data(), documents=corpora(), k=st.integers(1, 9))
+@settings(max_examples=30)
+def test_what_is_found_is_what_is_admissible(data: st.DataObject, documents: list[Document], k: int) -> None:
+    """result is a subset of admissible, and len(result) == min(k, admissible), whatever the order they came in."""
+    order = data.draw(st.permutations(documents))
+    removed = data.draw(st.sets(st.sampled_from(documents).map(lambda one: one.id)))
+    cell = data.draw(st.sampled_from(OPEN_CELLS))
+    session = Session(
+        role=cell.role,
+        purpose=cell.purpose,
+        as_of=at(data.draw(st.integers(0, 45))),
+        restricted=data.draw(st.frozensets(st.integers(1, 3), max_size=1)),
+    )
+    with (
+        TemporaryDirectory() as home,
+        Engine.open(Path(home, "store"), embedder=Counting(), clock=Clock()) as engine,
+    ):
+        engine.add(order)
+        engine.remove(removed)
+        wanted = admissible(documents, removed, session, engine._clock())
+        found = engine.retrieve(QUESTION, session, k)
+        event = Record.parse(found.receipt.record).event
+        names = [passage.accession_number for passage in found.passages]
+        assert (len(wanted), min(k, len(wanted))) == (event.index.admissible, len(names))  # type: ignore[union-attr]
+        assert set(names) <= wanted
+        assert len(set(names)) == len(names)
+        assert verify_receipt(found.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
+        assert replay(Record.parse(found.receipt.record), TABLE).verdict is ReplayVerdict.MATCHES
+
+
+def test_adding_twice_changes_nothing(engine: Engine, embedder: Counting) -> None:
+    documents = [document(n, metadata={"title": f"Circular {n}"}, entities=[n]) for n in range(20)]
+    first = engine.add(documents)
+    assert (20, 0, 0, 0, []) == (
+        first.added,
+        first.changed,
+        first.unchanged,
+        first.quarantined,
+        first.problems,
+    )
+    size, epoch, embedded = engine._log.size, engine._collection.store.epoch, len(embedder.texts)
+    again = engine.add(iter(documents))
+    assert (0, 0, 20) == (again.added, again.changed, again.unchanged)
+    assert (size, epoch, embedded) == (
+        engine._log.size,
+        engine._collection.store.epoch,
+        len(embedder.texts),
+    )
+
+
+def test_of_a_thousand_only_what_changed_is_embedded(engine: Engine, embedder: Counting) -> None:
+    documents = [document(n) for n in range(1000)]
+    engine.add(documents)
+    embedder.texts.clear()
+    for n in range(0, 1000, 100):
+        documents[n] = document(n, text=f"Branches no longer report on day {n}.")
+    report = engine.add(documents)
+    assert (0, 10, 990) == (report.added, report.changed, report.unchanged)
+    assert sorted(documents[n].text for n in range(0, 1000, 100)) == sorted(embedder.texts)
+
+
+def test_passages_are_embedded_in_batches(
+    engine: Engine, embedder: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carag.engine.documents, "_EMBED_BATCH", 10)
+    engine.add([document(n) for n in range(35)])
+    assert [10, 10, 10, 5] == embedder.batches
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "text": {"text": "Another text."},
+    "bits": {"bits": "PD_COMP"},
+    "metadata": {"metadata": {"title": "Another"}},
+    "entities": {"entities": [7]},
+    "public_at": {"public_at": at(0)},
+    "expires_at": {"expires_at": at(9)},
+    "supersedes": {"supersedes": "d/other"},
+    "language": {"language": "de"},
+    "pages": {"pages": [0]},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_every_field_is_part_of_what_makes_a_document(engine: Engine, change: dict[str, Any]) -> None:
+    engine.add([document(), document("other")])
+    report = engine.add([document(**change)])
+    assert (0, 1, 0) == (report.added, report.changed, report.unchanged)
+
+
+def test_the_version_of_the_chunker_is_part_of_it(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.add([document()])
+    monkeypatch.setattr(carag.engine.documents, "CHUNKER_VERSION", "another")
+    assert 1 == engine.add([document()]).changed
+
+
+# --- versions, two times, proof ---
+
+
+def test_a_changed_document_is_another_version_and_the_old_one_can_be_replayed(
+    engine: Engine, clock: Clock
+) -> None:
+    engine.add([document(text="Report by the fifth.")])
+    clock.pass_(hours=1)
+    before = clock()
+    clock.pass_(hours=1)
+    engine.add([document(text="Report by the tenth.")])
+    now = engine.retrieve(QUESTION, COMPLIANCE)
+    then = engine.retrieve(QUESTION, Session(role="compliance", purpose="surveil", known_at=before))
+    assert [("d/0.v2:00000", "Report by the tenth.")] == [(p.chunk_id, p.text) for p in now.passages]
+    assert [("d/0:00000", "Report by the fifth.")] == [(p.chunk_id, p.text) for p in then.passages]
+    for found in (now, then):
+        assert verify_receipt(found.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
+
+
+def test_an_id_may_hold_colons_and_a_passage_names_its_ordinal_last(engine: Engine) -> None:
+    text = "\n\n".join(f"Paragraph {n} has a sentence. " * 20 for n in range(9))
+    engine.add([document(id="urn:x:00001", text=text)])
+    passages = engine.retrieve(QUESTION, COMPLIANCE, 400).passages
+    assert len(passages) > 3
+    for passage in passages:
+        name, _, ordinal = passage.chunk_id.rpartition(":")
+        assert ("urn:x:00001", "urn:x:00001") == (name, passage.accession_number)
+        assert ordinal.isdecimal()
+        assert text[passage.start : passage.end] == passage.text
+
+
+def test_windows_are_kept(engine: Engine) -> None:
+    engine.add([document(public_at=at(5), expires_at=at(9))])
+    seen = {
+        day: ids(engine, Session(role="compliance", purpose="surveil", as_of=at(day))) for day in (4, 5, 8, 9)
+    }
+    assert {4: set(), 5: {"d/0"}, 8: {"d/0"}, 9: set()} == seen
+
+
+def test_a_title_is_embedded_and_not_shown(engine: Engine, embedder: Counting) -> None:
+    """The other metadata are not embedded: no one knows yet which of them questions name."""
+    engine.add(
+        [document(1, metadata={"title": " Circular 1 ", "author": "Li"}), document(2, metadata={"title": 7})]
+    )
+    assert ["Circular 1\nBranches report on day 1.", "Branches report on day 2."] == embedder.texts
+    assert "Circular" not in "".join(p.text for p in engine.retrieve(QUESTION, COMPLIANCE).passages)
+
+
+def test_the_store_keeps_what_a_citation_and_a_rule_need(engine: Engine) -> None:
+    engine.add([document(metadata={"title": "Circular"}, language="de", pages=[0, 9], entities=[7])])
+    kept = engine._collection.store.filing("d/0")
+    assert ("", "", "") == (kept.form, kept.company, kept.filed)
+    facts = {name: kept.facts[name] for name in ("metadata", "facts", "language", "pages", "supersedes")}
+    assert facts == {
+        "metadata": {"title": "Circular"},
+        "facts": None,
+        "language": "de",
+        "pages": [0, 9],
+        "supersedes": None,
+    }
+
+
+def test_explain_names_the_bits_and_where_they_come_from(engine: Engine) -> None:
+    engine.add([document(bits=["PD_SPECIAL"], public_at=at(0))])
+    told = engine.explain("d/0:00000", COMPLIANCE)
+    assert (Outcome.ANSWER, "HIDDEN") == (told.outcome, told.why)
+    assert ["FORBIDDEN:PD_SPECIAL"] == [one.reason.code for one in told.reasons]
+    assert "PD_SPECIAL: bits: stated with the document" in told.causes
+    assert "NOTHING_TO_EXPLAIN" == engine.explain("d/0:00000", PUBLIC).why
+
+
+def test_an_answer_cites_the_document(engine: Engine) -> None:
+    engine.add([document(text="Branches report liquidity by the fifth of May.")])
+    answer = engine.ask("By when do branches report liquidity?", PUBLIC)
+    assert (Outcome.ANSWER, "d/0") == (answer.outcome, answer.citations[0].accession_number)
+    assert verify_receipt(answer.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
+
+
+# --- what is refused, before anything is stored ---
+
+REFUSED: dict[str, tuple[list[Any], str]] = {
+    "two of one id": ([document(), document(text="Another text.")], "given twice"),
+    "unknown superseded": ([document(supersedes="d/none")], "neither in this call nor in the store"),
+    "circle in the call": (
+        [document(1, supersedes="d/2"), document(2, supersedes="d/3"), document(3, supersedes="d/1")],
+        "supersedes itself",
+    ),
+    "circle with the store": (
+        [document("stored", supersedes="d/1"), document(1, supersedes="d/stored")],
+        "itself",
+    ),
+    "circle through the store": ([document("base", supersedes="d/next")], "itself"),
+    "facts without rules": (
+        [Document(id="f", text="x", facts={"a": 1})],
+        "no rules from facts to bits; give bits",
+    ),
+    "unknown bits": ([document(bits="CONSENT")], "unknown policy bit"),
+    "no document": ([{"id": "d/0"}], "carag.Document"),
+}
+
+
+@pytest.mark.parametrize(("documents", "why"), REFUSED.values(), ids=REFUSED)
+def test_a_call_that_cannot_be_done_stores_nothing(engine: Engine, documents: list[Any], why: str) -> None:
+    engine.add([document("stored"), document("base"), document("next", supersedes="d/base")])
+    size, epoch = engine._log.size, engine._collection.store.epoch
+    with pytest.raises(InvalidArgument, match=why):
+        engine.add([document("good"), *documents])
+    assert (size, epoch) == (engine._log.size, engine._collection.store.epoch)
+
+
+@pytest.mark.parametrize("documents", [document(), "d/0", None, 7], ids=["a document", "text", "None", "7"])
+def test_what_is_no_list_of_documents_is_refused(engine: Engine, documents: Any) -> None:
+    with pytest.raises(InvalidArgument, match="want a list"):
+        engine.add(documents)
+
+
+def test_a_source_that_fails_midway_stores_nothing(engine: Engine) -> None:
+    def broken() -> Iterator[Document]:
+        yield document()
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        engine.add(broken())
+    assert 0 == engine._collection.store.epoch
+
+
+def test_identical_ones_count_once(engine: Engine) -> None:
+    assert 1 == engine.add([document(), document()]).added
+
+
+def test_a_document_without_text_is_stored_and_reported(engine: Engine) -> None:
+    report = engine.add([document(text=" \n ")])
+    assert 1 == report.added
+    assert ["document 'd/0' has no text, so nothing can find it"] == report.problems
+
+
+def test_a_word_in_quarantine_is_counted_and_never_found(engine: Engine) -> None:
+    """As the rules of a profile may set it."""
+    writer = DocumentWriter(engine._collection, lambda _: VERSION_WORD | QUARANTINE)
+    assert 1 == writer.add([document()]).quarantined
+    assert set() == ids(engine)
+
+
+# --- filings and documents apart ---
+
+
+def test_a_store_of_documents_takes_no_filings(engine: Engine, small_corpus: Path) -> None:
+    engine.add([document()])
+    with pytest.raises(InvalidArgument, match="stores of their own"):
+        engine.ingest(small_corpus)
+    assert {"d/0"} == ids(engine)
+
+
+def test_a_store_of_filings_takes_no_documents(engine: Engine, small_corpus: Path) -> None:
+    """Also one that has no note, because it is older than the note."""
+    engine.ingest(next(iter(sorted(small_corpus.glob("*.txt")))))
+    filings = ids(engine)
+    for note in ("edgar", None):
+        if note is None:
+            store = engine._collection.store
+            with store._writing() as sql:
+                sql.execute("DELETE FROM meta WHERE name = 'reader'")
+        with pytest.raises(InvalidArgument, match="stores of their own"):
+            engine.add([document()])
+        with pytest.raises(InvalidArgument, match="stores of their own"):
+            engine.remove(sorted(filings))
+    assert filings == ids(engine)
+
+
+def test_an_empty_store_may_still_become_either(engine: Engine, tmp_path: Path) -> None:
+    """A call that stored nothing binds nobody."""
+    (tmp_path / "empty").mkdir()
+    engine.ingest(tmp_path / "empty")
+    assert 1 == engine.add([document()]).added
