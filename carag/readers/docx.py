@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["read_docx"]
 
-MAX_UNPACKED: Final = 1 << 26
-"""Greatest number of bytes, decompressed, of all parts that are read of one file."""
+MAX_UNPACKED: Final = 1 << 25
+"""Greatest number of bytes, decompressed, of all parts that are read of one file: of nothing but tags, they take a
+quarter of a minute. Pictures are not among them."""
 MAX_PARTS: Final = 8192
 """Greatest number of parts of a file: each picture is one."""
 MAX_NESTING: Final = 1024

@@ -10,6 +10,8 @@ from carag.readers.outcome import ProblemKind, Unreadable
 
 __all__ = ["Flow"]
 
+MAX_TABLES: Final = 64
+"""Greatest depth of tables in cells of one another: each moves the text within once more. E-mails have 15."""
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 """White space of HTML; not U+00A0, which an author put there to be seen."""
 
@@ -62,7 +64,15 @@ class Flow:
         self._cells[-1].end_line(blank=blank, kept=kept)
 
     def start_table(self) -> None:
-        """Begin a table, which may stand in a cell of another."""
+        """Begin a table, which may stand in a cell of another.
+
+        Raises
+        ------
+        Unreadable
+            If they are nested deeper than ``MAX_TABLES``.
+        """
+        if len(self._rows) == MAX_TABLES:
+            raise Unreadable(ProblemKind.TOO_LARGE, f"tables nested more than {MAX_TABLES} deep; want fewer")
         self.end_line(blank=True)
         self._rows.append([])
         self._open.append(False)

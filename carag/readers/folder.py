@@ -127,7 +127,10 @@ class _Folder:
             if _ending(file) in _ROWS and Path(file).name not in SIDECARS:
                 yield from self._rows(file, where)
             else:
-                yield self._document(file, where, _reader(file)(self._bytes(file, MAX_FILE)))
+                reader, content = _reader(file), self._bytes(file, MAX_FILE)
+                if not content:
+                    raise Unreadable(ProblemKind.EMPTY, "no bytes")  # noqa: TRY301
+                yield self._document(file, where, reader(content))
         except Exception as error:  # noqa: BLE001 - reported, and the other files are read
             yield problem_of(where, error)
 

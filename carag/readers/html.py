@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_html"]
 
-MAX_MARKUP: Final = 1 << 26
-"""Greatest number of bytes of an HTML file."""
+MAX_MARKUP: Final = 1 << 25
+"""Greatest number of bytes of an HTML file: of nothing but tags, they take half a minute."""
 MAX_NESTING: Final = 10_000
 """Greatest depth of elements: browsers stop at 512, but count old pages' tags that are never closed as fewer."""
 _BLOCKS: Final = {
