@@ -119,7 +119,7 @@ class _Folder:
             else:
                 yield from self._read(file)
         if not one_file:
-            yield from self._sidecar.unmatched({*self._files} - {*SIDECARS}, self._places)
+            yield from self._sidecar.unmatched({*self._files} - {*SIDECARS})
 
     def _read(self, file: str) -> Iterator[ReadDocument | Problem]:
         where = shown(file)

@@ -46,6 +46,7 @@ class Sidecar:
     """By the name of the sidecar, in the order of its rows."""
     _rows: dict[tuple[str, str], _Row] = field(default_factory=dict)
     """By ``file`` or ``id`` and its value."""
+    _matched: set[tuple[str, str]] = field(default_factory=set)
     _closed: dict[tuple[str, str], str] = field(default_factory=dict)
     """Why what is stated of a document cannot be used."""
     _unknown: str = ""
@@ -83,19 +84,21 @@ class Sidecar:
         """
         found = []
         for key in (("file", file), ("id", identity)):
-            if key in self._closed:
-                raise CorruptFile(self._closed[key])
             if row := self._rows.get(key):
+                self._matched.add(key)
+                if key in self._closed:
+                    raise CorruptFile(self._closed[key])
                 found.append((row.where, row.stated))
         if self._unknown and not found:
             raise CorruptFile(f"{self._unknown} cannot be used and may be about it; want that put right")
         return found
 
-    def unmatched(self, files: Iterable[str], ids: Iterable[str]) -> Iterator[Problem]:
-        """Yield a problem for each row that names a file or id that is not there."""
-        known = {"file": set(files), "id": {*files, *ids}}
-        for (column, value), row in self._rows.items():
-            if value not in known[column]:
+    def unmatched(self, files: Iterable[str]) -> Iterator[Problem]:
+        """Yield a problem for each row about which nothing was asked, and that names none of the files."""
+        there = set(files)
+        for key, row in self._rows.items():
+            column, value = key
+            if key not in self._matched and value not in there:
                 reason = f"names the {column} {quoted(value)}, which is not there; want one that is"
                 yield Problem(row.where, ProblemKind.BROKEN, reason)
 
