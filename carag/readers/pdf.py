@@ -8,6 +8,8 @@ set here; time is checked at each operator of a page, because a file of a few ki
 from __future__ import annotations
 
 import logging
+import re
+import zlib
 from contextvars import ContextVar
 from io import BytesIO
 from time import monotonic
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pypdf
 from pypdf.errors import LimitReachedError
+from pypdf.generic import EncodedStreamObject, StreamObject
 
 from carag.errors import CaragError
 from carag.limits import MAX_TEXT, quoted
@@ -22,6 +25,7 @@ from carag.readers.outcome import Content, ProblemKind, Unreadable
 
 if TYPE_CHECKING:
     from pypdf import PageObject
+    from pypdf.generic import IndirectObject, PdfObject
 
 __all__ = ["read_pdf"]
 
@@ -35,6 +39,9 @@ MAX_OPERATORS: Final = 500_000
 """Greatest number of operators and operands of one stream: a page full of text has about 10,000."""
 MAX_FORMS: Final = 5000
 """Greatest number of times that a page may draw a form XObject."""
+_KEPT_UNPACKED: Final = 8
+"""Greatest number of streams that stay unpacked at a time."""
+_SHOWS_TEXT: Final = re.compile(rb"\bT[jJ]\b|['\"]\s")
 _HARMLESS: Final = (
     "Annotations are not an array",
     "Duplicate %%EOF marker(s) found",
@@ -130,7 +137,7 @@ def _read(content: bytes, deadline: float) -> Content:
                 ProblemKind.TOO_LARGE, f"takes more than {MAX_SECONDS:g} seconds; want it in parts"
             )
 
-    with pypdf.PdfReader(BytesIO(content)) as reader:
+    with _Reader(BytesIO(content)) as reader:
         if reader.is_encrypted:
             raise Unreadable(ProblemKind.ENCRYPTED, "is encrypted; want a file saved without protection")
         many = len(reader.pages)
@@ -157,7 +164,69 @@ def _read(content: bytes, deadline: float) -> Content:
                     ProblemKind.TOO_LARGE, f"more than {MAX_TEXT} characters of text; want fewer"
                 )
         title = reader.metadata.title if reader.metadata else None
+        reader.release()
         return Content("".join(texts), title or "", tuple(pages))
+
+
+class _Reader(pypdf.PdfReader):
+    """Lets go of unpacked streams, which pypdf would keep, and checks that each is whole, which pypdf does not."""
+
+    def __init__(self, stream: BytesIO) -> None:
+        self._used: list[StreamObject] = []
+        self._checked: set[int] = set()
+        super().__init__(stream)
+
+    def get_object(self, indirect_reference: int | IndirectObject) -> PdfObject | None:
+        """Return an object as pypdf does."""
+        found = super().get_object(indirect_reference)
+        if isinstance(found, StreamObject):
+            self._used.append(found)
+            if len(self._used) > _KEPT_UNPACKED:
+                self.release()
+        return found
+
+    def release(self) -> None:
+        """Check the streams used since the last time, and forget what they unpack to.
+
+        Raises
+        ------
+        Unreadable
+            If one is cut off or fails its checksum (RFC 1950), or is a form that shows text with the fonts of the page
+            that draws it, as PDF 1.1 allowed, which pypdf passes over.
+        """
+        used, self._used = self._used, []
+        for one in used:
+            unpacked = isinstance(one, EncodedStreamObject) and one.decoded_self is not None
+            if isinstance(one, EncodedStreamObject):
+                one.decoded_self = None
+            if id(one) in self._checked:  # the reader holds it, so no other has its id
+                continue
+            self._checked.add(id(one))
+            if unpacked and not _is_whole(one):
+                raise Unreadable(ProblemKind.BROKEN, "a stream is cut off or altered; want a complete file")
+            if (
+                one.get("/Subtype") == "/Form"
+                and "/Resources" not in one
+                and _SHOWS_TEXT.search(one.get_data())
+            ):
+                raise Unreadable(
+                    ProblemKind.BROKEN, "a form shows text without naming its fonts; want it saved anew"
+                )
+
+
+def _is_whole(stream: StreamObject) -> bool:
+    """Tell whether a stream packed with Deflate ends with its checksum; others have none."""
+    named = stream.get("/Filter")
+    if isinstance(named, list):
+        named = named[0].get_object() if named else None
+    if named not in {"/FlateDecode", "/Fl"}:
+        return True
+    unpacking = zlib.decompressobj()
+    try:
+        unpacking.decompress(stream._data, MAX_STREAM)  # noqa: SLF001 - pypdf gives out the unpacked bytes alone
+    except zlib.error:
+        return False
+    return unpacking.eof
 
 
 def _notes(page: PageObject) -> list[str]:

@@ -110,7 +110,7 @@ def test_what_is_no_document_is_listed_with_its_kind(tmp_path: Path, monkeypatch
             "empty.txt": "\u200b \n\u202e",
             "huge.txt": "x" * 100_001,
             "latin.txt": b"caf\xe9",
-            "locked.pdf": pdf([["one"]], password="a word"),
+            "locked.pdf": pdf([["one"]], password="a word"),  # noqa: S106 - of no other file
             "nothing.pdf": b"",
             "nul.txt": "a\0b",
             "picture.png": b"\x89PNG",
