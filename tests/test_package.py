@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "audit": set(),
     "labelling": {"policy"},
     "profiles": {"labelling", "policy"},
+    "readers": set(),
     "store": {"labelling", "policy"},
     "index": {"policy"},
     "retrieval": {"index", "store", "policy"},

@@ -17,27 +17,23 @@ from carag.engine.collection import no_progress
 from carag.engine.results import AddReport
 from carag.errors import InvalidArgument
 from carag.labelling.chunking import CHUNKER_VERSION, chunk
+from carag.labelling.declared import DeclaredLabel, label_facts
 from carag.labelling.document import Document
+from carag.labelling.label import Cause
 from carag.labelling.lifecycle import StateCause, StateSpan
 from carag.limits import check_id, quoted
-from carag.policy import (
-    NEVER,
-    QUARANTINE,
-    TOMBSTONE,
-    as_of_minutes,
-    bit_names,
-    bits_of,
-    policy_word,
-)
+from carag.policy import NEVER, TOMBSTONE, VERSION_WORD, as_of_minutes, bit_names, bits_of
 from carag.retrieval import headed
 from carag.store.values import StoredChunk, StoredFiling, content_hash
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from datetime import date, datetime
+    from zoneinfo import ZoneInfo
 
     from carag.engine.collection import Collection
+    from carag.policy import Vocabulary
     from carag.store.store import CorpusStore
 
 __all__ = ["READER", "DocumentWriter"]
@@ -60,6 +56,7 @@ class _Given(NamedTuple):
     document: Document
     word: int
     filing: StoredFiling
+    """With the minutes from and until which it may be found among its facts."""
 
     def chunks(self) -> list[StoredChunk]:
         """Cut it into its labelled passages."""
@@ -71,8 +68,8 @@ class _Given(NamedTuple):
                 end=piece.end,
                 text=piece.text,
                 word=self.word,
-                public_at=_minute(document.public_at, 0),
-                expires_at=_minute(document.expires_at, NEVER),
+                public_at=self.filing.facts["public_at"],
+                expires_at=self.filing.facts["expires_at"],
                 subjects=tuple(document.entities),
             )
             for piece in chunk(document.text)
@@ -85,13 +82,18 @@ class _Given(NamedTuple):
         return title.strip() if isinstance(title, str) else ""
 
 
-def _word(document: Document) -> int:
-    """Return the policy word of a document's passages."""
-    if document.bits is None:
-        raise InvalidArgument(
-            f"document {document.id!r} has facts, and this store's profile has no rules from facts to bits; give bits"
-        )
-    return policy_word(bits_of(document.bits, name=f"bits of document {document.id!r}"))
+def _label(document: Document, vocabulary: Vocabulary) -> DeclaredLabel:
+    """Return the label of a document's passages, from its bits or by the rules of the store's profile."""
+    if document.facts is not None:
+        if not vocabulary.rules:
+            raise InvalidArgument(
+                f"document {document.id!r} has facts, and the profile {vocabulary.profile!r} has no rules from facts "
+                "to bits; give bits"
+            )
+        return label_facts(document.facts, vocabulary)
+    bits = bits_of(document.bits or (), name=f"bits of document {document.id!r}", flags=vocabulary.flags)
+    causes = (Cause(bit, "bits", "stated with the document") for bit in bit_names(bits, vocabulary.flags))
+    return DeclaredLabel(bits | VERSION_WORD, tuple(causes))
 
 
 class DocumentWriter:
@@ -100,13 +102,12 @@ class DocumentWriter:
     Parameters
     ----------
     collection : Collection
-    word_of : callable
-        Returns the policy word of a document's passages.
+        Whose profile says what bits and facts mean.
     """
 
-    def __init__(self, collection: Collection, word_of: Callable[[Document], int] = _word) -> None:
+    def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._word_of = word_of
+        self._vocabulary = collection.profile.vocabulary
 
     def add(self, documents: Iterable[Document]) -> AddReport:
         """Store what is new or changed; see :meth:`carag.Engine.add`."""
@@ -174,8 +175,8 @@ class DocumentWriter:
                 raise InvalidArgument(
                     f"documents hold a {type(document).__name__}; want carag.Document objects"
                 )
-            word = self._word_of(document)
-            one = _Given(document, word, _row(document, word))
+            label = _label(document, self._vocabulary)
+            one = _Given(document, label.word, _row(document, label, self._vocabulary.zone))
             first = given.setdefault(document.id, one)
             if first.filing.content_hash != one.filing.content_hash:
                 raise InvalidArgument(
@@ -213,14 +214,14 @@ class DocumentWriter:
         waiting.clear()
 
 
-def _row(document: Document, word: int) -> StoredFiling:
+def _row(document: Document, label: DeclaredLabel, zone: ZoneInfo) -> StoredFiling:
     """Return a document as the store keeps it, without its passages."""
     metadata = dict(document.metadata)
     facts = {
         "id": document.id,
         "removed": False,
-        "public_at": _minute(document.public_at, 0),
-        "expires_at": _minute(document.expires_at, NEVER),
+        "public_at": _minute(document.public_at, 0, zone),
+        "expires_at": _minute(document.expires_at, NEVER, zone),
         "supersedes": document.supersedes,
         "metadata": metadata,
         "facts": None if document.facts is None else dict(document.facts),
@@ -228,16 +229,13 @@ def _row(document: Document, word: int) -> StoredFiling:
         "language": document.language,
         "pages": list(document.pages),
     }
-    source = "bits" if document.facts is None else "facts"
     return _filing(
         facts,
         content=content_hash(
-            {**facts, "word": word}, [document.text], version=f"{CHUNKER_VERSION}.{_ROWS_VERSION}"
+            {**facts, "word": label.word}, [document.text], version=f"{CHUNKER_VERSION}.{_ROWS_VERSION}"
         ),
-        causes={"bits": [[bit, source, "stated with the document"] for bit in bit_names(word)]},
-        quarantine=("RULES", "the profile's rules set no label for these facts")
-        if word & QUARANTINE
-        else None,
+        causes={"bits": [list(cause) for cause in label.causes]},
+        quarantine=None if label.quarantine is None else (label.quarantine.code.value, label.quarantine.text),
     )
 
 
@@ -278,8 +276,8 @@ def _link(id_: str) -> int:
     return int.from_bytes(hashlib.sha256(id_.encode()).digest()[:8]) % _LINKS
 
 
-def _minute(value: datetime | date | None, absent: int) -> int:
-    return absent if value is None else as_of_minutes(value)
+def _minute(value: datetime | date | None, absent: int, zone: ZoneInfo) -> int:
+    return absent if value is None else as_of_minutes(value, zone)
 
 
 def _check_supersedes(given: Mapping[str, _Given], store: CorpusStore) -> None:

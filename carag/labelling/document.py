@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from carag.errors import InvalidArgument
 from carag.limits import check_id, check_label, check_text, quoted
-from carag.policy.bits import bits_of
+from carag.policy.bits import bits_of, flags_of
 from carag.policy.mask import entity_set
 from carag.policy.time import as_of_minutes
 
@@ -144,9 +144,10 @@ def _bits(name: str, bits: Bits) -> Bits:
     if isinstance(bits, str):
         bits = (bits,)
     elif isinstance(bits, (int, bytes, Mapping)) or not isinstance(bits, Iterable):
-        return bits_of(bits, name=name)
+        bits_of(bits, name=name, flags=flags_of(bits))
+        return bits
     several = tuple(bits)
-    bits_of([one for one in several if not isinstance(one, str)], name=name)
+    bits_of([one for one in several if not isinstance(one, str)], name=name, flags=flags_of(several))
     for one in several:
         if isinstance(one, str):
             check_label(name, one)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 import carag.engine.documents
 from carag import Document, Engine, Outcome, PolicyBit, Session
 from carag.audit import Record, Verdict, verify_receipt
-from carag.engine.documents import DocumentWriter
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.errors import InvalidArgument
-from carag.policy import NEVER, QUARANTINE, VERSION_WORD, PolicyTable, as_of_minutes, infer, policy_word
+from carag.policy import NEVER, PolicyTable, as_of_minutes, infer, policy_word
 from tests.engine.documents import COMPLIANCE, QUESTION, Clock, Counting, at, document, ids
 
 if TYPE_CHECKING:
@@ -317,13 +316,6 @@ def test_a_document_without_text_is_stored_and_reported(engine: Engine) -> None:
     report = engine.add([document(text=" \n ")])
     assert 1 == report.added
     assert ["document 'd/0' has no text, so nothing can find it"] == report.problems
-
-
-def test_a_word_in_quarantine_is_counted_and_never_found(engine: Engine) -> None:
-    """As the rules of a profile may set it."""
-    writer = DocumentWriter(engine._collection, lambda _: VERSION_WORD | QUARANTINE)
-    assert 1 == writer.add([document()]).quarantined
-    assert set() == ids(engine)
 
 
 # --- filings and documents apart ---

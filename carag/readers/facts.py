@@ -1,0 +1,116 @@
+"""Check metadata fields, and merge what several places state of one document without preferring any."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import check_label, check_text, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from carag.readers.outcome import Fact
+
+__all__ = ["MAX_FACTS", "check_facts", "merged_facts", "with_id_as_text"]
+
+MAX_FACTS: Final = 256
+"""Greatest number of metadata fields of a document."""
+MAX_FACT: Final = 4096
+"""Greatest number of characters of a metadata field, or of one of its items."""
+MAX_ITEMS: Final = 1024
+"""Greatest number of items of a metadata field."""
+_INTEGERS: Final = 1 << 63
+"""Integers must be in ``range(-_INTEGERS, _INTEGERS)``, which 64 bits hold."""
+
+
+def check_facts(stated: dict[str, Any]) -> dict[str, Fact]:
+    """Return metadata fields as they are, if each is a text, a number, a Boolean or a list of texts.
+
+    Raises
+    ------
+    CorruptFile
+        If one is not, or has no name that can be shown, or is too long.
+
+    Examples
+    --------
+    >>> check_facts({"year": 2024, "tags": ["a", "b"]})
+    {'year': 2024, 'tags': ['a', 'b']}
+    >>> check_facts({"owner": {"name": "A"}})
+    Traceback (most recent call last):
+    carag.errors.CorruptFile: owner is {'name': 'A'}; want a text, a number, true, false or a list of texts
+    """
+    if len(stated) > MAX_FACTS:
+        raise CorruptFile(f"{len(stated)} metadata fields; want {MAX_FACTS} at most")
+    try:
+        for name, value in stated.items():
+            check_label("the name of a metadata field", name)
+            _check_fact(name, value)
+    except InvalidArgument as error:
+        raise CorruptFile(str(error)) from None
+    return stated
+
+
+def _check_fact(name: str, value: object) -> None:
+    if isinstance(value, str):
+        check_text(name, value, MAX_FACT)
+    elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+        if len(value) > MAX_ITEMS:
+            raise InvalidArgument(f"{name} has {len(value)} items; want {MAX_ITEMS} at most")
+        for item in value:
+            check_text(f"an item of {name}", item, MAX_FACT)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidArgument(f"{name} is {value}; want a finite number")
+    elif isinstance(value, int):
+        if not -_INTEGERS <= value < _INTEGERS:
+            raise InvalidArgument(f"{name} is {quoted(value)}; want an integer that 64 bits hold")
+    else:
+        raise InvalidArgument(
+            f"{name} is {quoted(value)}; want a text, a number, true, false or a list of texts"
+        )
+
+
+def merged_facts(statements: Iterable[tuple[str, dict[str, Fact]]]) -> dict[str, Fact]:
+    """Merge what several places state.
+
+    Raises
+    ------
+    CorruptFile
+        If two of them differ in a value, or in its type: none is preferred.
+
+    Examples
+    --------
+    >>> merged_facts([("a.md", {"year": 2024}), ("metadata.csv:2", {"year": "2024"})])
+    Traceback (most recent call last):
+    carag.errors.CorruptFile: year is 2024 in a.md and '2024' in metadata.csv:2; want the same value and type
+    """
+    merged: dict[str, Fact] = {}
+    places: dict[str, str] = {}
+    for place, stated in statements:
+        for name, value in stated.items():
+            other = merged.setdefault(name, [*value] if isinstance(value, list) else value)
+            if type(other) is not type(value) or other != value:
+                raise CorruptFile(
+                    f"{name} is {quoted(other)} in {places[name]} and {quoted(value)} in {place};"
+                    " want the same value and type"
+                )
+            places.setdefault(name, place)
+    return merged
+
+
+def with_id_as_text(stated: dict[str, Fact]) -> dict[str, Fact]:
+    """Return the fields with an ``id`` that is an integer in decimal, as another place may state it in quotes.
+
+    Raises
+    ------
+    CorruptFile
+        If it is neither text nor integer.
+    """
+    identity = stated.get("id", "")
+    if isinstance(identity, str):
+        return stated
+    if type(identity) is int:
+        return {**stated, "id": str(identity)}
+    raise CorruptFile(f"the id is {quoted(identity)}; want a text or an integer")

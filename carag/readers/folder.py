@@ -1,0 +1,258 @@
+"""Read a folder of files into documents: one outcome for each file, and for each row of JSON Lines.
+
+Nothing is skipped silently and nothing ends the run: what is no document is a problem with its place. Nothing outside
+the folder is read. One file is in memory at a time, with the sidecar's metadata and the ids seen so far.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.extras import require
+from carag.limits import MAX_LABEL, check_id, check_text, quoted, shown
+from carag.readers.facts import merged_facts, with_id_as_text
+from carag.readers.json_rows import content_of_row, lines_of
+from carag.readers.outcome import Content, Problem, ProblemKind, ReadDocument, Unreadable, problem_of
+from carag.readers.plain import read_plain
+from carag.readers.sidecar import MAX_SIDECAR, SIDECARS, Sidecar
+from carag.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from carag.readers.outcome import Fact
+
+__all__ = ["read_folder"]
+
+MAX_FILE: Final = 1 << 27
+"""Greatest number of bytes of a file that is read as a whole: all but JSON Lines, which may have any size."""
+_PIECE: Final = 4096
+"""Characters looked at together for one that is visible."""
+_ROWS: Final = {".jsonl", ".ndjson"}
+_PLAIN: Final = {".md", ".markdown", ".txt", ".text"}
+_HTML: Final = {".html", ".htm", ".xhtml"}
+_EXTRA: Final = {".pdf", ".docx", *_HTML}
+"""Formats whose parsers the extra ``readers`` brings."""
+
+
+def read_folder(path: Path | str) -> Iterator[ReadDocument | Problem]:
+    r"""Read every file of a folder and those below it, in the order of their paths.
+
+    Parameters
+    ----------
+    path : Path or str
+        A folder, or one file of it. Read are PDF, DOCX, HTML (``.html``, ``.htm``, ``.xhtml``), Markdown (``.md``,
+        ``.markdown``), plain text (``.txt``, ``.text``), and JSON Lines (``.jsonl``, ``.ndjson``) with the fields
+        ``id`` and ``text``. Text is UTF-8, but where a file states otherwise. ``metadata.csv`` and ``metadata.jsonl``
+        in the folder state metadata of its files, as do the front matter of Markdown and text, and further fields of
+        JSON Lines.
+
+    Yields
+    ------
+    ReadDocument
+        A document.
+    Problem
+        Why a file, or a row of one, is no document; last, rows of the sidecar that name nothing that is there.
+
+    Raises
+    ------
+    InvalidArgument
+        If the path does not exist.
+    MissingExtra
+        If there are PDF, DOCX or HTML files, and the extra ``readers`` is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.md").write_text("---\nid: a-1\nyear: 2024\n---\n# Sales")
+    ...     _ = Path(folder, "b.xyz").write_text("")
+    ...     for one in read_folder(folder):
+    ...         print(one)
+    ReadDocument(id='a-1', text='# Sales', facts={'year': 2024}, pages=(), where='a.md', title='')
+    Problem(where='b.xyz', kind=<ProblemKind.SKIPPED: 'skipped'>, reason="ends in '.xyz'; want .docx, ...")
+    """
+    named = Path(path)
+    try:
+        whole = named.resolve(strict=True)
+    except (OSError, RuntimeError):  # a loop of links was a RuntimeError before Python 3.13
+        raise InvalidArgument(f"{shown(str(path))} does not exist; want a folder, or one file") from None
+    if whole.is_dir():
+        files, problems = _listed(whole)
+        folder = _Folder(whole, files)
+    else:
+        files, problems = [whole.name], {}
+        folder = _Folder(whole.parent, files)
+    if any(_ending(file) in _EXTRA for file in files):
+        require("reading PDF, DOCX and HTML files", "readers")
+    return folder.outcomes(problems, one_file=not whole.is_dir())
+
+
+class _Folder:
+    """A folder, what its sidecars state, and the ids of the documents read so far."""
+
+    def __init__(self, root: Path, files: list[str]) -> None:
+        self._root = root
+        self._files = files
+        self._sidecar = Sidecar()
+        self._places: dict[str, str] = {}
+        """Where the document of each id is."""
+
+    def outcomes(self, problems: dict[str, Problem], *, one_file: bool) -> Iterator[ReadDocument | Problem]:
+        for name in SIDECARS:
+            if os.path.lexists(self._root / name):
+                try:
+                    self._sidecar.add(name, self._bytes(name, MAX_SIDECAR))
+                except (CorruptFile, OSError) as error:
+                    self._sidecar.close(name, error)
+        for file in sorted([*self._files, *problems]):
+            if file in problems:
+                yield problems[file]
+            elif file in SIDECARS:
+                yield from self._sidecar.problems[file]
+            else:
+                yield from self._read(file)
+        if not one_file:
+            yield from self._sidecar.unmatched({*self._files} - {*SIDECARS})
+
+    def _read(self, file: str) -> Iterator[ReadDocument | Problem]:
+        where = shown(file)
+        try:
+            if _ending(file) in _ROWS and Path(file).name not in SIDECARS:
+                yield from self._rows(file, where)
+            else:
+                reader, content = _reader(file), self._bytes(file, MAX_FILE)
+                if not content:
+                    raise Unreadable(ProblemKind.EMPTY, "no bytes")  # noqa: TRY301
+                yield self._document(file, where, reader(content))
+        except Exception as error:  # noqa: BLE001 - reported, and the other files are read
+            yield problem_of(where, error)
+
+    def _rows(self, file: str, where: str) -> Iterator[ReadDocument | Problem]:
+        number = 0
+        with self._opened(file) as stream:
+            for number, line in lines_of(stream):
+                place = f"{where}:{number}"
+                try:
+                    outcome: ReadDocument | Problem = self._document(file, place, content_of_row(line))
+                except Exception as error:  # noqa: BLE001 - reported, and the other rows are read
+                    outcome = problem_of(place, error)
+                yield outcome
+        if not number:
+            yield Problem(where, ProblemKind.EMPTY, "no rows; want one document a line")
+
+    def _document(self, file: str, where: str, content: Content) -> ReadDocument:
+        if not _has_visible(content.text):
+            raise Unreadable(ProblemKind.EMPTY, "no visible text; a scan needs text recognition first")
+        check_text("the text", content.text)
+        own = with_id_as_text(content.facts)
+        # A row by path may state the id by which another row names the document.
+        facts = merged_facts([(where, own), *self._sidecar.of(file, str(own.get("id", file)))])
+        identity = str(facts.get("id", file))
+        facts = merged_facts([(where, own), *self._sidecar.of(file, identity)])
+        facts.pop("id", None)
+        check_id("id", identity)
+        if identity in self._places:
+            raise Unreadable(
+                ProblemKind.DUPLICATE,
+                f"has the id {quoted(identity)}, as {self._places[identity]}; want another",
+            )
+        document = ReadDocument(
+            identity, content.text, facts, content.pages, where, _title(facts, content.title)
+        )
+        self._places[identity] = where
+        return document
+
+    def _bytes(self, file: str, most: int) -> bytes:
+        with self._opened(file) as stream:
+            content = stream.read(most + 1)
+        if len(content) > most:
+            raise Unreadable(ProblemKind.TOO_LARGE, f"more than {most} bytes; want it in parts")
+        return content
+
+    @contextmanager
+    def _opened(self, file: str) -> Iterator[IO[bytes]]:
+        """Open a regular file within the folder; one that is replaced meanwhile by a link is not opened."""
+        try:
+            real = (self._root / file).resolve(strict=True)
+        except RuntimeError:
+            raise Unreadable(
+                ProblemKind.BROKEN, "a symbolic link that leads to itself; want a file"
+            ) from None
+        if not real.is_relative_to(self._root):
+            raise Unreadable(
+                ProblemKind.OUTSIDE, "a symbolic link out of the folder; want the file itself in it"
+            )
+        if not stat.S_ISREG(real.lstat().st_mode):
+            raise Unreadable(ProblemKind.SKIPPED, "no regular file, or a link to a folder; want a file")
+        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as stream:  # noqa: PTH123 - a handle
+            yield stream
+
+
+def _listed(root: Path) -> tuple[list[str], dict[str, Problem]]:
+    """List all files below a folder, and the folders that cannot be listed; links to folders are not followed."""
+    files: list[str] = []
+    problems: dict[str, Problem] = {}
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        try:
+            with os.scandir(folder) as entries:
+                found = list(entries)
+        except OSError as error:
+            name = folder.relative_to(root).as_posix()
+            problems[name] = problem_of(shown(name), error)
+            continue
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(Path(entry.path))
+            else:
+                files.append(Path(entry.path).relative_to(root).as_posix())
+    return files, problems
+
+
+def _ending(file: str) -> str:
+    return Path(file).suffix.lower()
+
+
+def _reader(file: str) -> Callable[[bytes], Content]:
+    """Return what reads a file, by its name's end; parsers of the extra are imported when the first file needs one."""
+    ending = _ending(file)
+    if Path(file).name in SIDECARS:
+        raise Unreadable(ProblemKind.SKIPPED, "a sidecar below the folder; want its rows in the folder's own")
+    if ending in _PLAIN:
+        return read_plain
+    if ending in _HTML:
+        from carag.readers.html import read_html
+
+        return read_html
+    if ending == ".docx":
+        from carag.readers.docx import read_docx
+
+        return read_docx
+    if ending == ".pdf":
+        from carag.readers.pdf import read_pdf
+
+        return read_pdf
+    known = ", ".join(sorted(_PLAIN | _EXTRA | _ROWS))
+    raise Unreadable(ProblemKind.SKIPPED, f"ends in {quoted(ending)}; want {known}")
+
+
+def _title(facts: dict[str, Fact], own: str) -> str:
+    """Return the title that is stated, or else the file's own if it can be shown on a line."""
+    stated = facts.get("title")
+    if isinstance(stated, str):
+        return stated
+    line = " ".join(own.split())
+    return line if len(line) <= MAX_LABEL and line.isprintable() else ""
+
+
+def _has_visible(text: str) -> bool:
+    return any(visible(text[start : start + _PIECE]).strip() for start in range(0, len(text), _PIECE))

@@ -1,0 +1,140 @@
+"""Parse front matter: the block of metadata between two lines ``---`` at the beginning of a text.
+
+It is a small subset of YAML: one ``key: value`` or ``key: [a, b]`` a line. What YAML's versions read differently, such
+as ``no``, ``~`` or ``10:30``, is refused unless it is quoted, as is everything nested. A date is a text, as written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import CorruptFile
+from carag.limits import quoted
+from carag.readers.facts import check_facts
+
+if TYPE_CHECKING:
+    from carag.readers.outcome import Fact
+
+__all__ = ["split_front_matter"]
+
+_FENCE: Final = "---"
+_FIELD: Final = re.compile(r"([^\W\d][\w.-]*):(?:[ \t]+(.*?))?[ \t]*")
+_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_FLOAT: Final = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][-+][0-9]+)?")
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'")
+_AMBIGUOUS: Final = re.compile(r"""[-?:,\[\]{}#&*!|>'"%@`=<~.+]""")
+"""What a value that is not quoted must not begin with, because it may mean something else in YAML."""
+_NOT_IN_TEXT: Final = re.compile(r": | #|[^\S ]|[:\s]$")
+_NOT_IN_ITEM: Final = re.compile(r"[][{},]")
+_WORDS: Final = frozenset({"yes", "no", "on", "off", "y", "n", "null", "true", "false"})
+"""In lower case: texts in one version of YAML, and Booleans or nothing in another."""
+_NUMBERLIKE: Final = re.compile(
+    r"[0-9][0-9_]*(?::[0-5]?[0-9])*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+"
+)
+"""A number in one version of YAML, a text or another number in another: octal, base 60, underscores."""
+_DIGITS: Final = 400
+"""Greatest number of characters of a number: the longest that a float is ever written with is shorter."""
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Fact], str]:
+    r"""Return the fields of a text's front matter and the text after it; no fields if its first line is not ``---``.
+
+    Raises
+    ------
+    CorruptFile
+        If the block has no end, or a line that is not of the subset; its number is told.
+
+    Examples
+    --------
+    >>> split_front_matter('---\nid: a-1\ntags: [x, "y, z"]\n---\nBody')
+    ({'id': 'a-1', 'tags': ['x', 'y, z']}, 'Body')
+    >>> split_front_matter("---\nrestricted: no\n---\n")
+    Traceback (most recent call last):
+    carag.errors.CorruptFile: line 2 of the front matter: 'no' may mean two things in YAML; want quotes, true or false
+    """
+    first, newline, rest = text.partition("\n")
+    if first.rstrip(" \t") != _FENCE or not newline:
+        return {}, text
+    found: dict[str, Fact] = {}
+    number = 1
+    while newline:
+        line, newline, rest = rest.partition("\n")
+        number += 1
+        if line.rstrip(" \t") == _FENCE:
+            return check_facts(found), rest
+        if line.strip():
+            try:
+                name, value = _field(line)
+                if name in found:
+                    raise CorruptFile(f"{quoted(name)} stands there twice; want it once")  # noqa: TRY301
+            except CorruptFile as error:
+                raise CorruptFile(f"line {number} of the front matter: {error}") from None
+            found[name] = value
+    raise CorruptFile("the front matter, which the first line --- opens, has no line --- to end it")
+
+
+def _field(line: str) -> tuple[str, Fact]:
+    field = _FIELD.fullmatch(line)
+    if not field:
+        raise CorruptFile(f"{quoted(line)}; want key: value, or key: [a, b]")
+    name, value = field[1], field[2] or ""
+    if value.startswith("[") and value.endswith("]"):
+        return name, _items(value[1:-1].strip(" \t"))
+    return name, _scalar(value)
+
+
+def _items(inside: str) -> list[str]:
+    items: list[str] = []
+    while inside:
+        if stated := _QUOTED.match(inside):
+            item: Fact = _unquoted(stated[0])
+            inside = inside[stated.end() :].lstrip(" \t")
+            comma, rest = inside[:1], inside[1:]
+            if comma not in {"", ","}:
+                raise CorruptFile(f"{quoted(inside)} after a quoted item; want a comma")
+        else:
+            word, comma, rest = inside.partition(",")
+            word = word.rstrip(" \t")
+            if _NOT_IN_ITEM.search(word):
+                raise CorruptFile(f"{quoted(word)} in a list; want texts, in quotes if they hold []{{}}")
+            item = _scalar(word)
+            inside = rest
+        if not isinstance(item, str):
+            raise CorruptFile(f"{quoted(item)} in a list; want texts, so put it in quotes")
+        inside = rest.lstrip(" \t")
+        if comma and not inside:
+            raise CorruptFile("a comma without an item after it; want none at the end of a list")
+        items.append(item)
+    return items
+
+
+def _scalar(value: str) -> str | int | float | bool:
+    if _QUOTED.fullmatch(value):
+        return _unquoted(value)
+    if value in {"true", "false"}:
+        return value == "true"
+    if len(value) <= _DIGITS and _INTEGER.fullmatch(value):
+        return int(value)
+    if len(value) <= _DIGITS and _FLOAT.fullmatch(value):
+        return float(value)
+    if not value:
+        raise CorruptFile('a key without a value; want one, or "" for an empty text, or no such line')
+    if value.lower() in _WORDS or _NUMBERLIKE.fullmatch(value):
+        raise CorruptFile(f"{quoted(value)} may mean two things in YAML; want quotes, true or false")
+    if _AMBIGUOUS.match(value) or _NOT_IN_TEXT.search(value):
+        raise CorruptFile(f"{quoted(value)} may mean two things in YAML; want quotes")
+    return value
+
+
+def _unquoted(stated: str) -> str:
+    """Double quotes are those of JSON, which YAML 1.2 contains; single quotes know only themselves, doubled."""
+    if stated[0] == "'":
+        return stated[1:-1].replace("''", "'")
+    try:
+        return str(json.loads(stated))
+    except ValueError:
+        raise CorruptFile(
+            f"{quoted(stated)} has an escape that JSON does not know; want one of its"
+        ) from None

@@ -1,0 +1,291 @@
+"""HTML and DOCX: what a reader sees is read, in lines and rows; what is hostile ends within the limits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.readers import docx as docx_reader
+from carag.readers import flow
+from carag.readers.docx import read_docx
+from carag.readers.html import read_html
+from carag.readers.outcome import Problem, Unreadable, problem_of
+from tests.readers.writers import (
+    docx_of,
+    docx_package,
+    form,
+    paragraph,
+    pdf_page,
+    pdf_tree,
+    stream,
+    zipped,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from carag.readers.outcome import Content
+
+ROOT = Path(__file__).parents[2]
+words = st.from_regex(r"[A-Za-z0-9.,]{1,8}( [A-Za-z0-9.,]{1,8}){0,3}", fullmatch=True)
+tables = st.integers(2, 4).flatmap(
+    lambda width: st.lists(st.lists(words, min_size=width, max_size=width), min_size=1, max_size=4)
+)
+
+
+def html(markup: str) -> str:
+    return read_html(markup.encode()).text
+
+
+def word(body: str, **more: dict[str, str]) -> str:
+    return read_docx(docx_package(body, related=more.get("related"))).text
+
+
+def refused(read: Callable[[bytes], Content], content: bytes) -> Problem:
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - problem_of tells which are foreseen
+        read(content)
+    return problem_of("here", raised.value)
+
+
+def laid_out(paragraphs: list[str], rows: list[list[str]]) -> str:
+    return "\n\n".join([*paragraphs, "\n".join(" | ".join(row) for row in rows)])
+
+
+@given(st.lists(words, max_size=4), tables)
+def test_paragraphs_are_lines_and_rows_are_lines_in_html(
+    paragraphs: list[str], rows: list[list[str]]
+) -> None:
+    """With end tags or without."""
+    for end in ("", "</td>"):
+        table = "".join("<tr>" + "".join(f"<td>\n<b>{cell}</b>{end}" for cell in row) for row in rows)
+        said = "".join(f"<p>{one}" for one in paragraphs)
+        assert laid_out(paragraphs, rows) == html(f"<body>{said}<table>{table}</table>")
+
+
+@given(st.lists(words, max_size=4), tables)
+def test_paragraphs_are_lines_and_rows_are_lines_in_docx(
+    paragraphs: list[str], rows: list[list[str]]
+) -> None:
+    """As another library writes them."""
+    assert laid_out(paragraphs, rows) == read_docx(docx_of(paragraphs, rows)).text
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<h1>A</h1>text<h2>B</h2>more", "A\n\ntext\n\nB\n\nmore"),
+        ("<ul><li>a<li>b</ul>c", "a\nb\n\nc"),
+        ("a<br>b<hr>c", "a\nb\n\nc"),
+        ("<p>a <i>b</i>c\n  d</p>", "a bc d"),
+        ("<pre>a\n  b\n\nc</pre>d", "a\n  b\n\nc\n\nd"),
+        ("<p>&lt;b&gt; &amp;amp; &eacute;&nbsp;&#x200b;|", "<b> &amp; é\xa0\u200b|"),
+        ("<p>a\u202e\ufe0f\u00ad\U000e0041b", "a\u202e\ufe0f\u00ad\U000e0041b"),
+        ("<p>a&#0;b", "a\ufffdb"),
+        ("<p>a</p><!-- b --><script>c<p>d</script><style>e</style><template>f</template>g", "a\n\ng"),
+        ("<p>a<span hidden>b<p>c</span></p>d<i style='x: y; DISPLAY : none'>e</i>", "a\n\nd"),
+        ("<noscript>a</noscript><textarea>b</textarea><option>c", "a\n\nb\n\nc"),
+        ("<table><tr><td><p>a</p><p>b</p></td></tr></table>", "a\n\nb"),
+        ("<table><tr><td>a<td><td><p>b<p>c</table>", "a |  | b c"),
+        ("<table><tr><td>a<td><table><tr><td>b<td>c</table></table>d", "a | b | c\n\nd"),
+        ("<table><caption>a</caption><thead><tr><th>b<th>c<tbody><tr><td>d<td>e</table>", "a\nb | c\nd | e"),
+        ("<table><tr><td>a<td>never closed", "a | never closed"),
+        ("</table></td></p>a", "a"),
+        ("<!DOCTYPE html [<!ENTITY x 'y'>]><p>&x;", "]>\n\n&x;"),
+        ("", ""),
+        ("<title>a</title>", ""),
+    ],
+)
+def test_html_is_what_a_browser_would_show(markup: str, text: str) -> None:
+    """In lines; invisible characters are not taken out."""
+    assert text == html(markup)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<p>é".encode(), "é"),
+        (b"<meta charset=iso-8859-1><p>\x80\xe9", "€é"),
+        (b"<meta http-equiv=Content-Type content='text/html; charset=Windows-1251'><p>\xcf", "П"),
+        (b"<?xml version='1.0' encoding='Shift_JIS'?><p>\x83\x65", "テ"),
+        (b"\xef\xbb\xbf<meta charset=latin1><p>\xc3\xa9", "é"),
+        ("<p>é".encode("utf-16"), "é"),
+    ],
+)
+def test_an_encoding_is_the_one_stated(content: bytes, text: str) -> None:
+    """A byte order mark is stronger (HTML Standard, 13.2.3)."""
+    assert text == read_html(content).text.removeprefix("?")
+
+
+@pytest.mark.parametrize("content", [b"<p>\xe9", b"<meta charset=rot13><p>a", b"<meta charset=utf-7><p>a"])
+def test_no_encoding_is_guessed(content: bytes) -> None:
+    """Nor is every codec that Python has meant for files of strangers."""
+    assert "broken" == refused(read_html, content).kind
+
+
+RUN = "<w:r><w:t>{}</w:t></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"<w:p><w:ins>{RUN.format('inserted')}</w:ins></w:p>", "inserted"),
+        (f"<w:p><w:hyperlink>{RUN.format('linked')}</w:hyperlink></w:p>", "linked"),
+        (f"<w:p><w:fldSimple>{RUN.format('field')}</w:fldSimple></w:p>", "field"),
+        (f"<w:sdt><w:sdtContent>{paragraph('control')}</w:sdtContent></w:sdt>", "control"),
+        (f"<w:p>{RUN.format('a')}<w:del><w:r><w:delText>b</w:delText></w:r></w:del>{RUN.format('c')}</w:p>", "ac"),
+        (f"<w:p><w:moveFrom>{RUN.format('a')}</w:moveFrom><w:moveTo>{RUN.format('b')}</w:moveTo></w:p>", "b"),
+        ("<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>a</w:t></w:r><w:r><w:t>b</w:t></w:r></w:p>", "b"),
+        ("<w:p><w:r><w:rPr><w:vanish w:val='0'/></w:rPr><w:t>a</w:t></w:r></w:p>", "a"),
+        ("<w:p><w:pPr><w:rPr><w:vanish/></w:rPr></w:pPr><w:r><w:t>a</w:t></w:r></w:p>", "a"),
+        ("<w:p><w:pPr><w:tabs><w:tab/></w:tabs></w:pPr>"
+            "<w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t></w:r></w:p>", "a\tb\nc"),
+        ("<w:p><w:r><w:t>a</w:t><w:noBreakHyphen/>"
+            "<w:t>b</w:t><w:softHyphen/><w:sym w:char='F0FC'/></w:r></w:p>", "a\u2011b\u00ad\uf0fc"),
+        ("<w:p><w:r><w:instrText>PAGE</w:instrText></w:r><w:r><w:t>a\u200b\u202e</w:t></w:r></w:p>", "a\u200b\u202e"),
+        (
+            "<w:p><w:r><m:AlternateContent xmlns:m='x'><m:Choice><w:txbxContent>"
+            + paragraph("box") + "</w:txbxContent></m:Choice><m:Fallback>" + paragraph("again")
+            + "</m:Fallback></m:AlternateContent></w:r><w:r><w:t>text</w:t></w:r></w:p>",
+            "box\n\ntext",
+        ),
+        (f"<w:tbl><w:tr><w:tc>{paragraph('a')}{paragraph('b')}</w:tc></w:tr></w:tbl>", "a\n\nb"),
+        (f"<w:tbl><w:tr><w:tc>{paragraph('a')}{paragraph('b')}</w:tc>"
+            f"<w:tc>{paragraph('c')}</w:tc></w:tr></w:tbl>", "a b | c"),
+    ],
+)  # fmt: skip
+def test_docx_is_what_a_page_shows(body: str, text: str) -> None:
+    """Where it was inserted, linked, controlled or put in a box too; not where it was deleted or hidden."""
+    assert text == word(body)
+
+
+def test_headers_notes_and_footers_are_text_of_a_docx() -> None:
+    """Each once: a header that says CONFIDENTIAL must not get lost."""
+    related = {kind: paragraph(kind) for kind in ("footer", "endnotes", "header", "footnotes", "comments")}
+    assert "header\n\nbody\n\nfootnotes\n\nendnotes\n\nfooter" == word(paragraph("body"), related=related)
+    assert "CONFIDENTIAL\n\nbody" == read_docx(docx_of(["body"], header="CONFIDENTIAL")).text
+
+
+@pytest.mark.parametrize("kind", ["aFChunk", "subDocument", "diagramData", "chart"])
+def test_a_docx_that_shows_what_is_not_read_is_refused(kind: str) -> None:
+    """Rather than read in part."""
+    problem = refused(read_docx, docx_package(paragraph("a"), related={kind: ""}))
+    assert "broken" == problem.kind
+    assert "which is not read" in problem.reason
+
+
+DTD = '<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;"><!ENTITY x SYSTEM "file:///etc/passwd">]>'
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"", "broken"),
+        (b"hello" * 100, "broken"),
+        (zipped({"a": "b"}), "broken"),
+        (zipped({"_rels/.rels": "<Relationships/>"}), "broken"),
+        (zipped({"_rels/.rels": "<Relationships>"}), "broken"),
+        (docx_package(paragraph("a"), before=DTD), "broken"),
+        (docx_package(paragraph("&b;"), before=DTD), "broken"),
+        (docx_package(paragraph("&x;"), before=DTD), "broken"),
+        (docx_package(paragraph("&undefined;")), "broken"),
+        (docx_package("<w:p>"), "broken"),
+        (docx_package(paragraph("a"))[:-40], "broken"),
+        (docx_package("<w:p>" * 2000 + "</w:p>" * 2000), "too_large"),
+        (docx_package("<w:tbl><w:tr><w:tc>" * 65 + "</w:tc></w:tr></w:tbl>" * 65), "too_large"),
+        (docx_package(paragraph("a" * 40_000_000)), "too_large"),
+        (zipped(dict.fromkeys(map(str, range(9000)), "")), "too_large"),
+        (bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 500, "broken"),
+        (
+            bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 500 + "EncryptedPackage".encode("utf-16-le"),
+            "encrypted",
+        ),
+        (zipped({"_rels/.rels": "<Relationships/>"}, zipfile.ZIP_LZMA), "broken"),
+    ],
+)
+def test_a_hostile_docx_ends_in_a_problem(content: bytes, kind: str) -> None:
+    """Archives cut or packed oddly, entities, bombs of size, depth and number, other formats, encryption."""
+    assert kind == refused(read_docx, content).kind
+
+
+def test_a_docx_part_that_is_altered_or_encrypted_is_told() -> None:
+    """By its checksum, and by its flag."""
+    body = "".join(paragraph(str(number)) for number in range(100))
+    sound = docx_package(body)
+    at = sound.index(b"word/document.xml") + 60
+    assert "broken" == refused(read_docx, sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :]).kind
+    altered = bytearray(sound)
+    for signature, flag in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = -1
+        while (start := sound.find(signature, start + 1)) >= 0:
+            altered[start + flag] |= 1
+    assert "encrypted" == refused(read_docx, bytes(altered)).kind
+
+
+def test_the_limit_of_a_docx_is_for_all_parts_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    related = {"header": paragraph("h" * 500), "footer": paragraph("f" * 500)}
+    content = docx_package(paragraph("b" * 500), related=related)
+    assert 1504 == len(read_docx(content).text)
+    monkeypatch.setattr(docx_reader, "MAX_UNPACKED", 1500)
+    assert "too_large" == refused(read_docx, content).kind
+
+
+def test_html_is_bounded_in_size_depth_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real pages never get there; those that never end a tag may."""
+    assert "x" == html("<div>" * 9000 + "x")
+    assert "too_large" == refused(read_html, b"<div>" * 10_001).kind
+    assert "x" == html("<table><tr><td>" * 64 + "x")
+    assert "too_large" == refused(read_html, b"<table><tr><td>" * 65).kind
+    monkeypatch.setattr(flow, "MAX_TEXT", 100)
+    assert "too_large" == refused(read_html, b"<p>" + b"x" * 101).kind
+    monkeypatch.setattr("carag.readers.html.MAX_MARKUP", 100)
+    assert "too_large" == refused(read_html, b"<p >" * 30).kind
+
+
+@given(st.binary(max_size=200))
+def test_bytes_of_any_kind_end_in_a_text_or_a_refusal(content: bytes) -> None:
+    for read in (read_html, read_docx):
+        with suppress(Unreadable, zipfile.BadZipFile):
+            read(content)
+
+
+def test_a_folder_of_bombs_is_read_in_little_memory_and_time(tmp_path: Path) -> None:
+    """Each of some kilobytes; in an address space of 1.5 GiB, which one of them unpacked would exceed."""
+    bombs = {
+        "deep.docx": docx_package("<w:p>" * 100_000),
+        "deep.html": b"<div><table>" * 1_000_000,
+        "deep.jsonl": b"[" * 1_000_000,
+        "entities.docx": docx_package(paragraph("&b;"), before=DTD),
+        "forms.pdf": pdf_page(
+            stream(b"/X Do"),
+            *(form(b"/X Do " * 10, number) for number in range(7, 12)),
+            form(b"q Q"),
+            resources=b"/XObject << /X 6 0 R >>",
+        ),
+        "loop.pdf": pdf_tree(b"<< /Type /Pages /Kids [2 0 R] /Count 1 >>"),
+        "size.docx": docx_package("<w:p a='" + "a" * 300_000_000 + "'/>"),
+        "size.pdf": pdf_page(stream(b" " * 200_000_000, packed=True)),
+        "text.docx": docx_package(paragraph("a" * 300_000_000)),
+    }
+    for name, content in bombs.items():
+        (tmp_path / name).write_bytes(content)
+    program = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29))\n"
+        "from carag.readers import read_folder\n"
+        "for one in read_folder(sys.argv[1]): print(one.where.partition(':')[0], one.kind)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=100
+    )
+    assert 0 == done.returncode, done.stderr
+    kinds = dict(line.split() for line in done.stdout.splitlines())
+    broken = {"deep.jsonl", "entities.docx", "loop.pdf"}
+    assert {name: "broken" if name in broken else "too_large" for name in bombs} == kinds
