@@ -15,6 +15,7 @@ __all__ = [
     "ClaimedRole",
     "Key",
     "NotBefore",
+    "ProfileName",
     "ReadableStore",
     "Retain",
     "Store",
@@ -29,6 +30,14 @@ ReadableStore = Annotated[
     typer.Option("--store", metavar="DIR", help="The store, or a directory with a copy of its audit.db."),
 ]
 """For commands that only read the log, which an auditor runs on a copy."""
+ProfileName = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME_OR_DIR",
+        help="For a new store: [b]edgar[/b] (default), [b]generic[/b], or a folder with profile.toml and roles.toml.",
+    ),
+]
 Key = Annotated[
     str | None,
     typer.Option(

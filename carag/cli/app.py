@@ -52,7 +52,7 @@ def _root(
         context.with_resource(logging_shown())
 
 
-for _command in (ingest.ingest, ask.ask, ask.explain):
+for _command in (ingest.init, ingest.ingest, ask.ask, ask.explain):
     app.command()(_command)
 
 _PASS_WORDS_ON: Final[dict[str, Any]] = {

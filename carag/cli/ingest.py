@@ -1,4 +1,4 @@
-"""Ingest filings: ``carag ingest``."""
+"""Make a store and put documents into it: ``carag init`` and ``carag ingest``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,62 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.cli._options import AsJson, NotBefore, Retain, Store, log_settings
+from carag.cli._options import AsJson, NotBefore, ProfileName, Retain, Store, log_settings
 from carag.cli._output import Exit, progress, say, say_json, warn
+from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from carag.engine import IngestReport
 
-__all__ = ["ingest"]
+__all__ = ["ingest", "init"]
 
 _FORMATS: Final = (
     "EDGAR submissions (.txt, .sgml, .nc), JSON lines of filings (.jsonl, .ndjson), EDGAR's lists of filings (.tsv, "
     "CIK##########.json), each also with .gz"
 )
+
+
+_FILES: Final = (
+    "PDF, DOCX, HTML, Markdown or plain text, JSON lines with id and text, and metadata.csv or metadata.jsonl that "
+    "states their facts"
+)
+Embedder = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="For a new store: [b]minilm[/b] (default) or [b]wordllama[/b]."),
+]
+
+
+def init(
+    store: Store, profile: ProfileName = None, embedder: Embedder = None, as_json: AsJson = False
+) -> int:
+    """Make a store under a profile, and say what its documents must state and who may ask.
+
+    A store keeps its profile's bits for ever; its roles change by [b]carag policy apply[/b], on record.
+
+    [dim]carag init --profile generic --store store[/dim]
+    """
+    from carag.engine import Engine
+
+    if (store / "corpus.db").exists():
+        raise InvalidArgument(f"{store} holds a store already; want a new directory")
+    with Engine.open(store, profile=profile, embedder=embedder) as engine:
+        made = engine.profile
+    vocabulary = made.vocabulary
+    if as_json:
+        said = {"profile": made.name, "sha256": made.table.sha256, "bits": list(vocabulary.flags.__members__)}
+        say_json({"store": str(store), **said})
+        return Exit.OK
+    say(f"{store} is a store of the profile {made.name}, of {len(vocabulary.flags)} bits.")
+    for fact in vocabulary.required:
+        say(
+            f"  a document must state {fact.field}: {', '.join(fact.one_of)}; one that does not is quarantined"
+        )
+    for cell in made.table.cells:
+        say(f"  {cell.role} may ask for {cell.purpose}")
+    say(
+        f"Next: carag ingest PATH --store {store}, then carag ask QUESTION --store {store} --role R --purpose P"
+    )
+    return Exit.OK
 
 
 def ingest(
@@ -27,30 +71,28 @@ def ingest(
         typer.Argument(
             metavar="PATH",
             help="A filing, a JSONL file of filings, EDGAR's list of a company's filings (CIK##########.json), or a "
-            "directory.",
+            "directory; under another profile a file or folder of PDF, DOCX, HTML, Markdown, text or JSON lines.",
         ),
     ],
     store: Store,
-    embedder: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="For a new store: [b]minilm[/b] (default) or [b]wordllama[/b]."),
-    ] = None,
+    profile: ProfileName = None,
+    embedder: Embedder = None,
     retain: Retain = None,
     not_before: NotBefore = None,
     as_json: AsJson = False,
 ) -> int:
-    """Read filings, label them, and make them searchable.
+    """Read filings, or documents of another profile, label them, and make them searchable.
 
-    Can be killed at any point and run again: what is stored and unchanged is skipped, by content hash. A filing
-    that cannot be labelled is stored in quarantine, where no policy reaches it, and counted with its reason. A filing
-    that is only listed, without text, adds no passage; it is an event: it may amend, supersede or delist others.
+    Can be killed at any point and run again: what is stored and unchanged is skipped, by content hash. What cannot be
+    labelled is stored in quarantine, where no policy reaches it, and counted with its reason. A filing that is only
+    listed, without text, adds no passage; it is an event: it may amend, supersede or delist others.
 
     [dim]carag ingest data/corpus --store store[/dim]
     """
     from carag.engine import Engine
 
     with (
-        Engine.open(store, embedder=embedder, **log_settings(retain, not_before)) as engine,
+        Engine.open(store, profile=profile, embedder=embedder, **log_settings(retain, not_before)) as engine,
         progress() as bars,
     ):
         tasks: dict[str, Any] = {}
@@ -61,24 +103,26 @@ def ingest(
             bars.update(tasks[stage], completed=done, total=total or None, note=note)
 
         report = engine.ingest(path, progress=show)
+        is_edgar = engine.profile.vocabulary.reader == "edgar"
     if as_json:
         say_json(report.to_json())
     else:
-        _show_report(report)
+        _show_report(report, "filings" if is_edgar else "documents")
     if report.filings or report.events or report.events_unchanged:
         return Exit.OK
     warn(
-        f"nothing under {path} could be used: {len(report.problems)} skipped or broken; want {_FORMATS}",
+        f"nothing under {path} could be used: {len(report.problems)} skipped or broken; want "
+        f"{_FORMATS if is_edgar else _FILES}",
         style="red",
     )
     return Exit.BAD_INPUT
 
 
-def _show_report(report: IngestReport) -> None:
+def _show_report(report: IngestReport, kind: str) -> None:
     say(
-        f"{report.added} filings added, {report.changed} changed, {report.unchanged} unchanged; "
+        f"{report.added} {kind} added, {report.changed} changed, {report.unchanged} unchanged; "
         f"{report.chunks} chunks, {report.relabelled} relabelled. "
-        f"The store holds {report.total_filings} filings in {report.total_chunks} chunks."
+        f"The store holds {report.total_filings} {kind} in {report.total_chunks} chunks."
     )
     if report.events or report.events_unchanged or report.total_events:
         say(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from carag.cli._options import AsJson, AsJsonLines
+from carag.cli._options import AsJson, AsJsonLines, Store
 from carag.cli._output import Exit, say, say_json, say_lines, warn
 from carag.errors import InvalidArgument
 
@@ -115,6 +115,42 @@ def diff(
         say("no cell differs")
     elif widens:
         say("something may be used that might not be before")
+    return Exit.OK
+
+
+@app.command()
+def apply(
+    profile: Annotated[
+        str, typer.Argument(metavar="NAME_OR_DIR", help="A profile with the same bits, or its folder.")
+    ],
+    store: Store,
+    widen: Annotated[
+        bool, typer.Option("--widen", help="Apply it even if something may be used that might not be before.")
+    ] = False,
+) -> int:
+    """Put other roles, intents and words in force in a store, on record, and say what that widens or tightens.
+
+    What a bit means never changes under a store: a profile with other bits is refused.
+
+    [dim]carag policy apply ./office --store store[/dim]
+    """
+    from carag.engine import Engine
+    from carag.policy import Profile
+    from carag.policy.diff import Direction, compare
+
+    given = Profile.open(profile)
+    with Engine.open(store, create=False) as engine:
+        changes = compare(engine.profile.table, given.table)
+    for change in changes:
+        say(f"{change.role}/{change.purpose}  {change.direction.value}")
+        for note in change.notes:
+            say(f"  {note}")
+    if any(one.direction in (Direction.WIDENS, Direction.BOTH) for one in changes) and not widen:
+        raise InvalidArgument(
+            "this widens what may be used; nothing was applied: repeat it with --widen if it is meant"
+        )
+    Engine.open(store, create=False, profile=given, accept_policy=True).close()
+    say(f"table {given.table.sha256} is in force in {store}, on record")
     return Exit.OK
 
 

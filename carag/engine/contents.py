@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from carag.engine.collection import no_progress
 from carag.engine.documents import DocumentWriter
+from carag.engine.folder import read_documents
 from carag.engine.ingest import Ingestor
+from carag.engine.results import IngestReport
 from carag.errors import InvalidArgument
+from carag.labelling.document import Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,8 +22,7 @@ if TYPE_CHECKING:
     from carag.engine.configuration import ConfigurationLog
     from carag.engine.filing_rows import Selection
     from carag.engine.recorder import Recorder
-    from carag.engine.results import AddReport, IngestReport
-    from carag.labelling.document import Document
+    from carag.engine.results import AddReport
 
 __all__ = ["Contents"]
 
@@ -59,7 +61,10 @@ class Contents:
         progress: Progress = no_progress,
         only: Selection | None = None,
     ) -> IngestReport:
-        """Read filings, label, chunk, embed and store them, and bring the index up to date.
+        """Read documents, label, chunk, embed and store them, and bring the index up to date.
+
+        A store of EDGAR's profile reads filings; of any other, the files of a folder (:mod:`carag.readers`), whose
+        stated fields are the facts that the profile's rules turn into bits.
 
         What is stored and unchanged (by content hash) is skipped, so that a killed run is resumed by running it
         again.
@@ -67,17 +72,47 @@ class Contents:
         Parameters
         ----------
         path : path
-            A filing, a JSONL file of filings, or a directory of either.
+            A filing, a JSONL file of filings, or a directory of either; else a file or a folder.
         progress : callable, optional
             Called in this thread with (stage, done, total, note): ``"filings"`` counts bytes read, ``"index"`` rows;
             a total of 0 is unknown; the note tells how far it is, without names. What it raises ends the run.
         only : mapping, optional
             By accession number, the passages wanted: (type of the document, where in it the passage starts). All others
             are left out, and all filings not named; for a corpus of a stated part.
+
+        Returns
+        -------
+        IngestReport
+            Its ``problems`` name everything under ``path`` that is no document.
         """
         self._check_open()
+        if self._collection.profile.vocabulary.reader == "folder":
+            if only is not None:
+                raise InvalidArgument(
+                    "only is for filings; leave it out, or ingest a folder with the wanted files"
+                )
+            return self._ingest_folder(Path(path))
+        return self._ingest_filings(Path(path), progress, only)
+
+    def _ingest_folder(self, path: Path) -> IngestReport:
+        found = list(read_documents(path))
+        done = self.add(one for one in found if isinstance(one, Document))
+        counts = self._collection.store.counts()
+        return IngestReport(
+            added=done.added,
+            changed=done.changed,
+            unchanged=done.unchanged,
+            chunks=done.chunks,
+            newly_quarantined=done.quarantined,
+            problems=[one for one in found if isinstance(one, str)] + done.problems,
+            quarantined=dict(counts.quarantined),
+            total_filings=counts.filings,
+            total_chunks=counts.chunks,
+        )
+
+    def _ingest_filings(self, path: Path, progress: Progress, only: Selection | None) -> IngestReport:
         started = self._clock()
-        report = self._ingestor.run(Path(path), progress=progress, only=only)
+        report = self._ingestor.run(path, progress=progress, only=only)
         self._settle(
             started,
             "INGESTED",

@@ -224,6 +224,11 @@ class Engine(Contents):
         return self._log.vkey
 
     @property
+    def profile(self) -> Profile:
+        """What the bits of this store's labels mean, and who may use what."""
+        return self._collection.profile
+
+    @property
     def exposure(self) -> Exposure:
         """How much of the log no anchor has confirmed yet."""
         return self._anchoring.exposure()

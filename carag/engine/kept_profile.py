@@ -24,7 +24,7 @@ _NAME: Final = "profile"
 _BITS: Final = "profile_bits"
 """The store's note of the hash of the bits' positions, names and meanings, in hexadecimal."""
 _TEXTS: Final = "profile_texts"
-"""The store's note of the profile's two files, as JSON; there is none of a profile that ships with the package."""
+"""The store's note of the profile's two files, as JSON; empty for a profile that ships with the package."""
 
 
 def kept_profile(store: CorpusStore) -> Profile | None:
@@ -42,7 +42,7 @@ def kept_profile(store: CorpusStore) -> Profile | None:
         return Profile.open() if store.epoch else None
     texts = store.meta_get(_TEXTS)
     try:
-        profile = Profile.open(name) if texts is None else Profile.from_texts(*json.loads(texts))
+        profile = Profile.open(name) if not texts else Profile.from_texts(*json.loads(texts))
     except MALFORMED as error:
         raise CorruptFile(
             f"{store.path} names the profile {name!r}, which cannot be read: {error}; restore a backup, or use the "
@@ -99,5 +99,4 @@ def settle_profile(
 def _keep(store: CorpusStore, profile: Profile) -> None:
     # A profile that ships with the package is kept by name: its roles change with the package, on record.
     texts = "" if profile.is_shipped else json.dumps(profile.texts)
-    notes = {_NAME: profile.name, _BITS: profile.bits_sha256}
-    store.meta_update(notes | ({_TEXTS: texts} if texts else {}))
+    store.meta_update({_NAME: profile.name, _BITS: profile.bits_sha256, _TEXTS: texts})

@@ -71,7 +71,8 @@ class Document:
     language : str, optional
         A language tag (BCP 47), such as ``"de-CH"``.
     pages : iterable of int
-        The offsets in the text, in characters and ascending, at which its pages begin.
+        The offsets in the text, in characters and ascending, at which its pages begin; a blank page begins where the
+        next one does.
 
     Raises
     ------
@@ -222,9 +223,9 @@ def _pages(what: str, pages: object, length: int) -> tuple[int, ...]:
     if isinstance(pages, (str, bytes)) or not isinstance(pages, Iterable):
         raise InvalidArgument(f"pages {what} are {quoted(pages)}; want character offsets")
     found = tuple(pages)
-    last = -1
+    last = 0
     for page in found:
-        if type(page) is not int or not last < page <= length:
+        if type(page) is not int or not last <= page <= length:
             raise InvalidArgument(
                 f"pages {what} hold {quoted(page)}; want ascending character offsets, 0 to {length}"
             )

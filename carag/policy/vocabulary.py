@@ -127,6 +127,7 @@ class _NotMeant(_Strict):
 class _Document(_Strict):
     schema_: Literal[1] = Field(alias="schema")
     name: _Name
+    reader: Literal["edgar", "folder"] = "folder"
     time_zone: _Text = "UTC"
     words: Words = Words()
     groups: dict[Literal["jurisdictions", "personal", "transfer", "cooling"], list[str]] = {}
@@ -194,6 +195,8 @@ class Vocabulary:
     profile: str
     text: str
     """The ``profile.toml``."""
+    reader: str
+    """Who reads documents and labels them: ``edgar``, or ``folder`` by the rules below."""
     flags: type[PolicyFlag]
     meanings: Mapping[str, BitMeaning]
     """By the name of the bit."""
@@ -245,6 +248,7 @@ class Vocabulary:
         made = cls(
             profile=said.name,
             text=text,
+            reader=said.reader,
             flags=flags,
             meanings={one.name: one for one in said.bit},
             groups=Groups(**with_place),

@@ -1,0 +1,73 @@
+"""Turn what a folder holds into documents: stated times, entities and languages, and all else as facts.
+
+Whatever a profile's rules make of the facts, a document that was read is stored: one that they give no label is
+quarantined, with its reason. What cannot become a document is a problem, with its place.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import InvalidArgument
+from carag.labelling.document import Document
+from carag.policy import parse_moment
+from carag.readers import Problem, read_folder
+from carag.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from carag.readers import Fact, ReadDocument
+
+__all__ = ["read_documents"]
+
+_TIMES: Final = ("public_at", "expires_at")
+_TEXTS: Final = ("supersedes", "language")
+_FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
+
+
+def read_documents(path: Path) -> Iterator[Document | str]:
+    """Read every file of a folder; yield a document, or a problem in words.
+
+    ``public_at`` and ``expires_at`` are dates or times in ISO 8601, ``entities`` numbers, ``supersedes`` an id,
+    ``language`` a tag. A profile's rules read all other fields.
+    """
+    for one in read_folder(path):
+        if isinstance(one, Problem):
+            yield f"{one.where}: {one.kind.value}: {one.reason}"
+            continue
+        try:
+            yield _document(one)
+        except InvalidArgument as error:
+            yield f"{one.where}: broken: {visible(str(error))}"
+
+
+def _document(read: ReadDocument) -> Document:
+    facts = dict(read.facts)
+    own: dict[str, Any] = {name: _moment(name, facts.pop(name)) for name in _TIMES if name in facts}
+    own |= {name: facts.pop(name) for name in _TEXTS if name in facts}
+    if "entities" in facts:
+        own["entities"] = _entities(facts.pop("entities"))
+    plain = {
+        name: value for name, value in facts.items() if _FIELD.fullmatch(name) and not isinstance(value, list)
+    }
+    titled = {"title": read.title} if read.title else {}
+    return Document(
+        id=read.id, text=read.text, facts=facts, metadata={**plain, **titled}, pages=read.pages, **own
+    )
+
+
+def _moment(name: str, stated: Fact) -> Any:
+    if not isinstance(stated, str):
+        raise InvalidArgument(f"{name} is {stated!r}; want a date or a time with its zone, in ISO 8601")
+    return parse_moment(stated)
+
+
+def _entities(stated: Fact) -> tuple[int, ...]:
+    several = stated if isinstance(stated, list) else [stated]
+    try:
+        return tuple(int(one) for one in several if not isinstance(one, bool))
+    except ValueError:
+        raise InvalidArgument(f"entities are {stated!r}; want whole numbers") from None
