@@ -1,0 +1,105 @@
+"""A folder goes in whole: labelled by what its files state, or named among the problems."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from carag import Engine, Session
+from carag.engine.folder import read_documents
+from carag.errors import InvalidArgument
+from carag.labelling.document import Document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORK = Session(role="employee", purpose="work")
+REVIEW = Session(role="compliance", purpose="review")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three that state what they are, one that does not, one that cannot be read, one that is no document."""
+    folder = tmp_path / "docs"
+    (folder / "hr").mkdir(parents=True)
+    (folder / "lunch.md").write_text(
+        "---\nclassification: internal\ntitle: Canteen\n---\nThe canteen opens at noon.\n"
+    )
+    (folder / "hr" / "pay.txt").write_text("The cook earns three thousand.\n")
+    (folder / "recipe.txt").write_text("The canteen uses more salt.\n")
+    (folder / "none.txt").write_text("The canteen states no classification.\n")
+    (folder / "photo.jpg").write_bytes(b"\xff\xd8")
+    (folder / "late.md").write_text(
+        "---\nclassification: public\npublic_at: soon\n---\nThe canteen closes.\n"
+    )
+    (folder / "metadata.csv").write_text(
+        "file,classification,personal_data\nhr/pay.txt,internal,yes\nrecipe.txt,secret,no\n"
+    )
+    return folder
+
+
+def opened(home: Path) -> Engine:
+    return Engine.open(home, profile="generic", embedder="wordllama")
+
+
+def test_what_files_state_decides_who_finds_them(tmp_path: Path, folder: Path) -> None:
+    """And what states no classification nobody finds."""
+    with opened(tmp_path / "store") as engine:
+        report = engine.ingest(folder)
+        assert (report.added, report.newly_quarantined, len(report.problems)) == (4, 1, 2)
+        assert {"MISSING_FACT": 1} == report.quarantined
+        at_work = {one.chunk_id for one in engine.retrieve("The canteen?", WORK, 9).passages}
+        at_review = {one.chunk_id for one in engine.retrieve("The canteen?", REVIEW, 9).passages}
+        assert at_work == {"lunch.md:00000"}
+        assert at_review == {"lunch.md:00000", "hr/pay.txt:00000", "recipe.txt:00000"}
+        told = engine.explain("hr/pay.txt:00000", REVIEW)
+        assert "PERSONAL: personal_data: GDPR Art. 4(1)" in told.causes
+        assert engine.ingest(folder).unchanged == 4
+
+
+def test_a_file_that_is_no_document_is_named_with_its_place(folder: Path) -> None:
+    """None ends the run."""
+    found = list(read_documents(folder))
+    problems = sorted(one for one in found if isinstance(one, str))
+    assert [problem.split(": ")[:2] for problem in problems] == [
+        ["late.md", "broken"],
+        ["photo.jpg", "skipped"],
+    ]
+    assert len([one for one in found if isinstance(one, Document)]) == 4
+
+
+def test_times_entities_and_languages_are_no_facts(tmp_path: Path) -> None:
+    """What every document may state has its own place; all else is for the rules, and kept as metadata."""
+    (tmp_path / "a.md").write_text(
+        "---\nclassification: public\npublic_at: 2030-01-01\nexpires_at: 2031-01-01T00:00:00+01:00\n"
+        'entities: ["7", "8"]\nlanguage: de\ndepartment: treasury\n---\nText.\n'
+    )
+    (one,) = read_documents(tmp_path / "a.md")
+    assert isinstance(one, Document)
+    assert (one.entities, one.language) == ((7, 8), "de")
+    assert dict(one.facts or {}) == {"classification": "public", "department": "treasury"}
+    assert dict(one.metadata) == {"classification": "public", "department": "treasury"}
+    assert isinstance(one.expires_at, datetime)
+    assert one.expires_at.astimezone(UTC).hour == 23
+
+
+def test_what_is_not_yet_public_is_found_by_nobody(tmp_path: Path) -> None:
+    """Until its day in the profile's time zone."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text(
+        "---\nclassification: public\npublic_at: 2030-01-01\n---\nThe canteen moves.\n"
+    )
+    for now, found in ((datetime(2029, 6, 1, tzinfo=UTC), 0), (datetime(2030, 1, 2, tzinfo=UTC), 1)):
+        home = tmp_path / f"store-{found}"
+        with Engine.open(home, profile="generic", embedder="wordllama", clock=lambda at=now: at) as engine:
+            engine.ingest(folder)
+            assert found == len(engine.retrieve("The canteen?", REVIEW).passages)
+
+
+def test_a_selection_is_of_filings_alone(tmp_path: Path, folder: Path) -> None:
+    """Under another profile nothing of it could be meant."""
+    with opened(tmp_path / "store") as engine, pytest.raises(InvalidArgument, match="only is for filings"):
+        engine.ingest(folder, only={})
