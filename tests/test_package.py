@@ -29,7 +29,17 @@ MAY_IMPORT = {
     "index": {"policy"},
     "retrieval": {"index", "store", "policy"},
     "generation": {"retrieval", "policy"},
-    "engine": {"generation", "retrieval", "index", "store", "profiles", "labelling", "policy", "audit"},
+    "engine": {
+        "generation",
+        "retrieval",
+        "index",
+        "store",
+        "profiles",
+        "labelling",
+        "readers",
+        "policy",
+        "audit",
+    },
     "evaluation": {"engine", "generation", "retrieval", "index", "store", "profiles", "labelling", "policy"},
     "cli": {"evaluation", "engine", "generation", "retrieval", "profiles", "labelling", "policy", "audit"},
 }
