@@ -24,10 +24,20 @@ __all__ = [
     "log_settings",
 ]
 
-Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="The store: text, index and audit log.")]
+Store = Annotated[
+    Path,
+    typer.Option(
+        "--store", metavar="DIR", envvar="CARAG_STORE", help="The store: text, index and audit log."
+    ),
+]
 ReadableStore = Annotated[
     Path,
-    typer.Option("--store", metavar="DIR", help="The store, or a directory with a copy of its audit.db."),
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        envvar="CARAG_STORE",
+        help="The store, or a directory with a copy of its audit.db.",
+    ),
 ]
 """For commands that only read the log, which an auditor runs on a copy."""
 ProfileName = Annotated[

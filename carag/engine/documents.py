@@ -8,6 +8,7 @@ is one transaction; after a kill the next run skips what is stored unchanged, by
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -63,7 +64,7 @@ class _Given(NamedTuple):
         document = self.document
         return [
             StoredChunk(
-                document="",
+                document=_pages_of(document, piece.start, piece.end),
                 start=piece.start,
                 end=piece.end,
                 text=piece.text,
@@ -274,6 +275,16 @@ def _filing(
 def _link(id_: str) -> int:
     """Return the number under which the store connects a document with those that supersede it."""
     return int.from_bytes(hashlib.sha256(id_.encode()).digest()[:8]) % _LINKS
+
+
+def _pages_of(document: Document, start: int, end: int) -> str:
+    """Name the pages that a passage is on, as a citation shows them; empty where a document has none."""
+    pages = tuple(document.pages)
+    if not pages:
+        return ""
+    # A page that begins where the passage does is the page it is on; a blank one begins there as well, and ends.
+    first, last = bisect_right(pages, start), bisect_left(pages, end)
+    return f"page {max(first, 1)}" if last <= first else f"pages {max(first, 1)}-{last}"
 
 
 def _minute(value: datetime | date | None, absent: int, zone: ZoneInfo) -> int:

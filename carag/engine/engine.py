@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit import DEFAULT_CLASS, Evaluation, Models, Outcome, RecordKind
 from carag.engine.answered_elsewhere import record_answer
+from carag.engine.awaited import Awaited
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
@@ -59,7 +60,7 @@ _MAX_K: Final = 400
 """Passages that one record can hold."""
 
 
-class Engine(Contents):
+class Engine(Contents, Awaited):
     """Answers questions over one store. Use :meth:`open`.
 
     Examples

@@ -30,7 +30,7 @@ class Passage:
     filed: str
     """ISO date, or empty where unknown."""
     document: str
-    """``<TYPE>`` of the document, such as ``EX-99.1``."""
+    """The part that the chunk is of: ``<TYPE>`` of a filing's document, such as ``EX-99.1``, or ``page 3``."""
     start: int
     end: int
     """Character offsets of the chunk in that document's text."""

@@ -103,3 +103,17 @@ def test_a_selection_is_of_filings_alone(tmp_path: Path, folder: Path) -> None:
     """Under another profile nothing of it could be meant."""
     with opened(tmp_path / "store") as engine, pytest.raises(InvalidArgument, match="only is for filings"):
         engine.ingest(folder, only={})
+
+
+def test_a_citation_names_the_page(tmp_path: Path) -> None:
+    """Of a document with pages: the one that the passage begins on, and the last that it reaches; blank ones count."""
+    pages = ["", "The canteen opens at noon. " * 60, "It closes at two. " * 70, "", "Sundays it is closed."]
+    starts = [sum(map(len, pages[:n])) for n in range(len(pages))]
+    with opened(tmp_path / "store") as engine:
+        engine.add([Document(id="canteen.pdf", text="".join(pages), bits=(), pages=starts)])
+        for one in engine.retrieve("The canteen?", WORK, 50).passages:
+            first = max(n for n, start in enumerate(starts, 1) if start <= one.start)
+            last = max(n for n, start in enumerate(starts, 1) if start < one.end)
+            assert one.document == (f"page {first}" if first == last else f"pages {first}-{last}")
+        cited = engine.ask("When does the canteen open?", WORK).citations
+        assert all(citation.document.startswith("page") for citation in cited)
