@@ -45,7 +45,8 @@ ProfileName = Annotated[
     typer.Option(
         "--profile",
         metavar="NAME_OR_DIR",
-        help="For a new store: [b]edgar[/b] (default), [b]generic[/b], or a folder with profile.toml and roles.toml.",
+        help="For a new store: [b]edgar[/b] (default), [b]generic[/b], [b]clinical[/b], or a folder with "
+        "profile.toml and roles.toml.",
     ),
 ]
 Key = Annotated[

@@ -13,7 +13,7 @@ from typing import Final
 
 __all__ = ["DEFAULT_PROFILE", "SHIPPED", "shipped_bits", "shipped_text", "table_hashes"]
 
-SHIPPED: Final = ("edgar", "generic")
+SHIPPED: Final = ("clinical", "edgar", "generic")
 """The profiles that ship with the package, by name."""
 DEFAULT_PROFILE: Final = "edgar"
 """The profile of a new store that names none, and of masks made of names alone."""

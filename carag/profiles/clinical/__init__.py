@@ -1,0 +1,1 @@
+"""Hold the profile of a hospital's clinical notes, as data."""

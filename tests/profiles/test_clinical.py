@@ -1,0 +1,351 @@
+"""A hospital's notes under the clinical profile: who treats whom, and what a note states, decide who finds it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from carag import Engine, Outcome, Session
+from carag.audit import Verdict, verify_receipt
+from carag.retrieval import ConfidenceGate
+from tests.profiles.clinical_reading import (
+    ALL,
+    CELLS,
+    LISTED,
+    NOTES,
+    NOW,
+    PATIENTS,
+    PROFILE,
+    THERAPISTS,
+    finds,
+    session,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from carag import Passage
+    from carag.retrieval import Withheld
+
+# -- the forty notes, in a store
+
+
+class Model:
+    """A generator that keeps what it was given, and repeats all of it."""
+
+    name = "parrot"
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def __call__(self, question: str, passages: tuple[Passage, ...], withheld: Withheld) -> str:
+        self.given += [question, repr(withheld), *(f"{one!r}\n{one.text}" for one in passages)]
+        return " ".join(f"{one.text} [{number}]" for number, one in enumerate(passages, 1))
+
+
+MODEL = Model()
+
+
+def opened(home: Path, notes: Path = NOTES, now: datetime = NOW) -> Engine:
+    """A store whose gate lets every question pass to the model."""
+    engine = Engine.open(
+        home,
+        profile="clinical",
+        embedder="wordllama",
+        generator=MODEL,
+        gate=ConfidenceGate(-1),
+        clock=lambda: now,
+    )
+    report = engine.ingest(notes)
+    assert report.problems == []
+    return engine
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with opened(tmp_path_factory.mktemp("clinical") / "store") as engine:
+        yield engine
+
+
+def found_by(engine: Engine, asking: Session) -> set[str]:
+    found = engine.retrieve("What was noted?", asking, 400)
+    assert verify_receipt(found.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
+    return {one.accession_number for one in found.passages}
+
+
+def test_all_notes_are_labelled(tmp_path: Path) -> None:
+    """Forty, none of them a problem or in quarantine, and between them every bit."""
+    with Engine.open(tmp_path / "store", profile="clinical", embedder="wordllama") as engine:
+        report = engine.ingest(NOTES)
+        assert (report.added, report.problems, report.newly_quarantined) == (40, [], 0)
+        words = [engine._collection.store.chunk(f"{name}:00000").word for name in ALL]
+    for bit in PROFILE.vocabulary.flags:
+        assert any(word & bit.value for word in words), bit
+
+
+LISTS = [
+    *({one} for one in sorted(PATIENTS)),
+    *({one, therapist} for one in (10025, 10026, 10027) for therapist in sorted(THERAPISTS)),
+    {10023, 10024},
+    set(THERAPISTS),
+    {10021, 99999},
+    {99999},
+    PATIENTS,
+    PATIENTS | THERAPISTS,
+]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_session_finds_what_a_plain_reading_finds(engine: Engine, cell: str) -> None:
+    """Every cell beside every note, for each list of patients; where a list is no duty, also without one."""
+    several: list[frozenset[int] | None] = [frozenset(one) for one in LISTS]
+    if cell not in LISTED:
+        several.append(None)
+    everything = set()
+    for listed in several:
+        found = found_by(engine, session(cell, listed))
+        assert found == finds(cell, listed), listed
+        everything |= found
+    assert everything
+    assert everything != set(ALL)
+
+
+# -- what is hidden reaches neither model nor caller
+
+
+class Hidden(NamedTuple):
+    note: str
+    question: str
+    hidden_from: Session
+    open_to: Session
+
+
+NURSE = session("nurse/treat", {10021, 10022})
+HIDDEN = {
+    "a nurse outside the treatment relationship": Hidden(
+        "note-034.md",
+        "Did Mr Verran take part in the cooking group of the day clinic?",
+        NURSE,
+        session("nurse/treat", {10027}),
+    ),
+    "a nurse with the mother but not the newborn": Hidden(
+        "note-015.md",
+        "How much did Tobias weigh when he was born?",
+        session("nurse/treat", {10023}),
+        session("nurse/treat", {10023, 10024}),
+    ),
+    "a psychotherapy note from the physician": Hidden(
+        "note-031.md",
+        "What did Mr Verran dream of the lathe?",
+        session("physician/treat", {10027, 90101}),
+        session("therapist/treat", {10027, 90101}),
+    ),
+    "a psychotherapy note from another therapist": Hidden(
+        "note-031.md",
+        "What did Mr Verran dream of the lathe?",
+        session("therapist/treat", {10027, 90102}),
+        session("therapist/treat", {10027, 90101}),
+    ),
+    "a psychotherapy note from its patient": Hidden(
+        "note-029.md",
+        "What did I say about the kitchen of my grandmother?",
+        session("patient/access", {10026}),
+        session("therapist/treat", {10026, 90101}),
+    ),
+    "a psychotherapy note from research that the patient authorized": Hidden(
+        "note-031.md",
+        "What did the patient dream of the lathe?",
+        session("researcher/research"),
+        session("therapist/treat", {10027, 90101}),
+    ),
+    "research without consent": Hidden(
+        "note-028.md",
+        "Which dose of sertraline kept the mood steady?",
+        session("researcher/research"),
+        session("physician/treat", {10026}),
+    ),
+    "research on a limited data set": Hidden(
+        "note-040.md",
+        "Haemoglobin A1c at six visits",
+        session("researcher/research"),
+        session("quality/improve"),
+    ),
+    "a program record without consent": Hidden(
+        "note-020.md",
+        "How is Mr Doyle's withdrawal from alcohol?",
+        session("physician/treat", {10025}),
+        session("patient/access", {10025}),
+    ),
+    "what a patient paid for, from billing": Hidden(
+        "note-012.md",
+        "When may Mr Achterberg row again?",
+        session("billing/bill"),
+        session("physician/treat", {10022}),
+    ),
+    "a confidential source from the patient": Hidden(
+        "note-033.md",
+        "Who telephoned about my tools and my dog?",
+        session("patient/access", {10027}),
+        session("therapist/treat", {10027}),
+    ),
+    "a reading that is not signed": Hidden(
+        "note-007.md",
+        "What is the ejection fraction of Ms Penfield?",
+        session("physician/treat", {10021}),
+        session("physician/treat", {10021}),
+    ),
+}
+
+
+def sentences(text: str) -> list[str]:
+    return [one for one in re.split(r"(?<=[.;?])\s+", text) if len(one) > 20]
+
+
+@pytest.mark.parametrize("case", HIDDEN.values(), ids=HIDDEN)
+def test_what_is_hidden_reaches_neither_the_model_nor_the_caller(
+    engine: Engine, tmp_path: Path, case: Hidden
+) -> None:
+    """No sentence and no name of the note; and without the note in the store, the same is said."""
+    MODEL.given.clear()
+    answer = engine.ask(case.question, case.hidden_from)
+    assert MODEL.given, "the model was asked"
+    shown = json.dumps(answer.to_json(), ensure_ascii=False) + repr(answer.withheld) + "\n".join(MODEL.given)
+    shown += "\n".join(one.text for one in answer.passages) + answer.receipt.to_bytes().decode()
+    assert case.note not in shown
+    assert not [one for one in sentences(ALL[case.note].text) if one in shown]
+    assert verify_receipt(answer.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
+
+    without = tmp_path / "notes"
+    shutil.copytree(NOTES, without)
+    (without / case.note).unlink()
+    with opened(tmp_path / "store", without) as other:
+        again = other.ask(case.question, case.hidden_from)
+    ours, theirs = (one.to_json() | {"record": 0} for one in (answer, again))
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("case", HIDDEN.values(), ids=HIDDEN)
+def test_the_same_question_brings_the_note_to_whoever_may_read_it(tmp_path: Path, case: Hidden) -> None:
+    """So that the claim before could fail: asked by the right session, or later, the model is given it."""
+    later = datetime(2100, 2, 1, tzinfo=UTC)
+    MODEL.given.clear()
+    with opened(tmp_path / "store", now=later) as engine:
+        answer = engine.ask(case.question, case.open_to)
+    assert case.note in {one.accession_number for one in answer.passages}
+    assert all(one in "\n".join(MODEL.given) for one in sentences(ALL[case.note].text))
+    assert sentences(ALL[case.note].text)[0] in answer.text
+
+
+@pytest.mark.parametrize("case", HIDDEN.values(), ids=HIDDEN)
+def test_explain_says_nothing_to_those_who_may_not_know(engine: Engine, case: Hidden) -> None:
+    """In the words in which it says nothing of a note that was never written."""
+    of_hidden = engine.explain(f"{case.note}:00000", case.hidden_from)
+    of_none = engine.explain("note-999.md:00000", case.hidden_from)
+    assert (of_hidden.outcome, of_hidden.why) == (Outcome.DECLINE, "NOTHING_TO_EXPLAIN")
+    ours, theirs = (
+        json.dumps(one.to_json() | {"record": 0}).replace(name, "NOTE")
+        for one, name in ((of_hidden, case.note), (of_none, "note-999.md"))
+    )
+    assert ours == theirs
+    assert verify_receipt(of_hidden.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
+
+
+def test_the_privacy_officer_learns_why_and_never_what(engine: Engine) -> None:
+    """The rule, its regulation, who could lift it, and the fact that it rests on; no word of the note."""
+    told = engine.explain("note-031.md:00000", session("privacy_officer/audit"))
+    (reason,) = told.reasons
+    assert (told.why, reason.reason.code) == ("HIDDEN", "FORBIDDEN:PSYCHOTHERAPY")
+    assert "164.508(a)(2)" in reason.regulation
+    assert reason.lift == "the patient, by an authorization for these notes alone"
+    assert "PSYCHOTHERAPY: note_type: 45 CFR 164.501 (psychotherapy notes)" in told.causes
+    said = json.dumps(told.to_json(), ensure_ascii=False)
+    assert not [one for one in sentences(ALL["note-031.md"].text) if one in said]
+
+
+def test_the_privacy_officer_is_told_which_note_is_hidden_and_the_model_is_not(engine: Engine) -> None:
+    """Its name, for a review; a model learns kinds of notes alone."""
+    MODEL.given.clear()
+    answer = engine.ask("What did Mr Verran dream of the lathe?", session("privacy_officer/audit"))
+    assert answer.withheld is not None
+    assert "note-031.md:00000" in [hidden.chunk_id for hidden in answer.withheld.hidden]
+    assert MODEL.given
+    assert not [one for one in MODEL.given if "note-031" in one]
+
+
+# -- what a session must bring
+
+
+@pytest.mark.parametrize("listed", [None, frozenset()], ids=["no list", "an empty list"])
+@pytest.mark.parametrize("cell", LISTED)
+def test_a_session_without_its_patients_is_refused(
+    engine: Engine, cell: str, listed: frozenset[int] | None
+) -> None:
+    """On record, before a search; and patients that a request names for itself are no treatment relationship."""
+    MODEL.given.clear()
+    for asking in (session(cell, listed), session(cell, listed).narrow(allow_entities={10021})):
+        refused = engine.ask("How is Ms Penfield?", asking)
+        assert (refused.outcome, refused.why) == (Outcome.REFUSE, "ALLOW_LIST_REQUIRED")
+        assert not refused.passages
+        assert verify_receipt(refused.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
+    assert not MODEL.given
+
+
+@pytest.mark.parametrize("cell", ["nurse/audit", "researcher/treat", "billing/access", "patient/treat"])
+def test_a_role_has_no_purpose_but_its_own(engine: Engine, cell: str) -> None:
+    """A cell that is not in the table refuses, whatever the session brings."""
+    assert engine.ask("Anything?", session(cell, PATIENTS)).why == "NO_SUCH_CELL"
+
+
+# -- what a note must state
+
+
+UNSTATED = {
+    "no kind": ("sensitivity: normal", "MISSING_FACT"),
+    "no sensitivity": ("note_type: progress", "MISSING_FACT"),
+    "an unknown kind": ("note_type: diary\nsensitivity: normal", "UNKNOWN_VALUE"),
+    "an unknown sensitivity": ("note_type: progress\nsensitivity: low", "UNKNOWN_VALUE"),
+    "two sensitivities": (
+        "note_type: progress\nsensitivity: [normal, substance_use]",
+        "UNKNOWN_VALUE",
+    ),
+    "a fact misspelt": (
+        "note_type: progress\nsensitivity: normal\npsychoterapy_note: true",
+        "MISSPELT_FACT",
+    ),
+    "neither yes nor no": (
+        "note_type: progress\nsensitivity: normal\npart_two: perhaps",
+        "UNKNOWN_VALUE",
+    ),
+}
+
+
+@pytest.mark.parametrize(("front", "code"), UNSTATED.values(), ids=UNSTATED)
+def test_a_note_that_does_not_state_what_it_is_is_found_by_nobody(
+    tmp_path: Path, front: str, code: str
+) -> None:
+    """It is stored, in quarantine, and whoever may know of it is told so."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text(f'---\n{front}\nentities: ["10021"]\nresearch: authorized\n---\nA note.\n')
+    with opened(tmp_path / "store", folder) as engine:
+        assert engine.ingest(folder).quarantined == {code: 1}
+        for cell in CELLS:
+            assert found_by(engine, session(cell, {10021})) == set()
+        told = engine.explain("a.md:00000", session("privacy_officer/audit"))
+        assert [one.reason.code for one in told.reasons] == ["QUARANTINE"]
+
+
+def test_a_note_about_nobody_is_found_in_no_treatment_relationship(tmp_path: Path) -> None:
+    """Whoever forgot the patient's number opened nothing to those who ask by patient."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("---\nnote_type: nursing\nsensitivity: normal\n---\nA note.\n")
+    with opened(tmp_path / "store", folder) as engine:
+        for cell in LISTED:
+            assert found_by(engine, session(cell, PATIENTS | THERAPISTS)) == set()
