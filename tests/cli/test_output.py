@@ -210,7 +210,7 @@ def test_no_cell_of_what_is_shown_is_markup(capsys: pytest.CaptureFixture[str]) 
         lambda: ask._show_explanation(
             Explanation(Outcome.ANSWER, EVIL, receipt, EVIL, (why,), (EVIL,), EVIL)
         ),
-        lambda: ingest._show_report(IngestReport(problems=[EVIL], quarantined={EVIL: 1})),
+        lambda: ingest._show_report(IngestReport(problems=[EVIL], quarantined={EVIL: 1}), EVIL),
     )
     for show in shown:
         show()

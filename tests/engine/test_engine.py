@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import shutil
@@ -203,13 +204,15 @@ TEXT_METHODS = {
     "ask": lambda engine: engine.ask(QUESTION, BUY_SIDE),
     "retrieve": lambda engine: engine.retrieve(QUESTION, BUY_SIDE),
     "explain": lambda engine: engine.explain("0000000000-00-000000:00000", COMPLIANCE),
+    "aask": lambda engine: asyncio.run(engine.aask(QUESTION, BUY_SIDE)),
+    "aretrieve": lambda engine: asyncio.run(engine.aretrieve(QUESTION, BUY_SIDE)),
 }
 
 
 def test_the_list_of_text_methods_is_complete() -> None:
     """Every public method of the engine either returns no text or stands in TEXT_METHODS."""
     silent = {"open", "close", "evaluated", "exposure", "ingest", "session", "vkey"}
-    silent |= {"add", "remove", "record_answer"}
+    silent |= {"aadd", "add", "profile", "record_answer", "remove"}
     public = {name for name, _ in inspect.getmembers(Engine) if not name.startswith("_")}
     assert public == silent | set(TEXT_METHODS)
 
