@@ -28,7 +28,7 @@ AsOf = Annotated[
     typer.Option(
         "--as-of",
         metavar="D",
-        help="What was public then: a date (end of that day, US Eastern) or a time with zone. Default: now.",
+        help="What was public then: a date (its end, in the profile's time zone) or a time with zone. Default: now.",
     ),
 ]
 Entity = Annotated[
@@ -93,7 +93,7 @@ def ask(
 
 
 def explain(
-    chunk: Annotated[str, typer.Argument(metavar="CHUNK", help="A chunk id: accession number and ordinal.")],
+    chunk: Annotated[str, typer.Argument(metavar="CHUNK", help="A chunk id: document id and ordinal.")],
     store: Store,
     role: Role,
     purpose: Purpose,
