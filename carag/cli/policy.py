@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -220,21 +219,14 @@ def bits(
 
 def _in_force(profile: str | None, store: Path | None) -> PolicyTable:
     """Return the table of a profile or of a store, which is only read."""
-    from carag.engine.kept_profile import kept_profile
+    from carag.engine.kept_profile import profile_of
     from carag.policy import Profile
-    from carag.store.store import CorpusStore
 
     if store is None:
         return (Profile.open() if profile is None else Profile.open(profile)).table
     if profile is not None:
         raise InvalidArgument("--profile and --store are given; want one of them")
-    with closing(CorpusStore.open(store / "corpus.db", create=False)) as corpus:
-        kept = kept_profile(corpus)
-    if kept is None:
-        raise InvalidArgument(
-            f"{store} holds no profile yet; make a store of it with: carag init --store {store}"
-        )
-    return kept.table
+    return profile_of(store).table
 
 
 def _table(path: Path) -> PolicyTable:

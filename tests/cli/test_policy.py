@@ -10,6 +10,7 @@ import pytest
 
 from carag.cli import Exit, app
 from carag.engine import Engine
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,4 +109,8 @@ def test_show_tells_what_is_in_force_in_a_store(tmp_path: Path, capsys: pytest.C
     with Engine.open(tmp_path, profile="generic", embedder="wordllama"):
         assert run(capsys, "show", "--store", str(tmp_path)) == run(capsys, "show", "--profile", "generic")
     assert run(capsys, "show", "--store", str(tmp_path / "none"))[0] == Exit.BAD_INPUT
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    CorpusStore.open(begun / "corpus.db").close()
+    assert run(capsys, "show", "--store", str(begun)) == (Exit.BAD_INPUT, "")
     assert run(capsys, "show", "--store", str(tmp_path), "--profile", "generic")[0] == Exit.BAD_INPUT
