@@ -28,7 +28,7 @@ AsOf = Annotated[
     typer.Option(
         "--as-of",
         metavar="D",
-        help="What was public then: a date (end of that day, US Eastern) or a time with zone. Default: now.",
+        help="What was public then: a date (its end, in the profile's time zone) or a time with zone. Default: now.",
     ),
 ]
 Entity = Annotated[
@@ -93,7 +93,7 @@ def ask(
 
 
 def explain(
-    chunk: Annotated[str, typer.Argument(metavar="CHUNK", help="A chunk id: accession number and ordinal.")],
+    chunk: Annotated[str, typer.Argument(metavar="CHUNK", help="A chunk id: document id and ordinal.")],
     store: Store,
     role: Role,
     purpose: Purpose,
@@ -166,7 +166,9 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
             (f"[{cited.number}]", cited.chunk_id, cited.form, cited.document, cited.company, cited.filed)
             for cited in answer.citations
         ]
-        columns(("", "chunk", "form", "document", "filer", "filed"), cells, wraps="filer")
+        headings = ("", "chunk", "form", "document", "filer", "filed")
+        used = [at for at, column in enumerate(zip(*cells, strict=True)) if any(column)]  # forms are EDGAR's
+        columns([headings[at] for at in used], [[row[at] for at in used] for row in cells], wraps="filer")
     _show_withheld(answer.withheld)
     where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
     say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")

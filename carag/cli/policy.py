@@ -25,15 +25,22 @@ def show(
     purpose: Annotated[
         str | None, typer.Argument(metavar="PURPOSE", help="All its purposes if left out.")
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile", metavar="NAME_OR_DIR", help="A profile, or its folder; default: [b]edgar[/b]."
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", metavar="DIR", help="The store whose table in force is shown.")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Show what each role may use for which purpose, and the rules behind it.
 
     [dim]carag policy show buy_side invest[/dim]
     """
-    from carag.policy import PolicyTable
-
-    table = PolicyTable.shipped()
+    table = _in_force(profile, store)
     cells = [cell for cell in table.cells if role in (None, cell.role) and purpose in (None, cell.purpose)]
     if not cells:
         known = ", ".join(f"{cell.role}/{cell.purpose}" for cell in table.cells)
@@ -64,15 +71,19 @@ def show(
 @app.command()
 def lint(
     path: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="A table in TOML; the one in force if left out.")
+        Path | None,
+        typer.Argument(
+            metavar="FILE_OR_DIR",
+            help="A profile's folder, or a table in TOML of EDGAR's bits; EDGAR's own if left out.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Check a table: bits that no mask uses, roles without a cell, masks that admit nothing or nothing more.
 
-    Exit codes: 0 clean, 65 not a table or something found.
+    Exit codes: 0 clean, 65 not a table or profile, or something found.
 
-    [dim]carag policy lint carag/profiles/edgar/roles.toml[/dim]
+    [dim]carag policy lint carag/profiles/generic[/dim]
     """
     from carag.policy import PolicyTable
     from carag.policy.lint import lint as findings_of
@@ -90,7 +101,7 @@ def lint(
 
 @app.command()
 def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="A table in TOML.")],
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="A profile's folder, or a table in TOML.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
     as_json: AsJson = False,
 ) -> int:
@@ -206,13 +217,29 @@ def bits(
     return Exit.OK
 
 
-def _table(path: Path) -> PolicyTable:
-    from carag.policy import PolicyTable
+def _in_force(profile: str | None, store: Path | None) -> PolicyTable:
+    """Return the table of a profile or of a store, which is only read."""
+    from carag.engine.kept_profile import profile_of
+    from carag.policy import Profile
 
+    if store is None:
+        return (Profile.open() if profile is None else Profile.open(profile)).table
+    if profile is not None:
+        raise InvalidArgument("--profile and --store are given; want one of them")
+    return profile_of(store).table
+
+
+def _table(path: Path) -> PolicyTable:
+    from carag.policy import PolicyTable, Profile
+
+    if path.is_dir():
+        return Profile.open(path).table
     try:
         return PolicyTable.from_toml(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"cannot read {path}: {error}; name a table in TOML") from error
+        raise InvalidArgument(
+            f"cannot read {path}: {error}; name a profile's folder, or a table in TOML"
+        ) from error
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

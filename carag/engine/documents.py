@@ -210,6 +210,11 @@ class DocumentWriter:
             report.changed += not is_new
             report.chunks += len(chunks)
             report.quarantined += one.filing.quarantine is not None
+            if one.filing.quarantine is not None:
+                code, why = one.filing.quarantine
+                report.problems.append(
+                    f"document {one.document.id!r} is quarantined, so nothing can find it: {code}: {why}"
+                )
             if not chunks:
                 report.problems.append(f"document {one.document.id!r} has no text, so nothing can find it")
         waiting.clear()

@@ -7,17 +7,17 @@ nothing that a store holds is ever run.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.policy import Profile
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from carag.store.store import CorpusStore
-
-__all__ = ["kept_profile", "settle_profile"]
+__all__ = ["kept_profile", "profile_of", "settle_profile"]
 
 _NAME: Final = "profile"
 """The store's note of the profile's name."""
@@ -52,6 +52,26 @@ def kept_profile(store: CorpusStore) -> Profile | None:
         raise CorruptFile(
             f"{store.path} was labelled with other bits of {name!r} than these: what a bit means never changes under a "
             "store; restore a backup, or use the CARAG that made the store"
+        )
+    return profile
+
+
+def profile_of(directory: str | PathLike[str]) -> Profile:
+    """Return the profile of a store that is only read, also while an engine holds it.
+
+    Raises
+    ------
+    InvalidArgument
+        If the directory holds no store, or one that has no profile yet.
+    CorruptFile
+        As for :func:`kept_profile`.
+    """
+    with CorpusStore.open(Path(directory, "corpus.db"), create=False) as store:
+        profile = kept_profile(store)
+    if profile is None:
+        raise InvalidArgument(
+            f"{directory} was begun and has no profile yet; give it one with: carag ingest PATH --profile NAME_OR_DIR "
+            f"--store {directory}"
         )
     return profile
 

@@ -124,7 +124,7 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
         return Declined(
             DeclineCode.MODEL_DECLINED,
             "The passages this session may use do not answer the question. Rephrase it in the documents' "
-            "own words, or name the company, the form and the period.",
+            "own words, or name the document and the time that it is about.",
         )
     if not draft.cited or not all(0 <= position < len(passages) for position in draft.cited):
         return Declined(

@@ -1,6 +1,6 @@
 """Open a profile: the folder that says what a domain's bits mean and who may use what for which purpose.
 
-A profile is data, ``profile.toml`` and ``roles.toml``, and never code. Those of :data:`SHIPPED` are named; any other is
+A profile is data, ``profile.toml`` and ``roles.toml``, and never code. Those of ``SHIPPED`` are named; any other is
 given by its folder.
 """
 
@@ -40,7 +40,7 @@ class Profile:
     texts : tuple of str
         ``profile.toml`` and ``roles.toml``.
     is_shipped : bool
-        Whether it is one of :data:`SHIPPED`, whose roles change with the package.
+        Whether it is one of ``SHIPPED``, whose roles change with the package.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Profile:
 
     @classmethod
     def shipped(cls, name: str) -> Self:
-        """Open one of :data:`SHIPPED`."""
+        """Open one of ``SHIPPED``."""
         texts = (shipped_text(name, "profile.toml"), shipped_text(name, "roles.toml"))
         return cls(PolicyTable.shipped(name), texts, is_shipped=True)
 

@@ -73,7 +73,7 @@ def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None) -> int:
         raise InvalidArgument(f"as_of is {quoted(value)}; want an aware datetime or a date")
     minutes = (instant - _EPOCH) // timedelta(minutes=1)
     if not 0 <= minutes < NEVER:
-        raise InvalidArgument(f"as_of {value.isoformat()} is before 1970; no filing was public then")
+        raise InvalidArgument(f"as_of {value.isoformat()} is before 1970; nothing was public then")
     return minutes
 
 

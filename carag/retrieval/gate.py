@@ -108,7 +108,7 @@ class ConfidenceGate:
         return (
             "CARAG defers on confidence: the passages this session may use are not close enough to the "
             f"question ({found}; needed {self.threshold:.3f}). Rephrase the question in the documents' own "
-            "words, or name the company, the form and the period."
+            "words, or name the document and the time that it is about."
         )
 
 

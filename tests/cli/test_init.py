@@ -57,6 +57,7 @@ def test_a_newcomer_is_told_what_to_state_and_who_may_ask(
     )
     code, said = run(capsys, *asked)
     assert (code, "noon" in said, "for good" in said) == (0, True, False)
+    assert ("lunch.md:00000" in said, "filer" in said) == (True, False)
     code, said = run(capsys, "init", "--profile", "generic", "--store", store)
     assert code == Exit.BAD_INPUT
 

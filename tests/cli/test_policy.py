@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag.cli import Exit, app
+from carag.engine import Engine
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,3 +87,30 @@ def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str
     assert code == Exit.OK
     assert f"carag policy {command}" in said
     assert "[dim]" not in said
+
+
+def test_a_folder_is_a_profile_with_bits_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Show, lint and diff take the folder; a table alone has EDGAR's bits, so the generic one is refused."""
+    folder = files("carag").joinpath("profiles/generic")
+    assert run(capsys, "lint", str(folder)) == (Exit.OK, "4 cells, 0 findings\n")
+    assert run(capsys, "lint", str(folder / "roles.toml"))[0] == Exit.BAD_INPUT
+    assert run(capsys, "lint", str(tmp_path))[0] == Exit.BAD_INPUT
+    assert "no cell differs" in run(capsys, "diff", str(folder), str(folder))[1]
+    by_name, by_folder = (run(capsys, "show", "--profile", one) for one in ("generic", str(folder)))
+    assert by_name == by_folder
+    assert "employee/work" in by_name[1]
+    assert "buy_side" not in by_name[1]
+
+
+def test_show_tells_what_is_in_force_in_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also while an engine holds it; a directory without one is refused, and so is a second source."""
+    with Engine.open(tmp_path, profile="generic", embedder="wordllama"):
+        assert run(capsys, "show", "--store", str(tmp_path)) == run(capsys, "show", "--profile", "generic")
+    assert run(capsys, "show", "--store", str(tmp_path / "none"))[0] == Exit.BAD_INPUT
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    CorpusStore.open(begun / "corpus.db").close()
+    assert run(capsys, "show", "--store", str(begun)) == (Exit.BAD_INPUT, "")
+    assert run(capsys, "show", "--store", str(tmp_path), "--profile", "generic")[0] == Exit.BAD_INPUT

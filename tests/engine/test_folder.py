@@ -48,7 +48,9 @@ def test_what_files_state_decides_who_finds_them(tmp_path: Path, folder: Path) -
     """And what states no classification nobody finds."""
     with opened(tmp_path / "store") as engine:
         report = engine.ingest(folder)
-        assert (report.added, report.newly_quarantined, len(report.problems)) == (4, 1, 2)
+        assert (report.added, report.newly_quarantined, len(report.problems)) == (4, 1, 3)
+        assert "none.txt" in report.problems[-1]
+        assert "classification is not stated" in report.problems[-1]
         assert {"MISSING_FACT": 1} == report.quarantined
         at_work = {one.chunk_id for one in engine.retrieve("The canteen?", WORK, 9).passages}
         at_review = {one.chunk_id for one in engine.retrieve("The canteen?", REVIEW, 9).passages}

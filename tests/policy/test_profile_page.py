@@ -1,0 +1,105 @@
+"""The reference of a profile's keys is that of the schema: every key, its default, and the values it may have."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+from carag.policy import table, vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "profile.md"
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "profile.toml": vocabulary._Document,
+    "[words]": vocabulary.Words,
+    "[[bit]]": vocabulary.BitMeaning,
+    "[[impossible]]": vocabulary._Impossible,
+    "[[required]]": vocabulary.RequiredFact,
+    "[[rule]]": vocabulary.FactRule,
+    "[[intent]]": vocabulary._Intent,
+    "[intents]": vocabulary._NotMeant,
+    "roles.toml": table._Document,
+    "[[cell]]": table.Cell,
+    "masks": table.Pair,
+}
+
+
+class Key(NamedTuple):
+    """What the page says of one key."""
+
+    type: str
+    default: str
+
+
+def keys_of_page() -> dict[str, dict[str, Key]]:
+    """By section, the rows of its table."""
+    found = {}
+    for section in PAGE.read_text("utf-8").split("\n## ")[1:]:
+        rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| .+ \|$", section, re.MULTILINE)
+        found[section.partition("\n")[0].strip("`")] = {
+            key: Key(kind, default) for key, kind, default in rows
+        }
+        assert len(rows) == section.count("\n| `"), f"a row that cannot be read under {section[:20]}"
+    return found
+
+
+def keys_of(schema: type[BaseModel]) -> Mapping[str, Any]:
+    """Return the fields that a file may state, under the names that it uses."""
+    return {field.alias or name: field for name, field in schema.model_fields.items() if not field.exclude}
+
+
+def written(value: Any) -> str:
+    """Return a default as the page writes it."""
+    if value is None or value == {} or isinstance(value, BaseModel):
+        return "none"
+    return f"`{json.dumps(value)}`"
+
+
+PAGES = keys_of_page()
+
+
+@pytest.mark.parametrize("section", SCHEMAS)
+def test_every_key_is_there_with_its_default(section: str) -> None:
+    """And no other."""
+    fields = keys_of(SCHEMAS[section])
+    stated = {name: "required" if one.is_required() else written(one.default) for name, one in fields.items()}
+    assert stated == {name: key.default for name, key in PAGES[section].items()}
+
+
+@pytest.mark.parametrize("section", SCHEMAS)
+def test_every_key_has_its_type(section: str) -> None:
+    """Lists are called lists, truth values true or false, and of a choice each value is named."""
+    for name, field in keys_of(SCHEMAS[section]).items():
+        said = PAGES[section][name].type
+        kinds = [one for one in get_args(field.annotation) or () if one is not NoneType]
+        of = kinds[0] if len(kinds) == 1 and get_origin(field.annotation) is not list else field.annotation
+        if get_origin(field.annotation) is Literal:
+            of = field.annotation
+        if get_origin(of) is Literal:
+            assert re.findall(r"`(.+?)`", said) == [json.dumps(one) for one in get_args(of)], name
+        elif get_origin(of) is list:
+            assert said.startswith("list of "), name
+        elif of is bool:
+            assert said == "true or false", name
+        elif of is str:
+            assert said in {"text", "name", "bit name", "field name"}, name
+
+
+@pytest.mark.parametrize("section", ["groups", "purposes"])
+def test_every_group_is_there(section: str) -> None:
+    """Those that the code knows by meaning."""
+    names = get_args(vocabulary._Document.model_fields[section].annotation)[0]
+    assert list(PAGES[f"[{section}]"]) == list(get_args(names))
+
+
+def test_no_section_is_of_something_else() -> None:
+    """What the schema has not, the page does not promise."""
+    assert {*PAGES} == {*SCHEMAS, "[groups]", "[purposes]"}
