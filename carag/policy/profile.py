@@ -113,6 +113,13 @@ class Profile:
         """
         vocabulary = Vocabulary.from_toml(profile)
         made = cls(PolicyTable.from_toml(roles, vocabulary), (profile, roles))
+        kinds = vocabulary.kinds
+        for purpose in sorted(kinds.advice | kinds.publishing | kinds.access_request | kinds.obliged):
+            if purpose not in made.table.purposes:
+                raise InvalidArgument(
+                    f"profile is not valid: purposes names {purpose!r}, which no cell of roles.toml has; "
+                    f"{nearest(purpose, made.table.purposes)}"
+                )
         if made.name in SHIPPED and made.bits_sha256 != cls.shipped(made.name).bits_sha256:
             raise InvalidArgument(
                 f"the profile {made.name!r} ships with CARAG and has other bits; give yours a name of its own in "

@@ -139,6 +139,15 @@ def test_purposes_are_the_profiles() -> None:
     assert [bool(decided(purpose, deals=deals).grounds) for purpose in ("sell", "check")] == [True, False]
 
 
+@pytest.mark.parametrize("kind", ["advice", "publishing", "access_request", "obliged"])
+def test_a_purpose_misspelt_is_refused(kind: str) -> None:
+    """It would switch a rule off without a word."""
+    lines = FIRM.texts[0].splitlines()
+    text = "\n".join(f'{kind} = ["sel"]' if line.startswith(f"{kind} =") else line for line in lines)
+    with pytest.raises(InvalidArgument, match=r"'sel'.*did you mean 'sell'"):
+        Profile.from_texts(text, FIRM.texts[1])
+
+
 def test_whom_a_passage_is_about_is_named_in_the_profiles_words() -> None:
     """To whom may know."""
     decision = decided(restricted={7})
