@@ -121,6 +121,15 @@ def test_a_table_is_on_record_once_and_again_when_it_changes(
     ]
 
 
+def test_a_table_that_no_command_put_in_force_is_refused(configuration: ConfigurationLog, log: Log) -> None:
+    """The first is recorded, and the one on record goes on; another is not recorded either."""
+    for at in (0, 1):
+        configuration.policy(ONE, at=at, accept=False)
+    with pytest.raises(CorruptFile, match="carag policy apply"):
+        configuration.policy(TWO, at=2, accept=False)
+    assert [ONE] == [one.table for one in log if isinstance(one, PolicyChange)]
+
+
 def test_models_and_gate_are_on_record_once_and_again_when_either_changes(
     configuration: ConfigurationLog, log: Log
 ) -> None:

@@ -158,7 +158,7 @@ def test_whom_a_passage_is_about_is_named_in_the_profiles_words() -> None:
 
 def test_phrases_are_the_profiles() -> None:
     """Those that ask for less, and those that only sound like it."""
-    said = FIRM.vocabulary.intents
+    said = Profile.from_texts(*FIRM.texts).vocabulary.intents
     assert [said.found(text) for text in ("What is the NEWS?", "There is no news.", "x")] == [
         ("OLD",),
         (),
