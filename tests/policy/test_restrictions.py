@@ -312,3 +312,9 @@ def test_no_passage_is_admissible_in_two_searches(word: int) -> None:
     """Nothing is found twice."""
     decision = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
     assert [True] == [True for search in decision.searches if search.policy.admits(word)]
+
+
+def test_what_has_not_cooled_at_the_first_minutes_is_searched_by_nothing() -> None:
+    """A policy that wants material reports alone, at an instant before any could have cooled, admits nothing."""
+    decision = Decision("r", "p", Policy(Mask(required="MATERIAL")), 10, None, False, "", cooling=30)
+    assert [(search.policy, search.as_of) for search in decision.searches] == [(Policy(), 10)]
