@@ -9,7 +9,7 @@ from string import ascii_letters
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from carag.errors import CorruptFile
@@ -62,6 +62,7 @@ def test_front_matter_comes_back_with_its_types(stated: dict[str, Fact], body: s
 @given(names, texts)
 def test_what_is_not_quoted_is_the_text_itself_or_refused(name: str, value: str) -> None:
     """Or a number or Boolean that is written so; never anything else."""
+    assume("\n" not in value)  # it would be another line
     try:
         found, _ = split_front_matter(f"---\n{name}: {value}\n---\n")
     except CorruptFile:
