@@ -50,9 +50,9 @@ def show(
         return Exit.OK
     for cell in cells:
         say(f"{cell.role}/{cell.purpose}  ({cell.regulation})")
-        for pair in cell.masks:
+        for pair, mask in zip(cell.masks, cell.compiled, strict=True):
             when = f"  when {pair.when}" if pair.when else ""
-            say(f"  {_hex(pair.mask(cell.flags))}{when}")
+            say(f"  {_hex(mask)}{when}")
             for verb, names in (("requires", pair.required), ("forbids", pair.forbidden)):
                 if names:
                     say(f"    {verb} {', '.join(names)}")
@@ -252,9 +252,9 @@ def _cell(cell: Cell) -> dict[str, Any]:
                 "required": pair.required,
                 "forbidden": pair.forbidden,
                 "when": pair.when,
-                "hex": _hex(pair.mask(cell.flags)),
+                "hex": _hex(mask),
             }
-            for pair in cell.masks
+            for pair, mask in zip(cell.masks, cell.compiled, strict=True)
         ],
         "may_know_existence": cell.may_know_existence,
         "personal_data": cell.personal_data,

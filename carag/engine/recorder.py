@@ -239,7 +239,7 @@ class Recorder:
             role=session.role if session.role in self._table.roles else None,
             purpose=session.purpose if session.purpose in self._table.purposes else None,
             source=SessionSource(session.source.value),
-            as_of=as_of_minutes(session.as_of or request.started) if decision is None else decision.as_of,
+            as_of=self._as_of(session, request) if decision is None else decision.as_of,
             policy=_applied(self._table_hash, decision),
             index=index,
             intents=() if decision is None else decision.intents,
@@ -250,6 +250,10 @@ class Recorder:
             issuer=session.issuer,
             audience=session.audience,
         )
+
+    def _as_of(self, session: Session, request: Request) -> int:
+        """Return the instant that a refused session asked about; a day ends where the table's profile says."""
+        return as_of_minutes(session.as_of or request.started, self._table.vocabulary.zone)
 
     def _secrets(self, request: Request, answer: str | None = None) -> dict[str, str | None]:
         return {

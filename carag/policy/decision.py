@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from carag.policy.explain import Rule, cooling_reason, reasons, withheld_kinds
 from carag.policy.mask import NO_ENTITY, Policy, members
 from carag.policy.time import NEVER
-from carag.policy.word import PolicyBit
+from carag.policy.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -47,8 +47,6 @@ class Decision:
         Why entities are denied.
     intents : tuple of str
         The names of what tightened the table's masks.
-    cooled : int
-        The vector of what a cooling time holds back: for EDGAR, reports of material events.
     """
 
     role: str
@@ -65,7 +63,11 @@ class Decision:
     cooling: int = 0
     grounds: tuple[Ground, ...] = field(default=(), repr=False)
     intents: tuple[str, ...] = ()
-    cooled: int = PolicyBit.MATERIAL.value
+
+    @property
+    def cooled(self) -> int:
+        """The vector of what a cooling time holds back: for EDGAR, reports of material events."""
+        return vocabulary_of(self.policy.flags).groups.cooling
 
     @property
     def policies(self) -> tuple[Policy, ...]:

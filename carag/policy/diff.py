@@ -119,7 +119,7 @@ def compare(old: PolicyTable, new: PolicyTable) -> tuple[CellChange, ...]:
     found = []
     for role, purpose in dict.fromkeys([*after, *before]):
         was, now = before.get((role, purpose)), after.get((role, purpose))
-        if was is None or now is None or was.stated() != now.stated():
+        if was is None or now is None or was.model_dump() != now.model_dump():
             found.append(CellChange(role, purpose, was, now, _direction(was, now), _notes(was, now)))
     return tuple(found)
 
@@ -161,14 +161,17 @@ def _notes(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
         return ("cell removed: it is refused",)
     notes = []
     if len(old.masks) == len(new.masks):
-        for number, (was, now) in enumerate(zip(old.masks, new.masks, strict=True), start=1):
+        compiled = zip(old.compiled, new.compiled, strict=True)
+        for number, (was, now, (left, right)) in enumerate(
+            zip(old.masks, new.masks, compiled, strict=True), start=1
+        ):
             for verb, before, after in (
-                ("forbids", was.mask(old.flags).forbidden, now.mask(new.flags).forbidden),
-                ("requires", was.mask(old.flags).required, now.mask(new.flags).required),
+                ("forbids", left.forbidden, right.forbidden),
+                ("requires", left.required, right.required),
             ):
-                if more := bit_names(after & ~before, new.flags):
+                if more := bit_names(after & ~before, right.flags):
                     notes.append(f"mask {number}: also {verb} {', '.join(more)}")
-                if less := bit_names(before & ~after, new.flags):
+                if less := bit_names(before & ~after, right.flags):
                     notes.append(f"mask {number}: no longer {verb} {', '.join(less)}")
             if was.when != now.when:
                 notes.append(f"mask {number}: when {was.when or 'always'} is now {now.when or 'always'}")

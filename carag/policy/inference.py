@@ -78,7 +78,6 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
         cooling=whole_minutes(session.cooling) if session.cooling and cell.purpose in kinds.advice else 0,
         grounds=grounds,
         intents=tuple(rule.name for rule in applied),
-        cooled=table.vocabulary.groups.cooling,
     )
 
 

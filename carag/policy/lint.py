@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from carag.policy.diff import covers
 
 if TYPE_CHECKING:
-    from carag.policy.mask import Mask
     from carag.policy.table import Cell, PolicyTable
     from carag.policy.vocabulary import Vocabulary
     from carag.policy.word import PolicyFlag
@@ -62,13 +61,9 @@ def users_of(bit: PolicyFlag, table: PolicyTable) -> tuple[str, ...]:
     cells = [
         f"{cell.role}/{cell.purpose}"
         for cell in table.cells
-        if any((mask.required | mask.forbidden) & bit.value for mask in _masks(cell))
+        if any((mask.required | mask.forbidden) & bit.value for mask in cell.compiled)
     ]
     return (*cells, *(name for name, bits in _modulators(table.vocabulary).items() if bits & bit.value))
-
-
-def _masks(cell: Cell) -> list[Mask]:
-    return [pair.mask(cell.flags) for pair in cell.masks]
 
 
 def _modulators(said: Vocabulary) -> dict[str, int]:
@@ -83,7 +78,7 @@ def _modulators(said: Vocabulary) -> dict[str, int]:
 
 def _of_cell(cell: Cell, said: Vocabulary) -> list[Finding]:
     where = f"{cell.role}/{cell.purpose}"
-    masks = _masks(cell)
+    masks = cell.compiled
     is_empty = [any(covers([impossible], mask) for impossible in said.impossible) for mask in masks]
     found = []
     if all(is_empty):

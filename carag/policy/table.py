@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import tomllib
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from carag.errors import CaragError, InvalidArgument
+from carag.errors import InvalidArgument
 from carag.policy.mask import MAX_MASKS, Mask, Policy
 from carag.policy.shipped import DEFAULT_PROFILE, shipped_text, table_hashes
 from carag.policy.vocabulary import Vocabulary
-from carag.policy.word import PolicyFlag
+
+if TYPE_CHECKING:
+    from carag.policy.word import PolicyFlag
 
 __all__ = ["Cell", "Pair", "Past", "PolicyTable"]
 
@@ -36,10 +38,6 @@ class Pair(_Strict):
     when: Literal["not_participating"] | None = None
     """If set, the pair admits only if a deal list is known, and only companies that are not on it."""
 
-    def mask(self, flags: type[PolicyFlag]) -> Mask:
-        """Return the pair as bits of a profile."""
-        return Mask(self.required, self.forbidden, flags=flags)
-
 
 class Cell(_Strict):
     """One cell of the table: what one role may use for one purpose."""
@@ -55,46 +53,50 @@ class Cell(_Strict):
     """Whether the role may look up persons by name."""
     masks: list[Pair] = Field(min_length=1, max_length=MAX_MASKS)
 
-    flags: type[PolicyFlag] = Field(default=PolicyFlag, exclude=True, repr=False)
-    """Of which profile the names of bits are; the table that the cell stands in sets it."""
+    _flags: type[PolicyFlag] = PrivateAttr()
+
+    @cached_property
+    def compiled(self) -> tuple[Mask, ...]:
+        """All masks, as bits of the table's profile."""
+        return tuple(Mask(pair.required, pair.forbidden, flags=self._flags) for pair in self.masks)
 
     @cached_property
     def policy(self) -> Policy:
-        """The masks as the native core takes them."""
-        return Policy(*(pair.mask(self.flags) for pair in self.masks if pair.when is None))
+        """The masks without ``when``, as the native core takes them."""
+        return Policy(*self._when(conditional=False))
 
     @cached_property
     def reopened(self) -> Policy | None:
         """The further masks, which admit companies in whose offerings the firm takes no part."""
-        masks = [pair.mask(self.flags) for pair in self.masks if pair.when is not None]
+        masks = self._when(conditional=True)
         return Policy(*masks) if masks else None
 
-    def stated(self) -> dict[str, Any]:
-        """Return what the table states of the cell, as plain values."""
-        return self.model_dump()
+    def _when(self, *, conditional: bool) -> list[Mask]:
+        return [
+            mask
+            for pair, mask in zip(self.masks, self.compiled, strict=True)
+            if (pair.when is not None) is conditional
+        ]
 
-    def check(self) -> None:
-        """Compile the masks: an unknown bit or a conflict is refused when the table is read, not at a later question.
+    def model_post_init(self, context: Any, /) -> None:
+        """Take the flag type of the table's profile from the context of the validation."""
+        self._flags = context
 
-        Raises
-        ------
-        InvalidArgument
-            If a mask is not valid, all masks are conditional, or a passage could be admitted twice.
-        """
-        where = f"policy table is not valid: {self.role}/{self.purpose}"
-        try:
-            masks, more = self.policy.masks, self.reopened
-        except CaragError as error:
-            raise InvalidArgument(f"{where}: {error}") from error
-        if not masks:
-            raise InvalidArgument(f"{where} has conditional masks only; want one without `when`")
-        for one in () if more is None else more.masks:
-            for mask in masks:
-                if not one.required & mask.forbidden and not one.forbidden & mask.required:
-                    raise InvalidArgument(
-                        f"{where}: a mask with `when` overlaps one without; let it require what "
+    @model_validator(mode="after")
+    def _compile(self) -> Self:
+        # An unknown bit or a conflict is refused when the table is read, not at a later question.
+        if not self.policy.masks:
+            raise ValueError(
+                f"{self.role}/{self.purpose} has conditional masks only; want one without `when`"
+            )
+        for more in () if self.reopened is None else self.reopened.masks:
+            for mask in self.policy.masks:
+                if not more.required & mask.forbidden and not more.forbidden & mask.required:
+                    raise ValueError(
+                        f"{self.role}/{self.purpose}: a mask with `when` overlaps one without; let it require what "
                         "the other forbids, so that no passage is admitted twice"
                     )
+        return self
 
 
 class _Document(_Strict):
@@ -174,15 +176,12 @@ class PolicyTable:
         """
         vocabulary = vocabulary or Vocabulary.shipped()
         try:
-            document = _Document.model_validate(tomllib.loads(text))
+            document = _Document.model_validate(tomllib.loads(text), context=vocabulary.flags)
         except (tomllib.TOMLDecodeError, ValidationError) as error:
             raise InvalidArgument(f"policy table is not valid: {error}") from error
-        cells = tuple(cell.model_copy(update={"flags": vocabulary.flags}) for cell in document.cell)
-        for cell in cells:
-            cell.check()
         both, alone = table_hashes(vocabulary.text, text)
         return cls(
-            cells,
+            tuple(document.cell),
             both,
             vocabulary=vocabulary,
             hashes=frozenset({alone}),
