@@ -20,6 +20,7 @@ A message says what came, what was wanted and what to do.
 
 from __future__ import annotations
 
+from pathlib import Path
 from traceback import extract_tb
 from typing import Final
 
@@ -36,6 +37,7 @@ __all__ = [
     "Refused",
     "StoreLocked",
     "UnlabelledWarning",
+    "type_and_place",
 ]
 
 
@@ -97,6 +99,18 @@ class MissingExtra(CaragError, ImportError):
 
 class UnlabelledWarning(UserWarning):
     """Rows were added with words that lack the schema version, which no policy admits."""
+
+
+def type_and_place(error: BaseException) -> str:
+    """Name an error by its type and where it was raised: its message may hold text that is not on record.
+
+    Examples
+    --------
+    >>> type_and_place(KeyError("a secret"))
+    'KeyError'
+    """
+    *_, last = extract_tb(error.__traceback__) or [None]
+    return type(error).__name__ + (f" at {Path(last.filename).name}:{last.lineno}" if last else "")
 
 
 def without_frames(error: BaseException) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import traceback
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -15,7 +14,7 @@ import typer
 import carag
 from carag.cli import ask, audit, bench, ingest, policy
 from carag.cli._output import Exit, flush, logging_shown, say, warn
-from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked
+from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
 
 __all__ = ["app", "run"]
 
@@ -118,7 +117,5 @@ def _report(error: BaseException) -> Exit:
         bad_input = isinstance(error, InvalidArgument | CorruptFile | StoreLocked)
         return Exit.BAD_INPUT if bad_input else Exit.INTERNAL
     # Its message could hold text that is not on record.
-    *_, last = traceback.extract_tb(error.__traceback__) or [None]
-    where = f" at {Path(last.filename).name}:{last.lineno}" if last else ""
-    warn(f"internal error: {type(error).__name__}{where}; {_DEBUG}=1 shows how it came to that", style="red")
+    warn(f"internal error: {type_and_place(error)}; {_DEBUG}=1 shows how it came to that", style="red")
     return Exit.INTERNAL

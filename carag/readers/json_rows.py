@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from carag.errors import CorruptFile
@@ -11,9 +12,9 @@ from carag.readers.facts import check_facts
 from carag.readers.outcome import Content, ProblemKind, Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["content_of_row", "lines_of", "row_of"]
+__all__ = ["bounded_lines", "content_of_row", "lines_of", "row_of", "strict_json"]
 
 MAX_LINE: Final = 1 << 26
 """Greatest number of bytes of one line."""
@@ -22,18 +23,44 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 def lines_of(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
     """Yield the lines that are not blank with their numbers, and None for one longer than ``MAX_LINE``."""
+    for number, line in bounded_lines(stream.readline, MAX_LINE):
+        bare = line.removeprefix(_BOM) if line and number == 1 else line
+        if bare is None or bare.strip():
+            yield number, bare
+
+
+def bounded_lines(read: Callable[[int], bytes], most: int) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the lines that are not blank with their numbers, and None for one of more than ``most`` bytes.
+
+    Parameters
+    ----------
+    read : callable
+        Returns the next line up to a number of bytes, and nothing at the end, as ``readline`` of a file does.
+    most : int
+    """
     number = 0
-    while line := stream.readline(MAX_LINE + 1):
+    while line := read(most + 1):
         number += 1
-        if number == 1:
-            line = line.removeprefix(_BOM)
-        if len(line) <= MAX_LINE:
+        if len(line) <= most:
             if line.strip():
                 yield number, line
             continue
         while line and not line.endswith(b"\n"):
-            line = stream.readline(MAX_LINE + 1)
+            line = read(most + 1)
         yield number, None
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON in which no key stands twice and every number is one.
+
+    Raises
+    ------
+    CorruptFile
+        If a key stands twice in an object, which RFC 8259, section 4, leaves undefined, or a number is NaN or infinite.
+    ValueError, RecursionError
+        If it is no JSON, or nested too deep for Python; the caller knows what was wanted.
+    """
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
 
 
 def content_of_row(line: bytes | None) -> Content:
@@ -69,7 +96,7 @@ def row_of(line: bytes | None) -> dict[str, Any]:
     if line is None:
         raise Unreadable(ProblemKind.TOO_LARGE, f"the line has more than {MAX_LINE} bytes; want fewer")
     try:
-        row = json.loads(line.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        row = strict_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise CorruptFile(f"byte {error.start + 1} of the line is not UTF-8; want UTF-8") from None
     except RecursionError:
@@ -82,12 +109,10 @@ def row_of(line: bytes | None) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse duplicate keys: JSON does not define which value counts (RFC 8259, section 4)."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise CorruptFile(f"the key {quoted(name)} stands twice in one object; want it once")
-        found[name] = value
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise CorruptFile(f"the key {quoted(twice)} stands twice in one object; want it once")
     return found
 
 

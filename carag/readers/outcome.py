@@ -6,11 +6,9 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
-from traceback import extract_tb
 from typing import Final, NamedTuple, TypeAlias
 
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument, type_and_place
 from carag.limits import shown
 from carag.visible import logger
 
@@ -105,7 +103,5 @@ def problem_of(where: str, error: Exception) -> Problem:
     if isinstance(error, _FORESEEN):
         return Problem(where, ProblemKind.BROKEN, shown(str(error)))
     _logger.debug("an error that nobody foresaw", exc_info=error)
-    at = extract_tb(error.__traceback__)[-1]
-    place = f"{Path(at.filename).name}:{at.lineno}"
-    reason = f"{type(error).__name__} at {place}: a fault of the program, not foreseen; please report it"
+    reason = f"{type_and_place(error)}: a fault of the program, not foreseen; please report it"
     return Problem(where, ProblemKind.FAILED, reason)

@@ -7,15 +7,14 @@ of real files given for comparison are from 4,758 filings, 3,441 headers and 78,
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import zlib
-from collections import Counter
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_text, quoted
+from carag.readers.json_rows import bounded_lines, strict_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,19 +69,7 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, bytes | None]]:
         """Yield the lines that are not blank with their numbers, and None for one longer than ``MAX_LINE``."""
-        number = 0
-        while line := self._line():
-            number += 1
-            if len(line) <= MAX_LINE:
-                if line.strip():
-                    yield number, line
-                continue
-            while line and not line.endswith(b"\n"):
-                line = self._line()
-            yield number, None
-
-    def _line(self) -> bytes:
-        return self._checked(self._stream.readline(MAX_LINE + 1))
+        return bounded_lines(lambda most: self._checked(self._stream.readline(most)), MAX_LINE)
 
     def _read(self, size: int) -> bytes:
         return self._checked(self._stream.read(min(size, MAX_FILE - self._stream.tell())))
@@ -139,7 +126,7 @@ def load_json(text: str) -> Any:
     carag.errors.CorruptFile: a string holds half of a surrogate pair at character 0; want text without
     """
     try:
-        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        value = strict_json(text)
     except RecursionError:
         raise CorruptFile(_TOO_DEEP) from None
     except ValueError as error:
@@ -149,19 +136,6 @@ def load_json(text: str) -> Any:
 
 
 _TOO_DEEP: Final = f"JSON nested more than {MAX_NESTING} deep; want one level or two a filing"
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse duplicate keys: JSON does not define which value counts (RFC 8259, section 4)."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise CorruptFile(f"the key {quoted(twice)} stands twice in one object; want it once")
-    return found
-
-
-def _no_number(word: str) -> Any:
-    raise CorruptFile(f"{word} is no number; want null where none is known")
 
 
 def _check_values(value: Any) -> None:

@@ -6,11 +6,9 @@ and the failure is reported with place and reason. An unforeseen error does not 
 
 from __future__ import annotations
 
-from pathlib import Path
-from traceback import extract_tb
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument, type_and_place
 from carag.limits import check_form, check_id, check_label, check_name, check_text, quoted, shown
 from carag.policy import MAX_LISTED
 from carag.profiles.edgar.reading.bounded import READ_ERRORS
@@ -68,8 +66,6 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, _FORESEEN):
         return Problem(shown(str(error)))
     _logger.debug("an error that nobody foresaw", exc_info=error)
-    at = extract_tb(error.__traceback__)[-1]
-    where = f"{Path(at.filename).name}:{at.lineno}"
     return Problem(
-        f"{type(error).__name__} at {where}: a fault of the program, not foreseen; please report it", False
+        f"{type_and_place(error)}: a fault of the program, not foreseen; please report it", foreseen=False
     )
