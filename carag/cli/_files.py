@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 
     from carag.audit import AuditLog
     from carag.audit.auditor.reader import LogReader
+    from carag.policy import PolicyTable
 
-__all__ = ["given_key", "key_text", "opened_log", "read_bytes", "read_text", "reader_of", "write_text"]
+__all__ = [
+    "given_key",
+    "key_text",
+    "opened_log",
+    "read_bytes",
+    "read_text",
+    "reader_of",
+    "table_in",
+    "write_text",
+]
 
 _READABLE: Final = "name a readable file"
 _VKEY: Final = re.compile(r"\s*[^\s+]+\+[0-9a-f]{8}\+")  # c2sp.org/signed-note: <name>+<key id>+<key>
@@ -89,3 +99,12 @@ def reader_of(store: Path, vkey: str | None) -> LogReader:
 
 def _why(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def table_in(path: Path) -> PolicyTable:
+    """Read the table of a profile's folder, or a table of EDGAR's bits from a file."""
+    from carag.policy import PolicyTable, Profile
+
+    if path.is_dir():
+        return Profile.open(path).table
+    return PolicyTable.from_toml(read_text(path, "name a profile's folder, or a table in TOML"))

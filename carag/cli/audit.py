@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from carag.cli import audit_admin, audit_anchor, audit_erase, audit_read
-from carag.cli._files import given_key, read_bytes, read_text, reader_of, write_text
+from carag.cli._files import given_key, read_bytes, read_text, reader_of, table_in, write_text
 from carag.cli._options import AsJson, Key, ReadableStore, TrustedWitnesses, TsaRoots
 from carag.cli._output import Exit, exit_of, say, say_json, say_lines, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument
@@ -184,7 +184,11 @@ def replay(
     vkey: Key = None,
     table: Annotated[
         Path | None,
-        typer.Option("--table", metavar="FILE", help="The table in force then; the shipped one if left out."),
+        typer.Option(
+            "--table",
+            metavar="FILE_OR_DIR",
+            help="The table in force then, or its profile's folder; those that ship if left out.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -199,7 +203,7 @@ def replay(
 
     counts = {"records": 0, "replayed": 0, "undecided": 0, "unreadable": 0}
     wrong: list[str] = []
-    judge = _replayer(_table(table), counts, wrong)
+    judge = _replayer(_tables(table), counts, wrong)
     with reader_of(store, vkey) as reader:
         found = examine(reader, visit=judge)
     if found.verdict is not Verdict.VERIFIED:
@@ -321,9 +325,11 @@ def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> in
     return Exit.OK
 
 
-def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> Callable[[int, bytes], None]:
+def _replayer(
+    tables: Sequence[PolicyTable], counts: dict[str, int], wrong: list[str]
+) -> Callable[[int, bytes], None]:
     from carag.audit import Record
-    from carag.engine.policy_replay import ReplayVerdict, replay
+    from carag.engine.policy_replay import ReplayVerdict, replay_all
 
     def judge(seq: int, body: bytes) -> None:
         counts["records"] += 1
@@ -332,7 +338,7 @@ def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> C
         except CorruptFile:  # its hash is right, so it was not altered: this version cannot read it
             counts["unreadable"] += 1
             return
-        again = replay(record, table)
+        (again,) = replay_all([record], tables)
         counts["replayed"] += again.verdict in (ReplayVerdict.MATCHES, ReplayVerdict.DIFFERS)
         counts["undecided"] += again.verdict is ReplayVerdict.UNDECIDED
         if again.verdict is ReplayVerdict.DIFFERS:
@@ -341,10 +347,11 @@ def _replayer(table: PolicyTable, counts: dict[str, int], wrong: list[str]) -> C
     return judge
 
 
-def _table(path: Path | None) -> PolicyTable:
+def _tables(path: Path | None) -> list[PolicyTable]:
     from carag.policy import PolicyTable
+    from carag.policy.shipped import SHIPPED
 
-    return PolicyTable.shipped() if path is None else PolicyTable.from_toml(read_text(path))
+    return [PolicyTable.shipped(name) for name in SHIPPED] if path is None else [table_in(path)]
 
 
 def _kept(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from carag.cli._files import table_in
 from carag.cli._options import AsJson, AsJsonLines, Store
 from carag.cli._output import Exit, say, say_json, say_lines, warn
 from carag.errors import InvalidArgument
@@ -88,7 +89,7 @@ def lint(
     from carag.policy import PolicyTable
     from carag.policy.lint import lint as findings_of
 
-    table = PolicyTable.shipped() if path is None else _table(path)
+    table = PolicyTable.shipped() if path is None else table_in(path)
     findings = findings_of(table)
     if as_json:
         say_json({"sha256": table.sha256, "findings": [finding.to_json() for finding in findings]})
@@ -111,7 +112,7 @@ def diff(
     """
     from carag.policy.diff import Direction, compare
 
-    before, after = _table(old), _table(new)
+    before, after = table_in(old), table_in(new)
     changes = compare(before, after)
     widens = any(change.direction in (Direction.WIDENS, Direction.BOTH) for change in changes)
     if as_json:
@@ -227,19 +228,6 @@ def _in_force(profile: str | None, store: Path | None) -> PolicyTable:
     if profile is not None:
         raise InvalidArgument("--profile and --store are given; want one of them")
     return profile_of(store).table
-
-
-def _table(path: Path) -> PolicyTable:
-    from carag.policy import PolicyTable, Profile
-
-    if path.is_dir():
-        return Profile.open(path).table
-    try:
-        return PolicyTable.from_toml(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument(
-            f"cannot read {path}: {error}; name a profile's folder, or a table in TOML"
-        ) from error
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import Access, ListKind, Outcome
 from carag.errors import InvalidArgument, Refused
-from carag.policy import Mask, Policy, PolicyBit, Session, infer
+from carag.policy import Mask, Policy, Session, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from carag.audit import EntityRule, PolicyApplied, Record
-    from carag.policy import Decision, PolicyTable
+    from carag.policy import Decision, PolicyFlag, PolicyTable
 
 __all__ = ["Replay", "ReplayVerdict", "replay", "replay_all"]
 
-_JURISDICTION_BITS: Final = frozenset(bit for bit in PolicyBit if bit.name.startswith("J_"))
 _ALLOWED_CIKS: Final = frozenset({1})
 """Stand-in for an allow list, of which a record holds only kind and length."""
 _DENIED_CIKS: Final = frozenset({3})
@@ -40,7 +39,9 @@ _NOW: Final = _PAST + timedelta(days=1)
 """Stand-in for the time of the question."""
 _MINUTE: Final = 60_000_000
 """Microseconds in a minute."""
-_REFUSED_BY_SESSION: Final = frozenset({"NO_LEGAL_BASIS", "CONFLICT", "TOO_MANY_MASKS"})
+_REFUSED_BY_SESSION: Final = frozenset(
+    {"NO_LEGAL_BASIS", "CONFLICT", "FOREIGN_RESIDENCY", "TOO_MANY_MASKS", "UNKNOWN_INTENT"}
+)
 """Codes of refusals for what the session brought and no record holds."""
 
 
@@ -171,7 +172,8 @@ def _differences(record: Record, said: PolicyApplied, decision: Decision) -> Ite
         ("reopened masks", said.reopened, () if more is None else more.pairs),
     ):
         if found != wanted:
-            yield f"its {what} are {_shown(found)}, the table gives {_shown(wanted)}"
+            flags = decision.policy.flags
+            yield f"its {what} are {_shown(found, flags)}, the table gives {_shown(wanted, flags)}"
     if said.cooling != decision.cooling:
         yield f"its cooling time is {said.cooling} minutes, the purpose gives {decision.cooling}"
     for hit in record.hits:
@@ -182,24 +184,25 @@ def _differences(record: Record, said: PolicyApplied, decision: Decision) -> Ite
 def _inferred(event: Access, table: PolicyTable, eu_transfer_basis: bool | None) -> Decision | str:
     """Return what the table gives, or the code with which it refuses."""
     try:
-        return infer(_session(event, eu_transfer_basis), table, now=_NOW)
+        return infer(_session(event, table, eu_transfer_basis), table, now=_NOW, intents=event.intents)
     except Refused as refusal:
         return refusal.code
-    except (InvalidArgument, OverflowError):  # no session can hold such an intent or time
+    except (InvalidArgument, OverflowError):  # no session can hold such a time
         return "NO_SESSION"
 
 
-def _session(event: Access, eu_transfer_basis: bool | None) -> Session:
+def _session(event: Access, table: PolicyTable, eu_transfer_basis: bool | None) -> Session:
     """Rebuild the session from what the record holds, with stand-ins for the rest."""
-    policy = event.policy
+    policy, vocabulary = event.policy, table.vocabulary
     common = reduce(and_, (ban for _, ban in policy.masks), ~0) if policy.masks else 0
     values: dict[str, Any] = {
         "role": event.role or "(unknown)",
         "purpose": event.purpose or "(unknown)",
         # Records name what was known at every search, and not whether the question was about the past.
         "as_of": _PAST if event.as_of < event.started // _MINUTE else None,
-        "residency": {bit for bit in _JURISDICTION_BITS if common & bit.value},
-        "intents": event.intents,
+        "residency": {
+            bit for bit in vocabulary.flags if common & vocabulary.groups.jurisdictions & bit.value
+        },
         "deals": () if policy.reopened else None,
         "cooling": timedelta(minutes=policy.cooling) if policy.cooling else None,
         "allow_entities": _ALLOWED_CIKS if _is(policy.entities, ListKind.ALLOW) else None,
@@ -224,5 +227,5 @@ def _any_entity(policy: Policy) -> int:
     return next(iter(policy.allow_entities)) if policy.allow_entities else _UNLISTED_CIK
 
 
-def _shown(masks: tuple[tuple[int, int], ...]) -> str:
-    return " or ".join(str(Mask(*mask)) for mask in masks) or "none"
+def _shown(masks: tuple[tuple[int, int], ...], flags: type[PolicyFlag]) -> str:
+    return " or ".join(str(Mask(*mask, flags=flags)) for mask in masks) or "none"

@@ -233,5 +233,7 @@ def test_version_and_completion(capsys: pytest.CaptureFixture[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=asked, cwd=ROOT)
     assert ["show"] == done.stdout.split()
     shown = [*command, "--show-completion", "bash"]
-    done = subprocess.run(shown, capture_output=True, text=True, check=True, cwd=ROOT)
+    # Without this variable typer asks which shell the tests were started from, and knows not every one.
+    named = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = subprocess.run(shown, capture_output=True, text=True, check=True, env=named, cwd=ROOT)
     assert "_CARAG_COMPLETE=complete_bash" in done.stdout

@@ -58,6 +58,8 @@ def test_a_newcomer_is_told_what_to_state_and_who_may_ask(
     code, said = run(capsys, *asked)
     assert (code, "noon" in said, "for good" in said) == (0, True, False)
     assert ("lunch.md:00000" in said, "filer" in said) == (True, False)
+    code, said = run(capsys, "audit", "replay", "--store", store)
+    assert (code, "1 replayed, 0 contradictions; 0 cannot be told" in said) == (Exit.OK, True)
     code, said = run(capsys, "init", "--profile", "generic", "--store", store)
     assert code == Exit.BAD_INPUT
 
@@ -91,5 +93,8 @@ def test_wider_roles_come_into_force_only_if_that_is_said(
     code, said = run(capsys, "audit", "list", "--store", store, "--json")
     rows = [json.loads(line) for line in said.splitlines()]
     assert sum("TABLE_CHANGED" in json.dumps(row) for row in rows) == 2
+    run(capsys, "ask", "Anything?", "--store", store, "--role", "employee", "--purpose", "work")
+    assert run(capsys, "audit", "replay", "--store", store)[0] == Exit.CANNOT_TELL
+    assert run(capsys, "audit", "replay", "--store", store, "--table", made)[0] == Exit.OK
     code, _ = run(capsys, "policy", "apply", "edgar", "--store", store)
     assert code == Exit.BAD_INPUT

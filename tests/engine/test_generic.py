@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import carag
 from carag import Document, Engine, Session
-from carag.audit import Verdict, verify_receipt
+from carag.audit import Record, Verdict, verify_receipt
 from carag.errors import InvalidArgument
 from carag.policy import PolicyBit, Profile, infer
 
@@ -112,6 +112,13 @@ def test_bits_of_another_profile_enter_no_store(engine: Engine, bits: Any) -> No
     with pytest.raises(InvalidArgument):
         engine.add([Document(id="new", text="x", bits=()), Document(id="other", text="y", bits=bits)])
     assert engine._collection.store.facts_of("new") is None
+
+
+def test_a_refused_question_about_a_day_is_on_record_with_that_days_end(engine: Engine) -> None:
+    """In the profile's time zone, as an answered one is."""
+    refused = engine.retrieve("Lunch?", Session(role="visitor", purpose="work", as_of=date(2026, 1, 1)))
+    event = Record.parse(refused.receipt.record).event
+    assert event.as_of == int(datetime(2026, 1, 1, 23, 59, tzinfo=UTC).timestamp()) // 60  # type: ignore[union-attr]
 
 
 def test_names_stand_at_the_top() -> None:

@@ -35,7 +35,9 @@ from carag.policy import (
     as_of_minutes,
     infer,
 )
+from tests.policy.test_own_profile import FIRM
 
+HERE, ABROAD, *_, TENDER = FIRM.vocabulary.flags
 TEXT = files("carag").joinpath("profiles/edgar/roles.toml").read_text("utf-8")
 TABLE = PolicyTable.from_toml(TEXT)
 OTHER = PolicyTable.from_toml(f"{TEXT}\n# another text, another hash\n")
@@ -75,10 +77,11 @@ def recorded(
     outcome: Outcome = Outcome.DECLINE,
     why: str = "BELOW_GATE",
     table: PolicyTable = TABLE,
+    intents: tuple[str, ...] = (),
 ) -> Record:
     """Record a session as the recorder does, refused by the table or not."""
     try:
-        decision = infer(session, table, now=NOW)
+        decision = infer(session, table, now=NOW, intents=intents)
     except Refused as refusal:
         decision, outcome, why = None, Outcome.REFUSE, refusal.code
     hit = None if decision is None else admitted(decision)
@@ -86,8 +89,8 @@ def recorded(
         kind=RecordKind.QUERY,
         started=int(NOW.timestamp() * 1_000_000),
         ended=int(NOW.timestamp() * 1_000_000),
-        role=session.role if session.role in TABLE.roles else None,
-        purpose=session.purpose if session.purpose in TABLE.purposes else None,
+        role=session.role if session.role in table.roles else None,
+        purpose=session.purpose if session.purpose in table.purposes else None,
         source=SessionSource.ASSERTED,
         as_of=as_of_minutes(session.as_of or NOW) if decision is None else decision.as_of,
         policy=_applied(bytes.fromhex(table.sha256), decision),
@@ -210,6 +213,44 @@ def test_a_refusal_without_reason_differs() -> None:
     assert (found.verdict, "allows" in found.reason) == (ReplayVerdict.DIFFERS, True)
     basis = dataclasses.replace(refused, why="NO_LEGAL_BASIS")
     assert replay(dataclasses.replace(record, event=basis, hits=()), TABLE).verdict is ReplayVerdict.UNDECIDED
+
+
+@given(
+    st.sampled_from(FIRM.table.cells),
+    st.frozensets(st.sampled_from([HERE, ABROAD])),
+    st.sampled_from([(), ("OLD",)]),
+    st.sampled_from([None, True, False]),
+    st.none() | st.just(timedelta(minutes=30)),
+    st.none() | st.just(()),
+)
+def test_what_was_inferred_under_another_profile_replays(cell, residency, intents, basis, cooling, deals):
+    """Its places, and the intents that a question had; a bit less or another profile's table does not match."""
+    session = Session(
+        role=cell.role,
+        purpose=cell.purpose,
+        residency=residency,
+        eu_transfer_basis=basis,
+        cooling=cooling,
+        deals=deals,
+    )
+    record = recorded(session, table=FIRM.table, intents=intents)
+    assert replay(record, FIRM.table).verdict is ReplayVerdict.MATCHES
+    assert replay(record, TABLE).verdict is ReplayVerdict.UNDECIDED
+    policy = record.event.policy
+    (required, forbidden), *rest = policy.masks
+    altered = _changed(
+        record, dataclasses.replace(policy, masks=((required, forbidden & ~TENDER.value), *rest))
+    )
+    assert replay(altered, FIRM.table).verdict is ReplayVerdict.DIFFERS
+
+
+@pytest.mark.parametrize("code", ["FOREIGN_RESIDENCY", "UNKNOWN_INTENT"])
+def test_a_refusal_for_what_a_session_brought_of_another_profile_is_undecided(code):
+    """The record holds neither its places nor its intents."""
+    asked = {"residency": PolicyBit.J_EU} if code == "FOREIGN_RESIDENCY" else {"intents": ["LATEST"]}
+    record = recorded(Session(role="clerk", purpose="sell", **asked), table=FIRM.table)
+    assert record.event.why == code
+    assert replay(record, FIRM.table).verdict is ReplayVerdict.UNDECIDED
 
 
 def test_records_replay_by_the_table_they_name() -> None:
