@@ -56,6 +56,7 @@ def calls_between_files(symbols: str) -> dict[str, set[str]]:
     return {file: {defined[name] for name in names} for file, names in needed.items()}
 
 
+@pytest.mark.release
 def test_compiles_without_a_warning(made):
     """Every header compiles alone, and the core at -O3, with warnings as errors."""
     made("headers")
@@ -80,6 +81,7 @@ def test_under_address_and_undefined_behaviour_sanitizers(made):
     assert "serial: ok" in made("plain")
 
 
+@pytest.mark.release
 def test_under_thread_sanitizer(made):
     """Searches, counts, relabels, adds, deletes, clean-ups and saves at once are free of data races."""
     made("threads")

@@ -256,6 +256,7 @@ def test_bytes_of_any_kind_end_in_a_text_or_a_refusal(content: bytes) -> None:
             read(content)
 
 
+@pytest.mark.release
 def test_a_folder_of_bombs_is_read_in_little_memory_and_time(tmp_path: Path) -> None:
     """Each of some kilobytes; in an address space of 1.5 GiB, which one of them unpacked would exceed."""
     bombs = {

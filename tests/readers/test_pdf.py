@@ -172,6 +172,7 @@ def test_a_form_without_fonts_of_its_own_is_not_passed_over() -> None:
     assert "broken" == kind(pdf_page(stream(b"/X Do"), drawn, resources=b"/XObject << /X 6 0 R >>"))
 
 
+@pytest.mark.release
 def test_what_was_unpacked_does_not_pile_up() -> None:
     """A hundred forms of 256 KB each on one page, and the same on a hundred pages: a few are in memory at a time."""
     large = b" " * (1 << 18)
