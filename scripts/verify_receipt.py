@@ -392,10 +392,10 @@ TABLE = """
 every        commitments:any id:bytes16 kind:text log:label retain?:ai6m|fin5y|fin6y seq:count tc:count v:any
 begin        as_of:minute commitments:{query,subject} models:models policy:applied purpose:code? role:code?
              source:asserted|verified t0:count
-asked        as_of:minute audience?:label begun?:count commitments:{answer,entities,query,subject}
+asked        as_of:minute audience?:label begun?:count commitments:{answer,entities,query,subject,where}
              hits:[bytes20,word,similarity,flag] index:state? intents?:[code]+ issuer?:label models:models
              outcome:answer|decline|refuse|error policy:applied purpose:code? role:code? source:asserted|verified
-             t0:count t1:count why:code
+             t0:count t1:count where?:[code]+ why:code
 ingest       chunks:count commitments:{subject} documents:count embed:label? quarantined:count rows:count
              snapshot:bytes32 t0:count t1:count table:bytes32 why:code
 denial       audience:label? commitments:{} count:positive issuer:label? t0:count t1:count why:code
@@ -581,12 +581,13 @@ def check_record(fields: Fields) -> None:
     if not asked and kind != "begin":
         return
     rows, lists = index["admissible"] if index else 0, {"entities", "reopened_entities"} & policy.keys()
-    intents = fields.get("intents", ())
+    intents, where = fields.get("intents", ()), fields.get("where", [])
     contradictions = {
         "a refused request has passages or searched an index": outcome == "refuse" and (hits or index),
         "it cites passages and is no answer": outcome != "answer" and any(one.cited for one in hits),
         "a chunk is listed twice": len({one.digest for one in hits}) < len(hits),
         "an intent is listed twice": len(set(intents)) < len(intents),
+        "fields of where are out of order or twice": where != sorted(set(where)),
         "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
         "its begin is no earlier record": fields.get("begun", -1) >= fields["seq"],
         "it has no passage for its answer": answers and kind == "query" and not hits,
@@ -594,6 +595,7 @@ def check_record(fields: Fields) -> None:
         "it commits to an answer that nobody got": "answer" in said and not answers,
         "it commits to no question": "query" not in said,
         "it commits to lists it has not, or the reverse": asked and ("entities" in said) != bool(lists),
+        "it commits to a narrowing it has not, or the reverse": asked and ("where" in said) != bool(where),
     }
     for contradiction, is_so in contradictions.items():
         if is_so:

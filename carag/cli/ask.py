@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from carag.cli._options import AsJson, NotBefore, Retain, Store, log_settings
 from carag.cli._output import Exit, box, columns, say, say_json
 from carag.errors import AuditUnavailable, InvalidArgument
+from carag.limits import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import date, datetime
 
     from carag.audit import Outcome
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from carag.retrieval import Withheld
 
 __all__ = ["ask", "explain"]
+
+_CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
+_BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 Role = Annotated[str, typer.Option(metavar="R", help="The role that asks, such as [b]buy_side[/b].")]
 Purpose = Annotated[str, typer.Option(metavar="P", help="What for, such as [b]invest[/b].")]
@@ -40,6 +46,15 @@ Entity = Annotated[
         "of them. Can be given often.",
     ),
 ]
+Narrowed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="FIELD=VALUE",
+        help="Only documents whose metadata states it; also [b]<[/b], [b]<=[/b], [b]>[/b] and [b]>=[/b] of numbers and "
+        "dates, as in [b]'year>=2024'[/b]. Of several values of one field any is enough; fields must all fit.",
+    ),
+]
 Subject = Annotated[
     str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
 ]
@@ -55,6 +70,7 @@ def ask(
     as_of: AsOf = None,
     subject: Subject = None,
     entity: Entity = None,
+    where: Narrowed = None,
     generator: Annotated[
         str,
         typer.Option(
@@ -79,10 +95,10 @@ def ask(
     """
     from carag.engine import Engine
 
-    session = _session(role, purpose, as_of, subject, entity)
+    session, narrowed = _session(role, purpose, as_of, subject, entity), _where(where or ())
     settings = log_settings(retain, not_before)
     with Engine.open(store, create=False, generator=generator, **settings) as engine:
-        answer = engine.ask(question, session)
+        answer = engine.ask(question, session, where=narrowed)
     if receipt is not None:
         _write_receipt(answer, receipt)
     if as_json:
@@ -130,6 +146,29 @@ def _session(
 
     allowed = frozenset(entities) if entities else None
     return Session(role=role, purpose=purpose, subject=subject, as_of=_moment(as_of), allow_entities=allowed)
+
+
+def _where(conditions: Iterable[str]) -> dict[str, Any]:
+    """Read conditions such as ``year>=2024`` as :class:`carag.policy.Where` takes them."""
+    found: dict[str, Any] = {}
+    for one in conditions:
+        said = _CONDITION.fullmatch(one)
+        if said is None:
+            raise InvalidArgument(
+                f"--where is {quoted(one)}; want FIELD=VALUE, or one of < <= > >= instead of ="
+            )
+        field, sign, value = said.groups()
+        if sign == "=":
+            stated = found.setdefault(field, [])
+            is_clear = isinstance(stated, list)
+            if is_clear:
+                stated.append(value)
+        else:
+            stated = found.setdefault(field, {})
+            is_clear = isinstance(stated, dict) and stated.setdefault(_BOUNDS[sign], value) == value
+        if not is_clear:
+            raise InvalidArgument(f"--where says two things of {quoted(field)}; want values or one range")
+    return found
 
 
 def _moment(text: str | None) -> datetime | date | None:

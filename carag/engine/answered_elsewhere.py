@@ -8,11 +8,12 @@ begin record, which an ended request no longer has.)
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from carag.audit import Models, Outcome, RecordKind, Verdict, verify_receipt
 from carag.audit.tlog.merkle import leaf_hash
-from carag.engine.recorder import Finding, Request, shortened
+from carag.engine.recorder import Finding, shortened
 from carag.engine.results import Retrieval
 from carag.errors import InvalidArgument
 from carag.generation import citation_of, cited_positions
@@ -36,7 +37,7 @@ def record_answer(
     asked = _checked(log, recorder, retrieval)
     receipt, request, passages = asked.receipt, asked.request, retrieval.passages
     cited = [position for position in cited_positions(text) if 0 <= position < len(passages)]
-    answered = Request(RecordKind.QUERY, request.text, request.session, request.started, request.decision)
+    answered = replace(request, kind=RecordKind.QUERY, begun=None)
     finding = Finding(
         Outcome.ANSWER,
         "ANSWERED_ELSEWHERE",

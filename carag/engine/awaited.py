@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from carag.engine.results import AddReport, Answer, Retrieval
     from carag.labelling.document import Document
@@ -23,24 +23,30 @@ class Awaited(ABC):
     """
 
     @abstractmethod
-    def ask(self, question: str, session: Session) -> Answer:
+    def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
         """Answer a question."""
 
     @abstractmethod
-    def retrieve(self, question: str, session: Session, k: int = 8) -> Retrieval:
+    def retrieve(
+        self, question: str, session: Session, k: int = 8, *, where: Mapping[str, Any] | None = None
+    ) -> Retrieval:
         """Find evidence."""
 
     @abstractmethod
     def add(self, documents: Iterable[Document]) -> AddReport:
         """Store documents."""
 
-    async def aask(self, question: str, session: Session) -> Answer:
+    async def aask(
+        self, question: str, session: Session, *, where: Mapping[str, Any] | None = None
+    ) -> Answer:
         """Await :meth:`carag.Engine.ask`."""
-        return await asyncio.to_thread(self.ask, question, session)
+        return await asyncio.to_thread(self.ask, question, session, where=where)
 
-    async def aretrieve(self, question: str, session: Session, k: int = 8) -> Retrieval:
+    async def aretrieve(
+        self, question: str, session: Session, k: int = 8, *, where: Mapping[str, Any] | None = None
+    ) -> Retrieval:
         """Await :meth:`carag.Engine.retrieve`."""
-        return await asyncio.to_thread(self.retrieve, question, session, k)
+        return await asyncio.to_thread(self.retrieve, question, session, k, where=where)
 
     async def aadd(self, documents: Iterable[Document]) -> AddReport:
         """Await :meth:`carag.Engine.add`; the documents are read in the thread."""

@@ -18,12 +18,12 @@ from carag.engine.collection import no_progress
 from carag.engine.results import AddReport
 from carag.errors import InvalidArgument
 from carag.labelling.chunking import CHUNKER_VERSION, chunk
-from carag.labelling.declared import DeclaredLabel, label_facts
+from carag.labelling.declared import DeclaredLabel, FactProblem, label_facts, quarantined
 from carag.labelling.document import Document
 from carag.labelling.label import Cause
 from carag.labelling.lifecycle import StateCause, StateSpan
 from carag.limits import check_id, quoted
-from carag.policy import NEVER, TOMBSTONE, VERSION_WORD, as_of_minutes, bit_names, bits_of
+from carag.policy import NEVER, TOMBSTONE, VERSION_WORD, as_of_minutes, bit_names, bits_of, in_one_form
 from carag.retrieval import headed
 from carag.store.values import StoredChunk, StoredFiling, content_hash
 from carag.visible import logger
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from carag.engine.collection import Collection
-    from carag.policy import Vocabulary
+    from carag.policy import Value, Vocabulary
     from carag.store.store import CorpusStore
 
 __all__ = ["READER", "DocumentWriter"]
@@ -58,6 +58,8 @@ class _Given(NamedTuple):
     word: int
     filing: StoredFiling
     """With the minutes from and until which it may be found among its facts."""
+    metadata: Mapping[str, Value]
+    """What its profile declares."""
 
     def chunks(self) -> list[StoredChunk]:
         """Cut it into its labelled passages."""
@@ -72,6 +74,7 @@ class _Given(NamedTuple):
                 public_at=self.filing.facts["public_at"],
                 expires_at=self.filing.facts["expires_at"],
                 subjects=tuple(document.entities),
+                metadata=self.metadata,
             )
             for piece in chunk(document.text)
         ]
@@ -95,6 +98,21 @@ def _label(document: Document, vocabulary: Vocabulary) -> DeclaredLabel:
     bits = bits_of(document.bits or (), name=f"bits of document {document.id!r}", flags=vocabulary.flags)
     causes = (Cause(bit, "bits", "stated with the document") for bit in bit_names(bits, vocabulary.flags))
     return DeclaredLabel(bits | VERSION_WORD, tuple(causes))
+
+
+def _declared(
+    document: Document, label: DeclaredLabel, vocabulary: Vocabulary
+) -> tuple[dict[str, Value], DeclaredLabel]:
+    """Return the metadata by which a document is searched, and its label: a value of another kind quarantines it."""
+    found: dict[str, Value] = {}
+    for name, kind in vocabulary.metadata.items():
+        try:
+            value = in_one_form(name, document.metadata.get(name), kind)
+        except InvalidArgument as error:
+            return {}, label if label.quarantine else quarantined(FactProblem.UNKNOWN_VALUE, str(error))
+        if value is not None:
+            found[name] = value
+    return found, label
 
 
 class DocumentWriter:
@@ -177,7 +195,8 @@ class DocumentWriter:
                     f"documents hold a {type(document).__name__}; want carag.Document objects"
                 )
             label = _label(document, self._vocabulary)
-            one = _Given(document, label.word, _row(document, label, self._vocabulary.zone))
+            metadata, label = _declared(document, label, self._vocabulary)
+            one = _Given(document, label.word, _row(document, label, self._vocabulary.zone), metadata)
             first = given.setdefault(document.id, one)
             if first.filing.content_hash != one.filing.content_hash:
                 raise InvalidArgument(

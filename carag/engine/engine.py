@@ -10,15 +10,16 @@ from __future__ import annotations
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from carag.audit import DEFAULT_CLASS, Evaluation, Models, Outcome, RecordKind
+from carag.audit import DEFAULT_CLASS, Models, Outcome, RecordKind
 from carag.engine.answered_elsewhere import record_answer
 from carag.engine.awaited import Awaited
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
 from carag.engine.explain import explain
+from carag.engine.measured import Measured
 from carag.engine.opening import opened
 from carag.engine.recorder import (
     Finding,
@@ -33,7 +34,7 @@ from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused
 from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
-from carag.policy import Intents, Session, infer, known_at_microseconds
+from carag.policy import Intents, Session, Where, infer, known_at_microseconds
 from carag.retrieval import Retriever, gate_for
 from carag.visible import logger
 
@@ -60,7 +61,7 @@ _MAX_K: Final = 400
 """Passages that one record can hold."""
 
 
-class Engine(Contents, Awaited):
+class Engine(Contents, Measured, Awaited):
     """Answers questions over one store. Use :meth:`open`.
 
     Examples
@@ -255,53 +256,16 @@ class Engine(Contents, Awaited):
             self._denials.add(refusal.code, issuer=issuer, audience=audience)
             raise
 
-    def evaluated(
-        self,
-        suite: str,
-        suite_hash: bytes,
-        result: bytes,
-        *,
-        started: datetime,
-        passed: bool,
-        thresholds: Mapping[str, int] | None = None,
-    ) -> Receipt:
-        """Record that this store was measured.
+    def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
+        """Answer a question from what the session may use.
 
         Parameters
         ----------
-        suite : str
-            Its name, a code.
-        suite_hash, result : bytes
-            SHA-256 of its questions and settings, and of the whole result, which is kept elsewhere.
-        started : datetime
-            Aware.
-        passed : bool
-        thresholds : mapping of str to int, optional
-            By measure; integers, such as millionths.
-
-        Raises
-        ------
-        InvalidArgument
-            If a value is not of its kind.
-        AuditUnavailable
-            If the record cannot be written.
-        """
-        self._check_open()
-        event = Evaluation(
-            started=known_at_microseconds(started),
-            ended=known_at_microseconds(self._clock()),
-            suite=suite,
-            suite_hash=suite_hash,
-            snapshot=self._collection.state.root,
-            table=bytes.fromhex(self._table.sha256),
-            result=result,
-            passed=passed,
-            thresholds=thresholds or {},
-        )
-        return self._log.append(event)
-
-    def ask(self, question: str, session: Session) -> Answer:
-        """Answer a question from what the session may use.
+        question : str
+        session : Session
+        where : mapping, optional
+            Only documents whose declared metadata meets it: by field a value, a list of values, or a range such as
+            ``{"gte": 2024}`` (:class:`carag.policy.Where`). It narrows what the session may use, and is on record.
 
         Returns
         -------
@@ -312,7 +276,7 @@ class Engine(Contents, Awaited):
         Raises
         ------
         InvalidArgument
-            If the question is empty or longer than 8,192 characters.
+            If the question is empty or longer than 8,192 characters, or ``where`` is not of the profile's metadata.
         AuditUnavailable
             If the record cannot be written; nothing is returned.
         ModelUnavailable
@@ -337,7 +301,7 @@ class Engine(Contents, Awaited):
                 complete=result.complete,
             )
 
-        found, receipt, _ = self._on_record(RecordKind.QUERY, question, session, answer)
+        found, receipt, _ = self._on_record(RecordKind.QUERY, question, session, answer, where)
         return Answer(
             found.outcome,
             found.why,
@@ -350,13 +314,17 @@ class Engine(Contents, Awaited):
             gate_calibrated=self._guarded.gate.calibrated,
         )
 
-    def retrieve(self, question: str, session: Session, k: int = _K) -> Retrieval:
+    def retrieve(
+        self, question: str, session: Session, k: int = _K, *, where: Mapping[str, Any] | None = None
+    ) -> Retrieval:
         """Return the ``min(k, admissible)`` nearest admissible passages, without generating.
+
+        ``where`` narrows as in :meth:`ask`.
 
         Raises
         ------
         InvalidArgument
-            If the question is empty or too long, or ``k`` is not in 1 to 400.
+            If the question is empty or too long, ``k`` is not in 1 to 400, or ``where`` is none.
         AuditUnavailable
             If the record cannot be written; nothing is returned.
         """
@@ -370,7 +338,7 @@ class Engine(Contents, Awaited):
                 return Finding(Outcome.ANSWER, "RETRIEVED", models=models, searched=searched)
             return Finding(Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE", models=models, searched=searched)
 
-        found, receipt, request = self._on_record(RecordKind.RETRIEVE, question, session, retrieve)
+        found, receipt, request = self._on_record(RecordKind.RETRIEVE, question, session, retrieve, where)
         mark, searched = self._recorder.mark, found.searched
         asked = None if searched is None else Retrieved(mark, request, searched, receipt)
         return Retrieval(found.outcome, found.why, receipt, found.passages, found.withheld, asked=asked)
@@ -457,14 +425,21 @@ class Engine(Contents, Awaited):
 
     @no_text_in_traceback
     def _on_record(
-        self, kind: RecordKind, text: str, session: Session, work: Callable[[Request, Decision], Finding]
+        self,
+        kind: RecordKind,
+        text: str,
+        session: Session,
+        work: Callable[[Request, Decision], Finding],
+        where: Mapping[str, Any] | None = None,
     ) -> tuple[Finding, Receipt, Request]:
         """Take a request from its check to its durable record; return what it led to, the receipt and the request."""
         self._check_open()
         check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
         if type(session) is not Session:  # a subclass could answer differently each time it is read
             raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
-        request = Request(kind, text, session, self._clock())
+        request = Request(
+            kind, text, session, self._clock(), Where.of(where, self._table.vocabulary.metadata)
+        )
         self._recorder.check(request, self._models)
         with self._recorder.failures(request):
             said = self._asked.found(text) if kind is not RecordKind.EXPLAIN else ()
@@ -480,7 +455,7 @@ class Engine(Contents, Awaited):
     def _search(self, request: Request, decision: Decision, k: int, models: Models) -> Searched:
         if self._collection.embedder.remote:
             self._recorder.begin(request, models)
-        evidence = self._retriever.retrieve(request.text, decision, k)
+        evidence = self._retriever.retrieve(request.text, decision, k, request.where)
         return proven(self._collection.state, request, evidence)
 
 

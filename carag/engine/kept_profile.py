@@ -1,7 +1,7 @@
-"""Keep a store's profile: its name and bits for ever, and of one that does not ship with the package its texts.
+"""Keep a store's profile: its name, bits and declared metadata for ever.
 
-So every command opens the store under its own policy, wherever the folder went that it was made from. Texts are data:
-nothing that a store holds is ever run.
+Of one that does not ship with the package its texts are kept, so that every command opens the store under its own
+policy, wherever the folder went that it was made from. Texts are data: nothing that a store holds is ever run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["kept_profile", "profile_of", "settle_profile"]
 _NAME: Final = "profile"
 """The store's note of the profile's name."""
 _BITS: Final = "profile_bits"
-"""The store's note of the hash of the bits' positions, names and meanings, in hexadecimal."""
+"""The store's note of the hash of what never changes under it, in hexadecimal."""
 _TEXTS: Final = "profile_texts"
 """The store's note of the profile's two files, as JSON; empty for a profile that ships with the package."""
 
@@ -50,8 +50,8 @@ def kept_profile(store: CorpusStore) -> Profile | None:
         ) from error
     if (profile.name, profile.bits_sha256) != (name, store.meta_get(_BITS)):
         raise CorruptFile(
-            f"{store.path} was labelled with other bits of {name!r} than these: what a bit means never changes under a "
-            "store; restore a backup, or use the CARAG that made the store"
+            f"{store.path} was labelled with other bits or metadata of {name!r} than these, which never change under "
+            "a store; restore a backup, or use the CARAG that made the store"
         )
     return profile
 
@@ -103,8 +103,8 @@ def settle_profile(
         return profile
     if (kept.name, kept.bits_sha256) != (profile.name, profile.bits_sha256):
         raise InvalidArgument(
-            f"the store's profile is {kept.name!r}, and its bits never change; {profile.name!r} has others: leave the "
-            "profile out, or make a new store"
+            f"the store's profile is {kept.name!r}, and its bits and metadata never change; {profile.name!r} has "
+            "others: leave the profile out, or make a new store"
         )
     if kept.table.sha256 != profile.table.sha256:
         if not accept:

@@ -30,7 +30,7 @@ from carag.audit import (
 )
 from carag.audit.records.draft import Draft
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
-from carag.policy import as_of_minutes, known_at_microseconds
+from carag.policy import EVERYWHERE, as_of_minutes, known_at_microseconds
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection
     from carag.engine.state import StoreState
     from carag.generation import Citation
-    from carag.policy import Decision, Explained, Policy, PolicyTable, Session
+    from carag.policy import Decision, Explained, Policy, PolicyTable, Session, Where
     from carag.retrieval import Evidence, Withheld
     from carag.retrieval import Passage as Found
 
@@ -71,6 +71,7 @@ class Request:
     """The question, or the id of the chunk to explain."""
     session: Session
     started: datetime
+    where: Where = EVERYWHERE
     decision: Decision | None = None
     """What the session may use; None until that is inferred, and for a refused session."""
     begun: int | None = None
@@ -243,6 +244,7 @@ class Recorder:
             policy=_applied(self._table_hash, decision),
             index=index,
             intents=() if decision is None else decision.intents,
+            where=request.where.fields,
             outcome=outcome,
             why=why,
             models=models,
@@ -261,6 +263,7 @@ class Recorder:
             "answer": answer,
             "subject": request.session.subject,
             "entities": None if request.decision is None else _lists(request.decision),
+            "where": request.where.text if request.where else None,
         }
 
     def begin(self, request: Request, models: Models) -> None:

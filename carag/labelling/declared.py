@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from carag.policy import Vocabulary
     from carag.policy.vocabulary import FactRule
 
-__all__ = ["DeclaredLabel", "FactProblem", "label_facts"]
+__all__ = ["DeclaredLabel", "FactProblem", "label_facts", "quarantined"]
 
 _TRUE = frozenset({"true", "yes", "1"})
 _FALSE = frozenset({"false", "no", "0", ""})
@@ -66,13 +66,13 @@ def label_facts(facts: Mapping[str, Any], vocabulary: Vocabulary) -> DeclaredLab
     <FactProblem.UNKNOWN_VALUE: 'UNKNOWN_VALUE'>
     """
     if problem := _problem(facts, vocabulary):
-        return _quarantined(*problem)
+        return quarantined(*problem)
     causes = []
     for rule in vocabulary.rules:
         try:
             holds = rule.field in facts and _holds(rule, facts[rule.field])
         except _Unreadable as wanted:
-            return _quarantined(
+            return quarantined(
                 FactProblem.UNKNOWN_VALUE, f"{rule.field} is {facts[rule.field]!r}; want {wanted}"
             )
         if holds:
@@ -81,7 +81,8 @@ def label_facts(facts: Mapping[str, Any], vocabulary: Vocabulary) -> DeclaredLab
     return DeclaredLabel(int(policy_word(bits)) if bits else policy_word(0), tuple(causes))
 
 
-def _quarantined(code: FactProblem, text: str) -> DeclaredLabel:
+def quarantined(code: FactProblem, text: str) -> DeclaredLabel:
+    """Return the label of a document that no policy reaches, with the reason."""
     return DeclaredLabel(policy_word(0) | QUARANTINE, (), Quarantine(code, text))
 
 

@@ -42,10 +42,12 @@ if TYPE_CHECKING:
         parse_moment,
     )
     from carag.policy.vocabulary import BitMeaning, Vocabulary, intents, meaning, vocabulary_of
+    from carag.policy.where import EVERYWHERE, FieldKind, Value, Where, in_one_form
 
 __all__ = [
     "CONTROL",
     "EASTERN",
+    "EVERYWHERE",
     "MAX_ENTITY",
     "MAX_LISTED",
     "NEVER",
@@ -62,6 +64,7 @@ __all__ = [
     "DealWindow",
     "Decision",
     "Explained",
+    "FieldKind",
     "Ground",
     "Intent",
     "Intents",
@@ -79,13 +82,16 @@ __all__ = [
     "Session",
     "SessionSource",
     "TokenVerifier",
+    "Value",
     "Vocabulary",
     "WallCrossing",
+    "Where",
     "as_of_minutes",
     "bit_names",
     "bits_of",
     "explained",
     "from_minutes",
+    "in_one_form",
     "infer",
     "intents",
     "known_at_microseconds",
@@ -99,7 +105,7 @@ __all__ = [
 ]
 
 _LATER: Final = (
-    *("time", "vocabulary", "restrictions", "explain", "decision", "remedy"),
+    *("time", "where", "vocabulary", "restrictions", "explain", "decision", "remedy"),
     *("claims", "session", "table", "inference", "profile"),
 )
 """Modules loaded on first use, each after those it imports; the ``__all__`` of each says which names it has."""

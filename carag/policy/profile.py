@@ -65,9 +65,12 @@ class Profile:
 
     @property
     def bits_sha256(self) -> str:
-        """Hex digest of the bits' positions, names and meanings, which a store keeps for ever."""
+        """Hex digest of what a store keeps for ever: the bits' positions, names and meanings, and declared metadata."""
         said = [[bit.name, self.vocabulary.meanings[bit.name].document] for bit in self.vocabulary.flags]
-        return hashlib.sha256(json.dumps([self.name, said], ensure_ascii=True).encode()).hexdigest()
+        declared = [sorted(self.vocabulary.metadata.items())] if self.vocabulary.metadata else []
+        return hashlib.sha256(
+            json.dumps([self.name, said, *declared], ensure_ascii=True).encode()
+        ).hexdigest()
 
     @classmethod
     def open(cls, profile: str | PathLike[str] | Profile = DEFAULT_PROFILE) -> Profile:
@@ -109,7 +112,8 @@ class Profile:
         Raises
         ------
         InvalidArgument
-            If one is not valid, or has the name of a profile that ships with the package, and not its bits.
+            If one is not valid, or has the name of a profile that ships with the package, and not its bits and
+            metadata.
         """
         vocabulary = Vocabulary.from_toml(profile)
         made = cls(PolicyTable.from_toml(roles, vocabulary), (profile, roles))
@@ -122,8 +126,8 @@ class Profile:
                 )
         if made.name in SHIPPED and made.bits_sha256 != cls.shipped(made.name).bits_sha256:
             raise InvalidArgument(
-                f"the profile {made.name!r} ships with CARAG and has other bits; give yours a name of its own in "
-                "profile.toml"
+                f"the profile {made.name!r} ships with CARAG and has other bits or metadata; give yours a name of its "
+                "own in profile.toml"
             )
         return made
 

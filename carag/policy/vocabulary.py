@@ -21,6 +21,7 @@ from carag.policy.bits import bits_of
 from carag.policy.intent import Intent, IntentRule, Intents
 from carag.policy.mask import Mask
 from carag.policy.shipped import DEFAULT_PROFILE, shipped_text
+from carag.policy.where import FieldKind
 from carag.policy.word import POLICY_BITS, PolicyBit, PolicyFlag, flags_named, same_bits
 
 if TYPE_CHECKING:
@@ -43,10 +44,15 @@ _CELL: Final = "compliance, by a reviewed change of this cell of the role and pu
 _MAX_BITS: Final = POLICY_BITS.bit_length()
 """The number of bits in a policy vector."""
 
+_MAX_METADATA: Final = 64
+"""Greatest number of declared fields, as of the fields of one document's metadata."""
+
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
 _BitName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=64)]
 _Text = Annotated[str, Field(min_length=1, max_length=1000)]
 _Field = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+
+_Metadata = Annotated[dict[_Field, FieldKind], Field(max_length=_MAX_METADATA)]
 
 
 class _Strict(BaseModel):
@@ -137,6 +143,7 @@ class _Document(_Strict):
     impossible: list[_Impossible] = []
     required: list[RequiredFact] = []
     rule: list[FactRule] = []
+    metadata: _Metadata = {}
     intent: list[_Intent] = []
     intents: _NotMeant = _NotMeant()
 
@@ -211,6 +218,8 @@ class Vocabulary:
     """Facts that every document must state."""
     rules: tuple[FactRule, ...]
     """From facts to bits; none where a reader's own code labels, as for EDGAR."""
+    metadata: Mapping[str, FieldKind]
+    """The fields of documents by which a search can be narrowed."""
     intents: Intents
     zone: ZoneInfo
     """Where a day begins and ends."""
@@ -260,6 +269,7 @@ class Vocabulary:
             ),
             required=tuple(said.required),
             rules=tuple(said.rule),
+            metadata=dict(said.metadata),
             intents=Intents(
                 tuple(_rule(one, flags) for one in said.intent),
                 tuple(_pattern("intents.not_meant", phrase) for phrase in said.intents.not_meant),

@@ -11,7 +11,7 @@ import itertools
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from carag.errors import CorruptFile
-from carag.policy import NEVER, Mask, Policy, Rule
+from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.index import Index, SearchStats
-    from carag.policy import Decision, Reason, Search
+    from carag.policy import Decision, Reason, Search, Where
     from carag.retrieval.embedder import Embedder
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk, StoredLabel
@@ -90,10 +90,11 @@ class Retriever:
         self._exact_limit = exact_limit
         self._past = PastIndex(collection.store, collection.index.dim)
 
-    def retrieve(self, question: str, decision: Decision, k: int) -> Evidence:
+    def retrieve(self, question: str, decision: Decision, k: int, where: Where = EVERYWHERE) -> Evidence:
         """Return the ``min(k, admissible)`` most similar admissible passages, and what is withheld.
 
-        A decision about what was known in the past is answered exactly, from the labels known then.
+        A decision about what was known in the past is answered exactly, from the labels known then. What ``where``
+        does not admit is as if it were not in the store.
 
         Raises
         ------
@@ -104,15 +105,23 @@ class Retriever:
         with self._collection.reading() as known_at:
             then = known_at if decision.known_at is None else self._store.known(decision.known_at)
             if then == known_at:
-                return self._gather(self._collection.index, query, decision, k, known_at=known_at)
+                return self._gather(self._collection.index, query, decision, k, where, known_at=known_at)
         with self._past.at(then) as index:
-            return self._gather(index, query, decision, k, known_at=then)
+            return self._gather(index, query, decision, k, where, known_at=then)
 
     def _gather(
-        self, index: Index, query: NDArray[np.float32], decision: Decision, k: int, *, known_at: int
+        self,
+        index: Index,
+        query: NDArray[np.float32],
+        decision: Decision,
+        k: int,
+        where: Where,
+        *,
+        known_at: int,
     ) -> Evidence:
         found = [
-            self._search(index, query, search, decision, k, known_at=known_at) for search in decision.searches
+            self._search(index, query, search, decision, k, where, known_at=known_at)
+            for search in decision.searches
         ]
         # Ties go to the smaller key, as within one search.
         best = heapq.nsmallest(
@@ -122,7 +131,7 @@ class Retriever:
         hidden: tuple[Hidden, ...] = ()
         if decision.may_know_existence:
             admitted = {chunk.key for one in found for _, chunk in one.hits}
-            hidden = self._hidden(index, query, decision, k, admitted, known_at=known_at)
+            hidden = self._hidden(index, query, decision, k, where, admitted, known_at=known_at)
         plans = dict.fromkeys(one.plan for one in found)
         return Evidence(
             passages,
@@ -139,6 +148,7 @@ class Retriever:
         search: Search,
         decision: Decision,
         k: int,
+        where: Where,
         *,
         known_at: int,
     ) -> _Found:
@@ -149,17 +159,18 @@ class Retriever:
         wanted = k
         then = None if decision.known_at is None else known_at
         while True:
-            policy = self._store.expanded(search.policy)
+            policy = self._store.expanded(search.policy, where)
             keys, similarities, stats = self._nearest(index, query, wanted, policy, search.as_of, decision)
             admissible = stats.admissible
             hits, ended = [], 0
             for chunk, similarity in zip(self._store.chunks(keys, known_at=then), similarities, strict=True):
                 why = _reasons(chunk, decision)
-                if not why:
+                is_within = where.admits(chunk.metadata)
+                if not why and is_within:
                     hits.append((similarity, chunk))
-                elif self._has_ended(chunk.key, why, search, decision, known_at):
+                elif is_within and self._has_ended(chunk.key, why, search, decision, known_at):
                     ended += 1
-                elif policy != self._store.expanded(search.policy):
+                elif policy != self._store.expanded(search.policy, where):
                     break  # a filing with a new set of CIKs came in after the lists were put into numbers
                 else:
                     # The message does not name the passage, which is hidden from the session.
@@ -211,6 +222,7 @@ class Retriever:
         query: NDArray[np.float32],
         decision: Decision,
         k: int,
+        where: Where,
         admitted: set[int],
         *,
         known_at: int,
@@ -220,10 +232,15 @@ class Retriever:
         At the last minute every passage has one label, so none is found twice; what counts is its label at the
         session's as-of. Those ``admitted`` need no second test.
         """
-        keys, _, _ = self._nearest(index, query, k, _ANYTHING, NEVER - 1, decision)
+        anything = self._store.expanded(_ANYTHING, where)
+        keys, _, _ = self._nearest(index, query, k, anything, NEVER - 1, decision)
         rest = [key for key in keys if key not in admitted]
         neighbours = self._store.labels_as_of(rest, decision.as_of, known_at=known_at)
-        return tuple(Hidden(one.chunk_id, why) for one in neighbours if (why := _reasons(one, decision)))
+        return tuple(
+            Hidden(one.chunk_id, why)
+            for one in neighbours
+            if where.admits(one.metadata) and (why := _reasons(one, decision))
+        )
 
 
 def _passage(chunk: StoredChunk, similarity: float) -> Passage:

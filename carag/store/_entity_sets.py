@@ -1,8 +1,9 @@
-"""Number the sets of CIKs that passages are about, because an index row has room for one 32-bit entity number.
+"""Number what passages are about, because an index row has room for one 32-bit entity number.
 
-The number of a set of one CIK below 2**31, as EDGAR's are, is that CIK; that of the empty set is 0. Every other set
-permanently gets the next number from 2**31 on. So no CIK and no set share a number. Before a search, a list of CIKs is
-expanded to the numbers of all sets that contain one of them.
+That is a set of CIKs and the metadata that the profile declares. The number of one CIK below 2**31, as EDGAR's are,
+without metadata is that CIK; that of nothing is 0. All else permanently gets the next number from 2**31 on. So no CIK
+and no set share a number. Before a search, a list of CIKs is expanded to the numbers of all sets that contain one of
+them, and a narrowing to the numbers of all sets whose metadata meets it: both are tested where the policy's word is.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ from __future__ import annotations
 import json
 from collections import OrderedDict, defaultdict
 from operator import index as as_int
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import CaragError, CorruptFile
-from carag.policy import MAX_ENTITY, NO_ENTITY, Policy
+from carag.labelling.canonical_json import canonical_json
+from carag.policy import EVERYWHERE, MAX_ENTITY, NO_ENTITY, Policy
+from carag.store.values import NO_METADATA
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
+
+    from carag.policy import Value, Where
 
 FIRST_SET: Final = 1 << 31
 """The first number of a set; a smaller number is a CIK."""
@@ -26,23 +31,33 @@ _KEPT: Final = 256
 """Greatest number of expanded policies in the cache: one has up to three numbers per set, and sessions recur."""
 
 
-def number_of(sql: sqlite3.Connection, subjects: Collection[int]) -> int:
+class About(NamedTuple):
+    """What passages of one number are about."""
+
+    ciks: tuple[int, ...] = ()
+    metadata: Mapping[str, Value] = NO_METADATA
+    """What the profile declares of it."""
+
+
+def number_of(
+    sql: sqlite3.Connection, subjects: Collection[int], metadata: Mapping[str, Value] = NO_METADATA
+) -> int:
     """Return the number of a set, a new one if it has none, inside the caller's transaction."""
     ciks = sorted({as_int(cik) for cik in subjects})
-    if len(ciks) < 2 and sum(ciks) < FIRST_SET:
+    if len(ciks) < 2 and sum(ciks) < FIRST_SET and not metadata:
         return sum(ciks)
-    stated = json.dumps(ciks)
-    found = sql.execute("SELECT number FROM entity_sets WHERE ciks = ?", (stated,)).fetchone()
+    stated = json.dumps(ciks), canonical_json(dict(metadata), "metadata of a passage")
+    found = sql.execute("SELECT number FROM entity_sets WHERE ciks = ? AND metadata = ?", stated).fetchone()
     if found is None:
         found = sql.execute("SELECT coalesce(max(number) + 1, ?) FROM entity_sets", (FIRST_SET,)).fetchone()
         if found[0] > MAX_ENTITY:
             raise CaragError("the store has no numbers left for sets of CIKs; ingest into a second store")
-        sql.execute("INSERT INTO entity_sets (number, ciks) VALUES (?, ?)", (found[0], stated))
+        sql.execute("INSERT INTO entity_sets (number, ciks, metadata) VALUES (?, ?, ?)", (found[0], *stated))
     return int(found[0])
 
 
-def ciks_of(number: int, stated: str | None) -> tuple[int, ...]:
-    """Return the CIKs that a number stands for, given the text that ``entity_sets`` has for it.
+def about(number: int, ciks: str | None, metadata: str | None) -> About:
+    """Return what a number stands for, given the texts that ``entity_sets`` has for it.
 
     Raises
     ------
@@ -50,13 +65,17 @@ def ciks_of(number: int, stated: str | None) -> tuple[int, ...]:
         If it is the number of a set without a row.
     """
     if number < FIRST_SET:
-        return () if number == NO_ENTITY else (number,)
-    if stated is None:
+        return About(() if number == NO_ENTITY else (number,))
+    if ciks is None or metadata is None:
         raise ValueError(f"whom set {number} holds is lost")
-    ciks = tuple(json.loads(stated))
-    if not ciks or not all(isinstance(cik, int) for cik in ciks):
-        raise ValueError(f"set {number} holds {stated}")
-    return ciks
+    found = About(tuple(json.loads(ciks)), json.loads(metadata))
+    if (
+        not all(isinstance(cik, int) for cik in found.ciks)
+        or not isinstance(found.metadata, dict)
+        or not (found.ciks or found.metadata)
+    ):
+        raise ValueError(f"set {number} holds {ciks} and {metadata}")
+    return found
 
 
 class EntitySets:
@@ -71,27 +90,40 @@ class EntitySets:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._last = FIRST_SET - 1
-        self._members: dict[int, tuple[int, ...]] = {}
+        self._members: dict[int, About] = {}
         self._numbers: dict[int, list[int]] = defaultdict(list)
-        self._expanded: OrderedDict[Policy, Policy] = OrderedDict()
+        self._expanded: OrderedDict[tuple[Policy, Where], Policy] = OrderedDict()
 
-    def expanded(self, sql: sqlite3.Connection, policy: Policy) -> Policy:
-        """Return the policy with lists of numbers in place of CIKs: of all sets that it denies or allows."""
-        if policy.allow_entities is None and not policy.deny_entities:
+    def expanded(self, sql: sqlite3.Connection, policy: Policy, where: Where = EVERYWHERE) -> Policy:
+        """Return the policy with numbers of sets in place of CIKs, of those alone that the narrowing admits."""
+        if policy.allow_entities is None and not policy.deny_entities and not where:
             return policy
         self._read_on(sql)
-        if policy not in self._expanded:
-            self._expanded[policy] = self._expand(policy)
-        self._expanded.move_to_end(policy)
+        both = policy, where
+        if both not in self._expanded:
+            self._expanded[both] = self._narrowed(policy, where) if where else self._expand(policy)
+        self._expanded.move_to_end(both)
         if len(self._expanded) > _KEPT:
             self._expanded.popitem(last=False)
-        return self._expanded[policy]
+        return self._expanded[both]
+
+    def _narrowed(self, policy: Policy, where: Where) -> Policy:
+        admitted = [
+            number
+            for number, one in self._members.items()
+            if where.admits(one.metadata) and policy.admits_entity(one.ciks)
+        ]
+        return Policy(*policy.masks, allow_entities=admitted)
 
     def _expand(self, policy: Policy) -> Policy:
         if policy.allow_entities is None:
             return Policy(*policy.masks, deny_entities=self._of(policy.deny_entities))
         near = self._of(policy.allow_entities)
-        admitted = [one for one in near if policy.admits_entity(self._members.get(one, (one,)))]
+        admitted = [
+            one
+            for one in near
+            if policy.admits_entity(self._members[one].ciks if one in self._members else one)
+        ]
         return Policy(*policy.masks, allow_entities=admitted)
 
     def _of(self, ciks: Iterable[int]) -> set[int]:
@@ -102,14 +134,14 @@ class EntitySets:
         return found
 
     def _read_on(self, sql: sqlite3.Connection) -> None:
-        query = "SELECT number, ciks FROM entity_sets WHERE number > ? ORDER BY number"
-        for number, stated in sql.execute(query, (self._last,)).fetchall():
+        query = "SELECT number, ciks, metadata FROM entity_sets WHERE number > ? ORDER BY number"
+        for number, *stated in sql.execute(query, (self._last,)).fetchall():
             self._expanded.clear()
             try:
-                ciks = ciks_of(number, stated)
+                one = about(number, *stated)
             except ValueError as error:
                 raise CorruptFile(f"{self._path}: {error}; restore a backup") from error
-            self._members[number] = ciks
-            for cik in ciks:
+            self._members[number] = one
+            for cik in one.ciks or (NO_ENTITY,):
                 self._numbers[cik].append(number)
             self._last = number

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import CorruptFile, InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.policy import QUARANTINE, TOMBSTONE
-from carag.store._entity_sets import ciks_of, number_of
+from carag.store._entity_sets import about, number_of
 from carag.store.values import Counts, StoredChunk, StoredFiling, StoredLabel, hash_of_text
 
 if TYPE_CHECKING:
@@ -32,12 +32,13 @@ INSERT_FILING: Final = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
 SELECT_CHUNK: Final = """
     SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
-           valid_to, labels.entity, entity_sets.ciks, labels.causes, text_sha256, form, company, filed,
-           valid_from, known_to
+           valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, labels.causes, text_sha256, form, company,
+           filed, valid_from, known_to
     FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
 SELECT_LABEL: Final = """
-    SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, valid_from, known_to
+    SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, valid_from,
+           known_to
     FROM labels JOIN chunks USING (key)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
 SELECT_LABEL_AT_OR_AFTER: Final = f"""{SELECT_LABEL}
@@ -121,16 +122,23 @@ def insert_chunks(
     """Add passages under the next free keys, and return those."""
     first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
     keys = range(first, first + len(chunks))
-    numbers = {subjects: number_of(sql, subjects) for subjects in {chunk.subjects for chunk in chunks}}
+    numbers: dict[Any, int] = {}
+    for chunk in chunks:
+        if (one := _about(chunk)) not in numbers:
+            numbers[one] = number_of(sql, chunk.subjects, chunk.metadata)
     rows = (
         (
             *(key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), as_int(c.word)),
-            *(as_int(c.public_at), as_int(c.expires_at), numbers[c.subjects], hash_of_text(c.text), c.text),
+            *(as_int(c.public_at), as_int(c.expires_at), numbers[_about(c)], hash_of_text(c.text), c.text),
         )
         for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
     )
     sql.executemany(INSERT_CHUNK, rows)
     return keys
+
+
+def _about(chunk: StoredChunk) -> tuple[object, ...]:
+    return chunk.subjects, *sorted(chunk.metadata.items())
 
 
 def chunk_ids(accession_number: str, version: int) -> Iterator[str]:
@@ -221,12 +229,12 @@ def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
 
 def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredLabel:
     """Read a row of :data:`SELECT_LABEL`; the word carries the tombstone as in :func:`stored_chunk`."""
-    _, chunk_id, word, until, entity, ciks, since, known_to = row
+    _, chunk_id, word, until, entity, ciks, metadata, since, known_to = row
     try:
-        subjects = ciks_of(entity, ciks)
+        ciks, metadata = about(entity, ciks, metadata)
     except ValueError as error:
         raise _changed(path, chunk_id, error) from error
-    return StoredLabel(chunk_id, _word(word, known_to, known_at), since, until, subjects)
+    return StoredLabel(chunk_id, _word(word, known_to, known_at), since, until, ciks, metadata)
 
 
 def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
@@ -234,9 +242,10 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
 
     If the label was closed by ``known_at``, or ever if that is None, the word carries the tombstone.
     """
-    label, chunk_id, number, version, document, start, end, text, word, until, entity, ciks = row[:12]
-    causes, text_sha256, form, company, filed, since, known_to = row[12:]
+    label, chunk_id, number, version, document, start, end, text, word, until, entity = row[:11]
+    ciks, metadata, causes, text_sha256, form, company, filed, since, known_to = row[11:]
     try:
+        ciks, metadata = about(entity, ciks, metadata)
         chunk = StoredChunk(
             key=label,
             chunk_id=chunk_id,
@@ -250,7 +259,8 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             public_at=since,
             expires_at=until,
             entity=entity,
-            subjects=ciks_of(entity, ciks),
+            subjects=ciks,
+            metadata=metadata,
             causes=tuple((bit, accession_number) for bit, accession_number in json.loads(causes)),
             form=form,
             company=company,

@@ -18,11 +18,21 @@ if TYPE_CHECKING:
 APPLICATION_ID: Final = int.from_bytes(b"CRAG")
 """SQLite's application id in the file's header, by which ``file`` and SQLite recognise a store."""
 
-SCHEMA_VERSION: Final = 1
-"""SQLite's user version of a store: the version of these tables."""
+SCHEMA_VERSION: Final = 2
+"""SQLite's user version of a store: the version of these tables. A store of version 1, whose sets of CIKs had no
+metadata, is brought up to it when it is opened."""
 
 PAGE_BYTES: Final = 16384
 """Bytes of a page. A row takes about 1 KiB; a page of 4 KiB would hold three rows and waste the rest."""
+
+_ENTITY_SETS: Final = """
+    -- What passages are about: a single CIK below the first number is its own, all else has one here.
+    CREATE TABLE entity_sets (
+        number INTEGER PRIMARY KEY CHECK (number BETWEEN 0x80000000 AND 0xFFFFFFFF),
+        ciks TEXT NOT NULL,                 -- JSON, ascending; no row is ever changed or deleted
+        metadata TEXT NOT NULL,             -- JSON: the fields that the profile declares
+        UNIQUE (ciks, metadata)
+    ) STRICT"""
 
 TABLES: Final = (
     """
@@ -62,12 +72,7 @@ TABLES: Final = (
     ) STRICT, WITHOUT ROWID""",
     """
     CREATE INDEX ciks_of_filing ON filing_ciks (filing)""",
-    """
-    -- Whom passages are about: a single CIK below the first number is its own, every other set has one here.
-    CREATE TABLE entity_sets (
-        number INTEGER PRIMARY KEY CHECK (number BETWEEN 0x80000000 AND 0xFFFFFFFF),
-        ciks TEXT NOT NULL UNIQUE           -- JSON, ascending; no row is ever changed or deleted
-    ) STRICT""",
+    _ENTITY_SETS,
     """
     CREATE TABLE chunks (
         key INTEGER PRIMARY KEY,
@@ -151,14 +156,37 @@ def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool)
     application, version = _identity(connection)
     if application != APPLICATION_ID:
         raise CorruptFile(f"{path} is an SQLite file, but no corpus store; choose another path")
-    if version != SCHEMA_VERSION:
+    if version == 1:
+        _bring_up(connection, path)
+    elif version != SCHEMA_VERSION:
         raise CorruptFile(
             f"{path} has store schema {version}, this CARAG reads {SCHEMA_VERSION}; use the CARAG that wrote "
             "it, or ingest into a new store"
         )
+    _check_definitions(connection, path)
+    _use_wal(connection, path)
+
+
+def _check_definitions(connection: sqlite3.Connection, path: Path) -> None:
     if _definitions(connection) != _expected_definitions():
         raise CorruptFile(f"{path} has tables, views or triggers that no store has; restore a backup")
-    _use_wal(connection, path)
+
+
+def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
+    """Give the sets of a store of version 1 an empty metadata, or change nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _identity(connection)[1] == 1:  # another process may have done it in the meantime
+            connection.execute("ALTER TABLE entity_sets RENAME TO sets_of_version_1")
+            connection.execute(_ENTITY_SETS)
+            connection.execute("INSERT INTO entity_sets SELECT number, ciks, '{}' FROM sets_of_version_1")
+            connection.execute("DROP TABLE sets_of_version_1")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            _check_definitions(connection, path)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def _is_blank(connection: sqlite3.Connection) -> bool:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from carag.policy import Policy
+    from carag.policy import Policy, Where
 
 __all__ = ["CorpusStore"]
 
@@ -294,13 +294,14 @@ class CorpusStore:
 
     # --- reading: rows for the index and the audit log ---
 
-    def expanded(self, policy: Policy) -> Policy:
-        """Replace a policy's lists of CIKs by the entity numbers that the rows of an index carry.
+    def expanded(self, policy: Policy, where: Where) -> Policy:
+        """Replace a policy's lists of CIKs, and a narrowing, by the entity numbers that the rows of an index carry.
 
-        A deny list gets every set with a member on it; an allow list every set that the policy admits.
+        A deny list gets every set with a member on it; an allow list every set that the policy admits. Of a narrowing
+        an allow list is made, of every set that both admit.
         """
         with self._reading() as sql:
-            return self._sets.expanded(sql, policy)
+            return self._sets.expanded(sql, policy, where)
 
     def known(self, at: int | None = None) -> int:
         """Return the microsecond of the last change, or of the last by an instant; -1 if there was none yet."""

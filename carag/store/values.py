@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from operator import index as as_int
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from carag.policy import Value
+
 __all__ = ["Change", "Counts", "Labels", "StoredChunk", "StoredFiling", "StoredLabel", "content_hash"]
+
+NO_METADATA: Final[Mapping[str, Value]] = MappingProxyType({})
+"""The metadata of what states none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +71,8 @@ class StoredChunk:
     subjects: tuple[int, ...] = ()
     """CIKs of all that the passage may be about: registrants, subject companies, issuer and owners. The store keeps
     them ascending; 0 stands for one that is not stated."""
+    metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    """What the profile declares of the document, in the form of :func:`carag.policy.in_one_form`."""
     expires_at: int = NEVER
     """Minutes since 1970 from which this word no longer holds."""
     key: int = -1
@@ -94,6 +102,7 @@ class StoredLabel(NamedTuple):
     public_at: int
     expires_at: int
     subjects: tuple[int, ...]
+    metadata: Mapping[str, Value] = NO_METADATA
 
 
 class Labels(NamedTuple):

@@ -42,6 +42,7 @@ SECRETS = {
     "query": 'What did the filer\'s "margin" do?',
     "answer": "It fell — 3 %.",
 }
+NARROWED = {"where": '{"team":["risk"],"year":{"gte":2024}}'}
 
 
 def access(**changes):
@@ -136,7 +137,7 @@ def forge(record=None, *, body=None, key=None, origin=None, shown=None, openings
     note = key.sign(Checkpoint(origin or key.name, 2, root).to_text())
     proof = InclusionProof(index, (first,), note).to_text()
     if openings is None:
-        openings = {name: Opening(b"s" * 32, SECRETS[name]) for name in record.commitments}
+        openings = {name: Opening(b"s" * 32, {**SECRETS, **NARROWED}[name]) for name in record.commitments}
     texts = [(passage.chunk, passage.text) for passage in passages()] if shown is None else shown
     proved = proofs() if shown is None else ()
     return Receipt(index, body, proof, openings, tuple(texts), proved), str(key.verifier)
@@ -184,6 +185,7 @@ def build():
     """Give tests the builders of this file."""
     return SimpleNamespace(
         ORIGIN=ORIGIN,
+        NARROWED=NARROWED,
         SECRETS=SECRETS,
         WORD=WORD,
         access=access,

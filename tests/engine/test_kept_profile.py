@@ -44,7 +44,7 @@ def test_a_new_store_is_edgars_unless_it_says_otherwise(tmp_path: Path) -> None:
         assert refused(engine, "buy_side", "invest")
         assert not refused(engine, "employee", "work")
     for store, other in (("filings", "generic"), ("office", "edgar")):
-        with pytest.raises(InvalidArgument, match="its bits never change"):
+        with pytest.raises(InvalidArgument, match="its bits and metadata never change"):
             opened(tmp_path / store, profile=other)
 
 

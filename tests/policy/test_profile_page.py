@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from carag.policy import table, vocabulary
+from carag.policy import FieldKind, table, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +85,8 @@ def test_every_key_has_its_type(section: str) -> None:
             of = field.annotation
         if get_origin(of) is Literal:
             assert re.findall(r"`(.+?)`", said) == [json.dumps(one) for one in get_args(of)], name
+        elif name == "metadata":
+            assert re.findall(r"`(.+?)`", said) == [json.dumps(one) for one in get_args(FieldKind)]
         elif get_origin(of) is list:
             assert said.startswith("list of "), name
         elif of is bool:
@@ -102,4 +104,4 @@ def test_every_group_is_there(section: str) -> None:
 
 def test_no_section_is_of_something_else() -> None:
     """What the schema has not, the page does not promise."""
-    assert {*PAGES} == {*SCHEMAS, "[groups]", "[purposes]"}
+    assert {*PAGES} == {*SCHEMAS, "[groups]", "[metadata]", "[purposes]"}

@@ -204,7 +204,8 @@ def test_labels_as_of_a_minute_are_those_of_each_passage_by_itself(store: Corpus
             minute = START + day * DAY
             alone = [store.chunk(name, as_of=minute, known_at=known) for name in ids]
             assert [
-                (one.chunk_id, one.word, one.public_at, one.expires_at, one.subjects) for one in alone
+                (one.chunk_id, one.word, one.public_at, one.expires_at, one.subjects, one.metadata)
+                for one in alone
             ] == store.labels_as_of(named, minute, known_at=known)
     assert [] == store.labels_as_of([], START)
     for missing in (10**9, -1):

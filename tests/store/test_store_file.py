@@ -8,15 +8,18 @@ import stat
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked
+from carag.policy import Mask, Policy, Where
+from carag.store._entity_sets import FIRST_SET
 from carag.store._schema import PAGE_BYTES
 from carag.store.store import CorpusStore
-from tests.store.filings import DIM, a_filing, put
+from tests.store.filings import DIM, a_filing, put, some_chunks, some_vectors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +76,7 @@ def test_no_other_file_is_taken_for_a_store(tmp_path: Path, content: bytes) -> N
     [
         "PRAGMA application_id = 7",
         "PRAGMA user_version = 0",
-        "PRAGMA user_version = 2",
+        "PRAGMA user_version = 3",
         "CREATE TABLE extra (x)",
         "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END",
         "DROP VIEW current_filings",
@@ -90,6 +93,54 @@ def test_a_file_that_is_not_exactly_a_store_is_refused(tmp_path: Path, change: s
     connection.close()
     with pytest.raises(CorruptFile):
         CorpusStore.open(path)
+
+
+VERSION_1 = """
+    CREATE TABLE entity_sets (
+        number INTEGER PRIMARY KEY CHECK (number BETWEEN 0x80000000 AND 0xFFFFFFFF),
+        ciks TEXT NOT NULL UNIQUE           -- JSON, ascending; no row is ever changed or deleted
+    ) STRICT"""
+
+
+def as_version_1(path: Path, *more: str) -> None:
+    """Put a store back to the tables of release 0.2.0."""
+    connection = sqlite3.connect(path)
+    sets = connection.execute("SELECT number, ciks FROM entity_sets").fetchall()
+    connection.execute("DROP TABLE entity_sets")
+    connection.execute(VERSION_1)
+    connection.executemany("INSERT INTO entity_sets VALUES (?, ?)", sets)
+    for statement in ("PRAGMA user_version = 1", *more):
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_a_store_of_version_1_is_brought_up_with_all_it_holds(tmp_path: Path) -> None:
+    """Its sets keep their numbers, and new ones stand beside them."""
+    path = tmp_path / "corpus.db"
+    denying = Policy(Mask(), deny_entities=[8])
+    with CorpusStore.open(path) as store:
+        of_two = [replace(one, subjects=(7, 8)) for one in some_chunks("two")]
+        store.put(a_filing(), of_two, some_vectors(1))
+        before = store.chunk("0000000001-25-000001:00000"), store.expanded(denying, Where())
+    as_version_1(path)
+    with CorpusStore.open(path) as store:
+        assert before == (store.chunk("0000000001-25-000001:00000"), store.expanded(denying, Where()))
+        said = [replace(one, subjects=(7, 8), metadata={"year": 2024}) for one in some_chunks("said")]
+        store.put(a_filing("a"), said, some_vectors(1))
+        numbers = [store.chunk(one).entity for one in ("0000000001-25-000001:00000", "a:00000")]
+    assert numbers == [FIRST_SET, FIRST_SET + 1]
+
+
+def test_a_store_of_version_1_with_tables_of_its_own_stays_as_it_is(tmp_path: Path) -> None:
+    """A trigger is no part of any version: nothing is brought up."""
+    path = tmp_path / "corpus.db"
+    CorpusStore.open(path).close()
+    as_version_1(path, "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END")
+    for _ in range(2):
+        with pytest.raises(CorruptFile, match="triggers that no store has"):
+            CorpusStore.open(path)
+    assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (1,)
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,9 @@ class Access:
     models : Models
     intents : tuple of str
         Codes of the intents in the question or the session, which tightened the policy; not encoded if there are none.
+    where : tuple of str
+        Names of the metadata fields by which the asker narrowed the search, ascending; not encoded if there are none.
+        The record commits to the values.
     outcome : Outcome
     why : str
         A stable code.
@@ -131,12 +134,13 @@ class Access:
     why: str
     models: Models = Models()
     intents: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
     issuer: str | None = None
     audience: str | None = None
     begun: int | None = None
 
     KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
-    COMMITS: ClassVar[tuple[str, ...]] = ("answer", "entities", "query", "subject")
+    COMMITS: ClassVar[tuple[str, ...]] = ("answer", "entities", "query", "subject", "where")
 
     def __post_init__(self) -> None:
         if self.kind not in self.KINDS:
@@ -151,6 +155,8 @@ class Access:
                 _fields.code(name, getattr(self, name))
         for code in self.intents:
             _fields.code("intent", code)
+        for field in self.where:
+            _fields.code("field of where", field)
         _fields.code("why", self.why)
         if self.begun is not None:
             _fields.integer("begun", self.begun, 0)
@@ -177,6 +183,7 @@ class Access:
             "t1": int(self.ended),
             "why": self.why,
             **({"intents": list(self.intents)} if self.intents else {}),
+            **({"where": list(self.where)} if self.where else {}),
             **({} if self.issuer is None else {"issuer": self.issuer}),
             **({} if self.audience is None else {"audience": self.audience}),
             **({} if self.begun is None else {"begun": int(self.begun)}),
@@ -198,6 +205,7 @@ class Access:
             index=None if index is None else IndexState.from_json(index),
             models=Models.from_json(fields["models"]),
             intents=tuple(fields.get("intents", ())),
+            where=tuple(fields.get("where", ())),
             outcome=fields["outcome"],
             why=fields["why"],
             issuer=fields.get("issuer"),

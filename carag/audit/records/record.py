@@ -229,6 +229,10 @@ class Record:
             yield "its policy lists entities and it does not commit to who they are, or the reverse"
         if len(set(event.intents)) < len(event.intents):
             yield "an intent is listed twice"
+        if bool(event.where) != ("where" in self.commitments):
+            yield "it narrows the search and does not commit to what for, or the reverse"
+        if list(event.where) != sorted(set(event.where)):
+            yield "fields of where are out of order, or listed twice"
         searched = event.kind is not RecordKind.EXPLAIN  # an explanation looks up one chunk by its id
         if searched and len(self.hits) > (event.index.admissible if event.index else 0):
             yield "it has more hits than the index had admissible rows"

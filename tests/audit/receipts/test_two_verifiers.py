@@ -28,7 +28,7 @@ from carag.audit import (
     text_hash,
     verify_receipt,
 )
-from carag.audit.records.commitment import commit
+from carag.audit.records.commitment import Opening, commit
 from carag.audit.tlog.encoding import unb64url
 from tests.audit.receipts import mutants
 from tests.audit.records import test_begin as begins
@@ -59,6 +59,13 @@ def originals(build):
             event=build.access(kind="retrieve"), commitments={n: asked[n] for n in ("query", "subject")}
         ),
         build.record(event=build.access(kind="explain", intents=("PERSONS",), begun=0)),
+        build.record(
+            event=build.access(where=("team", "year")),
+            commitments={
+                **asked,
+                "where": Opening(b"s" * 32, build.NARROWED["where"]).commitment("where"),
+            },
+        ),
         build.record(retain="ai6m"),
         *(
             build.record(event=event, hits=(), commitments={})
@@ -236,6 +243,7 @@ BROKEN_RULES = {
     "a role in prose": lambda fields: fields.update(role="ana, who asked"),
     "an issuer of an asserted session": lambda fields: fields.update(issuer="https://login.example"),
     "an empty list that is not written": lambda fields: fields.update(intents=[]),
+    "an empty list of fields that is not written": lambda fields: fields.update(where=[]),
     "the default class of retention": lambda fields: fields.update(retain="fin7y"),
     "a similarity past a cosine": lambda fields: fields["hits"][0].__setitem__(2, 1_000_011),
     "cited twice": lambda fields: fields["hits"][0].__setitem__(3, 2),

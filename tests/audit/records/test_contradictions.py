@@ -50,6 +50,16 @@ def without(record, name):
 
 
 LISTED = PolicyApplied(b"T" * 32, ((0x20, 0x10000), (0x01, 0x10000)), EntityRule(ListKind.ALLOW, 1))
+
+
+def narrowed(build, record, *fields):
+    """Name fields that narrowed the search, and commit to what for."""
+    return {
+        "event": build.access(where=fields),
+        "commitments": {**record.commitments, "where": b"c" * 32},
+    }
+
+
 CONTRADICTIONS = {
     "a word without a required bit": lambda b, r: word(r, 1 << 27),
     "a word with a forbidden bit": lambda b, r: word(r, b.WORD | 0x10000),
@@ -83,6 +93,10 @@ CONTRADICTIONS = {
     "no question": lambda b, r: without(r, "query"),
     "a list nobody committed to": lambda b, r: {"event": b.access(policy=LISTED)},
     "a commitment to no list": lambda b, r: {"commitments": {**r.commitments, "entities": b"c" * 32}},
+    "a narrowing nobody committed to": lambda b, r: {"event": b.access(where=("year",))},
+    "a commitment to no narrowing": lambda b, r: {"commitments": {**r.commitments, "where": b"c" * 32}},
+    "a field twice": lambda b, r: narrowed(b, r, "year", "year"),
+    "fields out of order": lambda b, r: narrowed(b, r, "year", "team"),
     "an intent twice": lambda b, r: {"event": b.access(intents=("LATEST", "LATEST"))},
 }
 

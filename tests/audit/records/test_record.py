@@ -71,6 +71,7 @@ ACCESSES = st.builds(
     index=st.none() | st.builds(IndexState, DIGESTS, COUNTS, CODES, st.none() | COUNTS),
     models=MODELS,
     intents=st.lists(CODES, max_size=3).map(tuple),
+    where=st.lists(CODES, max_size=3).map(tuple),
     outcome=st.sampled_from(Outcome),
     why=CODES,
 )
@@ -225,7 +226,7 @@ def test_no_other_value_is_read_as_a_record(record, data):
     if place is not fields.get("commitments") and place is not fields.get("thresholds"):
         change = data.draw(st.sampled_from(["add", "drop", "retype"]))
         name = data.draw(st.sampled_from(sorted(place)))
-        optional = {"known", "intents", "issuer", "audience", "cooling", "entities", "reopened"}
+        optional = {"known", "intents", "issuer", "audience", "cooling", "entities", "reopened", "where"}
         if change == "add":
             place["zzz"] = 1
         elif change == "drop" and name not in {*optional, "reopened_entities"}:
@@ -312,6 +313,7 @@ BROKEN = {
     "a hit with less in it": lambda f: f["hits"][0].pop(),
     "a hit that is an object": lambda f: f["hits"].__setitem__(0, {"p": 1, "s": 1}),
     "an empty list of intents": lambda f: f.update(intents=[]),
+    "an empty list of fields": lambda f: f.update(where=[]),
     "an issuer of an asserted session": lambda f: f.update(issuer="https://login.example"),
     "a missing key": lambda f: f.pop("why"),
     "a missing list of hits": lambda f: f.pop("hits"),

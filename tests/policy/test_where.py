@@ -1,0 +1,143 @@
+"""Narrowing by metadata: values in one form, conditions that must all be met, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.errors import InvalidArgument
+from carag.policy import Vocabulary, Where, in_one_form
+from carag.policy.shipped import shipped_text
+
+if TYPE_CHECKING:
+    from carag.policy import FieldKind
+
+KINDS: dict[str, FieldKind] = {"team": "text", "year": "number", "dated": "date", "final": "boolean"}
+years = st.integers(2019, 2026)
+
+
+def test_nothing_asked_for_narrows_nothing() -> None:
+    """Neither None nor an empty mapping is a condition."""
+    for given_ in (None, {}):
+        where = Where.of(given_, KINDS)
+        assert not where
+        assert where.admits({})
+
+
+@given(st.sets(years, min_size=1), years, years, years | st.none())
+def test_conditions_read_as_plain_comparisons(
+    listed: set[int], low: int, high: int, year: int | None
+) -> None:
+    """And a document that does not state the field meets none."""
+    said = {} if year is None else {"year": year}
+    assert Where.of({"year": list(listed)}, KINDS).admits(said) == (year in listed)
+    for bound, holds in (("gt", int.__gt__), ("gte", int.__ge__), ("lt", int.__lt__), ("lte", int.__le__)):
+        assert Where.of({"year": {bound: low}}, KINDS).admits(said) == (year is not None and holds(year, low))
+    between = Where.of({"year": {"gte": low, "lt": high}}, KINDS)
+    assert between.admits(said) == (year is not None and low <= year < high)
+
+
+@given(st.lists(st.sampled_from(["risk", "treasury"]), min_size=1), years, st.booleans(), st.booleans())
+def test_every_further_condition_tightens(teams: list[str], year: int, has_team: bool, final: bool) -> None:
+    """What two conditions admit, each admits."""
+    said: dict[str, Any] = {"year": 2024, "final": final, **({"team": "risk"} if has_team else {})}
+    one, other = {"team": teams}, {"year": {"gte": year}, "final": True}
+    both = Where.of({**one, **other}, KINDS).admits(said)
+    assert both == (Where.of(one, KINDS).admits(said) and Where.of(other, KINDS).admits(said))
+
+
+@pytest.mark.parametrize(
+    ("kind", "same"),
+    [
+        ("text", ["Treasury", " treasury ", "TREASURY"]),
+        ("number", [2024, 2024.0, "2024", " +2024 ", "2024.0"]),
+        ("number", [-1.5, "-1.5"]),
+        ("date", ["2025-05-01", date(2025, 5, 1), "20250501"]),
+        ("boolean", [True, "true", "Yes"]),
+        ("boolean", [False, "FALSE", "no"]),
+    ],
+)
+def test_values_that_mean_the_same_have_one_form(kind: FieldKind, same: list[Any]) -> None:
+    """A spreadsheet writes numbers as text, a person capitals."""
+    forms = [in_one_form("it", value, kind) for value in same]
+    assert len({(type(form), form) for form in forms}) == 1
+    assert forms == [in_one_form("it", form, kind) for form in forms]
+
+
+@pytest.mark.parametrize("kind", ["text", "number", "date", "boolean"])
+def test_what_is_not_stated_has_no_form(kind: FieldKind) -> None:
+    """An empty cell states nothing."""
+    assert [in_one_form("it", value, kind) for value in (None, "", "  ")] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("text", [1, True, ["a"], "a" * 1001, "\0"]),
+        ("number", [True, "1e3", "twelve", "0x10", "1" * 400, float("nan"), "inf", "१२", [1]]),
+        ("date", ["May 2025", "2025-13-01", 20250501, datetime(2025, 5, 1, tzinfo=UTC)]),
+        ("boolean", [1, 0, 1.0, "1", "maybe"]),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(kind: FieldKind, values: list[Any]) -> None:
+    """By name, and with what is wanted."""
+    for value in values:
+        with pytest.raises(InvalidArgument, match="it"):
+            in_one_form("it", value, kind)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("team", "where is 'team'"),
+        ([("team", "risk")], "want fields and values"),
+        ({"taem": "risk"}, "did you mean 'team'"),
+        ({3: "risk"}, "where asks for 3"),
+        ({"team": None}, "leave the field out"),
+        ({"team": ""}, "leave the field out"),
+        ({"team": []}, "lists 0 values of team"),
+        ({"year": list(range(1001))}, "lists 1001 values of year"),
+        ({"year": "recent"}, "want a finite number"),
+        ({"year": [2024, "recent"]}, "want a finite number"),
+        ({"year": {}}, "nothing as a bound of year"),
+        ({"year": {"over": 2}}, "'over' as a bound of year; want gt, gte, lt, lte"),
+        ({"year": {"gte": None}}, "leave the field out"),
+        ({"team": {"gte": "a"}}, "a range of team, a text"),
+        ({"final": {"gte": True}}, "a range of final, a boolean"),
+    ],
+)
+def test_what_is_no_condition_is_refused(where: Any, message: str) -> None:
+    """A slip must not narrow to nothing in silence, nor widen."""
+    with pytest.raises(InvalidArgument, match=message):
+        Where.of(where, KINDS)
+
+
+def test_a_profile_without_metadata_says_so() -> None:
+    """EDGAR's has none."""
+    with pytest.raises(InvalidArgument, match="declares no metadata"):
+        Where.of({"form": "10-K"}, Vocabulary.shipped().metadata)
+
+
+def test_the_text_to_commit_to_is_canonical_and_no_repr_shows_a_value() -> None:
+    """Equal conditions commit to one text, in whatever order they were given."""
+    where = Where.of({"year": {"lt": 2026, "gte": 2024}, "team": {"B", "a"}}, KINDS)
+    again = Where.of({"team": ["a", "b", "a"], "year": {"gte": "2024", "lt": 2026.0}}, KINDS)
+    assert where == again
+    assert where.text == again.text == '{"team":["a","b"],"year":{"gte":2024,"lt":2026}}'
+    assert json.loads(where.text) == {"team": ["a", "b"], "year": {"gte": 2024, "lt": 2026}}
+    assert (repr(where), where.fields) == ("Where(team, year)", ("team", "year"))
+
+
+def test_a_profile_declares_kinds_and_no_others() -> None:
+    """Of at most 64 fields."""
+    text = shipped_text("generic", "profile.toml").partition("[metadata]")[0]
+    assert Vocabulary.from_toml(f'{text}\n[metadata]\nteam = "text"\n').metadata == {"team": "text"}
+    many = "\n".join(f'f{number} = "text"' for number in range(65))
+    for wrong in ('team = "list"', 'Team = "text"', 'team = ["text"]', many):
+        with pytest.raises(InvalidArgument, match="metadata"):
+            Vocabulary.from_toml(f"{text}\n[metadata]\n{wrong}\n")
