@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from enum import StrEnum
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.labelling.label import Cause, Quarantine
@@ -135,6 +136,8 @@ def _compared(rule: FactRule, several: list[Any]) -> bool:
     try:
         (number,) = (float(one) for one in several if not isinstance(one, bool))
     except (TypeError, ValueError):
-        raise _Unreadable("a number") from None
+        number = nan
+    if not isfinite(number):  # the text "nan" is neither above nor below anything
+        raise _Unreadable("a number")
     bound = float(rule.value)  # type: ignore[arg-type] # the schema has numbers alone here
     return number >= bound if rule.operator == "at_least" else number <= bound

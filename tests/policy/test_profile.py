@@ -177,7 +177,7 @@ MALFORMED = {
     "a group of an unknown bit": (TEXTS[0].replace('["PERSONAL"]', '["PERSONEL"]'), "PERSONEL"),
     "an unknown group": (TEXTS[0].replace("personal = [", "personel = ["), "personel"),
     "a bit twice": (TEXTS[0].replace('name = "LEGAL"', 'name = "DRAFT"'), "DRAFT"),
-    "a bit in small letters": (TEXTS[0].replace('name = "LEGAL"', 'name = "legal"'), "bit.5.name"),
+    "a bit in small letters": (TEXTS[0].replace('name = "LEGAL"', 'name = "legal"'), "bit 6 name"),
     "a bit without a meaning": (TEXTS[0].replace('document = "confidential documents"\n', ""), "document"),
     "a 28th bit": (
         TEXTS[0] + "".join(f'[[bit]]\nname = "B{n}"\ndocument = "d"\nregulation = "r"\n' for n in range(22)),
@@ -187,7 +187,7 @@ MALFORMED = {
         TEXTS[0] + '[[intent]]\nname = "FINAL"\nforbidden = ["DRAFT"]\nphrases = ["final("]\n',
         "regular expression",
     ),
-    "an intent of nothing": (TEXTS[0] + '[[intent]]\nname = "FINAL"\nphrases = ["final"]\n', "adds no bit"),
+    "an intent of nothing": (TEXTS[0] + '[[intent]]\nname = "FINAL"\nphrases = ["final"]\n', "names no bit"),
 }
 
 
