@@ -115,12 +115,17 @@ def _holds(rule: FactRule, stated: Any) -> bool:
         case "equals" | "contains":
             if len(several) > 1 and rule.operator == "equals":
                 raise _Unreadable("one value")
-            return _plain(wanted) in several
+            return _is_among(wanted, several)
         case "one_of":
-            return bool({_plain(one) for one in wanted or ()} & set(several))  # type: ignore[union-attr]
+            return any(_is_among(one, several) for one in wanted or ())  # type: ignore[union-attr]
         case "is_true":
             return _truth(several)
     return _compared(rule, several)
+
+
+def _is_among(wanted: Any, several: list[Any]) -> bool:
+    """Compare as values, and as texts: front matter and sidecar files write every number and truth value as one."""
+    return _plain(wanted) in several or _plain(str(wanted)) in [_plain(str(one)) for one in several]
 
 
 def _truth(several: list[Any]) -> bool:
