@@ -107,4 +107,5 @@ def table_in(path: Path) -> PolicyTable:
 
     if path.is_dir():
         return Profile.open(path).table
-    return PolicyTable.from_toml(read_text(path, "name a profile's folder, or a table in TOML"))
+    text = read_text(path, "name a profile's folder, or a table in TOML")
+    return PolicyTable.from_toml(text, file=path.name)

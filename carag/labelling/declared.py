@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from enum import StrEnum
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.labelling.label import Cause, Quarantine
@@ -115,12 +116,17 @@ def _holds(rule: FactRule, stated: Any) -> bool:
         case "equals" | "contains":
             if len(several) > 1 and rule.operator == "equals":
                 raise _Unreadable("one value")
-            return _plain(wanted) in several
+            return _is_among(wanted, several)
         case "one_of":
-            return bool({_plain(one) for one in wanted or ()} & set(several))  # type: ignore[union-attr]
+            return any(_is_among(one, several) for one in wanted or ())  # type: ignore[union-attr]
         case "is_true":
             return _truth(several)
     return _compared(rule, several)
+
+
+def _is_among(wanted: Any, several: list[Any]) -> bool:
+    """Compare as values, and as texts: front matter and sidecar files write every number and truth value as one."""
+    return _plain(wanted) in several or _plain(str(wanted)) in [_plain(str(one)) for one in several]
 
 
 def _truth(several: list[Any]) -> bool:
@@ -136,6 +142,8 @@ def _compared(rule: FactRule, several: list[Any]) -> bool:
     try:
         (number,) = (float(one) for one in several if not isinstance(one, bool))
     except (TypeError, ValueError):
-        raise _Unreadable("a number") from None
+        number = nan
+    if not isfinite(number):  # the text "nan" is neither above nor below anything
+        raise _Unreadable("a number")
     bound = float(rule.value)  # type: ignore[arg-type] # the schema has numbers alone here
     return number >= bound if rule.operator == "at_least" else number <= bound

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,6 +18,7 @@ from carag.limits import quoted
 from carag.policy.bits import nearest
 from carag.policy.shipped import DEFAULT_PROFILE, SHIPPED, shipped_text
 from carag.policy.table import PolicyTable
+from carag.policy.toml_lines import Toml
 from carag.policy.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -118,17 +119,20 @@ class Profile:
         vocabulary = Vocabulary.from_toml(profile)
         made = cls(PolicyTable.from_toml(roles, vocabulary), (profile, roles))
         kinds = vocabulary.kinds
-        for purpose in sorted(kinds.advice | kinds.publishing | kinds.access_request | kinds.obliged):
-            if purpose not in made.table.purposes:
-                raise InvalidArgument(
-                    f"profile is not valid: purposes names {purpose!r}, which no cell of roles.toml has; "
-                    f"{nearest(purpose, made.table.purposes)}"
-                )
+        toml = Toml("profile.toml", profile)
+        for kind in fields(kinds):
+            for purpose in sorted(getattr(kinds, kind.name)):
+                if purpose not in made.table.purposes:
+                    with toml.at("purposes", kind.name):
+                        raise InvalidArgument(
+                            f"it names {purpose!r}, which no cell of roles.toml has; "
+                            f"{nearest(purpose, made.table.purposes)}"
+                        )
         if made.name in SHIPPED and made.bits_sha256 != cls.shipped(made.name).bits_sha256:
-            raise InvalidArgument(
-                f"the profile {made.name!r} ships with CARAG and has other bits or metadata; give yours a name of its "
-                "own in profile.toml"
-            )
+            with toml.at("name"):
+                raise InvalidArgument(
+                    f"{made.name!r} ships with CARAG and has other bits or metadata; give yours a name of its own"
+                )
         return made
 
 
@@ -137,7 +141,10 @@ def _read(path: Path) -> str:
         if path.stat().st_size > _MAX_BYTES:
             raise InvalidArgument(f"{path} is larger than {_MAX_BYTES} bytes; that is no file of a profile")
         return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise InvalidArgument(f"{path.name}, line {line}: it is no UTF-8: {error}") from error
+    except OSError as error:
         raise InvalidArgument(
             f"cannot read {path}: {error}; a profile is a folder with profile.toml and roles.toml in UTF-8"
         ) from error

@@ -5,16 +5,18 @@ Unknown keys, unknown bits, duplicate cells and conflicting masks are refused, s
 
 from __future__ import annotations
 
-import tomllib
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
 
 from carag.errors import InvalidArgument
+from carag.limits import quoted
+from carag.policy.bits import nearest
 from carag.policy.mask import MAX_MASKS, Mask, Policy
 from carag.policy.shipped import DEFAULT_PROFILE, shipped_text, table_hashes
-from carag.policy.vocabulary import Vocabulary
+from carag.policy.toml_lines import Toml
+from carag.policy.vocabulary import Schema, Text, Vocabulary
 
 if TYPE_CHECKING:
     from carag.policy.word import PolicyFlag
@@ -38,13 +40,18 @@ class Pair(_Strict):
     when: Literal["not_participating"] | None = None
     """If set, the pair admits only if a deal list is known, and only companies that are not on it."""
 
+    @model_validator(mode="after")
+    def _is_a_mask(self, info: ValidationInfo) -> Self:
+        Mask(self.required, self.forbidden, flags=info.context)
+        return self
+
 
 class Cell(_Strict):
     """One cell of the table: what one role may use for one purpose."""
 
     role: _Name
     purpose: _Name
-    regulation: str = Field(min_length=1)
+    regulation: Text
     may_know_existence: bool
     past: Past
     """Which past it may ask about: none, what was public at an instant, or also what was known at one."""
@@ -100,22 +107,22 @@ class Cell(_Strict):
 
 
 class _Document(_Strict):
-    schema_: Literal[1] = Field(alias="schema")
+    schema_: Schema = Field(alias="schema")
     roles: list[_Name] = []
     purposes: list[_Name] = []
     cell: list[Cell] = Field(min_length=1)
 
-    @model_validator(mode="after")
-    def _declare(self) -> Self:
-        for kind, declared, used in (
-            ("role", self.roles, [cell.role for cell in self.cell]),
-            ("purpose", self.purposes, [cell.purpose for cell in self.cell]),
-        ):
-            if declared and (unknown := sorted(set(used) - set(declared))):
-                raise ValueError(
-                    f"{kind} {', '.join(unknown)} is not declared; want some of {', '.join(declared)}"
-                )
-        return self
+    def check(self, toml: Toml) -> None:
+        """Refuse cells of roles and purposes that are not declared, and a second cell of the same."""
+        keys = [(cell.role, cell.purpose) for cell in self.cell]
+        for number, (role, purpose) in enumerate(keys):
+            for kind, used, declared in (("role", role, self.roles), ("purpose", purpose, self.purposes)):
+                if declared and used not in declared:
+                    with toml.at("cell", number, kind):
+                        raise InvalidArgument(f"{quoted(used)} is not declared; {nearest(used, declared)}")
+            if (role, purpose) in keys[:number]:
+                with toml.at("cell", number):
+                    raise InvalidArgument(f"{role}/{purpose} has a cell already; want one cell each")
 
 
 class PolicyTable:
@@ -154,13 +161,9 @@ class PolicyTable:
         self.roles = roles or tuple(dict.fromkeys(cell.role for cell in cells))
         self.purposes = purposes or tuple(dict.fromkeys(cell.purpose for cell in cells))
         self._by_key = {(cell.role, cell.purpose): cell for cell in cells}
-        if len(self._by_key) != len(cells):
-            keys = [f"{cell.role}/{cell.purpose}" for cell in cells]
-            double = sorted({key for key in keys if keys.count(key) > 1})
-            raise InvalidArgument(f"policy table has {', '.join(double)} more than once; want one cell each")
 
     @classmethod
-    def from_toml(cls, text: str, vocabulary: Vocabulary | None = None) -> Self:
+    def from_toml(cls, text: str, vocabulary: Vocabulary | None = None, *, file: str = "roles.toml") -> Self:
         """Validate a table.
 
         Parameters
@@ -168,17 +171,18 @@ class PolicyTable:
         text : str
         vocabulary : Vocabulary, optional
             Of which profile the bits are; by default EDGAR's.
+        file : str
+            What a refusal calls the text.
 
         Raises
         ------
         InvalidArgument
-            If the text is not TOML, or breaks the schema; the message names the cell and field.
+            If the text is not TOML, or breaks the schema; the message names the line, the cell and the key.
         """
         vocabulary = vocabulary or Vocabulary.shipped()
-        try:
-            document = _Document.model_validate(tomllib.loads(text), context=vocabulary.flags)
-        except (tomllib.TOMLDecodeError, ValidationError) as error:
-            raise InvalidArgument(f"policy table is not valid: {error}") from error
+        toml = Toml(file, text)
+        document = toml.read(_Document, context=vocabulary.flags)
+        document.check(toml)
         both, alone = table_hashes(vocabulary.text, text)
         return cls(
             tuple(document.cell),

@@ -2,30 +2,41 @@
 
 Everything here is data of a domain: the names of its bits and the rules they serve, the groups of bits that the code
 needs by meaning, the phrases of a question that tighten, and the time zone in which a day ends. Unknown keys, unknown
-bits, a 28th bit and phrases that are no regular expression are refused, with the place.
+bits, a 28th bit and phrases that are no regular expression are refused, with the line.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+from unicodedata import category
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
-from carag.errors import CaragError, InvalidArgument
+from carag.errors import MALFORMED, InvalidArgument
+from carag.limits import quoted
 from carag.policy.bits import bits_of
 from carag.policy.intent import Intent, IntentRule, Intents
 from carag.policy.mask import Mask
 from carag.policy.shipped import DEFAULT_PROFILE, shipped_text
+from carag.policy.toml_lines import Toml
 from carag.policy.where import FieldKind
 from carag.policy.word import POLICY_BITS, PolicyBit, PolicyFlag, flags_named, same_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "BitMeaning",
@@ -47,10 +58,46 @@ _MAX_BITS: Final = POLICY_BITS.bit_length()
 _MAX_METADATA: Final = 64
 """Greatest number of declared fields, as of the fields of one document's metadata."""
 
+
+def _printable(text: str) -> str:
+    if not all(one.isprintable() or category(one) == "Zs" for one in text):
+        raise ValueError(
+            f"{quoted(text)} has characters that cannot be printed, which could rewrite a terminal"
+        )
+    return text
+
+
+def _number(schema: object) -> object:
+    if isinstance(schema, bool):  # equal to 1, for Python and for a Literal
+        raise ValueError(f"{schema!r} is no number; want 1")  # noqa: TRY004 - pydantic takes a ValueError alone
+    return schema
+
+
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
 _BitName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=64)]
-_Text = Annotated[str, Field(min_length=1, max_length=1000)]
+Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_printable)]
 _Field = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+_Code = Literal[
+    "TOMBSTONE",
+    "UNLABELLED",
+    "QUARANTINE",
+    "NOT_YET_PUBLIC",
+    "EXPIRED",
+    "COOLING",
+    "ENTITY_DENIED",
+    "ENTITY_NOT_ALLOWED",
+    "FORBIDDEN",
+    "REQUIRED",
+    "COMBINATION",
+    "RESTRICTED_LIST",
+    "WATCH_LIST",
+    "QUIET_PERIOD",
+    "WALL_CROSSED",
+    "OBJECTION",
+    "RESTRICTION",
+]
+"""The codes of ``explain.Rule`` and ``restrictions.Basis``, whose modules read this one."""
+Schema = Annotated[Literal[1], BeforeValidator(_number)]
 
 _Metadata = Annotated[dict[_Field, FieldKind], Field(max_length=_MAX_METADATA)]
 
@@ -63,20 +110,20 @@ class BitMeaning(_Strict):
     """What a set bit states of a passage, the regulation it serves, and who could lift a rule that forbids it."""
 
     name: _BitName
-    document: _Text
+    document: Text
     """The kind of document that carries the bit, as a noun phrase."""
-    regulation: _Text
+    regulation: Text
     """The rules this control is designed for."""
-    lift: _Text = _CELL
+    lift: Text = _CELL
 
 
 class Words(_Strict):
     """What a person of the domain calls the things that every domain has."""
 
-    entity: _Text = "entity"
+    entity: Text = "entity"
     """Before the number of one, such as ``CIK``."""
-    entities: _Text = "persons or organisations"
-    cooling: _Text = "recent documents"
+    entities: Text = "persons or organisations"
+    cooling: Text = "recent documents"
     """The documents that a cooling time holds back."""
 
 
@@ -89,7 +136,7 @@ class _Intent(_Strict):
     name: _BitName
     required: list[str] = []
     forbidden: list[str] = []
-    phrases: list[_Text] = Field(min_length=1)
+    phrases: list[Text] = Field(min_length=1)
     case_matters: bool = False
     unless: Literal["personal_data"] | None = None
 
@@ -98,7 +145,7 @@ class RequiredFact(_Strict):
     """A fact without which, or with another value, a document is quarantined."""
 
     field: _Field
-    one_of: list[_Text] = Field(min_length=1)
+    one_of: list[Text] = Field(min_length=1)
 
 
 class FactRule(_Strict):
@@ -109,7 +156,7 @@ class FactRule(_Strict):
     operator: Literal["equals", "one_of", "contains", "is_true", "at_least", "at_most"]
     value: str | int | float | bool | list[str] | None = None
     """A list for ``one_of``, nothing for ``is_true``, a number for ``at_least`` and ``at_most``."""
-    regulation: _Text
+    regulation: Text
 
     @model_validator(mode="after")
     def _fitting_value(self) -> Self:
@@ -122,23 +169,27 @@ class FactRule(_Strict):
         kind = kinds.get(self.operator, (str, int, float, bool))
         is_number = self.operator in ("at_least", "at_most")
         if not isinstance(self.value, kind) or (is_number and isinstance(self.value, bool)):
-            raise ValueError(f"value of {self.operator} is {self.value!r}; see docs/reference/profile.md")
+            raise ValueError(f"value of {self.operator} is {quoted(self.value)}")
+        if self.value == [] or (isinstance(self.value, float) and not isfinite(self.value)):
+            raise ValueError(
+                f"value of {self.operator} is {self.value!r}, with which it never holds as meant"
+            )
         return self
 
 
 class _NotMeant(_Strict):
-    not_meant: list[_Text] = []
+    not_meant: list[Text] = []
 
 
 class _Document(_Strict):
-    schema_: Literal[1] = Field(alias="schema")
+    schema_: Schema = Field(alias="schema")
     name: _Name
     reader: Literal["edgar", "folder"] = "folder"
-    time_zone: _Text = "UTC"
+    time_zone: Text = "UTC"
     words: Words = Words()
     groups: dict[Literal["jurisdictions", "personal", "transfer", "cooling"], list[str]] = {}
     purposes: dict[Literal["advice", "publishing", "access_request", "obliged"], list[_Name]] = {}
-    regulations: dict[str, _Text] = {}
+    regulations: dict[_Code, Text] = {}
     bit: list[BitMeaning] = Field(min_length=1, max_length=_MAX_BITS)
     impossible: list[_Impossible] = []
     required: list[RequiredFact] = []
@@ -155,16 +206,6 @@ class _Document(_Strict):
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise ValueError(f"{name!r} is no time zone; want one such as 'Europe/Paris' or 'UTC'") from error
         return name
-
-    @model_validator(mode="after")
-    def _no_name_twice(self) -> Self:
-        for kind, names in (
-            ("bit", [one.name for one in self.bit]),
-            ("intent", [one.name for one in self.intent]),
-        ):
-            if double := sorted({name for name in names if names.count(name) > 1}):
-                raise ValueError(f"{kind} {', '.join(double)} stands more than once; want each name once")
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,45 +280,52 @@ class Vocabulary:
         InvalidArgument
             If the text is not TOML, or breaks the schema; the message names the place.
         """
-        try:
-            said = _Document.model_validate(tomllib.loads(text))
-            return cls._of(said, text, flags)
-        except (tomllib.TOMLDecodeError, ValidationError) as error:
-            raise InvalidArgument(f"profile is not valid: {error}") from error
+        toml = Toml("profile.toml", text)
+        return cls._of(toml.read(_Document), toml, flags)
 
     @classmethod
-    def _of(cls, said: _Document, text: str, given: type[PolicyFlag] | None) -> Self:
+    def _of(cls, said: _Document, toml: Toml, given: type[PolicyFlag] | None) -> Self:
+        _no_name_twice(toml, "bit", said.bit)
+        _no_name_twice(toml, "intent", said.intent)
         named = flags_named(said.name, [one.name for one in said.bit])
         flags = named if given is None else given
         if not same_bits(named, flags):
             raise InvalidArgument(
                 f"profile {said.name} names other bits than {flags.__name__}; want the same, in order"
             )
-        with_place = {name: _vector(f"groups.{name}", bits, flags) for name, bits in said.groups.items()}
+        if said.reader == DEFAULT_PROFILE and not same_bits(flags, PolicyBit):
+            with toml.at("reader"):
+                raise InvalidArgument(
+                    "the reader of filings sets the bits of EDGAR's profile; want these, in order"
+                )
+        groups = {name: _vector(toml, ("groups", name), bits, flags) for name, bits in said.groups.items()}
         made = cls(
             profile=said.name,
-            text=text,
+            text=toml.text,
             reader=said.reader,
             flags=flags,
             meanings={one.name: one for one in said.bit},
-            groups=Groups(**with_place),
+            groups=Groups(**groups),
             kinds=PurposeKinds(**{kind: frozenset(names) for kind, names in said.purposes.items()}),
             words=said.words,
-            regulations=dict(said.regulations),
+            regulations={str(code): rule for code, rule in said.regulations.items()},
             impossible=tuple(
-                _mask(f"impossible {number}", one, flags) for number, one in enumerate(said.impossible, 1)
+                _mask(toml, ("impossible", number), one, flags) for number, one in enumerate(said.impossible)
             ),
             required=tuple(said.required),
             rules=tuple(said.rule),
             metadata=dict(said.metadata),
             intents=Intents(
-                tuple(_rule(one, flags) for one in said.intent),
-                tuple(_pattern("intents.not_meant", phrase) for phrase in said.intents.not_meant),
+                tuple(_rule(toml, number, one, flags) for number, one in enumerate(said.intent)),
+                tuple(
+                    _pattern(toml, ("intents", "not_meant", number), phrase)
+                    for number, phrase in enumerate(said.intents.not_meant)
+                ),
             ),
             zone=ZoneInfo(said.time_zone),
         )
-        for number, rule in enumerate(said.rule, 1):
-            _vector(f"rule {number}", [rule.bit], flags)
+        for number, rule in enumerate(said.rule):
+            _vector(toml, ("rule", number, "bit"), [rule.bit], flags)
         flags.vocabulary = made
         return made
 
@@ -328,34 +376,48 @@ def _shipped(name: str) -> Vocabulary:
     return Vocabulary.from_toml(shipped_text(name, "profile.toml"), flags=flags)
 
 
-def _vector(place: str, bits: list[str], flags: type[PolicyFlag]) -> int:
-    return bits_of(bits, name=f"profile: {place}", flags=flags)
+def _no_name_twice(toml: Toml, kind: str, several: Sequence[BitMeaning | _Intent]) -> None:
+    names = [one.name for one in several]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            with toml.at(kind, number, "name"):
+                raise InvalidArgument(f"{name} stands more than once; want each name once")
 
 
-def _mask(place: str, one: _Impossible | _Intent, flags: type[PolicyFlag]) -> Mask:
-    try:
-        return Mask(
-            _vector(f"{place} required", one.required, flags),
-            _vector(f"{place} forbidden", one.forbidden, flags),
-            flags=flags,
-        )
-    except CaragError as error:
-        raise InvalidArgument(f"profile is not valid: {place}: {error}") from error
+def _vector(toml: Toml, place: tuple[str | int, ...], bits: list[str], flags: type[PolicyFlag]) -> int:
+    with toml.at(*place):
+        return bits_of(bits, flags=flags)
 
 
-def _rule(one: _Intent, flags: type[PolicyFlag]) -> IntentRule:
-    place = f"intent {one.name}"
-    mask = _mask(place, one, flags)
-    if not mask.required | mask.forbidden:
-        raise InvalidArgument(f"profile is not valid: {place} adds no bit; want some required or forbidden")
-    phrases = tuple(_pattern(place, phrase, case_matters=one.case_matters) for phrase in one.phrases)
-    return IntentRule(one.name, mask, phrases, one.unless)
+def _mask(
+    toml: Toml, place: tuple[str | int, ...], one: _Impossible | _Intent, flags: type[PolicyFlag]
+) -> Mask:
+    required, forbidden = (
+        _vector(toml, (*place, side), getattr(one, side), flags) for side in ("required", "forbidden")
+    )
+    with toml.at(*place):
+        if not required | forbidden:
+            raise InvalidArgument("it names no bit; want some required or forbidden")
+        return Mask(required, forbidden, flags=flags)
 
 
-def _pattern(place: str, phrase: str, *, case_matters: bool = False) -> re.Pattern[str]:
-    try:
-        return re.compile(phrase, 0 if case_matters else re.IGNORECASE)
-    except re.error as error:
-        raise InvalidArgument(
-            f"profile is not valid: {place}: {phrase!r} is no regular expression: {error}"
-        ) from error
+def _rule(toml: Toml, number: int, one: _Intent, flags: type[PolicyFlag]) -> IntentRule:
+    place = ("intent", number)
+    phrases = tuple(
+        _pattern(toml, (*place, "phrases", which), phrase, case_matters=one.case_matters)
+        for which, phrase in enumerate(one.phrases)
+    )
+    return IntentRule(one.name, _mask(toml, place, one, flags), phrases, one.unless)
+
+
+def _pattern(
+    toml: Toml, place: tuple[str | int, ...], phrase: str, *, case_matters: bool = False
+) -> re.Pattern[str]:
+    with toml.at(*place):
+        try:
+            return re.compile(phrase, 0 if case_matters else re.IGNORECASE)
+        except (
+            re.error,
+            *MALFORMED,
+        ) as error:  # a repetition too great or groups too deep raise more than re.error
+            raise InvalidArgument(f"{quoted(phrase)} is no regular expression: {error}") from error

@@ -75,6 +75,9 @@ def with_rule(rule: str) -> Vocabulary:
         ("bit='LEGAL'\nfield='tags'\noperator='at_least'\nvalue=2020", "2020", 2019),
         ("bit='LEGAL'\nfield='tags'\noperator='at_most'\nvalue=2020", 2020, "2020.5"),
         ("bit='LEGAL'\nfield='tags'\noperator='equals'\nvalue=7", 7, 8),
+        ("bit='LEGAL'\nfield='tags'\noperator='equals'\nvalue=7", " 7", "8"),
+        ("bit='LEGAL'\nfield='tags'\noperator='contains'\nvalue=true", ["True"], ["yes"]),
+        ("bit='LEGAL'\nfield='tags'\noperator='one_of'\nvalue=['7']", 7, 70),
     ],
 )
 def test_each_operator_tells_what_holds(rule: str, holding: object, not_holding: object) -> None:
@@ -84,6 +87,15 @@ def test_each_operator_tells_what_holds(rule: str, holding: object, not_holding:
         word = label_facts({"classification": "public", "tags": value}, said).word
         assert ("LEGAL" in bit_names(word, said.flags)) == holds
     assert not bit_names(label_facts({"classification": "public"}, said).word, said.flags)
+
+
+@pytest.mark.parametrize("stated", ["nan", "-inf", "1e999", "many", "", [], [1, 2], True])
+def test_what_is_no_number_is_never_compared(stated: object) -> None:
+    """Not a number is neither above nor below a bound, so no bit would hide the document."""
+    said = with_rule("bit='LEGAL'\nfield='tags'\noperator='at_least'\nvalue=2020")
+    labelled = label_facts({"classification": "public", "tags": stated}, said)
+    assert labelled.quarantine is not None
+    assert labelled.quarantine.code == "UNKNOWN_VALUE"
 
 
 @pytest.mark.parametrize(
@@ -96,6 +108,8 @@ def test_each_operator_tells_what_holds(rule: str, holding: object, not_holding:
         "bit='LEGAL'\nfield='tags'\noperator='is_true'\nvalue=true",
         "bit='LEGAL'\nfield='tags'\noperator='at_least'\nvalue='a'",
         "bit='LEGAL'\nfield='tags'\noperator='equals'",
+        "bit='LEGAL'\nfield='tags'\noperator='at_least'\nvalue=nan",
+        "bit='LEGAL'\nfield='tags'\noperator='one_of'\nvalue=[]",
     ],
 )
 def test_a_rule_that_means_nothing_is_refused_with_its_profile(rule: str) -> None:

@@ -158,8 +158,11 @@ CELL = '[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existenc
         ("schema = 1\n" + CELL + 'masks = [{ when = "always" }]', "when"),
         ("schema = 1\n" + CELL + 'masks = [{ when = "not_participating" }]', "conditional masks only"),
         ("schema = 1\n" + CELL + 'masks = [{}, { when = "not_participating" }]', "overlaps"),
-        ('schema = 1\nroles = ["q"]\n' + CELL + "masks = [{}]", "role r is not declared"),
-        ('schema = 1\npurposes = ["q"]\n' + CELL + "masks = [{}]", "purpose p is not declared"),
+        ('schema = 1\nroles = ["q"]\n' + CELL + "masks = [{}]", "line 4: cell 1 role: .r. is not declared"),
+        (
+            'schema = 1\npurposes = ["q"]\n' + CELL + "masks = [{}]",
+            "line 5: cell 1 purpose: .p. is not declared",
+        ),
         ("schema = 1\n[[cell", "end of document"),
         ("", "schema"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from hypothesis import given
@@ -23,9 +23,12 @@ from carag.policy import (
     infer,
     meaning,
     policy_word,
+    vocabulary,
     vocabulary_of,
 )
+from carag.policy.explain import Rule
 from carag.policy.lint import lint
+from carag.policy.restrictions import Basis
 from carag.policy.shipped import SHIPPED, shipped_bits, shipped_text
 
 if TYPE_CHECKING:
@@ -177,7 +180,7 @@ MALFORMED = {
     "a group of an unknown bit": (TEXTS[0].replace('["PERSONAL"]', '["PERSONEL"]'), "PERSONEL"),
     "an unknown group": (TEXTS[0].replace("personal = [", "personel = ["), "personel"),
     "a bit twice": (TEXTS[0].replace('name = "LEGAL"', 'name = "DRAFT"'), "DRAFT"),
-    "a bit in small letters": (TEXTS[0].replace('name = "LEGAL"', 'name = "legal"'), "bit.5.name"),
+    "a bit in small letters": (TEXTS[0].replace('name = "LEGAL"', 'name = "legal"'), "bit 6 name"),
     "a bit without a meaning": (TEXTS[0].replace('document = "confidential documents"\n', ""), "document"),
     "a 28th bit": (
         TEXTS[0] + "".join(f'[[bit]]\nname = "B{n}"\ndocument = "d"\nregulation = "r"\n' for n in range(22)),
@@ -187,7 +190,7 @@ MALFORMED = {
         TEXTS[0] + '[[intent]]\nname = "FINAL"\nforbidden = ["DRAFT"]\nphrases = ["final("]\n',
         "regular expression",
     ),
-    "an intent of nothing": (TEXTS[0] + '[[intent]]\nname = "FINAL"\nphrases = ["final"]\n', "adds no bit"),
+    "an intent of nothing": (TEXTS[0] + '[[intent]]\nname = "FINAL"\nphrases = ["final"]\n', "names no bit"),
 }
 
 
@@ -197,6 +200,11 @@ def test_a_malformed_profile_is_refused_by_name(text: str, named: str) -> None:
     assert text != TEXTS[0]
     with pytest.raises(InvalidArgument, match=named):
         Vocabulary.from_toml(text)
+
+
+def test_a_profile_may_name_the_rules_and_lists_that_explanations_show() -> None:
+    """And no others: a code misspelt would be shown nowhere."""
+    assert {*get_args(vocabulary._Code)} == {*Rule, *Basis}
 
 
 @given(st.data())
