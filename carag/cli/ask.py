@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from carag.cli._options import AsJson, NotBefore, Retain, Store, log_settings
+from carag.cli._options import AsJson, EmbedderName, NotBefore, Retain, Store, log_settings, model_settings
 from carag.cli._output import Exit, box, columns, say, say_json
 from carag.errors import AuditUnavailable, InvalidArgument
 
@@ -59,10 +59,12 @@ def ask(
         str,
         typer.Option(
             metavar="NAME",
+            envvar="CARAG_GENERATOR",
             help="[b]extractive[/b] quotes; [b]local[/b] or [b]local:PATH[/b] runs a GGUF model here; "
-            "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock.",
+            "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
         ),
     ] = "extractive",
+    embedder: EmbedderName = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
     ] = None,
@@ -81,7 +83,8 @@ def ask(
 
     session = _session(role, purpose, as_of, subject, entity)
     settings = log_settings(retain, not_before)
-    with Engine.open(store, create=False, generator=generator, **settings) as engine:
+    settings |= model_settings(store, embedder=embedder, generator=generator)
+    with Engine.open(store, create=False, **settings) as engine:
         answer = engine.ask(question, session)
     if receipt is not None:
         _write_receipt(answer, receipt)
@@ -111,10 +114,10 @@ def explain(
 
     [dim]carag explain 0000002488-23-000076:00003 --store store --role compliance --purpose surveil[/dim]
     """
-    from carag.engine import Engine
+    from carag.engine import NO_EMBEDDER, Engine
 
     session = _session(role, purpose, as_of, None, entity)
-    with Engine.open(store, create=False, **log_settings(retain, not_before)) as engine:
+    with Engine.open(store, create=False, embedder=NO_EMBEDDER, **log_settings(retain, not_before)) as engine:
         explanation = engine.explain(chunk, session)
     if as_json:
         say_json(explanation.to_json())
