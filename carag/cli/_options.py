@@ -13,6 +13,7 @@ __all__ = [
     "AsJson",
     "AsJsonLines",
     "ClaimedRole",
+    "EmbedderName",
     "Key",
     "NotBefore",
     "ProfileName",
@@ -22,6 +23,7 @@ __all__ = [
     "TrustedWitnesses",
     "TsaRoots",
     "log_settings",
+    "model_settings",
 ]
 
 Store = Annotated[
@@ -47,6 +49,16 @@ ProfileName = Annotated[
         metavar="NAME_OR_DIR",
         help="For a new store: [b]edgar[/b] (default), [b]generic[/b], [b]clinical[/b], or a folder with "
         "profile.toml and roles.toml.",
+    ),
+]
+EmbedderName = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="NAME",
+        envvar="CARAG_EMBEDDER",
+        help="[b]minilm[/b] (default of a new store), [b]wordllama[/b], or [b]MODULE:FACTORY[/b], an embedder of "
+        "your own. A store keeps the one it was made with.",
     ),
 ]
 Key = Annotated[
@@ -94,4 +106,23 @@ def log_settings(retain: str | None, not_before: Path | None) -> dict[str, Any]:
     given: dict[str, Any] = {} if retain is None else {"retain": retain}
     if not_before is not None:
         given["not_before"] = read_text(not_before)
+    return given
+
+
+def model_settings(
+    store: Path, *, embedder: str | None = None, generator: str | None = None
+) -> dict[str, Any]:
+    """Return the models named as arguments of ``Engine.open``; ``MODULE:FACTORY`` is imported from outside the store.
+
+    The only names that come here are those of the command line and its environment: nothing that a store keeps.
+    """
+    from carag.engine.named import is_factory, made_by_name
+
+    given: dict[str, Any] = {}
+    if embedder is not None:
+        is_own = is_factory(embedder)
+        given["embedder"] = made_by_name("embedder", embedder, not_in=store) if is_own else embedder
+    if generator is not None:
+        is_own = is_factory(generator)
+        given["generator"] = made_by_name("generator", generator, not_in=store) if is_own else generator
     return given

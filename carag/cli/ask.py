@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.cli._options import AsJson, NotBefore, Retain, Store, log_settings
+from carag.cli._options import AsJson, EmbedderName, NotBefore, Retain, Store, log_settings, model_settings
 from carag.cli._output import Exit, box, columns, say, say_json
 from carag.errors import AuditUnavailable, InvalidArgument
 from carag.limits import quoted
@@ -75,10 +75,12 @@ def ask(
         str,
         typer.Option(
             metavar="NAME",
+            envvar="CARAG_GENERATOR",
             help="[b]extractive[/b] quotes; [b]local[/b] or [b]local:PATH[/b] runs a GGUF model here; "
-            "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock.",
+            "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
         ),
     ] = "extractive",
+    embedder: EmbedderName = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
     ] = None,
@@ -97,7 +99,8 @@ def ask(
 
     session, narrowed = _session(role, purpose, as_of, subject, entity), _where(where or ())
     settings = log_settings(retain, not_before)
-    with Engine.open(store, create=False, generator=generator, **settings) as engine:
+    settings |= model_settings(store, embedder=embedder, generator=generator)
+    with Engine.open(store, create=False, **settings) as engine:
         answer = engine.ask(question, session, where=narrowed)
     if receipt is not None:
         _write_receipt(answer, receipt)
@@ -127,10 +130,10 @@ def explain(
 
     [dim]carag explain 0000002488-23-000076:00003 --store store --role compliance --purpose surveil[/dim]
     """
-    from carag.engine import Engine
+    from carag.engine import NO_EMBEDDER, Engine
 
     session = _session(role, purpose, as_of, None, entity)
-    with Engine.open(store, create=False, **log_settings(retain, not_before)) as engine:
+    with Engine.open(store, create=False, embedder=NO_EMBEDDER, **log_settings(retain, not_before)) as engine:
         explanation = engine.explain(chunk, session)
     if as_json:
         say_json(explanation.to_json())

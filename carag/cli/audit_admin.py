@@ -74,11 +74,17 @@ def accept(
 
     [dim]carag audit accept --labels --store store[/dim]
     """
-    from carag.engine import Engine
+    from carag.engine import NO_EMBEDDER, Engine
 
     if not (labels or lost_values):
         raise InvalidArgument("give --labels or --lost-values: what is it that you accept?")
-    Engine.open(store, create=False, accept_labels=labels, accept_lost_values=lost_values).close()
+    Engine.open(
+        store,
+        create=False,
+        embedder=NO_EMBEDDER,
+        accept_labels=labels,
+        accept_lost_values=lost_values,
+    ).close()
     say(f"the store opens; what was accepted is on record: carag audit list --store {store}")
     return Exit.OK
 

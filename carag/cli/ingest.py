@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.cli._options import AsJson, NotBefore, ProfileName, Retain, Store, log_settings
+from carag.cli._options import (
+    AsJson,
+    EmbedderName,
+    NotBefore,
+    ProfileName,
+    Retain,
+    Store,
+    log_settings,
+    model_settings,
+)
 from carag.cli._output import Exit, progress, say, say_json, warn
 from carag.errors import InvalidArgument
 
@@ -26,14 +35,10 @@ _FILES: Final = (
     "PDF, DOCX, HTML, Markdown or plain text, JSON lines with id and text, and metadata.csv or metadata.jsonl that "
     "states their facts"
 )
-Embedder = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="For a new store: [b]minilm[/b] (default) or [b]wordllama[/b]."),
-]
 
 
 def init(
-    store: Store, profile: ProfileName = None, embedder: Embedder = None, as_json: AsJson = False
+    store: Store, profile: ProfileName = None, embedder: EmbedderName = None, as_json: AsJson = False
 ) -> int:
     """Make a store under a profile, and say what its documents must state and who may ask.
 
@@ -45,7 +50,7 @@ def init(
 
     if (store / "corpus.db").exists():
         raise InvalidArgument(f"{store} holds a store already; want a new directory")
-    with Engine.open(store, profile=profile, embedder=embedder) as engine:
+    with Engine.open(store, profile=profile, **model_settings(store, embedder=embedder)) as engine:
         made = engine.profile
     vocabulary = made.vocabulary
     if as_json:
@@ -76,7 +81,7 @@ def ingest(
     ],
     store: Store,
     profile: ProfileName = None,
-    embedder: Embedder = None,
+    embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
     as_json: AsJson = False,
@@ -91,8 +96,9 @@ def ingest(
     """
     from carag.engine import Engine
 
+    settings = model_settings(store, embedder=embedder) | log_settings(retain, not_before)
     with (
-        Engine.open(store, profile=profile, embedder=embedder, **log_settings(retain, not_before)) as engine,
+        Engine.open(store, profile=profile, **settings) as engine,
         progress() as bars,
     ):
         tasks: dict[str, Any] = {}

@@ -146,12 +146,12 @@ def apply(
 
     [dim]carag policy apply ./office --store store[/dim]
     """
-    from carag.engine import Engine
+    from carag.engine import NO_EMBEDDER, Engine
     from carag.policy import Profile
     from carag.policy.diff import Direction, compare
 
     given = Profile.open(profile)
-    with Engine.open(store, create=False) as engine:
+    with Engine.open(store, create=False, embedder=NO_EMBEDDER) as engine:
         changes = compare(engine.profile.table, given.table)
     for change in changes:
         say(f"{change.role}/{change.purpose}  {change.direction.value}")
@@ -161,7 +161,7 @@ def apply(
         raise InvalidArgument(
             "this widens what may be used; nothing was applied: repeat it with --widen if it is meant"
         )
-    Engine.open(store, create=False, profile=given, accept_policy=True).close()
+    Engine.open(store, create=False, embedder=NO_EMBEDDER, profile=given, accept_policy=True).close()
     say(f"table {given.table.sha256} is in force in {store}, on record")
     return Exit.OK
 

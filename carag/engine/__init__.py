@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from carag.engine.engine import Engine
+from carag.engine.kept_embedder import NO_EMBEDDER
+from carag.engine.named import made_by_name
 from carag.engine.results import AddReport, Answer, Explanation, IngestReport, Retrieval
 
-__all__ = ["AddReport", "Answer", "Engine", "Explanation", "IngestReport", "Retrieval"]
+__all__ = [
+    "NO_EMBEDDER",
+    "AddReport",
+    "Answer",
+    "Engine",
+    "Explanation",
+    "IngestReport",
+    "Retrieval",
+    "made_by_name",
+]

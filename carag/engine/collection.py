@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from carag.engine.kept_embedder import NO_EMBEDDER, KeptEmbedder
 from carag.engine.kept_profile import settle_profile
 from carag.engine.locks import ReadWriteLock
 from carag.engine.state import StoreState
@@ -132,7 +133,7 @@ class Collection:
             Whether a missing store is made.
         embedder : str or object, optional
             For a new store. A store keeps the one it was made with, for vectors of two models cannot be compared. An
-            object is adapted by :func:`carag.retrieval.own_embedder`.
+            object is adapted by :func:`carag.retrieval.own_embedder`; ``NO_EMBEDDER`` opens it to search nothing.
         clock : callable
             Returns microseconds since 1970.
         profile : str, path or Profile, optional
@@ -152,9 +153,13 @@ class Collection:
                 if embedder not in EMBEDDERS:
                     raise InvalidArgument(
                         f"the store was written with {embedder!r}, an embedder that is not CARAG's; give that object "
-                        "as embedder=..."
+                        "as embedder=..., on the command line --embedder MODULE:FACTORY"
                     )
-            chosen = embedder_by_name(embedder) if isinstance(embedder, str) else own_embedder(embedder)
+            chosen: Embedder
+            if embedder is NO_EMBEDDER:
+                chosen = KeptEmbedder(store, home / "index.carag")
+            else:
+                chosen = embedder_by_name(embedder) if isinstance(embedder, str) else own_embedder(embedder)
             if kept is None:
                 store.meta_update({"embedder": chosen.name, "embedder_fingerprint": chosen.fingerprint})
             elif (kept, store.meta_get("embedder_fingerprint")) != (chosen.name, chosen.fingerprint):

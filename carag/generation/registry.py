@@ -10,6 +10,8 @@ from carag.generation.extractive import Extractive
 from carag.generation.local import LocalLlama
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from carag.generation.generator import Generator
 
 __all__ = ["GENERATORS", "generator_by_name"]
@@ -18,7 +20,7 @@ GENERATORS: Final = ("extractive", "local", "local:PATH", "bedrock:MODEL_ID")
 """The names that :func:`generator_by_name` takes."""
 
 
-def generator_by_name(name: str) -> Generator:
+def generator_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Generator:
     """Make a generator with its default settings.
 
     Parameters
@@ -26,11 +28,13 @@ def generator_by_name(name: str) -> Generator:
     name : str
         ``extractive``; ``local`` or ``local:`` with the path of a GGUF file; ``bedrock:`` with a model id, such
         as ``bedrock:amazon.nova-micro-v1:0``.
+    arguments : mapping, optional
+        None of these takes any.
 
     Raises
     ------
     InvalidArgument
-        If no generator has that name.
+        If no generator has that name, or it takes no such argument.
     MissingExtra
         If it needs an extra that is not installed.
     ModelUnavailable
@@ -41,6 +45,10 @@ def generator_by_name(name: str) -> Generator:
     >>> generator_by_name("extractive").remote
     False
     """
+    if arguments:
+        raise InvalidArgument(
+            f"the generator {name!r} takes no {', '.join(map(repr, arguments))}; leave it out"
+        )
     kind, _, what = name.partition(":")
     if name == "extractive":
         return Extractive()

@@ -11,6 +11,8 @@ from carag.retrieval.minilm import MiniLm
 from carag.retrieval.wordllama import StaticWordLlama
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from carag.retrieval.embedder import Embedder
 
 __all__ = ["DEFAULT_EMBEDDER", "EMBEDDERS", "embedder_by_name"]
@@ -22,18 +24,20 @@ EMBEDDERS: Final = ("minilm", "wordllama", "bedrock:cohere.embed-multilingual-v3
 """The names that :func:`embedder_by_name` takes."""
 
 
-def embedder_by_name(name: str) -> Embedder:
+def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Embedder:
     """Make an embedder with its default settings.
 
     Parameters
     ----------
     name : str
         One of :data:`EMBEDDERS`.
+    arguments : mapping, optional
+        None of these takes any.
 
     Raises
     ------
     InvalidArgument
-        If no embedder has that name.
+        If no embedder has that name, or it takes no such argument.
     ModelUnavailable
         If its model files are missing or altered.
     MissingExtra
@@ -44,6 +48,10 @@ def embedder_by_name(name: str) -> Embedder:
     >>> embedder_by_name("wordllama").embed_query("total revenue").shape
     (256,)
     """
+    if arguments:
+        raise InvalidArgument(
+            f"the embedder {name!r} takes no {', '.join(map(repr, arguments))}; leave it out"
+        )
     match name:
         case "minilm":
             require("the embedder minilm", "models")

@@ -1,0 +1,83 @@
+"""Stand in for a store's embedder where nothing is embedded: to explain a passage, or to put a policy in force.
+
+So these work without the embedder's files, without its network, and without importing anything that a store names.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from carag.errors import InvalidArgument
+from carag.index import Index
+from carag.limits import check_label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from carag.store.store import CorpusStore
+
+__all__ = ["NO_EMBEDDER", "KeptEmbedder"]
+
+
+class _Chosen(Enum):
+    NO_EMBEDDER = "no embedder"
+
+
+NO_EMBEDDER: Final = _Chosen.NO_EMBEDDER
+"""Given as ``embedder=`` to :meth:`carag.Engine.open`: open a store to explain and administer, not to search."""
+
+
+class KeptEmbedder:
+    """What a store keeps of its embedder, which embeds nothing.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    index_path : Path
+        Knows the dimension of a store without passages.
+
+    Raises
+    ------
+    InvalidArgument
+        If the store keeps none, or its name is none that a record can hold.
+    """
+
+    remote = False
+
+    def __init__(self, store: CorpusStore, index_path: Path) -> None:
+        name, fingerprint = store.meta_get("embedder"), store.meta_get("embedder_fingerprint")
+        if name is None or fingerprint is None:
+            raise InvalidArgument(f"{store.path} was begun and has no embedder yet; ingest something first")
+        check_label("the embedder that the store keeps", name)
+        self.name, self.fingerprint = name, fingerprint
+        self._store, self._index_path = store, index_path
+
+    @property
+    def dim(self) -> int:
+        """The number of components of a vector, as stored."""
+        if (dim := self._store.dim) is not None:
+            return dim
+        if not self._index_path.exists():
+            raise InvalidArgument(
+                f"{self._store.path} holds no passage, and its index is gone; open it with its embedder, {self.name!r}"
+            )
+        index = Index.load(self._index_path)
+        try:
+            return index.dim
+        finally:
+            index.close()
+
+    def embed_documents(self, texts: Sequence[str]) -> NoReturn:  # noqa: ARG002 - the port's name
+        """Refuse: see :class:`~carag.retrieval.embedder.Embedder`."""
+        raise self._refusal()
+
+    def embed_query(self, text: str) -> NoReturn:  # noqa: ARG002 - the port's name
+        """Refuse: see :class:`~carag.retrieval.embedder.Embedder`."""
+        raise self._refusal()
+
+    def _refusal(self) -> InvalidArgument:
+        return InvalidArgument(
+            f"this store was opened without its embedder, {self.name!r}; open it with it to search or to add"
+        )

@@ -1,0 +1,123 @@
+"""Make an embedder or a generator by its name: one of CARAG's, or ``module:factory`` of the caller's own.
+
+Only a name that the caller gives may come here, and never one that a store keeps: importing runs code, and a store may
+come from anybody. :class:`carag.Engine` therefore takes no ``module:factory``, and nothing below it imports one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from carag.errors import CaragError, InvalidArgument, type_and_place
+from carag.generation import GENERATORS, generator_by_name, own_generator
+from carag.limits import quoted
+from carag.retrieval import EMBEDDERS, embedder_by_name, own_embedder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from os import PathLike
+
+    from carag.generation import Generator
+    from carag.retrieval import Embedder
+
+__all__ = ["is_factory", "made_by_name"]
+
+_FACTORY: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
+_KINDS: Final = {name.partition(":")[0] for name in (*EMBEDDERS, *GENERATORS)}
+"""What stands before the colon in names of CARAG's own: no module is looked for under these."""
+
+
+def is_factory(name: str) -> bool:
+    """Tell whether a name is ``module:factory``, and so stands for code outside CARAG.
+
+    Examples
+    --------
+    >>> is_factory("my_models:Words"), is_factory("local:model"), is_factory("minilm")
+    (True, False, False)
+    """
+    found = _FACTORY.fullmatch(name)
+    return found is not None and found[1] not in _KINDS
+
+
+def made_by_name(
+    what: Literal["embedder", "generator"],
+    name: str,
+    arguments: Mapping[str, object] | None = None,
+    *,
+    not_in: str | PathLike[str] | None = None,
+) -> Embedder | Generator:
+    """Make an embedder or a generator.
+
+    Parameters
+    ----------
+    what : str
+    name : str
+        One of CARAG's, or ``module:factory``: the module is imported from ``sys.path``, and its factory called.
+    arguments : mapping, optional
+        For the factory, by keyword.
+    not_in : path, optional
+        A directory, such as the store's, from which no module is imported.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is none of that name, the module lies in ``not_in``, importing or the factory raises, or what it
+        returns is no embedder or generator.
+
+    Examples
+    --------
+    >>> made_by_name("generator", "extractive").name
+    'extractive'
+    """
+    if is_factory(name):
+        made = _made(what, name, dict(arguments or {}), not_in)
+        return own_embedder(made) if what == "embedder" else own_generator(made)
+    return (embedder_by_name if what == "embedder" else generator_by_name)(name, arguments)
+
+
+def _made(what: str, name: str, arguments: dict[str, Any], not_in: str | PathLike[str] | None) -> object:
+    where, _, attribute = name.partition(":")
+    if not_in is not None:
+        _check_outside(name, where.partition(".")[0], Path(not_in).resolve())
+    factory = getattr(_called(f"importing {where}", name, importlib.import_module, where), attribute, None)
+    if not callable(factory):
+        raise InvalidArgument(
+            f"the {what} {name}: {where} has no callable {attribute}; want a class or a function"
+        )
+    return _called(f"{attribute}()", name, factory, **arguments)
+
+
+def _called(doing: str, name: str, call: Callable[..., Any], *given: object, **arguments: object) -> Any:
+    try:
+        return call(*given, **arguments)
+    except CaragError:
+        raise
+    except (Exception, SystemExit) as error:
+        # Its message could hold a key that the factory was given; what Python says of an import holds none.
+        why = str(error) if isinstance(error, ModuleNotFoundError) else type_and_place(error)
+        raise InvalidArgument(
+            f"{quoted(name)}: {doing} raised {why}; want a module on sys.path, such as PYTHONPATH"
+        ) from error
+
+
+def _check_outside(name: str, package: str, store: Path) -> None:
+    """Refuse a module in a store's directory, found before anything of it runs: only a parent would be imported."""
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None:
+        return
+    places = [
+        *(spec.submodule_search_locations or ()),
+        *([spec.origin] if spec.has_location and spec.origin else ()),
+    ]
+    if any(Path(place).resolve().is_relative_to(store) for place in places):
+        raise InvalidArgument(
+            f"{quoted(name)}: {package} lies in the store {store}; what is handed over with a store is not run: "
+            "install it elsewhere"
+        )
