@@ -47,6 +47,7 @@ _CODES: Final = {
     "NO_SUCH_CELL": "this role may not ask for this purpose",
     "ALLOW_LIST_REQUIRED": "this purpose needs a list of companies or persons, and the session brought none",
     "NO_LEGAL_BASIS": "the legal basis of the session does not cover this purpose",
+    "CROSSED_FOR_ADVICE": "a wall-crossing of the session is for advice, which no crossing allows",
     "PAST_NOT_GRANTED": "this role may not ask about the past for this purpose",
     "UNKNOWN_INTENT": "the session asks for a restriction that the store's profile does not know",
     "FOREIGN_RESIDENCY": "the session's residency names places of another profile than the store's",

@@ -40,7 +40,14 @@ _NOW: Final = _PAST + timedelta(days=1)
 _MINUTE: Final = 60_000_000
 """Microseconds in a minute."""
 _REFUSED_BY_SESSION: Final = frozenset(
-    {"NO_LEGAL_BASIS", "CONFLICT", "FOREIGN_RESIDENCY", "TOO_MANY_MASKS", "UNKNOWN_INTENT"}
+    {
+        "NO_LEGAL_BASIS",
+        "CROSSED_FOR_ADVICE",
+        "CONFLICT",
+        "FOREIGN_RESIDENCY",
+        "TOO_MANY_MASKS",
+        "UNKNOWN_INTENT",
+    }
 )
 """Codes of refusals for what the session brought and no record holds."""
 

@@ -42,7 +42,8 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
     ------
     Refused
         ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``, ``NO_LEGAL_BASIS``,
-        ``PAST_NOT_GRANTED``, ``UNKNOWN_INTENT``, ``FOREIGN_RESIDENCY``, ``CONFLICT`` or ``TOO_MANY_MASKS``.
+        ``CROSSED_FOR_ADVICE``, ``PAST_NOT_GRANTED``, ``UNKNOWN_INTENT``, ``FOREIGN_RESIDENCY``, ``CONFLICT`` or
+        ``TOO_MANY_MASKS``.
     InvalidArgument
         If the session is not exactly a :class:`Session`: a subclass could name one role here and another on record.
     """
@@ -60,6 +61,12 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
         raise Refused(
             "NO_LEGAL_BASIS",
             f"the legal basis {basis.basis.value} does not cover {cell.purpose}; ask the controller",
+        )
+    if advised := sorted({one.purpose for one in session.wall_crossings} & kinds.advice):
+        raise Refused(
+            "CROSSED_FOR_ADVICE",
+            f"a wall-crossing is for {advised[0]}, which is advice; want the deal's purpose: whoever was brought over "
+            "the wall neither invests in the entity nor publishes on it",
         )
     as_of, known_at = _moments(session, cell, now, table.vocabulary.zone)
     applied = _applied({*session.intents, *intents}, cell, table)

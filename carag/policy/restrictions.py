@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from carag.policy.bits import Bits
     from carag.policy.word import PolicyFlag
 
-__all__ = ["ADVICE", "Basis", "DealWindow", "Ground", "LawfulBasis", "LegalBasis", "WallCrossing"]
+__all__ = ["Basis", "DealWindow", "Ground", "LawfulBasis", "LegalBasis", "WallCrossing"]
 
-ADVICE: Final = frozenset({"invest", "publish"})
-"""Purposes that no wall-crossing can have, in any profile that has them."""
 MAX_COOLING: Final = timedelta(days=366)
 """The longest cooling time of a session."""
 _OBLIGED: Final = frozenset({"surveil", "assure"})
@@ -106,7 +104,8 @@ class WallCrossing:
     ----------
     entity : int
     purpose : str
-        The purpose of the deal, such as ``"draft"``; never ``"invest"`` or ``"publish"``.
+        The purpose of the deal, such as ``"draft"``; a session with one of advice, such as ``"invest"``, is refused:
+        whoever was brought over the wall neither invests in the entity nor publishes on it.
     """
 
     entity: int = field(repr=False)
@@ -114,10 +113,9 @@ class WallCrossing:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "entity", one_entity("crossing entity", self.entity))
-        if not isinstance(self.purpose, str) or not self.purpose or self.purpose in ADVICE:
+        if not isinstance(self.purpose, str) or not self.purpose:
             raise InvalidArgument(
-                f"crossing purpose is {quoted(self.purpose)}; want the deal's, such as 'draft': whoever was brought "
-                "over the wall neither invests in the entity nor publishes on it"
+                f"crossing purpose is {quoted(self.purpose)}; want the deal's, such as 'draft'"
             )
 
 

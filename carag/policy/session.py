@@ -10,7 +10,6 @@ from carag.errors import MALFORMED, InvalidArgument, Refused
 from carag.limits import check_label, quoted
 from carag.policy.bits import flags_of
 from carag.policy.claims import fields_of
-from carag.policy.intent import Intent
 from carag.policy.restrictions import (
     DealWindow,
     LegalBasis,
@@ -88,8 +87,8 @@ class Session:
     legal_basis : LegalBasis, optional
     cooling : timedelta, optional
         How long material news must have been public before it is used to invest or publish.
-    intents : tuple of Intent
-        Set by the caller, in addition to those that the engine finds in a question.
+    intents : tuple of str
+        Names of the profile's intents, set by the caller, in addition to those that the engine finds in a question.
 
     Raises
     ------
@@ -119,7 +118,7 @@ class Session:
     eu_transfer_basis: bool | None = None
     legal_basis: LegalBasis | None = None
     cooling: timedelta | None = None
-    intents: tuple[Intent, ...] = ()
+    intents: tuple[str, ...] = ()
     source: SessionSource = field(init=False, default=SessionSource.ASSERTED)
     issuer: str | None = field(init=False, default=None)
     """The issuer of the verified token; None for an asserted session."""
@@ -151,7 +150,7 @@ class Session:
             raise InvalidArgument(f"legal_basis is {quoted(self.legal_basis)}; want a LegalBasis or None")
         if self.cooling is not None:
             whole_minutes(self.cooling)
-        self._set("intents", _known_intents(self.intents))
+        self._set("intents", _named_intents(self.intents))
 
     @classmethod
     def from_token(cls, token: str, verifier: TokenVerifier) -> Self:
@@ -188,7 +187,7 @@ class Session:
         watched: Iterable[int] = (),
         residency: Bits = 0,
         cooling: timedelta | None = None,
-        intents: Iterable[Intent] = (),
+        intents: Iterable[str] = (),
     ) -> Self:
         """Return the session restricted further: the only way for a request to change what a token grants.
 
@@ -206,7 +205,7 @@ class Session:
             "restricted": self.restricted | entities("restricted", restricted),
             "watched": self.watched | entities("watched", watched),
             "residency": _united(residency_bits(self.residency), residency_bits(residency)),
-            "intents": (*self.intents, *_known_intents(intents)),
+            "intents": (*self.intents, *_named_intents(intents)),
         }
         if allow_entities is not None:
             asked = entities("allow_entities", allow_entities)
@@ -257,15 +256,8 @@ def _all_of(kind: type, name: str, values: Iterable[object]) -> tuple[Any, ...]:
     return found
 
 
-def _known_intents(values: Iterable[object]) -> tuple[Intent, ...]:
+def _named_intents(values: Iterable[object]) -> tuple[str, ...]:
+    """Return names of intents, each once; whether the profile has them is judged where the session is."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InvalidArgument(f"intents is {quoted(values)}; want a tuple of Intent")
-    found = set()
-    for value in values:
-        try:
-            found.add(Intent(value))  # type: ignore[arg-type] # or it raises
-        except ValueError:
-            raise InvalidArgument(
-                f"intents holds {quoted(value)}; want some of {', '.join(Intent)}"
-            ) from None
-    return tuple(intent for intent in Intent if intent in found)
+        raise InvalidArgument(f"intents is {quoted(values)}; want a tuple of names, such as ('LATEST',)")
+    return tuple(dict.fromkeys(_label("an intent of the session", value) for value in values))

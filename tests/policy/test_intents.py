@@ -126,13 +126,16 @@ def test_who_may_look_persons_up_is_not_tightened_by_a_name() -> None:
 def test_a_session_names_intents_too_and_only_known_ones() -> None:
     """Beside those of the question, each once, in one order."""
     session = Session(role="buy_side", purpose="invest", intents=("LATEST", Intent.AUDITED, "LATEST"))
-    assert session.intents == (Intent.AUDITED, Intent.LATEST)
+    assert session.intents == (Intent.LATEST, Intent.AUDITED)
     assert infer(session, TABLE, now=NOW, intents=(Intent.US_GAAP,)).intents == (
-        *session.intents,
+        Intent.AUDITED,
+        Intent.LATEST,
         Intent.US_GAAP,
     )
-    for bad in ("LATEST", ("EVERYTHING",), (7,), None, ([],)):
-        with pytest.raises(InvalidArgument, match="intents"):
+    with pytest.raises(Refused, match=r"unknown intent 'LATSET'; want one of .* did you mean 'LATEST'"):
+        infer(Session(role="buy_side", purpose="invest", intents=("LATSET",)), TABLE, now=NOW)
+    for bad in ("LATEST", (7,), None, ([],), ("",), ("a\nb",)):
+        with pytest.raises(InvalidArgument, match="intent"):
             Session(role="buy_side", purpose="invest", intents=bad)  # type: ignore[arg-type]
 
 

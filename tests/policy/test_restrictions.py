@@ -120,6 +120,16 @@ def test_an_egc_offering_reopens_for_whoever_takes_no_part_in_it() -> None:
     assert decide("buy_side", "invest", deals=()).reopened is None
 
 
+@pytest.mark.parametrize("purpose", ["invest", "publish"])
+def test_a_crossing_for_advice_is_refused_whatever_is_asked_for(purpose: str) -> None:
+    """It would lift the restricted list for the one purpose that a crossing closes."""
+    crossed = {"wall_crossings": (WallCrossing(ISSUER, "draft"), WallCrossing(OTHER, purpose))}
+    for role, asked in (("buy_side", "invest"), ("counsel", "draft")):
+        with pytest.raises(Refused) as refused:
+            decide(role, asked, **crossed)
+        assert refused.value.code == "CROSSED_FOR_ADVICE"
+
+
 def test_a_wall_crossing_opens_the_deal_and_closes_advice() -> None:
     """The restricted list is lifted for the crossing's own purpose; investing and publishing are closed."""
     crossed = {"wall_crossings": (WallCrossing(ISSUER, "draft"),), "restricted": {ISSUER, OTHER}}

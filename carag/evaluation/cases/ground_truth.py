@@ -125,7 +125,7 @@ class GroundTruth:
 
     def meant(self, session: Session, question: str) -> frozenset[str]:
         """Return the names of the intents that tighten the masks, those of the question's words included."""
-        return frozenset(one.value for one in (*session.intents, *intents(question)))
+        return frozenset(map(str, (*session.intents, *intents(question))))
 
     def admissible(self, session: Session, question: str) -> NDArray[np.bool_] | None:
         """Tell of each chunk whether the session may use it for the question; None if the session is refused."""
