@@ -98,7 +98,7 @@ def _problem(facts: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[FactProb
                 FactProblem.UNKNOWN_VALUE,
                 f"{one.field} is {stated!r}; want one of {', '.join(one.one_of)}",
             )
-    read = frozenset(one.field for one in (*vocabulary.required, *vocabulary.rules))
+    read = frozenset({one.field for one in vocabulary.required} | {rule.field for rule in vocabulary.rules})
     for name in facts:
         if name not in read and (meant := _meant(name, read)):
             return FactProblem.MISSPELT_FACT, f"{name} is no fact that a rule reads; did you mean {meant}?"
