@@ -24,6 +24,10 @@ SCHEMA_VERSION: Final = 1
 PAGE_BYTES: Final = 16384
 """Bytes of a page. A row takes about 1 KiB; a page of 4 KiB would hold three rows and waste the rest."""
 
+CACHE_KIB: Final = 65536
+"""KiB of pages that a connection keeps at most. SQLite's 2 MiB would spill a transaction of two thousand passages to the
+write-ahead log before it ends, and read pages again, for ids and CIKs lie all over their trees."""
+
 TABLES: Final = (
     """
     CREATE TABLE meta (
@@ -131,7 +135,10 @@ def connect(path: Path, *, timeout: float) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    for pragma in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON", "synchronous = FULL"):
+    for pragma in (
+        *("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON", "synchronous = FULL"),
+        f"cache_size = -{CACHE_KIB}",
+    ):
         connection.execute(f"PRAGMA {pragma}")
     return connection
 
