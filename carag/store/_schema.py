@@ -25,8 +25,8 @@ PAGE_BYTES: Final = 16384
 """Bytes of a page. A row takes about 1 KiB; a page of 4 KiB would hold three rows and waste the rest."""
 
 CACHE_KIB: Final = 65536
-"""KiB of pages that a connection keeps at most. SQLite's 2 MiB would spill a transaction of two thousand passages to the
-write-ahead log before it ends, and read pages again, for ids and CIKs lie all over their trees."""
+"""KiB of pages that a connection keeps at most. SQLite's 2 MiB would spill a transaction of two thousand passages to
+the write-ahead log before it ends, and read pages again, for ids and CIKs lie all over their trees."""
 
 TABLES: Final = (
     """
