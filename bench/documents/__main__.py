@@ -47,6 +47,7 @@ def main() -> None:
         for _ in range(given.rounds):
             for step in ("open-cold", "open", "open"):
                 found["open"].append({"step": step, **_step(step, store, seed)})
+    found["load_end"] = os.getloadavg()[0]
     written = report(found)
     print(written)
     given.out.mkdir(exist_ok=True)
