@@ -44,9 +44,9 @@ up to two entities, a day of publication. Median of n = {rounds} and, in bracket
 *Index* is the time inside `Index.add`, `relabel`, `delete` and `consolidate`. *All else* is what is left of the total:
 checking, labelling, cutting, hashing, the transactions of the store with every sync, the index state, the record in the
 audit log, and writing the index file. Its CPU time leaves out waiting for the disk and for a processor that others
-have: beside others, of which the load in the settings tells, times by the clock mean little. *Saving* is the part of it
-that writes the index file. Not in the total: making the `Document` objects, {making:.0f} µs a document. A document takes
-{bytes:,.0f} bytes on the disk, with the log.
+have: beside others, of which the load in the settings tells, times by the clock mean little. *Saving* is the part of
+it that writes the index file. Not in the total: making the `Document` objects, {making:.0f} µs a document. A document
+takes {bytes:,.0f} bytes on the disk, with the log.
 
 ## Opening a store of {rows:,} documents
 
@@ -117,7 +117,8 @@ def report(found: dict[str, Any]) -> str:
 def _added(a_call: int, runs: list[dict[str, float]], documents: int) -> str:
     saving = 1e6 * statistics.median(run["saving_s"] for run in runs) / documents
     times = " | ".join(_shown(runs, name, ".1f") for name in ("total_s", "embedder_s", "index_s"))
-    return f"| {a_call:,} | {times} | {_shown(runs, 'rest_us', '.0f')} | ≤ {MOST_REST} | {_shown(runs, 'rest_cpu_us', '.0f')} | {saving:.0f} |"
+    rest, cpu = (_shown(runs, name, ".0f") for name in ("rest_us", "rest_cpu_us"))
+    return f"| {a_call:,} | {times} | {rest} | ≤ {MOST_REST} | {cpu} | {saving:.0f} |"
 
 
 def _opened(called: str, runs: list[dict[str, float]]) -> str:
