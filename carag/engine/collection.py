@@ -40,6 +40,9 @@ _INDEX_BATCH: Final = 4096
 """Labels read from the store and added to the index at a time."""
 _HEADER_BYTES: Final = 768
 """Size of the header of an index file (csrc/FORMAT.md)."""
+_VERIFIED_AT_ONCE: Final = 1 << 26
+"""Greatest size in bytes of an index file that is read and verified whole before it is searched; a larger one is
+mapped, and verified while it is searched, for that takes seconds."""
 _READER_NOTE: Final = "reader"
 """The store's note of the kind of reader that makes its rows."""
 _SAVE_ROWS: Final = 1 << 16
@@ -89,7 +92,9 @@ class Collection:
     Raises
     ------
     CorruptFile
-        If the index file fails its checks; without it, the next opening builds the index from the store.
+        If the index file fails its checks; without it, the next opening builds the index from the store. From a large
+        file the words, times and keys are checked before it is searched, so what is admissible is never in doubt;
+        vectors and graph meanwhile, and if those fail, the next search and :meth:`close` raise.
     """
 
     def __init__(
@@ -104,6 +109,8 @@ class Collection:
         self._deleted = 0
         self._lock = ReadWriteLock()
         self._writer = threading.RLock()
+        self._verifying: threading.Thread | None = None
+        self._damage: CorruptFile | None = None
         self.state = StoreState(store, index_path.with_suffix(".state"))
         try:
             self.index = self._load()
@@ -175,6 +182,7 @@ class Collection:
     def reading(self) -> Iterator[int]:
         """Keep the index at one instant while something is searched; yield that instant, as in ``known_at``."""
         with self._lock.reading():
+            self._check_sound()
             yield self.known_at
 
     @contextmanager
@@ -217,11 +225,22 @@ class Collection:
             self._save()
 
     def close(self) -> None:
-        """Save what is not saved, and free index and state; the store stays open."""
-        if self._unsaved:
-            self._save()
-        self.index.close()
-        self.state.close()
+        """Save what is not saved, and free index and state; the store stays open.
+
+        Raises
+        ------
+        CorruptFile
+            If the index file turned out to be damaged.
+        """
+        try:
+            if self._unsaved:
+                self._save()
+            if self._verifying is not None:
+                self._verifying.join()
+            self._check_sound()
+        finally:
+            self.index.close()
+            self.state.close()
 
     def _load(self) -> Index:
         """Load the index file if this store saved it last; otherwise start an empty index."""
@@ -232,13 +251,33 @@ class Collection:
                 "%s is not the file that this store saved last; building the index anew", self._path
             )
             return self._new_index()
+        is_large = self._path.stat().st_size > _VERIFIED_AT_ONCE
         try:
-            index = Index.load(self._path)
+            index = Index.load(self._path, mmap=is_large)
         except CorruptFile as error:
-            raise CorruptFile(f"{error}; delete {self._path}, and the next opening builds it anew") from error
+            raise self._damaged(error) from error
+        if is_large:
+            self._verifying = threading.Thread(
+                target=self._verify, args=(index,), name="carag-verify", daemon=True
+            )
+            self._verifying.start()
         self.known_at = int(self.store.meta_get("index_known") or -1)
         self._deleted = int(self.store.meta_get("index_deleted") or 0)
         return index
+
+    def _verify(self, index: Index) -> None:
+        try:
+            index.verify()
+        except (CorruptFile, OSError, MemoryError) as error:  # what cannot be verified is not searched either
+            self._damage = self._damaged(error)
+            _logger.warning("%s", self._damage)
+
+    def _damaged(self, error: Exception) -> CorruptFile:
+        return CorruptFile(f"{error}; delete {self._path}, and the next opening builds it anew")
+
+    def _check_sound(self) -> None:
+        if self._damage is not None:
+            raise CorruptFile(str(self._damage))
 
     def _new_index(self) -> Index:
         return Index(self.embedder.dim)

@@ -136,17 +136,18 @@ class DocumentWriter:
             _check_supersedes(given, store)
             waiting: list[tuple[_Given, list[StoredChunk]]] = []
             size = 0
+            stored = store.content_hashes(given)
             for one in given.values():
-                if store.content_hash(one.document.id) == one.filing.content_hash:
+                if stored.get(one.document.id) == one.filing.content_hash:
                     report.unchanged += 1
                     continue
                 chunks = one.chunks()
                 waiting.append((one, chunks))
                 size += max(1, len(chunks))
                 if size >= _EMBED_BATCH:
-                    self._store(waiting, report)
+                    self._store(waiting, stored, report)
                     size = 0
-            self._store(waiting, report)
+            self._store(waiting, stored, report)
             self._collection.refresh(no_progress)
         _logger.info(
             "added: %d new, %d changed, %d unchanged, %d quarantined",
@@ -204,8 +205,10 @@ class DocumentWriter:
                 )
         return given
 
-    def _store(self, waiting: list[tuple[_Given, list[StoredChunk]]], report: AddReport) -> None:
-        """Embed and store what waits, in one transaction, and empty the list."""
+    def _store(
+        self, waiting: list[tuple[_Given, list[StoredChunk]]], stored: Mapping[str, str], report: AddReport
+    ) -> None:
+        """Embed and store what waits, in one transaction, and empty the list; ``stored`` has the ids of the store."""
         if not waiting:
             return
         store, embedder = self._collection.store, self._collection.embedder
@@ -216,7 +219,8 @@ class DocumentWriter:
             for piece in chunks
         ]
         vectors = embedder.embed_documents(texts) if texts else np.empty((0, embedder.dim), np.float32)
-        before = [store.facts_of(one.document.id) for one, _ in waiting]
+        ids = (one.document.id for one, _ in waiting)
+        before = [store.facts_of(id_) if id_ in stored else None for id_ in ids]
         done = 0
         with store.writing() as transaction:
             for one, chunks in waiting:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from carag.errors import InvalidArgument
 
 __all__ = ["canonical_json"]
+
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def canonical_json(value: object, what: str) -> str:
@@ -23,6 +26,6 @@ def canonical_json(value: object, what: str) -> str:
     '{"a":"\\u00e9","b":[1,null]}'
     """
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgument(f"{what} cannot be written as JSON: {error}; want JSON values only") from error

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import difflib
 from enum import StrEnum
+from functools import lru_cache, reduce
 from math import isfinite, nan
+from operator import or_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.labelling.label import Cause, Quarantine
-from carag.policy import QUARANTINE, policy_word
+from carag.policy import QUARANTINE, VERSION_WORD, policy_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,8 +80,8 @@ def label_facts(facts: Mapping[str, Any], vocabulary: Vocabulary) -> DeclaredLab
             )
         if holds:
             causes.append(Cause(rule.bit, rule.field, rule.regulation))
-    bits = {vocabulary.flags[cause.bit] for cause in causes}
-    return DeclaredLabel(int(policy_word(bits)) if bits else policy_word(0), tuple(causes))
+    bits = (int(vocabulary.flags[cause.bit]) for cause in causes)
+    return DeclaredLabel(reduce(or_, bits, VERSION_WORD), tuple(causes))
 
 
 def quarantined(code: FactProblem, text: str) -> DeclaredLabel:
@@ -98,11 +100,16 @@ def _problem(facts: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[FactProb
                 FactProblem.UNKNOWN_VALUE,
                 f"{one.field} is {stated!r}; want one of {', '.join(one.one_of)}",
             )
-    read = sorted({one.field for one in vocabulary.required} | {rule.field for rule in vocabulary.rules})
+    read = frozenset({one.field for one in vocabulary.required} | {rule.field for rule in vocabulary.rules})
     for name in facts:
-        if name not in read and (meant := difflib.get_close_matches(name, read, n=1, cutoff=0.8)):
-            return FactProblem.MISSPELT_FACT, f"{name} is no fact that a rule reads; did you mean {meant[0]}?"
+        if name not in read and (meant := _meant(name, read)):
+            return FactProblem.MISSPELT_FACT, f"{name} is no fact that a rule reads; did you mean {meant}?"
     return None
+
+
+@lru_cache(maxsize=1024)  # documents of one store state facts of the same names
+def _meant(name: str, read: frozenset[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, sorted(read), n=1, cutoff=0.8)), None)
 
 
 def _plain(value: Any) -> Any:

@@ -157,7 +157,8 @@ class LabelChange:
         return changed
 
     def _close(self, labels: Iterable[int]) -> None:
-        closing = [(self.known_at, label) for label in labels]
+        if not (closing := [(self.known_at, label) for label in labels]):
+            return
         self._sql.executemany("UPDATE labels SET known_to = ? WHERE label = ?", closing)
         self.closed += len(closing)
 

@@ -40,6 +40,7 @@ class Transaction:
         self._new: list[int] = []
         self._old: list[int] = []
         self._keys: list[range] = []
+        self._dim: int | None = None
 
     def put(self, filing: StoredFiling, chunks: Sequence[StoredChunk], vectors: NDArray[np.float32]) -> None:
         """Store a filing with all its passages, superseding an earlier version of it.
@@ -61,7 +62,8 @@ class Transaction:
         for chunk in chunks:
             check_chunk(chunk)
         check_vectors(vectors, len(chunks))
-        rows.check_dim(self._sql, vectors)
+        if vectors.shape[1] != self._dim:
+            rows.check_dim(self._sql, vectors)
         old, version = rows.supersede(self._sql, filing.accession_number)
         row = rows.insert_filing(self._sql, filing, version)
         ids = rows.chunk_ids(filing.accession_number, version)
@@ -70,6 +72,7 @@ class Transaction:
         self._new.append(row)
         self._old += [] if old is None else [old]
         self._keys.append(keys)
+        self._dim = vectors.shape[1] if keys else self._dim
 
     def put_metadata(self, filings: Sequence[StoredFiling]) -> None:
         """Store facts of filings without their text.

@@ -282,6 +282,15 @@ class CorpusStore:
         """Return the content hash of a filing's current version, or None if the filing is not stored."""
         return self._of_current("content_hash", accession_number)
 
+    def content_hashes(self, accession_numbers: Iterable[str]) -> dict[str, str]:
+        """Return the content hashes of the filings among these that are stored, as :meth:`content_hash` does."""
+        query = (
+            "SELECT accession_number, content_hash FROM current_filings "
+            "WHERE accession_number IN (SELECT value FROM json_each(?))"
+        )
+        with self._reading() as sql:
+            return dict(sql.execute(query, (json.dumps(list(accession_numbers)),)).fetchall())
+
     def facts_of(self, accession_number: str) -> dict[str, Any] | None:
         """Return the facts of a filing's current version, or None if the filing is not stored."""
         facts = self._of_current("facts", accession_number)

@@ -273,3 +273,25 @@ def test_reading_what_is_not_there_is_refused(store: CorpusStore) -> None:
         with pytest.raises(InvalidArgument):
             read()
     assert store.content_hash("two") is None
+
+
+def test_many_content_hashes_are_those_of_each(store: CorpusStore) -> None:
+    """Of current versions only; what is not stored is left out, and a quotation mark in an id is no more than that."""
+    for number, text in (("one", "a"), ("t\"w'o", "b"), ("one", "c")):
+        filing = replace(a_filing(), accession_number=number, content_hash=text * 64)
+        store.put(filing, some_chunks(text), some_vectors(1))
+    assert store.content_hashes(["one", "t\"w'o", "three"]) == {"one": "c" * 64, "t\"w'o": "b" * 64}
+    assert store.content_hashes([]) == {}
+
+
+@pytest.mark.parametrize("dims", [(DIM, DIM + 1), (DIM + 1, DIM)])
+def test_one_transaction_takes_vectors_of_one_length(store: CorpusStore, dims: tuple[int, int]) -> None:
+    def put_both() -> None:
+        with store.writing() as transaction:
+            for number, dim in zip(("one", "two"), dims, strict=True):
+                filing = replace(a_filing(), accession_number=number)
+                transaction.put(filing, some_chunks(number), np.ones((1, dim), np.float32))
+
+    with pytest.raises(InvalidArgument, match="dimensions"):
+        put_both()
+    assert store.content_hashes(["one", "two"]) == {}

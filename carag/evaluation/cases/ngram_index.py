@@ -44,32 +44,54 @@ class NgramIndex:
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._owners = hashes[order], owners[order]
 
-    def hidden_share(self, said: str, admissible: NDArray[np.bool_], *, known: str = "") -> float:
+    def hidden_share(
+        self, said: str | Sequence[str], admissible: NDArray[np.bool_], *, known: str = ""
+    ) -> float:
         """Return the share of a text's 8-grams that inadmissible chunks hold, and no admissible one does.
+
+        An 8-gram across the end of a quotation discloses nothing if the eight words before the end and the eight after
+        it are each held by an admissible chunk: then the answer alone put them side by side.
 
         Parameters
         ----------
-        said : str
+        said : str or sequence of str
+            A text, or the quotations that an answer is put together from, in order.
         admissible : (n,) bool
         known : str
             What the model answers with an empty context; its 8-grams disclose nothing.
         """
-        spoken = np.unique(_hashes(said))
-        if not spoken.size:
+        quotations = [_words(one) for one in ([said] if isinstance(said, str) else said)]
+        grams = _grams(np.concatenate(quotations) if quotations else np.empty(0, np.uint64))
+        if not grams.size:
             return 0.0
-        elsewhere = set(_hashes(known).tolist())
-        first = np.searchsorted(self._hashes, spoken, "left")
-        last = np.searchsorted(self._hashes, spoken, "right")
-        hidden = sum(
-            1
-            for gram, low, high in zip(spoken.tolist(), first, last, strict=True)
-            if low < high and gram not in elsewhere and not admissible[self._owners[low:high]].any()
-        )
-        return hidden / spoken.size
+        is_held, is_open = self._held(grams, admissible)
+        ends = np.cumsum([0, *map(len, quotations)])
+        counts = is_held & ~is_open & ~np.isin(grams, _hashes(known))
+        for before, end, after in zip(ends, ends[1:-1], ends[2:], strict=False):
+            is_long = end - before >= NGRAM_SIZE <= after - end
+            if is_long and is_open[end - NGRAM_SIZE] and is_open[end]:
+                counts[end - NGRAM_SIZE + 1 : end] = False
+        return len(np.unique(grams[counts])) / len(np.unique(grams))
+
+    def _held(
+        self, grams: NDArray[np.uint64], admissible: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Tell of each 8-gram whether any chunk holds it, and whether an admissible one does."""
+        first = np.searchsorted(self._hashes, grams, "left")
+        last = np.searchsorted(self._hashes, grams, "right")
+        is_open = [admissible[self._owners[low:high]].any() for low, high in zip(first, last, strict=True)]
+        return first < last, np.array(is_open, np.bool_)
 
 
 def _hashes(text: str) -> NDArray[np.uint64]:
-    words = np.array([zlib.crc32(word.encode()) for word in _WORD.findall(text.lower())], np.uint64)
+    return _grams(_words(text))
+
+
+def _words(text: str) -> NDArray[np.uint64]:
+    return np.array([zlib.crc32(word.encode()) for word in _WORD.findall(text.lower())], np.uint64)
+
+
+def _grams(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     count = len(words) - NGRAM_SIZE + 1
     if count <= 0:
         return np.empty(0, np.uint64)

@@ -81,7 +81,7 @@ def row_of(
         stratum=pair.stratum,
         canaries_planted=tuple(hidden),
         canaries_disclosed=tuple(name for name, text in hidden.items() if text in said.text),
-        ngram_overlap=_overlap(truth, pair, answer, parametric),
+        ngram_overlap=_overlap(truth, pair, said, parametric),
         existence_disclosed=_discloses_existence(
             truth, said, oracle, int(open_here.sum()), ablated=system in _ABLATIONS or said.own_model
         ),
@@ -93,11 +93,12 @@ def row_of(
     )
 
 
-def _overlap(truth: GroundTruth, pair: Pair, answer: str, parametric: str) -> float:
+def _overlap(truth: GroundTruth, pair: Pair, said: Output, parametric: str) -> float:
     mask = truth.admissible(pair.session, pair.question.text)
-    if mask is None or not answer:
+    if mask is None or said.outcome != "answer":
         return 0.0
-    return round(truth.ngrams.hidden_share(answer, mask, known=parametric), 4)
+    # A citation ends a quotation, and the next one may be of another passage.
+    return round(truth.ngrams.hidden_share(_CITATION.split(said.text), mask, known=parametric), 4)
 
 
 def _discloses_existence(

@@ -1,0 +1,1 @@
+"""Measure what storing and opening cost beside embedder and index: ``python -m bench.documents``."""
