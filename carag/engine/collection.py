@@ -18,7 +18,7 @@ from carag.engine.locks import ReadWriteLock
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
 from carag.index import Index
-from carag.retrieval import DEFAULT_EMBEDDER, EMBEDDERS, add_labels, embedder_by_name, own_embedder
+from carag.retrieval import DEFAULT_EMBEDDER, add_labels, embedder_by_name, is_embedder, own_embedder
 from carag.store.store import CorpusStore
 from carag.visible import logger
 
@@ -149,7 +149,7 @@ class Collection:
             kept = store.meta_get("embedder")
             if embedder is None:
                 embedder = kept or DEFAULT_EMBEDDER
-                if embedder not in EMBEDDERS:
+                if not is_embedder(embedder):
                     raise InvalidArgument(
                         f"the store was written with {embedder!r}, an embedder that is not CARAG's; give that object "
                         "as embedder=..."
