@@ -177,12 +177,14 @@ class ModelServer:
             return late
         connection = self._connection(min(left, _CONNECT_SECONDS))
         hung_up = False
+        # Kept here, for http.client forgets it once the headers of a last answer have come, and reads on.
+        sock: socket.socket | None = None
 
         def hang_up() -> None:
             nonlocal hung_up
             hung_up = True
-            if connection.sock is not None:
-                _shut(connection.sock)
+            if sock is not None:
+                _shut(sock)
 
         # A time-out of the socket counts from the last byte, and a server that sends one now and then never meets it;
         # this one ends the connection.
@@ -191,15 +193,12 @@ class ModelServer:
         timer.start()
         try:
             connection.connect()
-            connection.sock.settimeout(left)
+            sock = connection.sock
+            sock.settimeout(left)
+            if hung_up:
+                return late
             connection.request("POST", path, data, headers)
-            answer = connection.getresponse()
-            if answer.status != 200:
-                return _refused(answer)
-            kind = answer.headers.get_content_type()
-            if kind != accept:
-                return _Failure(f"it answers with {quoted(kind)}, not {accept}; check the url", is_final=True)
-            came = _body(answer)
+            came = _received(connection.getresponse(), accept)
         except ssl.SSLCertVerificationError as error:
             return _Failure(f"its certificate is not valid: {error.verify_message}", is_final=True)
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -254,6 +253,15 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _received(answer: http.client.HTTPResponse, accept: str) -> bytes | _Failure:
+    if answer.status != 200:
+        return _refused(answer)
+    kind = answer.headers.get_content_type()
+    if kind != accept:
+        return _Failure(f"it answers with {quoted(kind)}, not {accept}; check the url", is_final=True)
+    return _body(answer)
 
 
 def _refused(answer: http.client.HTTPResponse) -> _Failure:
