@@ -99,7 +99,7 @@ def test_it_streams_an_answer_and_says_where_it_stopped(llama: Callable[[str], s
 def test_a_prompt_beyond_its_context_is_refused(llama: Callable[[str], str]) -> None:
     passages: Any = PASSAGES * 200
     one = OpenAiGenerator("smol", url=llama("chat"), key_env=KEY_ENV)
-    with pytest.raises(ModelUnavailable, match="status 400; .* fits its context"):
+    with pytest.raises(ModelUnavailable, match=r"status 400; .* fits its context"):
         one.generate(QUESTION, passages, Withheld(()))
 
 
