@@ -415,7 +415,7 @@ key          action:rotate|add|revoke algorithm:count commitments:{subject} good
              why:code
 applied      cooling?:positive entities?:listed masks:[pair] reopened?:[pair]+ reopened_entities?:listed table:bytes32
 listed       count:count denied?:positive kind:allow|deny
-models       embed:label? generate:label? prompt:label?
+models       embed:label? generate:label? prompt:label? rerank?:label
 state        admissible:count known?:count plan:code snapshot:bytes32
 opening      salt:bytes32 value:text
 passage      chunk:text proof:any text:text

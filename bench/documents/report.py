@@ -61,7 +61,8 @@ meanwhile in a thread of their own, and what they take is not in these times.
 
 ## Settings
 
-- Seed {seed}; vectors of {dim} dimensions from a hash of the text, without neighbourhoods. The store lies on a local disk.
+- Seed {seed}; vectors of {dim} dimensions from a hash of the text, without neighbourhoods. The store lies on a
+  local disk.
 - {processor}, {processors} processors, kernel {kernel}; load {load:.1f} at the start and {load_end:.1f} at the end;
   {system}; Python {python}, numpy {numpy}, SQLite {sqlite}.
 - {date}, commit {commit}.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from carag.audit import Models, Outcome, RecordKind, Verdict, verify_receipt
+from carag.audit import Outcome, RecordKind, Verdict, verify_receipt
 from carag.audit.tlog.merkle import leaf_hash
 from carag.engine.recorder import Finding, shortened
 from carag.engine.results import Retrieval
@@ -20,16 +20,16 @@ from carag.generation import citation_of, cited_positions
 from carag.limits import check_label, check_text
 
 if TYPE_CHECKING:
-    from carag.audit import AuditLog, Receipt
+    from carag.audit import AuditLog, Models, Receipt
     from carag.engine.recorder import Recorder, Retrieved
 
 __all__ = ["record_answer"]
 
 
 def record_answer(
-    log: AuditLog, recorder: Recorder, retrieval: Retrieval, text: str, *, model: str, embed: str
+    log: AuditLog, recorder: Recorder, retrieval: Retrieval, text: str, *, model: str, searched: Models
 ) -> Receipt:
-    """Append the record; see :meth:`carag.Engine.record_answer`. ``embed`` names the embedder of the retrieval."""
+    """Append the record; see :meth:`carag.Engine.record_answer`. ``searched`` names the models of the retrieval."""
     check_text("answer", text)
     if not text.strip():
         raise InvalidArgument("answer is empty; want the text that was shown to the asker")
@@ -42,7 +42,11 @@ def record_answer(
         Outcome.ANSWER,
         "ANSWERED_ELSEWHERE",
         text,
-        Models(embed, model, f"record {receipt.seq} {shortened(leaf_hash(receipt.record).hex())}"),
+        replace(
+            searched,
+            generate=model,
+            prompt=f"record {receipt.seq} {shortened(leaf_hash(receipt.record).hex())}",
+        ),
         asked.searched,
         citations=tuple(citation_of(position, passages[position]) for position in cited),
     )

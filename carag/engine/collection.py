@@ -19,7 +19,14 @@ from carag.engine.locks import ReadWriteLock
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
 from carag.index import Index
-from carag.retrieval import DEFAULT_EMBEDDER, EMBEDDERS, add_labels, embedder_by_name, own_embedder
+from carag.retrieval import (
+    DEFAULT_EMBEDDER,
+    EMBEDDERS,
+    add_labels,
+    embedder_by_name,
+    is_embedder,
+    own_embedder,
+)
 from carag.store.store import CorpusStore
 from carag.visible import logger
 
@@ -158,9 +165,11 @@ class Collection:
             if embedder is None:
                 embedder = kept or DEFAULT_EMBEDDER
                 if embedder not in EMBEDDERS:
+                    # A store may come from anybody: what it names must not choose files to load or where text goes.
+                    how = f"embedder_by_name({embedder!r}, ...)" if is_embedder(embedder) else "that object"
                     raise InvalidArgument(
-                        f"the store was written with {embedder!r}, an embedder that is not CARAG's; give that object "
-                        "as embedder=..., on the command line --embedder MODULE:FACTORY"
+                        f"the store was written with {embedder!r}, which it cannot open by itself; give {how} as "
+                        "embedder=..., on the command line --embedder NAME or --embedder MODULE:FACTORY"
                     )
             chosen: Embedder
             if embedder is NO_EMBEDDER:

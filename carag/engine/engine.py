@@ -8,7 +8,9 @@ or refuse, do the work, append the audit record durably, return. If the record c
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -35,7 +37,7 @@ from carag.errors import InvalidArgument, Refused
 from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, Where, infer, known_at_microseconds
-from carag.retrieval import Retriever, gate_for
+from carag.retrieval import Retriever, gate_for, own_reranker
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from carag.engine.recorder import Searched
     from carag.generation import Generator
     from carag.policy import Decision, PolicyTable, Profile, TokenVerifier
-    from carag.retrieval import ConfidenceGate, Embedder, Passage, Withheld
+    from carag.retrieval import ConfidenceGate, Embedder, Passage, Reranker, Withheld
 
 __all__ = ["Engine"]
 
@@ -81,6 +83,7 @@ class Engine(Contents, Measured, Awaited):
         anchoring: Anchoring,
         collection: Collection,
         guarded: GuardedGenerator,
+        reranker: Reranker | None,
         table: PolicyTable,
         clock: Callable[[], datetime],
         intents: bool,
@@ -95,7 +98,7 @@ class Engine(Contents, Measured, Awaited):
         self._table = table
         self._asked = table.vocabulary.intents if intents else Intents()
         self._resources = resources
-        self._retriever = Retriever(collection)
+        self._retriever = Retriever(collection, reranker=reranker)
         self._denials = Denials(log, lambda: known_at_microseconds(clock()))
         resources.callback(self._denials.flush)
 
@@ -108,6 +111,7 @@ class Engine(Contents, Measured, Awaited):
         profile: str | PathLike[str] | Profile | None = None,
         embedder: str | Embedder | object | None = None,
         generator: str | Generator | Callable[[str, tuple[Passage, ...], Withheld], str] = "extractive",
+        reranker: Reranker | object | None = None,
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
         intents: bool = True,
@@ -136,6 +140,8 @@ class Engine(Contents, Measured, Awaited):
         generator : str, Generator or callable
             A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``. A
             callable of your own takes (question, passages, withheld), returns text (:mod:`carag.generation.own`).
+        reranker : Reranker or object, optional
+            Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional
             Default: the embedder's calibrated threshold; none before an embedder that was never calibrated, and answers
             say so.
@@ -205,6 +211,7 @@ class Engine(Contents, Measured, Awaited):
                 anchoring=anchoring,
                 collection=collection,
                 guarded=GuardedGenerator(model, gate),
+                reranker=None if reranker is None else own_reranker(reranker),
                 table=collection.profile.table,
                 clock=now,
                 intents=intents,
@@ -332,7 +339,7 @@ class Engine(Contents, Measured, Awaited):
             raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, what one record can hold")
 
         def retrieve(request: Request, decision: Decision) -> Finding:
-            models = Models(embed=self._collection.embedder.name)
+            models = self._searching
             searched = self._search(request, decision, k, models)
             if searched.evidence.passages:
                 return Finding(Outcome.ANSWER, "RETRIEVED", models=models, searched=searched)
@@ -368,8 +375,9 @@ class Engine(Contents, Measured, Awaited):
             If the record cannot be written; do not show the answer.
         """
         self._check_open()
-        embed = self._collection.embedder.name
-        return record_answer(self._log, self._recorder, retrieval, text, model=model, embed=embed)
+        return record_answer(
+            self._log, self._recorder, retrieval, text, model=model, searched=self._searching
+        )
 
     def explain(self, chunk_id: str, session: Session) -> Explanation:
         """Say why a chunk is admissible or hidden for a session; never its text.
@@ -417,11 +425,13 @@ class Engine(Contents, Measured, Awaited):
     @property
     def _models(self) -> Models:
         generator = self._guarded.generator
-        return Models(
-            embed=self._collection.embedder.name,
-            generate=generator.name,
-            prompt=shortened(generator.fingerprint),
-        )
+        return replace(self._searching, generate=generator.name, prompt=shortened(generator.fingerprint))
+
+    @property
+    def _searching(self) -> Models:
+        reranker = self._retriever.reranker
+        name = None if reranker is None else f"{reranker.name} {shortened(reranker.fingerprint)}"
+        return Models(self._collection.embedder.name, rerank=name)
 
     @no_text_in_traceback
     def _on_record(
@@ -455,7 +465,8 @@ class Engine(Contents, Measured, Awaited):
     def _search(self, request: Request, decision: Decision, k: int, models: Models) -> Searched:
         if self._collection.embedder.remote:
             self._recorder.begin(request, models)
-        evidence = self._retriever.retrieve(request.text, decision, k, request.where)
+        begin = partial(self._recorder.begin, request, models)
+        evidence = self._retriever.retrieve(request.text, decision, k, request.where, before_remote=begin)
         return proven(self._collection.state, request, evidence)
 
 

@@ -29,7 +29,7 @@ class Retrieval:
     why : str
         A stable code.
     passages : tuple of Passage
-        Admissible, most similar first.
+        Admissible, best first: in the order of the reranker if there is one, else most similar first.
     withheld : Withheld or None
         None when refused.
     receipt : Receipt

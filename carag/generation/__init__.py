@@ -7,6 +7,7 @@ from carag.generation.extractive import Extractive
 from carag.generation.generator import Draft, Generator, Stop
 from carag.generation.guarded import Answered, Citation, DeclineCode, Declined, GuardedGenerator, citation_of
 from carag.generation.local import LocalLlama
+from carag.generation.openai import OpenAiGenerator
 from carag.generation.own import own_generator
 from carag.generation.prompts import cited_positions
 from carag.generation.registry import GENERATORS, generator_by_name
@@ -23,6 +24,7 @@ __all__ = [
     "GuardedGenerator",
     "LocalLlama",
     "NovaMicro",
+    "OpenAiGenerator",
     "Stop",
     "citation_of",
     "cited_positions",

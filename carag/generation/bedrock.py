@@ -1,4 +1,4 @@
-"""Draft answers with Amazon Nova through Bedrock's ``Converse``, with the paper's settings.
+"""Draft answers with any model that Bedrock's ``Converse`` serves; by default Nova Micro, with the paper's settings.
 
 The prompt (question, admissible passages, the policy's rules) leaves the machine.
 """
@@ -32,7 +32,7 @@ _STOPS: Final = {
 
 
 class NovaMicro:
-    """Draft answers with a Bedrock model, at temperature 0.
+    """Draft answers with a Bedrock model, at temperature 0: the paper's by default, any other by its id.
 
     Parameters
     ----------

@@ -8,6 +8,9 @@ from carag.errors import InvalidArgument
 from carag.generation.bedrock import NovaMicro
 from carag.generation.extractive import Extractive
 from carag.generation.local import LocalLlama
+from carag.generation.openai import OpenAiGenerator
+from carag.limits import quoted
+from carag.retrieval import made
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,25 +19,25 @@ if TYPE_CHECKING:
 
 __all__ = ["GENERATORS", "generator_by_name"]
 
-GENERATORS: Final = ("extractive", "local", "local:PATH", "bedrock:MODEL_ID")
+GENERATORS: Final = ("extractive", "local", "local:PATH", "bedrock:MODEL_ID", "openai:MODEL")
 """The names that :func:`generator_by_name` takes."""
 
 
 def generator_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Generator:
-    """Make a generator with its default settings.
+    """Make a generator.
 
     Parameters
     ----------
     name : str
-        ``extractive``; ``local`` or ``local:`` with the path of a GGUF file; ``bedrock:`` with a model id, such
-        as ``bedrock:amazon.nova-micro-v1:0``.
+        ``extractive``; ``local`` or ``local:`` with the path of a GGUF file; ``bedrock:`` with the id of a model, such
+        as ``bedrock:amazon.nova-micro-v1:0``; ``openai:`` with its name at an OpenAI-compatible server.
     arguments : mapping, optional
-        None of these takes any.
+        The named parameters of its class, such as ``url`` of :class:`~carag.generation.openai.OpenAiGenerator`.
 
     Raises
     ------
     InvalidArgument
-        If no generator has that name, or it takes no such argument.
+        If no generator has that name, or it does not take an argument, or lacks one.
     MissingExtra
         If it needs an extra that is not installed.
     ModelUnavailable
@@ -45,15 +48,16 @@ def generator_by_name(name: str, arguments: Mapping[str, object] | None = None) 
     >>> generator_by_name("extractive").remote
     False
     """
-    if arguments:
-        raise InvalidArgument(
-            f"the generator {name!r} takes no {', '.join(map(repr, arguments))}; leave it out"
-        )
-    kind, _, what = name.partition(":")
-    if name == "extractive":
-        return Extractive()
-    if name == "local" or (kind == "local" and what):
-        return LocalLlama(what or None)
-    if kind == "bedrock" and what:
-        return NovaMicro(what)
-    raise InvalidArgument(f"there is no generator {name!r}; want one of {', '.join(GENERATORS)}")
+    what = f"generator_by_name({name!r}"
+    match name.split(":", 1):
+        case ["extractive"]:
+            return made(name, what, Extractive, arguments)
+        case ["local"]:
+            return made(name, what, LocalLlama, arguments)
+        case ["local", path] if path:
+            return made(name, what, LocalLlama, arguments, path)
+        case ["bedrock", model] if model:
+            return made(name, what, NovaMicro, arguments, model)
+        case ["openai", model] if model:
+            return made(name, what, OpenAiGenerator, arguments, model)
+    raise InvalidArgument(f"there is no generator {quoted(name)}; want one of {', '.join(GENERATORS)}")

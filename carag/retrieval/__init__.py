@@ -1,31 +1,50 @@
-"""Find evidence for questions: embedders, the retriever and the confidence gate."""
+"""Find evidence for questions: embedders, the retriever, rerankers and the confidence gate."""
 
 from __future__ import annotations
 
 from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.gate import ConfidenceGate, gate_for, threshold_for
+from carag.retrieval.jina import JinaReranker
+from carag.retrieval.openai import OpenAiEmbedder
 from carag.retrieval.own import own_embedder
 from carag.retrieval.past_index import PastIndex, add_labels
-from carag.retrieval.registry import DEFAULT_EMBEDDER, EMBEDDERS, embedder_by_name
+from carag.retrieval.registry import (
+    DEFAULT_EMBEDDER,
+    EMBEDDERS,
+    RERANKERS,
+    embedder_by_name,
+    is_embedder,
+    made,
+    reranker_by_name,
+)
+from carag.retrieval.reranker import Reranker, own_reranker
 from carag.retrieval.retriever import EXACT_LIMIT, Retriever
 
 __all__ = [
     "DEFAULT_EMBEDDER",
     "EMBEDDERS",
     "EXACT_LIMIT",
+    "RERANKERS",
     "ConfidenceGate",
     "Embedder",
     "Evidence",
     "Hidden",
+    "JinaReranker",
+    "OpenAiEmbedder",
     "Passage",
     "PastIndex",
+    "Reranker",
     "Retriever",
     "Withheld",
     "add_labels",
     "embedder_by_name",
     "gate_for",
     "headed",
+    "is_embedder",
+    "made",
     "own_embedder",
+    "own_reranker",
+    "reranker_by_name",
     "threshold_for",
 ]

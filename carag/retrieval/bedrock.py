@@ -1,4 +1,4 @@
-"""Call Amazon Bedrock, and embed texts with Cohere's multilingual model there.
+"""Call Amazon Bedrock, and embed texts with the models of Cohere and Titan there.
 
 Everything sent here leaves the machine. Failures are raised as distinct errors; nothing falls back to another
 model, and no request or answer is logged. The generator of :mod:`carag.generation.bedrock` uses the same client.
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from carag.errors import MissingExtra, ModelUnavailable
-from carag.retrieval.embedder import check_texts, equal_spans, unit_rows
+from carag.retrieval.embedder import mean_of_windows
 from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BedrockSettings", "Cohere", "bedrock_client", "calling", "malformed_answer"]
+__all__ = ["BedrockSettings", "Cohere", "Titan", "bedrock_client", "calling", "malformed_answer"]
 
 _T = TypeVar("_T")
 _REMEDIES: Final = {
@@ -168,28 +167,17 @@ class Cohere:
         return vector
 
     def _embed(self, texts: Sequence[str], input_type: str) -> NDArray[np.float32]:
-        check_texts(texts)
-        windows: list[str] = []
-        starts = [0]
-        for text in texts:
-            windows.extend(_windows(text, self._MAX_CHARACTERS))
-            starts.append(len(windows))
-        vectors = np.empty((len(windows), self.dim), dtype=np.float32)
-        for start in range(0, len(windows), self._MAX_TEXTS):
-            batch = windows[start : start + self._MAX_TEXTS]
-            vectors[start : start + len(batch)] = self._invoke(batch, input_type)
-        lengths = np.array([len(window) for window in windows], dtype=np.float32)
-        rows = [lengths[start:end] @ vectors[start:end] for start, end in pairwise(starts)]
-        return unit_rows(np.array(rows, dtype=np.float32).reshape(-1, self.dim))
+        return mean_of_windows(
+            texts,
+            lambda batch: self._invoke(batch, input_type),
+            dim=self.dim,
+            most_characters=self._MAX_CHARACTERS,
+            batch=self._MAX_TEXTS,
+        )
 
     def _invoke(self, texts: list[str], input_type: str) -> NDArray[np.float32]:
-        body = json.dumps({"texts": texts, "input_type": input_type, "truncate": "NONE"})
-        answer = calling(
-            self._MODEL_ID,
-            lambda: self._client.invoke_model(
-                modelId=self._MODEL_ID, body=body, contentType="application/json", accept="application/json"
-            )["body"].read(),
-        )
+        body = {"texts": texts, "input_type": input_type, "truncate": "NONE"}
+        answer = _invoked(self._client, self._MODEL_ID, body)
         try:
             embeddings = json.loads(answer)["embeddings"]
             # A mapping by type if the account's default asks for types, otherwise the rows themselves.
@@ -203,10 +191,65 @@ class Cohere:
         return rows
 
 
-def _windows(text: str, limit: int) -> list[str]:
-    """Cut a text into the fewest windows of at most ``limit`` characters, equal in size to within one.
+class Titan:
+    """amazon.titan-embed-text-v2:0 through ``InvokeModel``: 1,024 dimensions, one text a call.
 
-    A window of nothing but white space has no vector and is left out.
+    The model takes 8,192 tokens; a text of more than 8,192 characters is cut into windows as by :class:`Cohere`, for a
+    token has at least one character.
+
+    Parameters
+    ----------
+    settings : BedrockSettings, optional
+
+    Raises
+    ------
+    MissingExtra
+        If boto3 is not installed.
+    ModelUnavailable
+        If no region is configured.
     """
-    windows = (text[start:end] for start, end in equal_spans(len(text), limit))
-    return [window for window in windows if window.strip()]
+
+    name: Final = "bedrock:amazon.titan-embed-text-v2:0"
+    dim: Final = 1024
+    remote: Final = True
+    fingerprint: Final = fingerprint("bedrock:amazon.titan-embed-text-v2:0", 1024, 1)
+    """Fingerprint of name, dimension and preprocessing version; the model id represents the service's weights."""
+
+    _MODEL_ID: Final = "amazon.titan-embed-text-v2:0"
+    _MAX_CHARACTERS: Final = 8192
+
+    def __init__(self, settings: BedrockSettings | None = None) -> None:
+        self._client = bedrock_client(settings or BedrockSettings())
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
+        return mean_of_windows(
+            texts, self._invoke, dim=self.dim, most_characters=self._MAX_CHARACTERS, batch=1
+        )
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
+        vector: NDArray[np.float32] = self.embed_documents([text])[0]
+        return vector
+
+    def _invoke(self, texts: list[str]) -> NDArray[np.float32]:
+        body = {"inputText": texts[0], "dimensions": self.dim, "normalize": True}
+        answer = _invoked(self._client, self._MODEL_ID, body)
+        try:
+            row = np.array(json.loads(answer)["embedding"], dtype=np.float32)
+        except (ValueError, KeyError, TypeError) as malformed:
+            raise malformed_answer(self._MODEL_ID, type(malformed).__name__) from malformed
+        if row.shape != (self.dim,) or not np.isfinite(row).all():
+            raise malformed_answer(self._MODEL_ID, f"{row.shape} for one text")
+        return row.reshape(1, self.dim)
+
+
+def _invoked(client: Any, model: str, body: dict[str, Any]) -> bytes:
+    """Call ``InvokeModel`` with a JSON body and read the whole answer."""
+    answer: bytes = calling(
+        model,
+        lambda: client.invoke_model(
+            modelId=model, body=json.dumps(body), contentType="application/json", accept="application/json"
+        )["body"].read(),
+    )
+    return answer

@@ -1,24 +1,36 @@
 """Define the interface of embedders, and the checks and sums that all of them share.
 
 Each embedder has its own file (:mod:`~carag.retrieval.minilm`, :mod:`~carag.retrieval.wordllama`,
-:mod:`~carag.retrieval.bedrock`); ``bench/embedders/RESULTS.md`` compares them.
+:mod:`~carag.retrieval.bedrock`, :mod:`~carag.retrieval.openai`,
+:mod:`~carag.retrieval.sentence_transformers`); ``bench/embedders/RESULTS.md`` compares them.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Embedder", "check_texts", "equal_spans", "headed", "unit_rows"]
+__all__ = [
+    "Embedder",
+    "check_texts",
+    "checked_rows",
+    "equal_spans",
+    "headed",
+    "mean_of_windows",
+    "unit_rows",
+]
+
+_UNIT: Final = 1e-5
+"""Greatest difference of a row's length from 1 that is rounding; such rows stay as they are, bit for bit."""
 
 
 class Embedder(Protocol):
@@ -133,3 +145,77 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     if bad := np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0))).tolist():
         raise InvalidArgument(f"texts {bad[:5]} have no direction in this model; leave them out")
     return np.asarray(vectors / lengths, dtype=np.float32)
+
+
+def checked_rows(name: str, came: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return what an embedder gave as unit rows; those that are so already stay as they are.
+
+    Parameters
+    ----------
+    name : str
+        Of the embedder, for the message.
+    came : array-like
+    shape : tuple of int
+        The shape that it must have; a single vector is returned as one row.
+
+    Raises
+    ------
+    InvalidArgument
+        If it has another shape, holds no numbers, or a row has no direction.
+    """
+    try:
+        vectors = np.asarray(came)
+    except ValueError as error:  # rows of different lengths
+        raise InvalidArgument(f"the embedder {name!r} gave no array: {error}") from error
+    if vectors.shape != shape or vectors.dtype.kind not in "fiu":
+        raise InvalidArgument(
+            f"the embedder {name!r} gave {vectors.dtype} of shape {vectors.shape}; want numbers of shape {shape}"
+        )
+    rows = np.atleast_2d(vectors.astype(np.float64))
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if bad := np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0))).tolist():
+        raise InvalidArgument(
+            f"the embedder {name!r} gave rows {bad[:5]} that are zero or not finite, and so no direction"
+        )
+    are_units = np.abs(lengths - 1) <= _UNIT
+    return np.where(are_units, rows, rows / lengths).astype(np.float32)
+
+
+def mean_of_windows(
+    texts: Sequence[str],
+    embed: Callable[[list[str]], NDArray[np.float32]],
+    *,
+    dim: int,
+    most_characters: int,
+    batch: int,
+) -> NDArray[np.float32]:
+    """Embed texts of any length with a model that takes short ones, as ``(n, dim)`` unit rows.
+
+    A longer text is cut into the fewest windows of equal size, whose vectors are averaged by their length; a window of
+    nothing but white space has no vector and is left out.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    embed : callable
+        Returns one row for each of at most ``batch`` texts.
+    dim : int
+    most_characters : int
+        Characters that the model takes of one text.
+    batch : int
+        Texts that it takes at once.
+    """
+    check_texts(texts)
+    windows: list[str] = []
+    starts = [0]
+    for text in texts:
+        cut = (text[start:end] for start, end in equal_spans(len(text), most_characters))
+        windows.extend(window for window in cut if window.strip())
+        starts.append(len(windows))
+    vectors = np.empty((len(windows), dim), dtype=np.float32)
+    for start in range(0, len(windows), batch):
+        some = windows[start : start + batch]
+        vectors[start : start + len(some)] = embed(some)
+    lengths = np.array([len(window) for window in windows], dtype=np.float32)
+    rows = [lengths[start:end] @ vectors[start:end] for start, end in pairwise(starts)]
+    return unit_rows(np.array(rows, dtype=np.float32).reshape(-1, dim))

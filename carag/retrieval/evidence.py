@@ -71,7 +71,7 @@ class Evidence:
     """What a search found, what is withheld, and how it was searched."""
 
     passages: tuple[Passage, ...]
-    """Admissible, most similar first."""
+    """Admissible, best first: in the order of the reranker if there is one, else most similar first."""
     withheld: Withheld
     plan: str
     """The search plan that ran."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from carag.errors import CaragError, InvalidArgument, ModelUnavailable
 from carag.limits import check_label, quoted
-from carag.retrieval.embedder import check_texts
+from carag.retrieval.embedder import check_texts, checked_rows
 from carag.retrieval.model_files import fingerprint
-from carag.retrieval.registry import EMBEDDERS
+from carag.retrieval.registry import EMBEDDERS, is_embedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["OwnEmbedder", "own_embedder"]
 
 _NEEDED: Final = ("name", "dim", "embed_documents", "embed_query")
-_UNIT: Final = 1e-5
-"""Greatest difference of a row's length from 1 that is rounding; such rows stay as they are, bit for bit."""
 
 
 def own_embedder(given: object) -> Embedder:
@@ -87,7 +85,7 @@ class OwnEmbedder:
         if stated is not None:
             check_label(f"the fingerprint of the embedder {self.name!r}", stated)
         is_complete = stated is not None and hasattr(given, "remote")
-        if self.name in EMBEDDERS and not is_complete:
+        if is_embedder(self.name) and not is_complete:
             raise InvalidArgument(
                 f"the embedder is called {self.name!r}, as one of CARAG's own, whose gate and stores are not for it; "
                 "give it another name"
@@ -100,15 +98,14 @@ class OwnEmbedder:
         check_texts(texts)
         if not texts:
             return np.empty((0, self.dim), np.float32)
-        return self._unit(self._called(self._given.embed_documents, list(texts)), (len(texts), self.dim))
+        came = self._called(self._given.embed_documents, list(texts))
+        return checked_rows(self.name, came, (len(texts), self.dim))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
         check_texts([text])
-        vector: NDArray[np.float32] = self._unit(
-            self._called(self._given.embed_query, text), (self.dim,)
-        ).reshape(self.dim)
-        return vector
+        came = self._called(self._given.embed_query, text)
+        return checked_rows(self.name, came, (self.dim,)).reshape(self.dim)
 
     def _called(self, call: Callable[[Any], Any], what: list[str] | str) -> Any:
         try:
@@ -117,23 +114,3 @@ class OwnEmbedder:
             raise
         except Exception as error:
             raise ModelUnavailable(f"the embedder {self.name!r} raised {type(error).__name__}") from error
-
-    def _unit(self, came: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Check what came against the shape that must come, and return it as unit rows."""
-        try:
-            vectors = np.asarray(came)
-        except ValueError as error:  # rows of different lengths
-            raise InvalidArgument(f"the embedder {self.name!r} gave no array: {error}") from error
-        if vectors.shape != shape or vectors.dtype.kind not in "fiu":
-            raise InvalidArgument(
-                f"the embedder {self.name!r} gave {vectors.dtype} of shape {vectors.shape}; want numbers of "
-                f"shape {shape}"
-            )
-        rows = np.atleast_2d(vectors.astype(np.float64))
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        if bad := np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0))).tolist():
-            raise InvalidArgument(
-                f"the embedder {self.name!r} gave rows {bad[:5]} that are zero or not finite, and so no direction"
-            )
-        are_units = np.abs(lengths - 1) <= _UNIT
-        return np.where(are_units, rows, rows / lengths).astype(np.float32)

@@ -1,43 +1,70 @@
-"""Make embedders by name."""
+"""Make embedders and rerankers by name, from arguments as a configuration file states them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import fields
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from carag.errors import InvalidArgument
 from carag.extras import require
-from carag.retrieval.bedrock import Cohere
+from carag.limits import quoted
+from carag.retrieval.bedrock import BedrockSettings, Cohere, Titan
+from carag.retrieval.jina import JinaReranker
 from carag.retrieval.minilm import MiniLm
+from carag.retrieval.openai import OpenAiEmbedder
+from carag.retrieval.sentence_transformers import SentenceTransformerEmbedder
 from carag.retrieval.wordllama import StaticWordLlama
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from carag.retrieval.embedder import Embedder
+    from carag.retrieval.reranker import Reranker
 
-__all__ = ["DEFAULT_EMBEDDER", "EMBEDDERS", "embedder_by_name"]
+__all__ = [
+    "DEFAULT_EMBEDDER",
+    "EMBEDDERS",
+    "RERANKERS",
+    "embedder_by_name",
+    "is_embedder",
+    "made",
+    "reranker_by_name",
+]
+
+_Made = TypeVar("_Made")
 
 DEFAULT_EMBEDDER: Final = "minilm"
 """It has the best recall@8 of those within the budgets for latency and ingestion (``bench/embedders/RESULTS.md``)."""
 
-EMBEDDERS: Final = ("minilm", "wordllama", "bedrock:cohere.embed-multilingual-v3")
-"""The names that :func:`embedder_by_name` takes."""
+EMBEDDERS: Final = (
+    "minilm",
+    "wordllama",
+    "bedrock:cohere.embed-multilingual-v3",
+    "bedrock:amazon.titan-embed-text-v2:0",
+    "openai:MODEL",
+    "sentence-transformers:PATH_OR_NAME",
+)
+"""The names that :func:`embedder_by_name` takes; words in capitals stand for what the user has."""
+
+RERANKERS: Final = ("jina:MODEL",)
+"""The names that :func:`reranker_by_name` takes."""
 
 
 def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Embedder:
-    """Make an embedder with its default settings.
+    """Make an embedder.
 
     Parameters
     ----------
     name : str
         One of :data:`EMBEDDERS`.
     arguments : mapping, optional
-        None of these takes any.
+        The named parameters of its class, such as ``url`` of :class:`~carag.retrieval.openai.OpenAiEmbedder`.
 
     Raises
     ------
     InvalidArgument
-        If no embedder has that name, or it takes no such argument.
+        If no embedder has that name, or it does not take an argument, or lacks one.
     ModelUnavailable
         If its model files are missing or altered.
     MissingExtra
@@ -47,18 +74,85 @@ def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -
     --------
     >>> embedder_by_name("wordllama").embed_query("total revenue").shape
     (256,)
+    >>> embedder_by_name("openai:nomic")
+    Traceback (most recent call last):
+    carag.errors.InvalidArgument: openai:nomic needs url; it is made by embedder_by_name('openai:nomic', {'url': ...})
     """
-    if arguments:
-        raise InvalidArgument(
-            f"the embedder {name!r} takes no {', '.join(map(repr, arguments))}; leave it out"
-        )
-    match name:
-        case "minilm":
+    what = f"embedder_by_name({name!r}"
+    match name.split(":", 1):
+        case ["minilm"]:
             require("the embedder minilm", "models")
-            return MiniLm()
-        case "wordllama":
+            return made(name, what, MiniLm, arguments)
+        case ["wordllama"]:
             require("the embedder wordllama", "models")
-            return StaticWordLlama()
-        case "bedrock:cohere.embed-multilingual-v3":
-            return Cohere()
-    raise InvalidArgument(f"there is no embedder {name!r}; want one of {', '.join(EMBEDDERS)}")
+            return made(name, what, StaticWordLlama, arguments)
+        case ["bedrock", "cohere.embed-multilingual-v3"]:
+            return made(name, what, Cohere, arguments)
+        case ["bedrock", "amazon.titan-embed-text-v2:0"]:
+            return made(name, what, Titan, arguments)
+        case ["openai", model] if model:
+            return made(name, what, OpenAiEmbedder, arguments, model)
+        case ["sentence-transformers", model] if model:
+            return made(name, what, SentenceTransformerEmbedder, arguments, model)
+    raise InvalidArgument(f"there is no embedder {quoted(name)}; want one of {', '.join(EMBEDDERS)}")
+
+
+def is_embedder(name: str) -> bool:
+    """Say whether a name is one of :data:`EMBEDDERS`, with whatever stands for the capitals.
+
+    Examples
+    --------
+    >>> is_embedder("openai:nomic"), is_embedder("openai:"), is_embedder("mine")
+    (True, False, False)
+    """
+    kind, _, model = name.partition(":")
+    return name in EMBEDDERS or (kind in ("openai", "sentence-transformers") and model != "")
+
+
+def reranker_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Reranker:
+    """Make a reranker; parameters and errors as for :func:`embedder_by_name`.
+
+    Examples
+    --------
+    >>> reranker_by_name("jina:bge", {"url": "http://127.0.0.1:8080/v1"}).name
+    'jina:bge'
+    """
+    match name.split(":", 1):
+        case ["jina", model] if model:
+            return made(name, f"reranker_by_name({name!r}", JinaReranker, arguments, model)
+    raise InvalidArgument(f"there is no reranker {quoted(name)}; want one of {', '.join(RERANKERS)}")
+
+
+def made(
+    name: str, what: str, make: Callable[..., _Made], arguments: Mapping[str, object] | None, *given: str
+) -> _Made:
+    """Call a class with arguments from outside.
+
+    Its keyword-only parameters are those that it takes; in the place of ``settings``, which is no plain value, stand
+    those of :class:`~carag.retrieval.bedrock.BedrockSettings`.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is unknown or one without a default is missing; the message names those that there are.
+    """
+    parameters = signature(make).parameters
+    known = {
+        one.name: one.default is Parameter.empty
+        for one in parameters.values()
+        if one.kind is Parameter.KEYWORD_ONLY and one.name != "settings"
+    }
+    settings = [one.name for one in fields(BedrockSettings)] if "settings" in parameters else []
+    known |= dict.fromkeys(settings, False)
+    stated: dict[str, Any] = dict(arguments or {})
+    if unknown := [one for one in stated if one not in known]:
+        wanted = f"it takes {', '.join(known)}" if known else "it takes none"
+        raise InvalidArgument(f"{name} takes no argument {quoted(unknown[0])}; {wanted}")
+    if missing := [one for one, is_needed in known.items() if is_needed and one not in stated]:
+        raise InvalidArgument(
+            f"{name} needs {', '.join(missing)}; it is made by {what}, {{'{missing[0]}': ...}})"
+        )
+    of_service = {one: stated.pop(one) for one in settings if one in stated}
+    if of_service:
+        stated["settings"] = BedrockSettings(**of_service)
+    return make(*given, **stated)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from carag.errors import CorruptFile
 from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
+from carag.retrieval.reranker import pool_size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     import numpy as np
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from carag.index import Index, SearchStats
     from carag.policy import Decision, Reason, Search, Where
     from carag.retrieval.embedder import Embedder
+    from carag.retrieval.reranker import Reranker
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk, StoredLabel
 
@@ -82,25 +85,62 @@ class Retriever:
     collection : Searchable
     exact_limit : int
         Admissible rows x dimension above which the plan is ``auto``.
+    reranker : Reranker, optional
+        Orders the admissible passages found, of which the best ``k`` are returned.
     """
 
-    def __init__(self, collection: Searchable, *, exact_limit: int = EXACT_LIMIT) -> None:
+    def __init__(
+        self, collection: Searchable, *, exact_limit: int = EXACT_LIMIT, reranker: Reranker | None = None
+    ) -> None:
+        self.reranker = reranker
         self._collection = collection
         self._store = collection.store
         self._exact_limit = exact_limit
         self._past = PastIndex(collection.store, collection.index.dim)
 
-    def retrieve(self, question: str, decision: Decision, k: int, where: Where = EVERYWHERE) -> Evidence:
-        """Return the ``min(k, admissible)`` most similar admissible passages, and what is withheld.
+    def retrieve(
+        self,
+        question: str,
+        decision: Decision,
+        k: int,
+        where: Where = EVERYWHERE,
+        *,
+        before_remote: Callable[[], None] | None = None,
+    ) -> Evidence:
+        """Return the ``min(k, admissible)`` best admissible passages, and what is withheld.
 
-        A decision about what was known in the past is answered exactly, from the labels known then. What ``where``
-        does not admit is as if it were not in the store.
+        The best are the most similar, or of more of these the ones that the reranker puts first. A decision about what
+        was known in the past is answered exactly, from the labels known then.
+
+        Parameters
+        ----------
+        question : str
+        decision : Decision
+        k : int
+        where : Where, optional
+            What it does not admit is as if it were not in the store.
+        before_remote : callable, optional
+            Called before question and passages leave this machine for a remote reranker; if it raises, they stay.
 
         Raises
         ------
         CorruptFile
             If index and store disagree on a hit; nothing is returned.
+        ModelUnavailable
+            If embedder or reranker fail; no other order takes the place of the reranker's.
         """
+        evidence = self._found(question, decision, k, where)
+        if self.reranker is None or not evidence.passages:
+            return evidence
+        if self.reranker.remote and before_remote is not None:
+            before_remote()
+        # Outside of `reading`, so that nobody who writes waits for a model.
+        scores = self.reranker.rerank(question, [one.text for one in evidence.passages])
+        best = heapq.nsmallest(k, range(len(evidence.passages)), key=lambda at: (-scores[at], at))
+        return replace(evidence, passages=tuple(evidence.passages[at] for at in best))
+
+    def _found(self, question: str, decision: Decision, k: int, where: Where) -> Evidence:
+        """Return the most similar admissible passages, as many as the reranker reads."""
         query = self._collection.embedder.embed_query(question)
         with self._collection.reading() as known_at:
             then = known_at if decision.known_at is None else self._store.known(decision.known_at)
@@ -119,13 +159,14 @@ class Retriever:
         *,
         known_at: int,
     ) -> Evidence:
+        wanted = k if self.reranker is None else pool_size(k)
         found = [
-            self._search(index, query, search, decision, k, where, known_at=known_at)
+            self._search(index, query, search, decision, wanted, where, known_at=known_at)
             for search in decision.searches
         ]
         # Ties go to the smaller key, as within one search.
         best = heapq.nsmallest(
-            k, itertools.chain(*(one.hits for one in found)), key=lambda hit: (-hit[0], hit[1].key)
+            wanted, itertools.chain(*(one.hits for one in found)), key=lambda hit: (-hit[0], hit[1].key)
         )
         passages = tuple(_passage(chunk, similarity) for similarity, chunk in best)
         hidden: tuple[Hidden, ...] = ()

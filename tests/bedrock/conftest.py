@@ -134,9 +134,19 @@ def signature_of(method: str, url: str, headers: Any, body: bytes) -> tuple[str,
     return match[3], auth.signature(to_sign, request)
 
 
-def check_cohere(parameters: dict[str, Any]) -> None:
-    """Hold a body that botocore cannot see into to Cohere's documented limits."""
+def check_embedding(parameters: dict[str, Any]) -> None:
+    """Hold a body that botocore cannot see into to the documented limits of its model."""
     sent = json.loads(parameters["body"])
+    if parameters["modelId"] == "amazon.titan-embed-text-v2:0":
+        if (
+            {"inputText", "dimensions", "normalize"} != set(sent)
+            or not isinstance(sent["inputText"], str)
+            or not 1 <= len(sent["inputText"]) <= 8192
+            or sent["dimensions"] not in (256, 512, 1024)
+            or sent["normalize"] is not True
+        ):
+            raise ValueError("the body is not what amazon.titan-embed-text-v2:0 takes")
+        return
     wrong = (
         {"texts", "input_type", "truncate"} != set(sent)
         or not 1 <= len(sent["texts"]) <= 96
@@ -184,7 +194,7 @@ def handler_for(double: Double, service: ServiceModel) -> type[BaseHTTPRequestHa
                 raise ValueError("the signature does not match")
             name, request = service.parse("POST", self.path, self.headers, body)
             if name == "InvokeModel":
-                check_cohere(request)
+                check_embedding(request)
             return name, request
 
         def _send(self, status: int, content: Any, error: str = "") -> None:

@@ -13,7 +13,7 @@ from carag.errors import InvalidArgument, MissingExtra, ModelUnavailable
 from carag.generation.bedrock import NovaMicro
 from carag.generation.generator import Draft, Stop
 from carag.policy import Mask, Policy, Reason, Rule, withheld_kinds
-from carag.retrieval.bedrock import BedrockSettings, Cohere
+from carag.retrieval.bedrock import BedrockSettings, Cohere, Titan
 from carag.retrieval.evidence import Hidden, Passage, Withheld
 
 if TYPE_CHECKING:
@@ -114,6 +114,37 @@ def test_cohere_sends_whole_texts_in_batches(bedrock: Any, settings: BedrockSett
     assert texts[:199] == sum(batches, [])[:199]
     assert long == "".join(sum(batches, [])[199:])
     assert (200, 1024) == rows.shape
+
+
+def titan_form(request: dict[str, Any]) -> dict[str, Any]:
+    text = json.loads(request["body"])["inputText"]
+    row = [0.0] * Titan.dim
+    row[ord(text[0]) % 100] = float(len(text))
+    return {"embedding": row, "inputTextTokenCount": len(text)}
+
+
+def test_titan_takes_one_text_a_call_and_long_ones_whole(bedrock: Any, settings: BedrockSettings) -> None:
+    bedrock.answers(titan_form)
+    titan = Titan(settings)
+    rows = titan.embed_documents(["net sales", "Größe", "z" * 9001])
+    sent = [json.loads(request["body"]) for request in bedrock.requests]
+    assert ["net sales", "Größe", "z" * 4500, "z" * 4501] == [body["inputText"] for body in sent]
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(rows[0], titan.embed_query("net sales"))
+    assert {Titan.name} == {f"bedrock:{request['modelId']}" for request in bedrock.requests}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, {"embedding": [1.0]}, {"embedding": [float("nan")] * 1024}, {"embedding": ["a"] * 1024}, [1]],
+    ids=["nothing", "short", "nan", "text", "list"],
+)
+def test_a_malformed_answer_of_titan_gives_no_vector(
+    bedrock: Any, settings: BedrockSettings, answer: Any
+) -> None:
+    bedrock.answers(lambda _: answer)
+    with pytest.raises(ModelUnavailable, match="documented form"):
+        Titan(settings).embed_query("net sales")
 
 
 def test_a_long_text_is_the_mean_of_its_windows_by_length(bedrock: Any, settings: BedrockSettings) -> None:

@@ -67,25 +67,27 @@ class IndexState:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that were used; ``None`` for a step that did not run."""
+    """The models that were used; ``None`` for a step that did not run, and a reranker is then not encoded."""
 
     embed: str | None = None
     generate: str | None = None
     prompt: str | None = None
+    rerank: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("embed", "generate", "prompt"):
+        for name in ("embed", "generate", "prompt", "rerank"):
             if getattr(self, name) is not None:
                 _fields.label(name, getattr(self, name))
 
     def to_json(self) -> Json:
         """Return the JSON form."""
-        return {"embed": self.embed, "generate": self.generate, "prompt": self.prompt}
+        rerank: dict[str, Json] = {} if self.rerank is None else {"rerank": self.rerank}
+        return {"embed": self.embed, "generate": self.generate, "prompt": self.prompt, **rerank}
 
     @classmethod
     def from_json(cls, fields: Any) -> Models:
         """Read the JSON form."""
-        return cls(fields["embed"], fields["generate"], fields["prompt"])
+        return cls(fields["embed"], fields["generate"], fields["prompt"], fields.get("rerank"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from carag.generation import Answered, GuardedGenerator
 from carag.index import Index
 from carag.limits import quoted
 from carag.policy import PolicyTable, infer, intents
-from carag.retrieval import ConfidenceGate, Evidence, Retriever, Withheld
+from carag.retrieval import EXACT_LIMIT, ConfidenceGate, Evidence, Retriever, Withheld
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Systems:
         index = self._resources.enter_context(Index.load(store / "index.carag"))
         collection = _AsLoaded(truth.store, index, embedder, truth.store.known())
         self._retrievers = {
-            limit: Retriever(collection, **({} if limit is None else {"exact_limit": limit}))
+            limit: Retriever(collection, exact_limit=EXACT_LIMIT if limit is None else limit)
             for limit in set(_EXACT_LIMITS.values())
         }
         self.engine = self._resources.enter_context(

@@ -54,7 +54,7 @@ POLICIES = st.builds(
     entities=RULES,
     cooling=COUNTS,
 )
-MODELS = st.builds(Models, st.none() | LABELS, st.none() | LABELS, st.none() | LABELS)
+MODELS = st.builds(Models, *[st.none() | LABELS] * 4)
 SOURCES = st.just((SessionSource.ASSERTED, None, None)) | st.tuples(
     st.just(SessionSource.VERIFIED), st.none() | LABELS, st.none() | LABELS
 )
@@ -168,7 +168,7 @@ WHOLE = Record(
         index=IndexState(b"S" * 32, 7, "exact", 8),
         outcome=Outcome.ANSWER,
         why="DRILL",
-        models=Models("a", "b", "c"),
+        models=Models("a", "b", "c", "d"),
         intents=("LATEST",),
         issuer="login.example",
         audience="carag",
@@ -226,7 +226,8 @@ def test_no_other_value_is_read_as_a_record(record, data):
     if place is not fields.get("commitments") and place is not fields.get("thresholds"):
         change = data.draw(st.sampled_from(["add", "drop", "retype"]))
         name = data.draw(st.sampled_from(sorted(place)))
-        optional = {"known", "intents", "issuer", "audience", "cooling", "entities", "reopened", "where"}
+        optional = {"known", "intents", "issuer", "audience", "cooling", "entities", "reopened"}
+        optional |= {"rerank", "where"}
         if change == "add":
             place["zzz"] = 1
         elif change == "drop" and name not in {*optional, "reopened_entities"}:
