@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.evaluation.cases.gold import holders, ngrams
 from carag.evaluation.cases.questions import json_lines
 from carag.labelling.chunking import chunk
+from carag.labelling.naming import named
+from carag.policy import Vocabulary
 from carag.retrieval.embedder import headed
 
 if TYPE_CHECKING:
@@ -112,4 +114,5 @@ def out_of_scope_questions(data: Path) -> dict[str, list[str]]:
 
 def _chunks(filing: dict[str, Any]) -> list[Chunk]:
     facts = {name: filing.get(name) or "" for name in ("company", "form", "filed")}
-    return [Chunk(one.text, headed(one.text, **facts)) for one in chunk(filing["text"])]
+    heading = " ".join(named(Vocabulary.shipped().heading, facts))
+    return [Chunk(one.text, headed(one.text, heading)) for one in chunk(filing["text"])]

@@ -204,13 +204,17 @@ def _write_receipt(answer: Answer, path: Path) -> None:
 def _show_answer(answer: Answer, receipt: Path | None) -> None:
     box(answer.text, title=answer.outcome.value)
     if answer.citations:
-        cells = [
-            (f"[{cited.number}]", cited.chunk_id, cited.form, cited.document, cited.company, cited.filed)
-            for cited in answer.citations
-        ]
-        headings = ("", "chunk", "form", "document", "filer", "filed")
-        used = [at for at, column in enumerate(zip(*cells, strict=True)) if any(column)]  # forms are EDGAR's
-        columns([headings[at] for at in used], [[row[at] for at in used] for row in cells], wraps="filer")
+        # Of a filing the facts stand in columns of their own; any other document is named as its profile says.
+        if any(cited.form for cited in answer.citations):
+            headings, wraps = ["", "chunk", "form", "document", "filer", "filed"], "filer"
+            cells = [
+                [one.chunk_id, one.form, one.document, one.company, one.filed] for one in answer.citations
+            ]
+        else:
+            headings, wraps = ["", "chunk", "source"], "source"
+            cells = [[one.chunk_id, one.source] for one in answer.citations]
+        numbers = (f"[{one.number}]" for one in answer.citations)
+        columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
     _show_withheld(answer.withheld)
     where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
     say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")

@@ -22,6 +22,7 @@ from carag.labelling.declared import DeclaredLabel, FactProblem, label_facts, qu
 from carag.labelling.document import Document
 from carag.labelling.label import Cause
 from carag.labelling.lifecycle import StateCause, StateSpan
+from carag.labelling.naming import named
 from carag.limits import check_id, quoted
 from carag.policy import NEVER, TOMBSTONE, VERSION_WORD, as_of_minutes, bit_names, bits_of, in_one_form
 from carag.retrieval import headed
@@ -47,6 +48,8 @@ _EMBED_BATCH: Final = 2048
 """Passages embedded together and stored in one transaction."""
 _ROWS_VERSION: Final = "document-1"
 """Must change whenever the same document may be stored differently; part of its content hash."""
+_USUAL_SIZES: Final = (1000, 1500)
+"""Passages of these desired and greatest lengths are not named in a content hash."""
 _LINKS: Final = 1 << 33
 """Numbers for ids, below the ten digits of a CIK. Two ids with one number cost time and change no label."""
 
@@ -61,7 +64,7 @@ class _Given(NamedTuple):
     metadata: Mapping[str, Value]
     """What its profile declares."""
 
-    def chunks(self) -> list[StoredChunk]:
+    def chunks(self, vocabulary: Vocabulary) -> list[StoredChunk]:
         """Cut it into its labelled passages."""
         document = self.document
         return [
@@ -76,14 +79,8 @@ class _Given(NamedTuple):
                 subjects=tuple(document.entities),
                 metadata=self.metadata,
             )
-            for piece in chunk(document.text)
+            for piece in chunk(document.text, target=vocabulary.target, limit=vocabulary.limit)
         ]
-
-    @property
-    def heading(self) -> str:
-        """The title under which its passages are embedded; empty without one."""
-        title = self.document.metadata.get("title")
-        return title.strip() if isinstance(title, str) else ""
 
 
 def _label(document: Document, vocabulary: Vocabulary) -> DeclaredLabel:
@@ -141,7 +138,7 @@ class DocumentWriter:
                 if stored.get(one.document.id) == one.filing.content_hash:
                     report.unchanged += 1
                     continue
-                chunks = one.chunks()
+                chunks = one.chunks(self._vocabulary)
                 waiting.append((one, chunks))
                 size += max(1, len(chunks))
                 if size >= _EMBED_BATCH:
@@ -197,7 +194,7 @@ class DocumentWriter:
                 )
             label = _label(document, self._vocabulary)
             metadata, label = _declared(document, label, self._vocabulary)
-            one = _Given(document, label.word, _row(document, label, self._vocabulary.zone), metadata)
+            one = _Given(document, label.word, _row(document, label, self._vocabulary), metadata)
             first = given.setdefault(document.id, one)
             if first.filing.content_hash != one.filing.content_hash:
                 raise InvalidArgument(
@@ -213,8 +210,7 @@ class DocumentWriter:
             return
         store, embedder = self._collection.store, self._collection.embedder
         texts = [
-            # Until a profile has a heading of its own: the title stands where a company does.
-            headed(piece.text, company=one.heading, form="", filed="")
+            headed(piece.text, " ".join(named(self._vocabulary.heading, one.document.metadata)))
             for one, chunks in waiting
             for piece in chunks
         ]
@@ -243,9 +239,11 @@ class DocumentWriter:
         waiting.clear()
 
 
-def _row(document: Document, label: DeclaredLabel, zone: ZoneInfo) -> StoredFiling:
+def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> StoredFiling:
     """Return a document as the store keeps it, without its passages."""
-    metadata = dict(document.metadata)
+    metadata, zone = dict(document.metadata), vocabulary.zone
+    sizes = (vocabulary.target, vocabulary.limit)
+    cut = CHUNKER_VERSION if sizes == _USUAL_SIZES else f"{CHUNKER_VERSION}.{sizes[0]}.{sizes[1]}"
     facts = {
         "id": document.id,
         "removed": False,
@@ -261,7 +259,7 @@ def _row(document: Document, label: DeclaredLabel, zone: ZoneInfo) -> StoredFili
     return _filing(
         facts,
         content=content_hash(
-            {**facts, "word": label.word}, [document.text], version=f"{CHUNKER_VERSION}.{_ROWS_VERSION}"
+            {**facts, "word": label.word}, [document.text], version=f"{cut}.{_ROWS_VERSION}"
         ),
         causes={"bits": [list(cause) for cause in label.causes]},
         quarantine=None if label.quarantine is None else (label.quarantine.code.value, label.quarantine.text),

@@ -14,6 +14,7 @@ import numpy as np
 
 from carag.engine.filing_rows import Accepted, Listed, Rejected, attempt, classify, rows_of_listed
 from carag.engine.results import IngestReport
+from carag.labelling.naming import named
 from carag.profiles.edgar.reading.readers import read_filings, total_bytes
 from carag.profiles.edgar.rules.metadata_only import histories, is_metadata_only, quarantine_of
 from carag.profiles.edgar.rules.rules import QuarantineCode
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection, Progress
     from carag.engine.filing_rows import Selection
     from carag.profiles.edgar.reading.readers import ReadOutcome
-    from carag.retrieval import Embedder
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk, StoredFiling
 
@@ -82,7 +82,7 @@ class Ingestor:
     def _store_filings(
         self, path: Path, report: IngestReport, progress: Progress, only: Selection | None
     ) -> None:
-        filings = _Filings(self._collection.store, self._collection.embedder, report)
+        filings = _Filings(self._collection, report)
         listed = _ListedFilings(self._collection.store, report)
         for one in classify(_reported(path, report, progress), only):
             # The store learns of filings in the order in which they were read.
@@ -115,9 +115,10 @@ def _reject(report: IngestReport, one: Rejected) -> None:
 class _Filings:
     """Filings with text that wait to be embedded together."""
 
-    def __init__(self, store: CorpusStore, embedder: Embedder, report: IngestReport) -> None:
-        self._store = store
-        self._embedder = embedder
+    def __init__(self, collection: Collection, report: IngestReport) -> None:
+        self._store = collection.store
+        self._embedder = collection.embedder
+        self._heading = collection.profile.vocabulary.heading
         self._report = report
         self._waiting: list[tuple[StoredFiling, list[StoredChunk]]] = []
         self._size = 0
@@ -146,7 +147,7 @@ class _Filings:
 
     def flush(self) -> None:
         texts = [
-            headed(chunk.text, company=filing.company, form=filing.form, filed=filing.filed)
+            headed(chunk.text, " ".join(named(self._heading, filing.stated)))
             for filing, chunks in self._waiting
             for chunk in chunks
         ]

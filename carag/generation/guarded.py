@@ -52,6 +52,8 @@ class Citation:
     start: int
     end: int
     """Character offsets in that document's text."""
+    source: str = ""
+    """How the store's profile names the document and the part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +150,5 @@ def citation_of(position: int, passage: Passage) -> Citation:
         document=passage.document,
         start=passage.start,
         end=passage.end,
+        source=passage.source,
     )

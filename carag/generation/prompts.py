@@ -132,6 +132,4 @@ def _fenced(text: str) -> str:
 
 
 def _source(passage: Passage) -> str:
-    filed = f"filed {passage.filed}" if passage.filed else "filing date unknown"
-    facts = (passage.company, passage.form, passage.document, filed, passage.accession_number)
-    return _fenced(", ".join(fact for fact in facts if fact)).replace("\n", " ")
+    return _fenced(passage.source or passage.chunk_id).replace("\n", " ")

@@ -99,6 +99,7 @@ _Code = Literal[
 """The codes of ``explain.Rule`` and ``restrictions.Basis``, whose modules read this one."""
 Schema = Annotated[Literal[1], BeforeValidator(_number)]
 
+_Part = Annotated[Text, Field(pattern=r"^[^{}]*\{[a-z][a-z0-9_]*\}[^{}]*$")]
 _Metadata = Annotated[dict[_Field, FieldKind], Field(max_length=_MAX_METADATA)]
 
 
@@ -177,6 +178,17 @@ class FactRule(_Strict):
         return self
 
 
+class _Chunking(_Strict):
+    target: int = Field(default=1000, ge=1)
+    limit: int = Field(default=1500, le=1 << 20)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.target > self.limit:
+            raise ValueError(f"target is {self.target}, above the limit {self.limit}; want it below")
+        return self
+
+
 class _NotMeant(_Strict):
     not_meant: list[Text] = []
 
@@ -195,6 +207,9 @@ class _Document(_Strict):
     required: list[RequiredFact] = []
     rule: list[FactRule] = []
     metadata: _Metadata = {}
+    heading: list[_Part] = ["{title}"]
+    citation: list[_Part] = Field(default=["{title}", "{part}", "{id}"], min_length=1)
+    chunking: _Chunking = _Chunking()
     intent: list[_Intent] = []
     intents: _NotMeant = _NotMeant()
 
@@ -261,6 +276,14 @@ class Vocabulary:
     """From facts to bits; none where a reader's own code labels, as for EDGAR."""
     metadata: Mapping[str, FieldKind]
     """The fields of documents by which a search can be narrowed."""
+    heading: tuple[str, ...]
+    """Under what a passage is embedded: parts with a field of the document in braces, joined by spaces."""
+    citation: tuple[str, ...]
+    """How a citation names a document: parts, joined by commas; ``part`` is a page or exhibit."""
+    target: int
+    """The desired length of a passage in characters."""
+    limit: int
+    """The greatest length of a passage in characters."""
     intents: Intents
     zone: ZoneInfo
     """Where a day begins and ends."""
@@ -315,6 +338,10 @@ class Vocabulary:
             required=tuple(said.required),
             rules=tuple(said.rule),
             metadata=dict(said.metadata),
+            heading=tuple(said.heading),
+            citation=tuple(said.citation),
+            target=said.chunking.target,
+            limit=said.chunking.limit,
             intents=Intents(
                 tuple(_rule(toml, number, one, flags) for number, one in enumerate(said.intent)),
                 tuple(

@@ -19,7 +19,7 @@ from carag.retrieval.registry import (
     reranker_by_name,
 )
 from carag.retrieval.reranker import Reranker, own_reranker
-from carag.retrieval.retriever import EXACT_LIMIT, Retriever
+from carag.retrieval.retriever import EXACT_LIMIT, Retriever, passage_of
 
 __all__ = [
     "DEFAULT_EMBEDDER",
@@ -45,6 +45,7 @@ __all__ = [
     "made",
     "own_embedder",
     "own_reranker",
+    "passage_of",
     "reranker_by_name",
     "threshold_for",
 ]

@@ -40,6 +40,8 @@ class Passage:
     """Minutes since 1970 UTC, until which it holds."""
     text_sha256: bytes = field(default=b"", repr=False, compare=False)
     """SHA-256 of the text's UTF-8, as the store checked it; empty of a passage that comes from no store."""
+    source: str = ""
+    """How the store's profile names the document and the part of it, in a prompt and a citation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from carag.errors import CorruptFile
+from carag.labelling.naming import named
 from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.index import Index, SearchStats
-    from carag.policy import Decision, Reason, Search, Where
+    from carag.policy import Decision, Profile, Reason, Search, Where
     from carag.retrieval.embedder import Embedder
     from carag.retrieval.reranker import Reranker
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk, StoredLabel
 
-__all__ = ["EXACT_LIMIT", "Retriever", "Searchable"]
+__all__ = ["EXACT_LIMIT", "Retriever", "Searchable", "passage_of"]
 
 EXACT_LIMIT: Final = 1 << 28
 """Largest product of admissible rows and dimension that is searched exactly. A size and not a time, so that the same
@@ -54,6 +55,11 @@ class Searchable(Protocol):
     @property
     def index(self) -> Index:
         """Rows keyed by the store's labels."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """How a citation reads."""
         ...
 
     @property
@@ -96,6 +102,7 @@ class Retriever:
         self._collection = collection
         self._store = collection.store
         self._exact_limit = exact_limit
+        self._citation = collection.profile.vocabulary.citation
         self._past = PastIndex(collection.store, collection.index.dim)
 
     def retrieve(
@@ -168,7 +175,7 @@ class Retriever:
         best = heapq.nsmallest(
             wanted, itertools.chain(*(one.hits for one in found)), key=lambda hit: (-hit[0], hit[1].key)
         )
-        passages = tuple(_passage(chunk, similarity) for similarity, chunk in best)
+        passages = tuple(passage_of(chunk, similarity, self._citation) for similarity, chunk in best)
         hidden: tuple[Hidden, ...] = ()
         if decision.may_know_existence:
             admitted = {chunk.key for one in found for _, chunk in one.hits}
@@ -284,7 +291,9 @@ class Retriever:
         )
 
 
-def _passage(chunk: StoredChunk, similarity: float) -> Passage:
+def passage_of(chunk: StoredChunk, similarity: float, citation: Sequence[str]) -> Passage:
+    """Return a passage with its text; ``citation`` is a profile's: the parts by which it is named."""
+    stated = {**chunk.stated, "part": chunk.document, "id": chunk.accession_number}
     return Passage(
         chunk_id=chunk.chunk_id,
         text=chunk.text,
@@ -300,4 +309,5 @@ def _passage(chunk: StoredChunk, similarity: float) -> Passage:
         public_at=chunk.public_at,
         expires_at=chunk.expires_at,
         text_sha256=chunk.text_sha256,
+        source=", ".join(named(citation, stated)),
     )

@@ -53,6 +53,11 @@ class StoredFiling:
     version: int = 0
     """1, 2, ... in order of arrival, given by the store; 0 is a filing known by metadata only."""
 
+    @property
+    def stated(self) -> Mapping[str, Any]:
+        """What names it in a heading or citation; see :func:`stated_of`."""
+        return stated_of(self.facts.get("metadata"), self.company, self.form, self.filed)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChunk:
@@ -90,6 +95,8 @@ class StoredChunk:
     company: str = ""
     filed: str = ""
     """`form`, `company` and `filed` are the filing's."""
+    stated: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What names its document in a citation; see :func:`stated_of`."""
     text_sha256: bytes = field(default=b"", repr=False, compare=False)
     """SHA-256 of the text's UTF-8, as the store computed and checked it when it read the text."""
 
@@ -140,6 +147,11 @@ class Counts:
     """Filings by quarantine code."""
     metadata_only: int = 0
     """Filings known by metadata only, which are not among ``filings``."""
+
+
+def stated_of(metadata: Mapping[str, Any] | None, company: str, form: str, filed: str) -> Mapping[str, Any]:
+    """Return what names a document: its metadata, or for a filing who filed what, and when."""
+    return metadata or {"company": company, "form": form, "filed": filed}
 
 
 def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str) -> str:

@@ -15,7 +15,7 @@ from carag import Document, Engine, Outcome, PolicyBit, Session
 from carag.audit import Record, Verdict, verify_receipt
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.errors import InvalidArgument
-from carag.policy import NEVER, PolicyTable, as_of_minutes, infer, policy_word
+from carag.policy import NEVER, PolicyTable, Profile, as_of_minutes, infer, policy_word
 from tests.engine.documents import COMPLIANCE, QUESTION, Clock, Counting, at, document, ids
 
 if TYPE_CHECKING:
@@ -222,12 +222,46 @@ def test_windows_are_kept(engine: Engine) -> None:
 
 
 def test_a_title_is_embedded_and_not_shown(engine: Engine, embedder: Counting) -> None:
-    """The other metadata are not embedded: no one knows yet which of them questions name."""
+    """The other metadata are not embedded; a citation names the document by it."""
     engine.add(
-        [document(1, metadata={"title": " Circular 1 ", "author": "Li"}), document(2, metadata={"title": 7})]
+        [
+            document(1, metadata={"title": " Circular 1 ", "author": "Li"}),
+            document(2, metadata={"title": " "}),
+        ]
     )
     assert ["Circular 1\nBranches report on day 1.", "Branches report on day 2."] == embedder.texts
-    assert "Circular" not in "".join(p.text for p in engine.retrieve(QUESTION, COMPLIANCE).passages)
+    found = engine.retrieve(QUESTION, COMPLIANCE).passages
+    assert "Circular" not in "".join(one.text for one in found)
+    assert {one.source for one in found} == {"Circular 1, d/1", "d/2"}
+
+
+def test_the_profile_says_under_what_passages_are_embedded_how_they_are_cited_and_how_long_they_are(
+    tmp_path: Path, embedder: Counting
+) -> None:
+    """Parts without their field are left out; other lengths make another version of a document."""
+    text, roles = Profile.open("generic").texts
+    named = text.replace(
+        'name = "generic"',
+        'name = "office"\nheading = ["{team}", "of {year}"]\ncitation = ["No. {number}", "{part}", "{id}"]\n'
+        "chunking = {target = 20, limit = 30}",
+    )
+    one = document(
+        1, text="Branches report in May. Others report in June.", metadata={"team": "Risk"}, pages=[0, 24]
+    )
+    store = tmp_path / "store"
+    with Engine.open(store, profile=Profile.from_texts(named, roles), embedder=embedder) as engine:
+        engine.add([one, document(2, text="Short.", metadata={"year": 2024, "number": 7})])
+        found = engine.retrieve(QUESTION, Session(role="public", purpose="read")).passages
+    assert embedder.texts == [
+        "Risk\nBranches report in May.",
+        "Risk\nOthers report in June.",
+        "of 2024\nShort.",
+    ]
+    assert {one.source for one in found} == {"page 1, d/1", "page 2, d/1", "No. 7, d/2"}
+    longer = Profile.from_texts(named.replace("limit = 30", "limit = 60"), roles)
+    with Engine.open(store, profile=longer, embedder=embedder, accept_policy=True) as engine:
+        assert engine.add([one]).changed == 1
+        assert engine.add([one]).unchanged == 1
 
 
 def test_the_store_keeps_what_a_citation_and_a_rule_need(engine: Engine) -> None:

@@ -28,6 +28,7 @@ def build_passage(text: str = "Net sales rose.", *, similarity: float = 0.8, ord
         document="EX-13",
         start=100 * ordinal,
         end=100 * ordinal + len(text),
+        source="Example Corp, 10-K, EX-13, filed 2024-02-01, 0000000001-24-000001",
     )
 
 

@@ -24,6 +24,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "[[impossible]]": vocabulary._Impossible,
     "[[required]]": vocabulary.RequiredFact,
     "[[rule]]": vocabulary.FactRule,
+    "[chunking]": vocabulary._Chunking,
     "[[intent]]": vocabulary._Intent,
     "[intents]": vocabulary._NotMeant,
     "roles.toml": table._Document,
@@ -91,6 +92,8 @@ def test_every_key_has_its_type(section: str) -> None:
             assert said.startswith("list of "), name
         elif of is bool:
             assert said == "true or false", name
+        elif of is int:
+            assert said == "number", name
         elif of is str:
             assert said in {"text", "name", "bit name", "field name"}, name
 

@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, ModelUnavailable
+from carag.labelling.naming import named
+from carag.policy import Vocabulary
 from carag.retrieval import minilm
 from carag.retrieval import wordllama as wordllama_module
 from carag.retrieval.embedder import headed
@@ -205,16 +207,15 @@ def test_an_embedder_fails_closed_on_missing_files(monkeypatch: pytest.MonkeyPat
 )
 def test_a_passage_is_embedded_under_its_filings_facts(facts: tuple[str, str, str], expected: str) -> None:
     """Known facts stand on a line of their own; unknown ones leave no trace."""
-    company, form, filed = facts
-    assert expected == headed("Net sales rose.", company=company, form=form, filed=filed)
+    stated = dict(zip(("company", "form", "filed"), facts, strict=True))
+    assert expected == headed("Net sales rose.", " ".join(named(Vocabulary.shipped().heading, stated)))
 
 
 def test_a_heading_finds_the_company_asked_about(embedder: Embedder) -> None:
     """Of two passages with the same words, that of the company in the question is closer."""
     text = "Capital expenditure was $5 million."
     ours, other = (
-        headed(text, company=company, form="10-K", filed="2024-02-01")
-        for company in ("Boeing", "General Mills")
+        headed(text, f"{company} 10-K filed 2024-02-01") for company in ("Boeing", "General Mills")
     )
     near, far = embedder.embed_documents([ours, other]) @ embedder.embed_query(
         "Capital expenditure of Boeing?"

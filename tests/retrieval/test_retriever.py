@@ -24,6 +24,7 @@ from carag.policy import (
     Policy,
     PolicyBit,
     PolicyTable,
+    Profile,
     Session,
     Where,
     infer,
@@ -125,6 +126,7 @@ class At:
     def __init__(self, corpus: Corpus, instant: int) -> None:
         self.store = self.embedder = corpus
         self.index = corpus.index()
+        self.profile = Profile.open()
         self.reading = lambda: nullcontext(instant)
 
 
@@ -327,18 +329,18 @@ def test_what_is_found_says_up_to_which_instant_it_was_known(instant: int, expec
 def test_a_passage_is_told_as_the_store_has_it() -> None:
     """Every member that both have."""
     corpus = Corpus(7)
-    corpus.rows = [
-        replace(row, form="10-K", company="Example plc", filed="2024-03-01") for row in corpus.rows
-    ]
+    stated = {"form": "10-K", "company": "Example plc", "filed": "2024-03-01"}
+    corpus.rows = [replace(row, **stated, stated=stated) for row in corpus.rows]
     decision = infer(SESSIONS["plain"], TABLE, now=moment(NOW))
     for passage in retriever_over(corpus).retrieve("a", decision, 8).passages:
         row = corpus.rows[int(passage.chunk_id.split(":")[1])]
         told = {
             field.name: getattr(passage, field.name)
             for field in fields(passage)
-            if field.name != "similarity"
+            if field.name not in ("similarity", "source")
         }
         assert {name: getattr(row, name) for name in told} == told
+        assert passage.source == "Example plc, 10-K, 10-K, filed 2024-03-01, a"
 
 
 def test_a_set_that_comes_in_during_a_search_is_no_disagreement() -> None:

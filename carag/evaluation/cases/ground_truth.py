@@ -20,8 +20,8 @@ from carag.evaluation.cases.reference_policy import (
     bit_names,
     reference_session,
 )
-from carag.policy import as_of_minutes, intents
-from carag.retrieval import Passage
+from carag.policy import Vocabulary, as_of_minutes, intents
+from carag.retrieval import passage_of
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.policy import Session
+    from carag.retrieval import Passage
     from carag.store.values import StoredFiling
 
 __all__ = ["GroundTruth"]
@@ -77,6 +78,7 @@ class GroundTruth:
         self.store = store
         self.now = now
         self._table = ReferencePolicy()
+        self._citation = Vocabulary.shipped().citation
         self._admissible: dict[object, NDArray[np.bool_] | None] = {}
         self._with: dict[str, tuple[int, ...]] = {}
         keys = store.open_labels()
@@ -178,19 +180,7 @@ class GroundTruth:
         wanted = list(rows)
         found = self.store.chunks([self._chunks[row].key for row in wanted])
         return tuple(
-            Passage(
-                chunk_id=one.chunk_id,
-                text=one.text,
-                similarity=float(similarity),
-                word=one.word,
-                accession_number=one.accession_number,
-                form=one.form,
-                company=one.company,
-                filed=one.filed,
-                document=one.document,
-                start=one.start,
-                end=one.end,
-            )
+            passage_of(one, float(similarity), self._citation)
             for one, similarity in zip(found, similarities, strict=True)
         )
 

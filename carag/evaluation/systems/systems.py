@@ -23,7 +23,7 @@ from carag.evaluation.systems.own import checked, corpus_of, take
 from carag.generation import Answered, GuardedGenerator
 from carag.index import Index
 from carag.limits import quoted
-from carag.policy import PolicyTable, infer, intents
+from carag.policy import PolicyTable, Profile, infer, intents
 from carag.retrieval import EXACT_LIMIT, ConfidenceGate, Evidence, Retriever, Withheld
 from carag.visible import logger
 
@@ -67,6 +67,7 @@ class _AsLoaded:
     index: Index
     embedder: Embedder
     known_at: int
+    profile: Profile
 
     def reading(self) -> AbstractContextManager[int]:
         """Lend the instant of the index."""
@@ -120,7 +121,7 @@ class Systems:
         self._reported: set[str] = set()
         self._resources = ExitStack()
         index = self._resources.enter_context(Index.load(store / "index.carag"))
-        collection = _AsLoaded(truth.store, index, embedder, truth.store.known())
+        collection = _AsLoaded(truth.store, index, embedder, truth.store.known(), Profile.open())
         self._retrievers = {
             limit: Retriever(collection, exact_limit=EXACT_LIMIT if limit is None else limit)
             for limit in set(_EXACT_LIMITS.values())

@@ -237,9 +237,7 @@ class Apart:
 
     def unfiltered(self, corpus: Corpus) -> Any:
         """The nearest passages, whoever asks, over an index made of nothing but the corpus."""
-        texts = [
-            headed(one.text, company=one.company, form=one.form, filed=one.filed) for one in corpus.passages
-        ]
+        texts = [headed(one.text, f"{one.company} {one.form} filed {one.filed}") for one in corpus.passages]
         graph = Hnsw(self.small.embedder.embed_documents(texts), seed=0)
 
         def system(question: str, _: Session) -> dict[str, object]:

@@ -1,0 +1,37 @@
+"""Name a document by what is stated of it, in the parts that its profile gives: for headings and for citations."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["named"]
+
+_FIELD: Final = re.compile(r"\{(\w+)\}")
+
+
+def named(parts: Iterable[str], stated: Mapping[str, object]) -> list[str]:
+    """Fill the parts, and leave out every one with a field that is not stated, or is empty.
+
+    Parameters
+    ----------
+    parts : iterable of str
+        Such as ``"filed {filed}"``, each with one field in braces.
+    stated : mapping
+        By field.
+
+    Examples
+    --------
+    >>> named(["{company}", "{form}", "filed {filed}"], {"company": "Example Corp", "form": "", "filed": "2024-02-01"})
+    ['Example Corp', 'filed 2024-02-01']
+    """
+    found = []
+    for part in parts:
+        values = [str(stated.get(field) or "").strip() for field in _FIELD.findall(part)]
+        if all(values):
+            given = iter(values)
+            found.append(_FIELD.sub(lambda _, given=given: next(given), part))  # type: ignore[misc]
+    return found
