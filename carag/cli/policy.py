@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from carag.cli._files import table_in
-from carag.cli._options import AsJson, AsJsonLines, Store
+from carag.cli._options import AsJson, AsJsonLines, ProfileName, Store
 from carag.cli._output import Exit, say, say_json, say_lines, warn
 from carag.errors import InvalidArgument
 
@@ -201,16 +201,19 @@ def label(
 
 @app.command()
 def bits(
+    profile: ProfileName = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the page here.")] = None,
 ) -> int:
-    """Print the page that documents all 27 bits, made from the rules, as Markdown.
+    """Print the page that documents a profile's bits and who may use what, made from its rules, as Markdown.
 
-    [dim]carag policy bits --out carag/profiles/edgar/BITS.md[/dim]
+    [dim]carag policy bits --profile generic --out carag/profiles/generic/BITS.md[/dim]
     """
-    from carag.policy import PolicyTable
+    from carag.policy import Profile
+    from carag.policy.page import profile_page
     from carag.profiles.edgar.rules.bits_page import bits_page
 
-    page = bits_page(PolicyTable.shipped())
+    given = Profile.open() if profile is None else Profile.open(profile)
+    page = bits_page(given.table) if given.vocabulary.reader == "edgar" else profile_page(given)
     if out is None:
         say_lines(page)
     else:

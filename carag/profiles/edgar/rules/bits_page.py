@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.labelling.rule import Level
 from carag.policy import PolicyBit, meaning
+from carag.policy.page import cells_with
 from carag.profiles.edgar.rules.rules import QUARANTINES, RULES
 
 if TYPE_CHECKING:
@@ -122,8 +123,8 @@ def _section(bit: PolicyBit, table: PolicyTable) -> Iterator[str]:
     yield f"- regulation: {said.regulation}"
     if passages:
         yield f"- kept by: {passages}"
-    yield f"- forbidden by: {_cells(table, bit, required=False) or 'no cell'}"
-    if required := _cells(table, bit, required=True):
+    yield f"- forbidden by: {cells_with(table, bit, required=False) or 'no cell'}"
+    if required := cells_with(table, bit, required=True):
         yield f"- required by: {required}"
     if limits:
         yield f"- known limits: {limits}"
@@ -137,21 +138,6 @@ def _description_of(bit: PolicyBit) -> tuple[str, str, Level, str, str]:
             return field, rule.text, rule.level, rule.passages, rule.limits
     state = _STATE[bit]
     return state.field, state.text, Level.STATE, "", state.limits
-
-
-def _cells(table: PolicyTable, bit: PolicyBit, *, required: bool) -> str:
-    """Name the cells that hide every passage with the bit, or that have a mask requiring it."""
-    found = []
-    for cell in table.cells:
-        masks = cell.policy.masks
-        if required:
-            concerned = any(mask.required & bit.value for mask in masks)
-        else:
-            concerned = all(mask.forbidden & bit.value for mask in masks)
-        if concerned:
-            one_of = " (one of)" if required and len(masks) > 1 else ""
-            found.append(f"{cell.role}/{cell.purpose}{one_of}")
-    return ", ".join(found)
 
 
 def _quarantine() -> Iterator[str]:
