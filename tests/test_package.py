@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "profiles": {"labelling", "readers", "policy"},
     "store": {"labelling", "policy"},
     "index": {"policy"},
-    "retrieval": {"index", "store", "policy"},
+    "retrieval": {"index", "store", "labelling", "policy"},
     "generation": {"retrieval", "policy"},
     "engine": {
         "generation",

@@ -1,4 +1,4 @@
-"""The page of a profile: every bit, rule, field and cell that its files state, and the page that is kept is that one."""
+"""The page of a profile states every bit, rule, field and cell of its files, and the page that is kept is that one."""
 
 from __future__ import annotations
 
