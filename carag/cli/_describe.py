@@ -1,7 +1,7 @@
 """Describe records and verified receipts in plain values, which are printed as text or as JSON.
 
 Times become ISO 8601, masks the names of their bits, hashes hexadecimal; what is absent is left out. Everything comes
-from the record and from the profiles that ship with the package: an auditor has no store, engine or table of roles.
+from the record, the profiles that ship with the package and one that is given: an auditor has no store or engine.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from carag.audit import Access, Begin, Verdict, retain_until
+from carag.errors import InvalidArgument
 from carag.policy import POLICY_BITS
-from carag.policy.shipped import shipped_bits
+from carag.policy.shipped import bits_named, shipped_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,8 +60,18 @@ _CODES: Final = {
 }
 
 
-def describe_record(record: Record) -> dict[str, Any]:
+Texts: TypeAlias = tuple[str, str]
+"""The two files of a profile."""
+
+
+def describe_record(record: Record, profile: Texts | None = None) -> dict[str, Any]:
     """Return what a record says, in the order in which a person asks for it.
+
+    Parameters
+    ----------
+    record : Record
+    profile : tuple of str, optional
+        The texts of ``profile.toml`` and ``roles.toml`` by which bits are named, besides those that ship.
 
     Returns
     -------
@@ -85,17 +96,21 @@ def describe_record(record: Record) -> dict[str, Any]:
     for key in sorted(event, key=_rank):
         name, read = _READ.get(key, (key, _itself))
         value = None if event[key] is None else read(event[key])
+        if key == "policy" and value:
+            value = _policy(value, _Bits(_hex(value["table"]), profile))
         if value not in (None, [], {}):
             said[name] = value
     if record.hits:
-        table = said["policy"]["table"]
-        said["passages"] = [_passage(number, hit, table) for number, hit in enumerate(record.hits, start=1)]
+        bits = _Bits(said["policy"]["table"], profile)
+        said["passages"] = [_passage(number, hit, bits) for number, hit in enumerate(record.hits, start=1)]
     said["retained"] = f"{record.retain}, until {retain_until(record.committed, record.retain).date()}"
     return said
 
 
-def describe_receipt(checked: Verification) -> dict[str, Any]:
+def describe_receipt(checked: Verification, profile: Texts | None = None) -> dict[str, Any]:
     """Return what a verification shows; of one that is not verified, only verdict and reason.
+
+    ``profile`` is as for :func:`describe_record`.
 
     Returns
     -------
@@ -121,18 +136,21 @@ def describe_receipt(checked: Verification) -> dict[str, Any]:
     record = checked.record
     if checked.verdict is not Verdict.VERIFIED or record is None:
         return said
-    said |= describe_record(record)
+    said |= describe_record(record, profile)
     event = record.event
     if isinstance(event, Access | Begin):
         said |= {"who": _value(checked, "subject"), "question": _value(checked, "query")}
-        said["policy"]["meaning"] = _meaning(said["policy"])
+        said["policy"]["meaning"] = _meaning(said["policy"], _Bits(said["policy"]["table"], profile))
     else:
         said["opened"] = dict(checked.values)
     if isinstance(event, Access):
         said |= {"code_in_words": _CODES.get(event.why), "answer": _value(checked, "answer")}
+        if event.where:
+            said["narrowed"] = _value(checked, "where")
+        bits = _Bits(said["policy"]["table"], profile)
         pairs = zip(record.hits, checked.passages, strict=True)
         said["passages"] = [
-            _passage(number, hit, said["policy"]["table"]) | _text(checked, pair)
+            _passage(number, hit, bits) | _text(checked, pair)
             for number, (hit, pair) in enumerate(pairs, start=1)
         ]
     return said | {"not_shown": _NOT_SHOWN}
@@ -145,12 +163,31 @@ def _value(checked: Verification, name: str) -> dict[str, str | None]:
     return {"value": None, "because": WITHHELD if name in checked.withheld else "none is on record"}
 
 
-def _passage(number: int, hit: Hit, table: str) -> dict[str, Any]:
+class _Bits:
+    """The bits of the profile that a record names by its hash; of one that is not at hand they have numbers only."""
+
+    def __init__(self, table: str, profile: Texts | None) -> None:
+        own = None if profile is None else bits_named(table, profile)
+        if profile is not None and own is None:
+            raise InvalidArgument(
+                f"the profile given is not the one that the record names, {table}; want its two files as they were "
+                "when the question was asked"
+            )
+        self.meanings = own or shipped_bits(table) or {}
+
+    def names(self, word: int) -> list[str]:
+        """Name the bits of a word or mask."""
+        numbers = range(POLICY_BITS.bit_length())
+        names = list(self.meanings) or [f"bit {number}" for number in numbers]
+        return [name for number, name in zip(numbers, names, strict=False) if word >> number & 1]
+
+
+def _passage(number: int, hit: Hit, bits: _Bits) -> dict[str, Any]:
     return {
         "passage": number,
         "name": hit.name,
         "similarity": hit.similarity / _SIMILARITY_UNIT,
-        "bits": _names(hit.word, table),
+        "bits": bits.names(hit.word),
         "cited": hit.cited,
     }
 
@@ -185,12 +222,11 @@ def _minute(minutes: int) -> str:
         return f"{minutes} minutes since 1970 UTC"
 
 
-def _policy(said: dict[str, Any]) -> dict[str, Any]:
+def _policy(said: dict[str, Any], bits: _Bits) -> dict[str, Any]:
     """Say which bits a passage needs and which it must not have; each pair of lists admits by itself."""
-    table = _hex(said["table"])
-    read: dict[str, Any] = {"table": table, "admits": _pairs(said["masks"], table)}
+    read: dict[str, Any] = {"table": _hex(said["table"]), "admits": _pairs(said["masks"], bits)}
     for key, name, reader in (
-        ("reopened", "admits_besides", partial(_pairs, table=table)),
+        ("reopened", "admits_besides", partial(_pairs, bits=bits)),
         ("entities", "entities", _itself),
         ("reopened_entities", "entities_besides", _itself),
         ("cooling", "cooling_minutes", _itself),
@@ -200,22 +236,14 @@ def _policy(said: dict[str, Any]) -> dict[str, Any]:
     return read
 
 
-def _pairs(masks: list[list[int]], table: str) -> list[dict[str, list[str]]]:
-    return [{"requires": _names(need, table), "hides": _names(ban, table)} for need, ban in masks]
+def _pairs(masks: list[list[int]], bits: _Bits) -> list[dict[str, list[str]]]:
+    return [{"requires": bits.names(need), "hides": bits.names(ban)} for need, ban in masks]
 
 
-def _names(word: int, table: str) -> list[str]:
-    """Name bits as the table does that the record names; of a table that did not ship, give the bits' numbers."""
-    bits = range(POLICY_BITS.bit_length())
-    names = list(shipped_bits(table) or (f"bit {number}" for number in bits))
-    return [name for number, name in zip(bits, names, strict=False) if word >> number & 1]
-
-
-def _meaning(policy: dict[str, Any]) -> dict[str, str]:
+def _meaning(policy: dict[str, Any], bits: _Bits) -> dict[str, str]:
     pairs = [*policy["admits"], *policy.get("admits_besides", ())]
-    named = {bit for pair in pairs for bits in pair.values() for bit in bits}
-    meanings = shipped_bits(policy["table"]) or {}
-    return {bit: document for bit, document in meanings.items() if bit in named}
+    named = {bit for pair in pairs for listed in pair.values() for bit in listed}
+    return {bit: document for bit, document in bits.meanings.items() if bit in named}
 
 
 def _index(said: dict[str, Any]) -> dict[str, Any]:
@@ -241,7 +269,7 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "outcome": ("outcome", _itself),
     "why": ("code", _itself),
     "as_of": ("as_of", _minute),
-    "policy": ("policy", _policy),
+    "policy": ("policy", _itself),
     "table": ("table", _hex),
     "index": ("index", _index),
     "models": ("models", _given),

@@ -21,6 +21,7 @@ __all__ = [
     "given_key",
     "key_text",
     "opened_log",
+    "profile_texts",
     "read_bytes",
     "read_text",
     "reader_of",
@@ -99,6 +100,16 @@ def reader_of(store: Path, vkey: str | None) -> LogReader:
 
 def _why(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def profile_texts(folder: Path | None) -> tuple[str, str] | None:
+    """Return the two files of a profile's folder as they stand, or None for none."""
+    if folder is None:
+        return None
+    roles, profile = (
+        read_text(folder / name, "want a profile's folder") for name in ("roles.toml", "profile.toml")
+    )
+    return profile, roles
 
 
 def table_in(path: Path) -> PolicyTable:

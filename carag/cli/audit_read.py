@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.cli._files import reader_of
+from carag.cli._files import profile_texts, reader_of
 from carag.cli._options import AsJson, AsJsonLines, ClaimedRole, Key, ReadableStore
 from carag.cli._output import Exit, say, say_json
 from carag.cli.audit_erase import opened_values, refuse
@@ -93,6 +94,12 @@ def show(
     purpose: Annotated[str | None, typer.Option(metavar="CODE", help="What it is opened for.")] = None,
     actor: Annotated[str | None, typer.Option(metavar="NAME", help="Who opens it; kept sealed.")] = None,
     role: ClaimedRole = "auditor",
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile", metavar="DIR", help="The profile's folder, to name bits; those that ship need none."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Show one record: who asked in which role and for what purpose, what came of it, under which policy.
@@ -121,7 +128,7 @@ def show(
         reader.check_unchanged()
         if record is None:
             raise InvalidArgument(f"record {seq} is {_UNREADABLE}; read it with a newer one")
-        said = describe_record(record)
+        said = describe_record(record, profile_texts(profile))
         said["commits_to"] = openable(store, seq, record.commitments)
         said["proved"] = f"as the log signed it, among {reader.size} records"
     if values:

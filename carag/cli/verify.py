@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from carag.audit import Verdict, redact, verify_receipt
 from carag.audit.receipts.receipt import open_envelope, write_receipt
 from carag.cli._describe import WITHHELD, describe_receipt
-from carag.cli._files import key_text, read_bytes
+from carag.cli._files import key_text, profile_texts, read_bytes
 from carag.cli._output import (
     Exit,
     escape_unencodable,
@@ -116,6 +116,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="VKEY_OR_FILE",
         help="the log's public key (vkey), or a file holding it",
     )
+    verify.add_argument(
+        "--profile",
+        metavar="DIR",
+        type=Path,
+        help="the folder of the profile that was in force, to name its bits; those that ship need none",
+    )
     verify.add_argument("--second-opinion", metavar="NAME", help="ask pymerkle too; never instead")
     verify.add_argument("--passages", action="store_true", help="print the passages whole")
     verify.add_argument("--json", action="store_true", help="print one JSON object instead of text")
@@ -179,7 +185,7 @@ def _verify(given: argparse.Namespace) -> int:
     checked = verify_receipt(receipt, key_text(given.key))
     if checked.verdict is Verdict.VERIFIED and given.second_opinion is not None:
         checked = _asked_again(checked, receipt, given.second_opinion)
-    said = describe_receipt(checked)
+    said = describe_receipt(checked, profile_texts(given.profile))
     if given.json:
         say_json(said)
     else:
@@ -234,6 +240,8 @@ def _request(said: dict[str, Any]) -> Iterator[str]:
         yield _line("known at", _when(known_at))
     yield _recorded(said)
     yield from _told("question", said["question"])
+    if "narrowed" in said:
+        yield from _told("narrowed by", said["narrowed"])
     if "outcome" in said:
         words = f": {said['code_in_words']}" if said["code_in_words"] else ""
         yield _line("outcome", f"{said['outcome']} ({said['code']}{words})")

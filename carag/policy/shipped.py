@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-__all__ = ["DEFAULT_PROFILE", "SHIPPED", "shipped_bits", "shipped_text", "table_hashes"]
+__all__ = ["DEFAULT_PROFILE", "SHIPPED", "bits_named", "shipped_bits", "shipped_text", "table_hashes"]
 
 SHIPPED: Final = ("clinical", "edgar", "generic")
 """The profiles that ship with the package, by name."""
@@ -45,6 +45,16 @@ def shipped_bits(table: str) -> dict[str, str] | None:
     """
     for name in SHIPPED:
         texts = shipped_text(name, "profile.toml"), shipped_text(name, "roles.toml")
-        if table in table_hashes(*texts):
-            return {bit["name"]: bit["document"] for bit in tomllib.loads(texts[0])["bit"]}
+        if (named := bits_named(table, texts)) is not None:
+            return named
     return None
+
+
+def bits_named(table: str, texts: tuple[str, str]) -> dict[str, str] | None:
+    """Return names and meanings of a profile's bits, from bit 0, if its two files have the hash that a record names.
+
+    The hash proves that these are the files that were in force, so nothing else of them is checked.
+    """
+    if table not in table_hashes(*texts):
+        return None
+    return {bit["name"]: bit["document"] for bit in tomllib.loads(texts[0])["bit"]}
