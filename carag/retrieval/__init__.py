@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from carag.retrieval.calibration import conformal_threshold, questions_wanted
 from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
-from carag.retrieval.gate import ConfidenceGate, gate_for, threshold_for
+from carag.retrieval.gate import ConfidenceGate, gate_for, threshold_for, top_similarity
 from carag.retrieval.own import own_embedder
 from carag.retrieval.past_index import PastIndex, add_labels
 from carag.retrieval.registry import DEFAULT_EMBEDDER, EMBEDDERS, embedder_by_name
@@ -23,9 +24,12 @@ __all__ = [
     "Retriever",
     "Withheld",
     "add_labels",
+    "conformal_threshold",
     "embedder_by_name",
     "gate_for",
     "headed",
     "own_embedder",
+    "questions_wanted",
     "threshold_for",
+    "top_similarity",
 ]
