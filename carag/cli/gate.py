@@ -22,7 +22,7 @@ __all__ = ["app"]
 
 app = typer.Typer(help="When a question is declined because no passage is close.", no_args_is_help=True)
 
-_ERROR: Final = re.compile(r"0?\.[0-9]{1,6}|[0-9]{1,6}/[0-9]{1,6}", re.ASCII)
+_ERROR: Final = re.compile(r"0?\.[0-9]{1,6}|[0-9]{1,6}/[1-9][0-9]{0,5}", re.ASCII)
 """Bounded, because an exponent could ask for a number of any length."""
 
 
@@ -94,7 +94,7 @@ def show(store: Store, as_json: AsJson = False) -> int:
 
 
 def _error(text: str) -> Fraction:
-    if _ERROR.fullmatch(text) is None or text.endswith("/0"):
+    if _ERROR.fullmatch(text) is None:
         raise InvalidArgument(f"--error is {quoted(text)}; want a share between 0 and 1, as 0.1 or 1/10")
     return Fraction(text)
 

@@ -37,8 +37,12 @@ __all__ = ["Measured", "gate_in_force"]
 
 _MILLION: Final = 1_000_000
 """A cosine of 1, as records hold it."""
+_NOTHING: Final = -2.0
+"""Below every cosine: the similarity of no passage at all, which no gate passes."""
 _NAMED: Final = 5
 """Lines that one message names."""
+_AT_ONCE: Final = 500
+"""Labels read from the store at a time."""
 
 
 def gate_in_force(kept: GateReport | None, collection: Collection) -> ConfidenceGate:
@@ -170,14 +174,10 @@ class Measured(ABC):
                 f"or more for an error of {error}: add questions, or allow a larger error"
             )
         best = [top_similarity(self.retrieve(one.question, session).passages) for one in asked]
-        # Below every cosine, where what was admissible a moment ago is so no more.
-        scores = [-1.0 if one is None else one for one in best]
-        pairs = list(zip(asked, scores, strict=True))
-        threshold = conformal_threshold([score for one, score in pairs if one.documents], error)
+        scored = [(_NOTHING if score is None else score, one) for score, one in zip(best, asked, strict=True)]
+        threshold = conformal_threshold([score for score, one in scored if one.documents], error)
         gate = ConfidenceGate(threshold / _MILLION)
-        declined = [
-            one for one, score in zip(asked, best, strict=True) if score is None or score < gate.threshold
-        ]
+        declined = [one for score, one in scored if score < gate.threshold]
         fields: dict[str, Json] = {
             "threshold": threshold,
             "error": str(error),
@@ -217,9 +217,9 @@ class Measured(ABC):
                 decision = infer(
                     session, self._table, now=self._clock(), intents=self._asked.found(one.question)
                 )
-            except Refused:
+            except Refused as refusal:
                 self.retrieve(one.question, session)  # which puts the refusal on record
-                raise
+                raise Refused(refusal.code, f"line {one.line}: {refusal}") from None
             if decision.may_know_existence:
                 self._check_known(one)
             if not one.documents or any(self._is_open(document, decision) for document in one.documents):
@@ -251,5 +251,6 @@ class Measured(ABC):
         keys = store.filing_labels(document, known_at=known_at).tolist()
         return any(
             decision.admits(label.word, label.public_at, entity=label.subjects, expires_at=label.expires_at)
-            for label in store.labels_as_of(keys, decision.as_of, known_at=known_at)
+            for start in range(0, len(keys), _AT_ONCE)
+            for label in store.labels_as_of(keys[start : start + _AT_ONCE], decision.as_of, known_at=known_at)
         )

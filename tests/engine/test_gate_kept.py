@@ -7,6 +7,7 @@ import json
 import math
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -146,14 +147,14 @@ def test_hidden_and_absent_are_one_to_a_session_that_may_not_know(store: Path) -
 
 
 def test_what_is_no_session_is_refused(store: Path) -> None:
-    with opened(store) as engine, pytest.raises(InvalidArgument, match="want a carag.Session"):
+    with opened(store) as engine, pytest.raises(InvalidArgument, match=r"want a carag\.Session"):
         engine.calibrate_gate(questions(store, TENTHS), None)  # type: ignore[arg-type]
 
 
 def test_a_session_that_may_ask_nothing_is_refused_on_record(store: Path) -> None:
     with opened(store) as engine:
         size = engine._log.size
-        with pytest.raises(Refused, match="nobody"):
+        with pytest.raises(Refused, match=r"line 1: .*nobody"):
             engine.calibrate_gate(questions(store, TENTHS), Session(role="nobody", purpose="work"))
         (event,) = events(engine, size)
         assert (Outcome.REFUSE, "UNKNOWN_ROLE") == (event.outcome, event.why)
@@ -187,6 +188,20 @@ def test_the_threshold_is_that_of_the_admissible_evidence(store: Path) -> None:
         assert 0 <= nearest * 1e6 - engine.calibrate_gate(file, REVIEW).threshold <= 2
 
 
+def test_no_passage_at_all_is_declined_whatever_the_threshold(store: Path) -> None:
+    """An unanswerable question that nothing admissible meets, and an answerable one whose document just expired."""
+    with opened(store) as engine:
+        retrieve = engine.retrieve
+
+        def emptied(question: str, session: Session) -> Any:
+            found = retrieve(question, session)
+            return replace(found, passages=()) if question in {"u 0.9", "q 0.9"} else found
+
+        engine.retrieve = emptied  # type: ignore[method-assign, assignment]
+        said = engine.calibrate_gate(questions(store, TENTHS, [0.9]), EMPLOYEE, error=TENTH)
+    assert (-1_000_000, 1, 1) == (said.threshold, said.answerable_declined, said.unanswerable_declined)
+
+
 def test_a_session_that_may_know_is_told_what_was_left_out(store: Path) -> None:
     """A question counts if one of its documents may be used, and is left out if none may."""
     file = questions(store, TENTHS)
@@ -209,7 +224,7 @@ def test_it_is_in_force_at_once_and_kept_and_on_record(store: Path) -> None:
         said = engine.calibrate_gate(file, EMPLOYEE)
         answers = [engine.ask(question, EMPLOYEE) for question in ("q 0.05", "q 0.15")]
         *asked, evaluation, change = events(engine, size + 1)[:-2]
-        assert ["BELOW_GATE", "ANSWERED"] == [answer.why for answer in answers]
+        assert ["BELOW_GATE", "MODEL_DECLINED"] == [answer.why for answer in answers]  # the model was called
         assert all(answer.gate_calibrated for answer in answers)
         assert 10 == len(asked)
         assert all(isinstance(one, Access) and one.role == "employee" for one in asked)
@@ -279,8 +294,8 @@ def test_a_run_that_was_killed_before_its_last_record_is_finished_by_the_next_op
         def killed(*_: object, **__: object) -> None:
             raise AuditUnavailable("killed")
 
-        with monkeypatch.context() as at, pytest.raises(AuditUnavailable, match="killed"):
-            at.setattr(engine._configuration, "models", killed)
+        monkeypatch.setattr(engine._configuration, "models", killed)
+        with pytest.raises(AuditUnavailable, match="killed"):
             engine.calibrate_gate(questions(calibrated, [one + 0.07 for one in TENTHS]), EMPLOYEE)
         assert before == engine.gate
     with opened(calibrated) as engine:
@@ -315,7 +330,9 @@ ALTERED: dict[str, Callable[[sqlite3.Connection, sqlite3.Connection], object]] =
     "its number deleted": script("DELETE FROM meta WHERE name = 'gate_record'"),
     "both deleted": script(DELETED),
     "both emptied": script("UPDATE meta SET value = '' WHERE name IN ('gate', 'gate_record')"),
-    "and the note of the models": script(f"{DELETED}; DELETE FROM meta WHERE name = 'recorded_model'"),
+    "and the note of the models": script(
+        "; ".join((DELETED, "DELETE FROM meta WHERE name = 'recorded_model'"))
+    ),
     "another number": script("UPDATE meta SET value = '0' WHERE name = 'gate_record'"),
     "a number past the end": script("UPDATE meta SET value = '99999' WHERE name = 'gate_record'"),
     "no number": script("UPDATE meta SET value = '-1' WHERE name = 'gate_record'"),

@@ -60,7 +60,7 @@ def test_what_is_no_question_is_refused_with_its_line(tmp_path: Path, line: str 
     file = tmp_path / "questions.jsonl"
     wrong = line if isinstance(line, bytes) else line.encode()
     file.write_bytes(b"\n" + GOOD.encode() + b"\n\n" + wrong + b"\n")
-    with pytest.raises(InvalidArgument, match="questions.jsonl, line 4: ") as refused:
+    with pytest.raises(InvalidArgument, match=r"questions\.jsonl, line 4: ") as refused:
         read_gate_questions(file)
     assert why in str(refused.value)
 
