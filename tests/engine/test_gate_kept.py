@@ -202,6 +202,16 @@ def test_no_passage_at_all_is_declined_whatever_the_threshold(store: Path) -> No
     assert (-1_000_000, 1, 1) == (said.threshold, said.answerable_declined, said.unanswerable_declined)
 
 
+def test_what_is_at_the_threshold_is_not_counted_as_declined(store: Path) -> None:
+    """As the gate itself has it."""
+    rows = [{"question": f"{which} 1.0", "documents": ["open"]} for which in range(9)]
+    (store / "same").write_text("\n".join(map(json.dumps, rows)))
+    with opened(store) as engine:
+        said = engine.calibrate_gate(store / "same", EMPLOYEE)
+        assert (1_000_000, 0) == (said.threshold, said.answerable_declined)
+        assert "BELOW_GATE" != engine.ask("9 1.0", EMPLOYEE).why
+
+
 def test_a_session_that_may_know_is_told_what_was_left_out(store: Path) -> None:
     """A question counts if one of its documents may be used, and is left out if none may."""
     file = questions(store, TENTHS)
@@ -321,6 +331,7 @@ def earlier_gate(now: sqlite3.Connection, before: sqlite3.Connection) -> None:
     now.executemany("UPDATE meta SET value = ? WHERE name = ?", notes)
 
 
+NUMBERED = "UPDATE meta SET value = ? WHERE name = 'gate_record'"
 DELETED = "DELETE FROM meta WHERE name IN ('gate', 'gate_record')"
 ALTERED: dict[str, Callable[[sqlite3.Connection, sqlite3.Connection], object]] = {
     "another threshold": script(
@@ -372,6 +383,17 @@ def test_it_is_missed_also_after_models_changed(calibrated: Path, settings: dict
     """Their record says that the store keeps a gate."""
     opened(calibrated, **settings).close()
     altered(calibrated, script(DELETED))
+    with pytest.raises(CorruptFile, match="accept --gate"):
+        opened(calibrated)
+
+
+def test_the_record_of_another_suite_is_none_of_a_gate(calibrated: Path) -> None:
+    """Though it commits to the very text."""
+    with opened(calibrated) as engine:
+        text = str(engine._collection.store.meta_get("gate")).encode()
+        digest = hashlib.sha256(text).digest()
+        seq = engine.evaluated("other", digest, digest, started=engine._clock(), passed=True).seq
+    altered(calibrated, lambda now, _: now.execute(NUMBERED, (str(seq),)))
     with pytest.raises(CorruptFile, match="accept --gate"):
         opened(calibrated)
 
