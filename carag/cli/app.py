@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, ingest, policy
+from carag.cli import ask, audit, bench, gate, ingest, policy
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
 
@@ -80,6 +80,7 @@ def receipt(words: typer.Context) -> int:
 app.add_typer(audit.app, name="audit")
 app.add_typer(policy.app, name="policy")
 app.add_typer(bench.app, name="bench")
+app.add_typer(gate.app, name="gate")
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -26,6 +26,10 @@ __all__ = ["ask", "explain"]
 
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+_UNCALIBRATED: Final = (
+    "no confidence gate was calibrated for these documents (CARAG's own thresholds were measured on SEC filings); "
+    "calibrate it: carag gate calibrate"
+)
 
 Role = Annotated[str, typer.Option(metavar="R", help="The role that asks, such as [b]buy_side[/b].")]
 Purpose = Annotated[str, typer.Option(metavar="P", help="What for, such as [b]invest[/b].")]
@@ -202,6 +206,8 @@ def _write_receipt(answer: Answer, path: Path) -> None:
 
 
 def _show_answer(answer: Answer, receipt: Path | None) -> None:
+    from carag.audit import Outcome
+
     box(answer.text, title=answer.outcome.value)
     if answer.citations:
         # Of a filing the facts stand in columns of their own; any other document is named as its profile says.
@@ -216,6 +222,8 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
         numbers = (f"[{one.number}]" for one in answer.citations)
         columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
     _show_withheld(answer.withheld)
+    if answer.outcome is not Outcome.REFUSE and not answer.gate_calibrated:
+        say(_UNCALIBRATED, style="dim")
     where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
     say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")
 

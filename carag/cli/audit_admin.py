@@ -59,6 +59,13 @@ def accept(
             help="Take the labels as they are, though the last record names others: see what changed them.",
         ),
     ] = False,
+    gate: Annotated[
+        bool,
+        typer.Option(
+            "--gate",
+            help="Drop the calibrated gate, though the log says that there is another: calibrate it again.",
+        ),
+    ] = False,
     lost_values: Annotated[
         bool,
         typer.Option(
@@ -69,19 +76,20 @@ def accept(
 ) -> int:
     """Accept a loss or a change that otherwise keeps the store shut, and put that on record.
 
-    A store does not open where its labels are not those the last record names, or where the values its records commit
+    A store does not open where its labels or its gate are not those on record, or where the values its records commit
     to are gone. First look for a backup: what is accepted stays in the log for every auditor to see.
 
     [dim]carag audit accept --labels --store store[/dim]
     """
     from carag.engine import NO_EMBEDDER, Engine
 
-    if not (labels or lost_values):
-        raise InvalidArgument("give --labels or --lost-values: what is it that you accept?")
+    if not (labels or gate or lost_values):
+        raise InvalidArgument("give --labels, --gate or --lost-values: what is it that you accept?")
     Engine.open(
         store,
         create=False,
         embedder=NO_EMBEDDER,
+        accept_gate=gate,
         accept_labels=labels,
         accept_lost_values=lost_values,
     ).close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from carag.engine.engine import Engine
 from carag.engine.kept_embedder import NO_EMBEDDER
 from carag.engine.named import made_by_name
-from carag.engine.results import AddReport, Answer, Explanation, IngestReport, Retrieval
+from carag.engine.results import AddReport, Answer, Explanation, GateReport, IngestReport, Retrieval
 
 __all__ = [
     "NO_EMBEDDER",
@@ -13,6 +13,7 @@ __all__ = [
     "Answer",
     "Engine",
     "Explanation",
+    "GateReport",
     "IngestReport",
     "Retrieval",
     "made_by_name",

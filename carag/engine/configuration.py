@@ -1,29 +1,45 @@
 """Append a record when the engine opens with a policy table or models that differ from the last ones recorded.
 
-The same for the store's labels: if they are not those that the last record names, the store opens only on demand.
+The same for the store's labels: if they are not those that the last record names, the store opens only on demand. So
+does one whose calibrated gate is not the one on record, or is gone.
 
 The last record of each kind is found by a note in the store that holds its number, and then read. An altered note can
-have a record left out or written twice; but every answer names its own table, models and state as well.
+have a record left out or written twice; but every answer names its own table, models and state as well. It does not
+name its gate: who puts all notes of gate and models back to those of one earlier time puts that time's gate in force,
+and only a reader of the whole log finds the later record that says otherwise.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from carag.audit import Access, IndexChange, Ingest, ModelChange, PolicyChange
-from carag.errors import CorruptFile
+from carag.audit import Access, Evaluation, IndexChange, Ingest, ModelChange, PolicyChange
+from carag.engine.results import GateReport
+from carag.errors import MALFORMED, CorruptFile
 
 if TYPE_CHECKING:
     from carag.audit import AuditLog, Event, Models
     from carag.engine.state import StoreState
     from carag.store.store import CorpusStore
 
-__all__ = ["ConfigurationLog"]
+__all__ = ["GATE_SUITE", "ConfigurationLog"]
 
 _RECORDED_ROOT: Final = "recorded_snapshot"
 """The store's note of the last recorded root hash of the state, in hexadecimal."""
 _RECORDED_INSTANT: Final = "recorded_known"
 """The store's note of the instant of that state, in microseconds since 1970."""
+_GATE: Final = "gate"
+"""The store's note of its calibrated gate, as the record of it commits to: canonical JSON; empty if it has none."""
+_GATE_RECORD: Final = "gate_record"
+"""The store's note of that record's number."""
+GATE_SUITE: Final = "gate"
+"""What the record of a calibration calls it."""
+_THE_KEPT: Final = frozenset({"GATE_CALIBRATED", "GATE_KEPT"})
+"""Why models were recorded, where the gate in force is the one that the store keeps."""
+_KEEPING: Final = _THE_KEPT | {"GATE_SET_ASIDE"}
+"""Why models were recorded, where the store keeps a gate: another may have been given for the time of one opening."""
 
 _Change = TypeVar("_Change", PolicyChange, ModelChange, IndexChange)
 
@@ -60,10 +76,24 @@ class ConfigurationLog:
             before, why = (None, "FIRST_TABLE") if last is None else (last.table, "TABLE_CHANGED")
             self._append(PolicyChange(at=at, table=table, before=before, why=why))
 
-    def models(self, models: Models, *, gate: int, at: int) -> None:
-        """Record models, prompt and gate, unless they are the last ones recorded."""
-        last = self._last(ModelChange)
-        if last is None or (last.models, last.gate) != (models, gate):
+    def models(self, models: Models, *, gate: int, at: int, kept: GateReport | None = None) -> None:
+        """Record models, prompt and gate in millionths, unless they are the last ones recorded.
+
+        ``kept`` is the gate that the store keeps: the record says that there is one, so that it cannot be taken away
+        unnoticed.
+        """
+        last, number = self._newest_models()
+        was_keeping = last is not None and last.why in _KEEPING
+        if kept is not None:
+            why = "GATE_KEPT" if kept.record < number else "GATE_CALIBRATED"
+            why = why if gate == kept.threshold else "GATE_SET_ASIDE"
+        elif last is None:
+            why = "FIRST_MODELS"
+        else:
+            why = "GATE_DROPPED" if was_keeping else "MODELS_CHANGED"
+        is_other = last is None or (last.models, last.gate) != (models, gate)
+        is_told = was_keeping == (kept is not None) and (kept is None or kept.record < number)
+        if is_other or not is_told or self._last(ModelChange) is None:
             self._append(
                 ModelChange(
                     at=at,
@@ -71,9 +101,77 @@ class ConfigurationLog:
                     gate=gate,
                     before=None if last is None else last.models,
                     before_gate=None if last is None else last.gate,
-                    why="FIRST_MODELS" if last is None else "MODELS_CHANGED",
+                    why=why,
                 )
             )
+
+    def gate(self, *, accept: bool = False) -> GateReport | None:
+        """Return the gate that was calibrated on this store, or None if none was.
+
+        Parameters
+        ----------
+        accept : bool
+            Whether a gate that is not the one on record is dropped instead of refused.
+
+        Raises
+        ------
+        CorruptFile
+            If it was changed or taken away outside, or is that of an earlier copy.
+        """
+        text, noted = (self._store.meta_get(name) or "" for name in (_GATE, _GATE_RECORD))
+        last, number = self._newest_models()
+        said = "MODELS_CHANGED" if last is None else last.why
+        if not text and not noted and said not in _KEEPING:
+            return None
+        kept = self._evaluated(text, noted)
+        # A calibration newer than the record of the models is one whose run was killed before it wrote that.
+        if kept is not None and (
+            kept.record > number
+            or (said in _THE_KEPT and last is not None and last.gate == kept.threshold)
+            or said == "GATE_SET_ASIDE"
+        ):
+            return kept
+        if not accept:
+            home = self._store.path.parent
+            raise CorruptFile(
+                f"the calibrated gate in {self._store.path} is not the one on record: it was changed or deleted "
+                "outside, or put back to an earlier copy; restore the newest backup, or drop it, on record, with: "
+                f"carag audit accept --gate --store {home}, and then calibrate it again: carag gate calibrate"
+            )
+        self._store.meta_update({_GATE: "", _GATE_RECORD: ""})
+        return None
+
+    def keep_gate(self, text: bytes, record: int) -> GateReport:
+        """Note a gate, as canonical JSON, and the record that commits to it; :meth:`models` records that it is kept."""
+        report = GateReport(**json.loads(text), record=record)
+        self._store.meta_update({_GATE: text.decode(), _GATE_RECORD: str(record)})
+        return report
+
+    def _evaluated(self, text: str, noted: str) -> GateReport | None:
+        """Return the gate of a note if the record that it names commits to it."""
+        if not noted.isdecimal() or int(noted) >= self._log.size:
+            return None
+        event = self._log.record(int(noted)).event
+        if not isinstance(event, Evaluation) or event.suite != GATE_SUITE:
+            return None
+        if event.result != hashlib.sha256(text.encode()).digest():
+            return None
+        try:
+            return GateReport(**json.loads(text), record=int(noted))
+        except MALFORMED as error:
+            raise CorruptFile(
+                f"{self._store.path} keeps a calibrated gate that this CARAG cannot read; use the CARAG that made it"
+            ) from error
+
+    def _newest_models(self) -> tuple[ModelChange | None, int]:
+        """Return the last record of the models and its number; by reading back, where the note of it leads nowhere."""
+        if (noted := self._last(ModelChange)) is not None:
+            return noted, int(self._store.meta_get(_note(ModelChange)) or "")
+        for number in reversed(range(self._log.size)):
+            event = self._log.record(number).event
+            if isinstance(event, ModelChange):
+                return event, number
+        return None, -1
 
     def labels(self, state: StoreState, *, accept: bool, rows: int, at: int) -> None:
         """Compare the store's labels with the state that the last record names.

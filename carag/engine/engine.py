@@ -21,7 +21,7 @@ from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
 from carag.engine.explain import explain
-from carag.engine.measured import Measured
+from carag.engine.measured import Measured, gate_in_force
 from carag.engine.opening import opened
 from carag.engine.recorder import (
     Finding,
@@ -37,7 +37,7 @@ from carag.errors import InvalidArgument, Refused
 from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, Where, infer, known_at_microseconds
-from carag.retrieval import Retriever, gate_for, own_reranker
+from carag.retrieval import Retriever, own_reranker
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ class Engine(Contents, Measured, Awaited):
         retain: str = DEFAULT_CLASS,
         not_before: str | None = None,
         scrub_every: float | None = None,
+        accept_gate: bool = False,
         accept_labels: bool = False,
         accept_policy: bool = False,
         accept_lost_values: bool = False,
@@ -143,8 +144,8 @@ class Engine(Contents, Measured, Awaited):
         reranker : Reranker or object, optional
             Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional
-            Default: the embedder's calibrated threshold; none before an embedder that was never calibrated, and answers
-            say so.
+            Default: the one calibrated on this store (:meth:`calibrate_gate`), else the embedder's own, measured on SEC
+            filings, else none; ``Answer.gate_calibrated`` tells.
         clock : callable, optional
             Returns an aware datetime; the system clock if absent.
         intents : bool
@@ -162,6 +163,8 @@ class Engine(Contents, Measured, Awaited):
             A checkpoint or receipt of this store that was kept elsewhere: a log put back behind it is not opened.
         scrub_every : float, optional
             Seconds between passes that re-hash the log in the background; what is damaged lets no more answers out.
+        accept_gate : bool
+            Whether a calibrated gate that is not the one on record is dropped, on record; it is refused otherwise.
         accept_labels : bool
             Whether labels that are not those the last record names (an earlier copy put back, a change outside) are
             accepted, on record; they are refused otherwise.
@@ -178,7 +181,7 @@ class Engine(Contents, Measured, Awaited):
         StoreLocked
             If another engine holds the store.
         CorruptFile
-            If text, index or log fail their own checks, or the labels are not those on record.
+            If text, index or log fail their own checks, or labels or gate are not those on record.
         AuditUnavailable
             If the log cannot be written.
         """
@@ -204,7 +207,8 @@ class Engine(Contents, Measured, Awaited):
                     accept_lost_values=accept_lost_values,
                 )
             )
-            gate = gate or gate_for(collection.embedder.name)
+            kept = ConfigurationLog(log, collection.store).gate(accept=accept_gate)
+            gate = gate or gate_in_force(kept, collection)
             model = generator_by_name(generator) if isinstance(generator, str) else own_generator(generator)
             engine = cls(
                 log=log,
@@ -221,7 +225,8 @@ class Engine(Contents, Measured, Awaited):
             engine._configuration.labels(state, accept=accept_labels, rows=rows, at=at)
             is_expected = accept_policy or collection.profile.is_shipped
             engine._configuration.policy(bytes.fromhex(engine._table.sha256), at=at, accept=is_expected)
-            engine._configuration.models(engine._models, gate=round(gate.threshold * 1_000_000), at=at)
+            threshold = round(gate.threshold * 1_000_000)
+            engine._configuration.models(engine._models, gate=threshold, at=at, kept=kept)
             engine._settle(now(), "INGEST_RESUMED")
             engine._resources = resources.pop_all()
             _logger.info("opened %r", engine)

@@ -1,4 +1,4 @@
-"""Define what the engine returns: answers, passages and explanations, each with its receipt, and ingest reports.
+"""Define what the engine returns: answers, passages and explanations, each with its receipt, and reports.
 
 Their ``repr`` is one line without text, so that logs and tracebacks show none; ``str`` of an answer is its text.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from carag.policy import Explained, Reason
     from carag.retrieval import Passage, Withheld
 
-__all__ = ["AddReport", "Answer", "Explanation", "IngestReport", "Retrieval"]
+__all__ = ["AddReport", "Answer", "Explanation", "GateReport", "IngestReport", "Retrieval"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class Answer(Retrieval):
     complete : bool
         False if the generator was cut off at its token limit.
     gate_calibrated : bool
-        False if the embedder's similarities were never calibrated, so that no confidence gate stood before the
-        generator (:mod:`carag.retrieval.gate`).
+        False if the confidence gate before the generator was not calibrated on documents such as these: none stood
+        there, or one that was measured on SEC filings stood before others (:meth:`carag.Engine.calibrate_gate`).
     """
 
     text: str = ""
@@ -188,6 +188,38 @@ class IngestReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag ingest --json`` prints."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateReport:
+    """A gate that was calibrated on a store's own questions, as the store keeps it."""
+
+    threshold: int
+    """Least similarity of the best admissible passage, in millionths."""
+    error: str
+    """The promised share of new answerable questions that it declines at most, as a fraction: ``"1/10"``."""
+    answerable: int
+    """Questions that it was calibrated on."""
+    answerable_declined: int
+    """Of these, and so no measure of new ones."""
+    unanswerable: int
+    """Questions that no document answers; none of them moved the threshold."""
+    unanswerable_declined: int
+    hidden: int
+    """Questions left out because the session may use none of their documents; 0 if it may not know of hidden ones."""
+    role: str
+    purpose: str
+    embedder: str
+    fingerprint: str
+    """The embedder's own."""
+    questions: str
+    """SHA-256 of the file of questions, in hexadecimal."""
+    record: int
+    """The number of the evaluation that is on record of it."""
+
+    def to_json(self) -> dict[str, str | int]:
+        """Return what ``carag gate calibrate --json`` prints."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from carag.retrieval.calibration import conformal_threshold, questions_wanted
 from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
-from carag.retrieval.gate import ConfidenceGate, gate_for, threshold_for
+from carag.retrieval.gate import ConfidenceGate, gate_for, threshold_for, top_similarity
 from carag.retrieval.jina import JinaReranker
 from carag.retrieval.openai import OpenAiEmbedder
 from carag.retrieval.own import own_embedder
@@ -38,6 +39,7 @@ __all__ = [
     "Retriever",
     "Withheld",
     "add_labels",
+    "conformal_threshold",
     "embedder_by_name",
     "gate_for",
     "headed",
@@ -46,6 +48,8 @@ __all__ = [
     "own_embedder",
     "own_reranker",
     "passage_of",
+    "questions_wanted",
     "reranker_by_name",
     "threshold_for",
+    "top_similarity",
 ]

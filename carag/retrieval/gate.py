@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage
 
-__all__ = ["CALIBRATIONS", "Calibration", "ConfidenceGate", "gate_for", "threshold_for"]
+__all__ = ["CALIBRATIONS", "Calibration", "ConfidenceGate", "gate_for", "threshold_for", "top_similarity"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,8 @@ def threshold_for(embedder_name: str) -> float:
     """
     if embedder_name not in CALIBRATIONS:
         raise InvalidArgument(
-            f"no gate is calibrated for the embedder {embedder_name!r}; calibrate one on your own questions "
-            "and pass its threshold"
+            f"no gate is calibrated for the embedder {embedder_name!r}; calibrate one on your own questions: "
+            "carag gate calibrate"
         )
     return CALIBRATIONS[embedder_name].threshold
 
@@ -73,7 +73,8 @@ class ConfidenceGate:
     threshold : float
         Least cosine similarity, ``-1 <= threshold <= 1``; ``-1`` passes every passage.
     calibrated : bool
-        Whether somebody measured the threshold on questions; False where there was nothing to choose it by.
+        Whether the threshold was measured on questions about such documents; False where there was nothing to choose it
+        by, or it was measured on others.
 
     Raises
     ------
@@ -112,16 +113,25 @@ class ConfidenceGate:
         )
 
 
-def gate_for(embedder_name: str) -> ConfidenceGate:
+def gate_for(embedder_name: str, *, on_filings: bool = True) -> ConfidenceGate:
     """Return the gate of a calibrated embedder; for any other, one that passes every passage and says so.
+
+    Parameters
+    ----------
+    embedder_name : str
+    on_filings : bool
+        Whether it stands before SEC filings, on which :data:`CALIBRATIONS` were measured. Before other documents it is
+        the same gate, and says that it was not calibrated on them.
 
     Examples
     --------
     >>> gate_for("mine")
     ConfidenceGate(threshold=-1.0, calibrated=False)
+    >>> gate_for("minilm", on_filings=False)
+    ConfidenceGate(threshold=0.5, calibrated=False)
     """
     if embedder_name in CALIBRATIONS:
-        return ConfidenceGate(threshold_for(embedder_name))
+        return ConfidenceGate(threshold_for(embedder_name), calibrated=on_filings)
     return ConfidenceGate(-1.0, calibrated=False)
 
 

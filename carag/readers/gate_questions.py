@@ -1,0 +1,96 @@
+"""Read the questions that a gate is calibrated on: strict JSON Lines, refused with the line and the reason."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import check_question, quoted, shown
+from carag.readers.json_rows import bounded_lines, row_of
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = ["GateQuestion", "read_gate_questions"]
+
+MAX_LINE: Final = 1 << 18
+"""Greatest number of bytes of one line: a question of 8,192 characters, each escaped as 12 bytes, and 1,000 ids."""
+MAX_QUESTIONS: Final = 10_000
+"""Greatest number of questions: each is searched, and is a record."""
+MAX_DOCUMENTS: Final = 1000
+"""Greatest number of documents that hold one answer."""
+_KEYS: Final = ("question", "documents")
+
+
+class GateQuestion(NamedTuple):
+    """A question, and the ids of the documents that hold its answer; none if no document does."""
+
+    line: int
+    """Where it stands in its file, from 1."""
+    question: str
+    documents: tuple[str, ...]
+
+
+def read_gate_questions(path: str | PathLike[str]) -> tuple[list[GateQuestion], bytes]:
+    """Read all questions of a file, and return them with the SHA-256 of the file.
+
+    Raises
+    ------
+    InvalidArgument
+        If the file cannot be read, holds none, or a line is no question, or one that stands above; spaces and line
+        breaks tell no questions apart.
+    """
+    digest, seen = hashlib.sha256(), dict[str, int]()
+    found: list[GateQuestion] = []
+    named = shown(str(path))
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115 - closed by the with below
+    except (OSError, ValueError) as error:  # no path may hold a zero byte
+        raise InvalidArgument(f"cannot read {named}: {error}; want a file of JSON lines") from error
+    with stream:
+
+        def read(most: int) -> bytes:
+            digest.update(line := stream.readline(most))
+            return line
+
+        for number, line in bounded_lines(read, MAX_LINE):
+            try:
+                found.append(_question(number, line, seen))
+            except (InvalidArgument, CorruptFile) as error:
+                raise InvalidArgument(f"{named}, line {number}: {error}") from None
+    if not found:
+        raise InvalidArgument(
+            f'{named} holds no question; want lines such as {{"question": "…", "documents": ["id"]}}'
+        )
+    return found, digest.digest()
+
+
+def _question(number: int, line: bytes | None, seen: dict[str, int]) -> GateQuestion:
+    if line is None:
+        raise InvalidArgument(f"the line has more than {MAX_LINE} bytes; want fewer")
+    row = row_of(line)
+    if unknown := [name for name in row if name not in _KEYS]:
+        raise InvalidArgument(f"the key {quoted(unknown[0])} is unknown; want question and documents alone")
+    if missing := [name for name in _KEYS if name not in row]:
+        raise InvalidArgument(f"no {missing[0]}; want question and documents")
+    check_question("question", row["question"])
+    before = seen.setdefault(" ".join(row["question"].split()), number)
+    if before != number:
+        raise InvalidArgument(f"the question stands in line {before} already; want it once")
+    if len(seen) > MAX_QUESTIONS:
+        raise InvalidArgument(f"more than {MAX_QUESTIONS} questions; want fewer")
+    return GateQuestion(number, row["question"], _documents(row["documents"]))
+
+
+def _documents(given: Any) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        raise InvalidArgument(
+            f"documents is {quoted(given)}; want a list of ids, empty if the store has no answer"
+        )
+    if len(given) > MAX_DOCUMENTS:
+        raise InvalidArgument(f"{len(given)} documents; want {MAX_DOCUMENTS} at most")
+    if len(set(given)) != len(given):
+        raise InvalidArgument("a document stands twice in documents; want it once")
+    return tuple(given)

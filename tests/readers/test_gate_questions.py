@@ -1,0 +1,119 @@
+"""The questions of a gate are read strictly: what is none is refused with its line and the reason."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from carag.errors import InvalidArgument
+from carag.readers import gate_questions
+from carag.readers.gate_questions import MAX_LINE, read_gate_questions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = '{"question": "When?", "documents": ["a"]}'
+WRONG = {
+    "no JSON": ("{", "no JSON"),
+    "no object": ("[]", "JSON of type list"),
+    "no UTF-8": (b'{"question": "\xff"}', "not UTF-8"),
+    "a byte order mark": ("\ufeff" + GOOD, "no JSON"),
+    "nested too deep": ("[" * 100_000, "nested too deep"),
+    "a key twice": (
+        '{"question": "Who?", "question": "What?", "documents": []}',
+        "stands twice in one object",
+    ),
+    "an unknown key": (
+        '{"question": "Who?", "document": ["a"], "documents": []}',
+        "the key 'document' is unknown",
+    ),
+    "no question": ('{"documents": []}', "no question"),
+    "no documents": ('{"question": "Who?"}', "no documents"),
+    "null": ('{"question": "Who?", "documents": null}', "no documents"),
+    "a question that is a number": ('{"question": 7, "documents": []}', "question is a int"),
+    "an empty question": ('{"question": " ", "documents": []}', "question is empty"),
+    "a question too long": (json.dumps({"question": "x" * 8193, "documents": []}), "want 8192 at most"),
+    "documents that are a text": ('{"question": "Who?", "documents": "a"}', "want a list of ids"),
+    "an id that is a number": ('{"question": "Who?", "documents": ["a", 7]}', "want a list of ids"),
+    "a document twice": ('{"question": "Who?", "documents": ["a", "a"]}', "a document stands twice"),
+    "too many documents": (
+        json.dumps({"question": "Who?", "documents": [str(one) for one in range(1001)]}),
+        "1001 documents; want 1000 at most",
+    ),
+    "a line too long": (" " * MAX_LINE + GOOD, f"more than {MAX_LINE} bytes"),
+    "a question again": (GOOD, "stands in line 2 already"),
+    "a question again, with other spaces": (
+        '{"question": " When?\\n", "documents": []}',
+        "stands in line 2 already",
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "why"), WRONG.values(), ids=WRONG)
+def test_what_is_no_question_is_refused_with_its_line(tmp_path: Path, line: str | bytes, why: str) -> None:
+    """Blank lines count, so that an editor finds it."""
+    file = tmp_path / "questions.jsonl"
+    wrong = line if isinstance(line, bytes) else line.encode()
+    file.write_bytes(b"\n" + GOOD.encode() + b"\n\n" + wrong + b"\n")
+    with pytest.raises(InvalidArgument, match=r"questions\.jsonl, line 4: ") as refused:
+        read_gate_questions(file)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["nothing.jsonl", ".", "a\0b"])
+def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidArgument, match=r"cannot read .*; want a file of JSON lines"):
+        read_gate_questions(f"{tmp_path}/{name}")
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_a_file_without_a_question_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "empty").write_text(text)
+    with pytest.raises(InvalidArgument, match="holds no question"):
+        read_gate_questions(tmp_path / "empty")
+
+
+def test_no_more_questions_are_read_than_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_questions, "MAX_QUESTIONS", 2)
+    file = tmp_path / "questions.jsonl"
+    lines = [json.dumps({"question": str(number), "documents": []}) for number in range(3)]
+    file.write_text("\n".join(lines[:2]))
+    assert 2 == len(read_gate_questions(file)[0])
+    file.write_text("\n".join(lines))
+    with pytest.raises(InvalidArgument, match="line 3: more than 2 questions"):
+        read_gate_questions(file)
+
+
+QUESTIONS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1).filter(
+    str.strip
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(QUESTIONS, st.lists(st.text(max_size=5), max_size=3, unique=True)),
+        min_size=1,
+        max_size=5,
+        unique_by=lambda one: " ".join(one[0].split()),
+    ),
+    st.booleans(),
+)
+def test_what_is_written_is_read_with_the_hash_of_the_file(
+    tmp_path: Path, written: list[tuple[str, list[str]]], ascii_only: bool
+) -> None:
+    file = tmp_path / "questions.jsonl"
+    lines = [
+        json.dumps({"question": question, "documents": documents}, ensure_ascii=ascii_only)
+        for question, documents in written
+    ]
+    file.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    found, digest = read_gate_questions(file)
+    assert [(question, tuple(documents)) for question, documents in written] == [one[1:] for one in found]
+    assert list(range(1, len(written) + 1)) == [one.line for one in found]
+    assert hashlib.sha256(file.read_bytes()).digest() == digest
