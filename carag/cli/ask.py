@@ -61,6 +61,7 @@ Subject = Annotated[
 
 
 def ask(
+    context: typer.Context,
     question: Annotated[
         str, typer.Argument(help="A question in plain words. It can only tighten the policy.")
     ],
@@ -99,7 +100,7 @@ def ask(
 
     session, narrowed = _session(role, purpose, as_of, subject, entity), _where(where or ())
     settings = log_settings(retain, not_before)
-    settings |= model_settings(store, embedder=embedder, generator=generator)
+    settings |= model_settings(context, store, embedder=embedder, generator=generator)
     with Engine.open(store, create=False, **settings) as engine:
         answer = engine.ask(question, session, where=narrowed)
     if receipt is not None:

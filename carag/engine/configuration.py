@@ -8,22 +8,30 @@ have a record left out or written twice; but every answer names its own table, m
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from carag.audit import Access, IndexChange, Ingest, ModelChange, PolicyChange
-from carag.errors import CorruptFile
+from carag.errors import CorruptFile, InvalidArgument
+from carag.policy import known_at_microseconds
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from carag.audit import AuditLog, Event, Models
     from carag.engine.state import StoreState
-    from carag.store.store import CorpusStore
 
-__all__ = ["ConfigurationLog"]
+__all__ = ["ConfigurationLog", "record_trust"]
 
 _RECORDED_ROOT: Final = "recorded_snapshot"
 """The store's note of the last recorded root hash of the state, in hexadecimal."""
 _RECORDED_INSTANT: Final = "recorded_known"
 """The store's note of the instant of that state, in microseconds since 1970."""
+_TRUSTED: Final = "TRUSTED"
+_WITHDRAWN: Final = "UNTRUSTED"
+"""What a record says of ``module:factory``, in front of it."""
 
 _Change = TypeVar("_Change", PolicyChange, ModelChange, IndexChange)
 
@@ -74,6 +82,24 @@ class ConfigurationLog:
                     why="FIRST_MODELS" if last is None else "MODELS_CHANGED",
                 )
             )
+
+    def trust(self, factory: str, *, withdrawn: bool, at: int) -> None:
+        """Record that code of the user's own is trusted to make the embedder, or no longer.
+
+        The note of the last models stays where it is, for neither models nor gate change.
+
+        Raises
+        ------
+        InvalidArgument
+            If the store was never opened, or the name is too long for a record.
+        """
+        last = self._last(ModelChange)
+        if last is None:
+            raise InvalidArgument(
+                f"{self._store.path} was never opened with its embedder; ingest something first"
+            )
+        why = f"{_WITHDRAWN if withdrawn else _TRUSTED}:{factory}"
+        self._log.append(replace(last, at=at, before=last.models, before_gate=last.gate, why=why))
 
     def labels(self, state: StoreState, *, accept: bool, rows: int, at: int) -> None:
         """Compare the store's labels with the state that the last record names.
@@ -140,6 +166,13 @@ class ConfigurationLog:
             return None
         event = self._log.record(int(noted)).event
         return event if isinstance(event, kind) else None
+
+
+def record_trust(log: AuditLog, directory: Path, factory: str, *, withdrawn: bool = False) -> None:
+    """Record in a store's log what :meth:`ConfigurationLog.trust` says, now."""
+    with CorpusStore.open(directory / "corpus.db", create=False) as store:
+        at = known_at_microseconds(datetime.now(UTC))
+        ConfigurationLog(log, store).trust(factory, withdrawn=withdrawn, at=at)
 
 
 def _note(kind: type[Event]) -> str:
