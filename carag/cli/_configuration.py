@@ -49,6 +49,8 @@ _PAGE: Final = "docs/reference/configuration.md"
 _MAX_BYTES: Final = 1 << 16
 _MARKS: Final = ("corpus.db", "audit.db")
 """A directory with one of these files is a store, or a copy of its log."""
+_ROOT: Final = 0
+"""The number of the user who may write anywhere."""
 _SECRET: Final = re.compile("key|token|secret|password", re.IGNORECASE)
 
 Text = Field(default=None, min_length=1)
@@ -323,8 +325,8 @@ def _check_owner(path: Path) -> None:
 
     Git refuses another user's repository for the same reason (git-config, safe.directory).
     """
-    owners = {path.lstat().st_uid, path.stat().st_uid if path.exists() else 0}
-    for owner in owners - {0, os.geteuid()}:
+    owners = {path.lstat().st_uid, path.stat().st_uid if path.exists() else _ROOT}
+    for owner in owners - {_ROOT, os.geteuid()}:
         raise InvalidArgument(
             f"{path} belongs to another user (number {owner}), and could name code to run; look into it, and give it "
             f"yourself if you trust it: carag --config {path}"

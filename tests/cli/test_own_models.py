@@ -81,6 +81,7 @@ class House:
         own = ("--embedder", "my_models:Lengths", "--store", self.store)
         assert 0 == self.run("init", "--profile", "generic", *own).returncode
         assert 0 == self.run("ingest", self.docs, *own).returncode
+        (self.home / "carag.toml").unlink()  # it names the embedder
         return self
 
 
