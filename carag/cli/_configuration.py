@@ -22,7 +22,6 @@ from carag.cli._files import read_bytes
 from carag.errors import InvalidArgument
 from carag.limits import quoted, shown
 from carag.policy.toml_lines import Toml
-from carag.retrieval import DEFAULT_EMBEDDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -161,6 +160,10 @@ class Configuration:
             raise InvalidArgument(f"the store is made, but not {self.path}: {error.strerror}") from error
         self.__dict__.pop("_said", None)  # read it anew
         self.__dict__.pop("_toml", None)
+        if self.is_given:
+            return (
+                f"{self.path} names the store: carag --config {self.path}, or CARAG_CONFIG, needs no --store"
+            )
         return f"{self.path} names the store: commands in this directory need no --store"
 
     def lookups(self) -> dict[str, Lookup]:
@@ -269,6 +272,8 @@ def begun(store: Path, home: Path, embedder: str | None) -> str:
     InvalidArgument
         If the store's name cannot stand in a file.
     """
+    from carag.retrieval import DEFAULT_EMBEDDER
+
     there, here = store.resolve(), home.resolve()
     name = there.relative_to(here).as_posix() if there.is_relative_to(here) else str(there)
     chosen = toml_text(embedder or DEFAULT_EMBEDDER)

@@ -76,7 +76,7 @@ def init(
     for cell in made.table.cells:
         say(f"  {cell.role} may ask for {cell.purpose}")
     say(begun)
-    where = "" if named else f" --store {store}"
+    where = "" if named and not configuration.is_given else f" --store {store}"
     say(f"Next: carag ingest PATH{where}, then carag ask QUESTION{where} --role R --purpose P")
     return Exit.OK
 

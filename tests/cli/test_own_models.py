@@ -185,9 +185,9 @@ def walk(house: House, *, where: Path) -> dict[tuple[str, ...], subprocess.Compl
         named |= {"DOCS": house.docs, "RECEIPT": house.home / "r.json", "VKEY": house.home / "kept.vkey"}
         said = [str(named.get(word, word)) for word in words]
         if "HOLD" in said:
-            listed = house.run("audit", "list", "--kind", "hold", "--json", "--store", house.store)
-            number_of = json.loads(listed.stdout.splitlines()[0])["record"] if listed.stdout else 0
-            said[said.index("HOLD")] = str(number_of)
+            listed = house.run("audit", "list", "--json", "--store", house.store).stdout.splitlines()
+            held = [one["record"] for one in map(json.loads, listed) if one["kind"] == "hold"]
+            said[said.index("HOLD")] = str(*held)
         store = () if words[0] in ("verify", "receipt") else ("--store", house.store)
         ended[words] = house.run(*said, *store, cwd=where)
         assert not house.marker.exists(), words

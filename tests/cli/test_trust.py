@@ -82,7 +82,7 @@ def test_a_trusted_embedder_needs_no_name_until_it_is_withdrawn(
 
 
 def test_trust_is_on_record_and_leaves_the_models_as_they_are(
-    home: Path,  # noqa: ARG001 - the directory
+    home: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """No opening writes that they changed; and the log replays."""
@@ -162,7 +162,7 @@ def test_a_pin_counts_for_its_own_store_only(home: Path) -> None:
     assert (asks(), asks("second")) == (Exit.OK, Exit.BAD_INPUT)
 
 
-def test_a_pin_counts_after_the_logs_key_was_rotated(home: Path) -> None:  # noqa: ARG001 - the directory
+def test_a_pin_counts_after_the_logs_key_was_rotated(home: Path) -> None:
     run(["trust", OWN, "--store", "store"])
     assert run(["audit", "rotate", "--store", "store"]) == Exit.OK
     assert asks() == Exit.OK
