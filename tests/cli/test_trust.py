@@ -214,11 +214,13 @@ def test_pins_in_a_store_are_not_believed(
 def test_a_path_that_is_not_absolute_is_not_where_pins_are(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the XDG specification has it; or the current directory would say what is trusted."""
+    """It is ignored, as the XDG specification has it; or the current directory would say what is trusted."""
     run(["trust", OWN, "--store", "store"])
     monkeypatch.setenv("XDG_CONFIG_HOME", "config")
     monkeypatch.setenv("HOME", str(home / "models"))
     assert asks() == Exit.BAD_INPUT
+    (home / "config").rename(home / "models" / ".config")
+    assert asks() == Exit.OK
 
 
 @pytest.mark.parametrize(
