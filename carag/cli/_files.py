@@ -56,10 +56,11 @@ def given_key(vkey: str | None) -> str | None:
     return None if vkey is None else key_text(vkey)
 
 
-def read_bytes(path: Path, want: str = _READABLE) -> bytes:
-    """Read a file; InvalidArgument says why it cannot be, and what is wanted."""
+def read_bytes(path: Path, want: str = _READABLE, *, most: int = -1) -> bytes:
+    """Read a file, or its first bytes; InvalidArgument says why it cannot be, and what is wanted."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(most)
     except (OSError, ValueError) as error:  # no path may hold a zero byte
         raise InvalidArgument(f"cannot read {shown(str(path))}: {_why(error)}; {want}") from error
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from carag.cli._files import read_text
+
+if TYPE_CHECKING:
+    from carag.cli._configuration import Configuration
 
 __all__ = [
     "AsJson",
@@ -110,19 +113,28 @@ def log_settings(retain: str | None, not_before: Path | None) -> dict[str, Any]:
 
 
 def model_settings(
-    store: Path, *, embedder: str | None = None, generator: str | None = None
+    context: typer.Context,
+    store: Path,
+    *,
+    embedder: str | None = None,
+    generator: str | None = None,
+    reranker: str | None = None,
 ) -> dict[str, Any]:
     """Return the models named as arguments of ``Engine.open``; ``MODULE:FACTORY`` is imported from outside the store.
 
-    The only names that come here are those of the command line and its environment: nothing that a store keeps.
+    The only names that come here are those of the command line, its environment and ``carag.toml``: nothing that a
+    store keeps. Where none names an embedder, one that ``carag trust`` pinned to the store is taken.
     """
-    from carag.engine.named import is_factory, made_by_name
+    from carag.cli._trusted import trusted_embedder
 
+    configuration: Configuration = context.obj
     given: dict[str, Any] = {}
     if embedder is not None:
-        is_own = is_factory(embedder)
-        given["embedder"] = made_by_name("embedder", embedder, not_in=store) if is_own else embedder
+        given["embedder"] = configuration.made("embedder", embedder, not_in=store)
+    elif (pinned := trusted_embedder(store)) is not None:
+        given["embedder"] = pinned
     if generator is not None:
-        is_own = is_factory(generator)
-        given["generator"] = made_by_name("generator", generator, not_in=store) if is_own else generator
+        given["generator"] = configuration.made("generator", generator, not_in=store)
+    if reranker is not None:
+        given["reranker"] = configuration.made("reranker", reranker, not_in=store)
     return given

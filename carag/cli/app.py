@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 import traceback
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, gate, ingest, policy
+from carag.cli import ask, audit, bench, gate, ingest, policy, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
+
+if TYPE_CHECKING:
+    from carag.cli._configuration import Lookup
 
 __all__ = ["app", "run"]
 
@@ -29,6 +33,8 @@ app = typer.Typer(
 )
 _DEBUG: Final = "CARAG_DEBUG"
 """The environment variable that asks for tracebacks."""
+_NOT_CONFIGURED: Final = {("verify",), ("receipt",), ("bench",), ("policy", "show"), ("audit", "consistency")}
+"""Commands that no file of settings reaches: an auditor's; and those for which a store is one of two things to give."""
 
 
 def _version(wanted: bool) -> None:
@@ -46,12 +52,37 @@ def _root(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Say on standard error what is done; never content.")
     ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            envvar="CARAG_CONFIG",
+            help="Settings, behind options and the environment. Default: [b]carag.toml[/b] in the current directory.",
+        ),
+    ] = None,
 ) -> None:
+    from carag.cli._configuration import Configuration
+
     if verbose:
         context.with_resource(logging_shown())
+    context.obj = Configuration(config, is_made=context.invoked_subcommand == "init")
+    context.default_map = _defaults(context.command, context.obj.lookups())
 
 
-for _command in (ingest.init, ingest.ingest, ask.ask, ask.explain):
+def _defaults(command: Any, lookups: dict[str, Lookup], *path: str) -> dict[str, Any]:
+    """Give every command the same look-ups; Click asks for one when neither option nor environment gives a value."""
+    below = {
+        name: one
+        for name, one in getattr(command, "commands", {}).items()
+        if (*path, name) not in _NOT_CONFIGURED
+    }
+    return (
+        {name: _defaults(one, lookups, *path, name) for name, one in below.items()} if below else {**lookups}
+    )
+
+
+for _command in (ingest.init, ingest.ingest, ask.ask, ask.explain, trust.trust):
     app.command()(_command)
 
 _PASS_WORDS_ON: Final[dict[str, Any]] = {

@@ -65,6 +65,7 @@ Subject = Annotated[
 
 
 def ask(
+    context: typer.Context,
     question: Annotated[
         str, typer.Argument(help="A question in plain words. It can only tighten the policy.")
     ],
@@ -84,6 +85,14 @@ def ask(
             "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
         ),
     ] = "extractive",
+    reranker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            envvar="CARAG_RERANKER",
+            help="What orders the passages found, as [b]carag.toml[/b] states it, or [b]MODULE:FACTORY[/b].",
+        ),
+    ] = None,
     embedder: EmbedderName = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
@@ -103,7 +112,7 @@ def ask(
 
     session, narrowed = _session(role, purpose, as_of, subject, entity), _where(where or ())
     settings = log_settings(retain, not_before)
-    settings |= model_settings(store, embedder=embedder, generator=generator)
+    settings |= model_settings(context, store, embedder=embedder, generator=generator, reranker=reranker)
     with Engine.open(store, create=False, **settings) as engine:
         answer = engine.ask(question, session, where=narrowed)
     if receipt is not None:

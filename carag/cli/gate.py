@@ -28,6 +28,7 @@ _ERROR: Final = re.compile(r"0?\.[0-9]{1,6}|[0-9]{1,6}/[1-9][0-9]{0,5}", re.ASCI
 
 @app.command()
 def calibrate(
+    context: typer.Context,
     questions: Annotated[
         Path, typer.Argument(metavar="QUESTIONS", help="JSON lines, each with question and documents.")
     ],
@@ -57,7 +58,7 @@ def calibrate(
     from carag.policy import Session
 
     session, share = Session(role=role, purpose=purpose), _error(error)
-    settings = log_settings(retain, not_before) | model_settings(store, embedder=embedder)
+    settings = log_settings(retain, not_before) | model_settings(context, store, embedder=embedder)
     with Engine.open(store, create=False, **settings) as engine:
         try:
             report = engine.calibrate_gate(questions, session, error=share)

@@ -21,6 +21,7 @@ from carag.cli._output import Exit, progress, say, say_json, warn
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from carag.cli._configuration import Configuration
     from carag.engine import IngestReport
 
 __all__ = ["ingest", "init"]
@@ -38,11 +39,17 @@ _FILES: Final = (
 
 
 def init(
-    store: Store, profile: ProfileName = None, embedder: EmbedderName = None, as_json: AsJson = False
+    context: typer.Context,
+    store: Store,
+    profile: ProfileName = None,
+    embedder: EmbedderName = None,
+    as_json: AsJson = False,
 ) -> int:
     """Make a store under a profile, and say what its documents must state and who may ask.
 
-    A store keeps its profile's bits for ever; its roles change by [b]carag policy apply[/b], on record.
+    A store keeps its profile's bits for ever; its roles change by [b]carag policy apply[/b], on record. A
+    [b]carag.toml[/b] that names the store is written into the current directory, or as [b]--config[/b] says, unless
+    there is one.
 
     [dim]carag init --profile generic --store store[/dim]
     """
@@ -50,12 +57,16 @@ def init(
 
     if (store / "corpus.db").exists():
         raise InvalidArgument(f"{store} holds a store already; want a new directory")
-    with Engine.open(store, profile=profile, **model_settings(store, embedder=embedder)) as engine:
+    configuration: Configuration = context.obj
+    configuration.check_begin(store)
+    with Engine.open(store, profile=profile, **model_settings(context, store, embedder=embedder)) as engine:
         made = engine.profile
+    begun = configuration.begin(store, embedder)
+    named = configuration.names(store)
     vocabulary = made.vocabulary
     if as_json:
         said = {"profile": made.name, "sha256": made.table.sha256, "bits": list(vocabulary.flags.__members__)}
-        say_json({"store": str(store), **said})
+        say_json({"store": str(store), **said, "config": str(configuration.path) if named else None})
         return Exit.OK
     say(f"{store} is a store of the profile {made.name}, of {len(vocabulary.flags)} bits.")
     for fact in vocabulary.required:
@@ -64,13 +75,14 @@ def init(
         )
     for cell in made.table.cells:
         say(f"  {cell.role} may ask for {cell.purpose}")
-    say(
-        f"Next: carag ingest PATH --store {store}, then carag ask QUESTION --store {store} --role R --purpose P"
-    )
+    say(begun)
+    where = "" if named and not configuration.is_given else f" --store {store}"
+    say(f"Next: carag ingest PATH{where}, then carag ask QUESTION{where} --role R --purpose P")
     return Exit.OK
 
 
 def ingest(
+    context: typer.Context,
     path: Annotated[
         Path,
         typer.Argument(
@@ -96,7 +108,7 @@ def ingest(
     """
     from carag.engine import Engine
 
-    settings = model_settings(store, embedder=embedder) | log_settings(retain, not_before)
+    settings = model_settings(context, store, embedder=embedder) | log_settings(retain, not_before)
     with (
         Engine.open(store, profile=profile, **settings) as engine,
         progress() as bars,

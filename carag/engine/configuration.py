@@ -13,18 +13,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from carag.audit import Access, Evaluation, IndexChange, Ingest, ModelChange, PolicyChange
 from carag.engine.results import GateReport
-from carag.errors import MALFORMED, CorruptFile
+from carag.errors import MALFORMED, CorruptFile, InvalidArgument
+from carag.policy import known_at_microseconds
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from carag.audit import AuditLog, Event, Models
     from carag.engine.state import StoreState
-    from carag.store.store import CorpusStore
 
-__all__ = ["GATE_SUITE", "ConfigurationLog"]
+__all__ = ["GATE_SUITE", "ConfigurationLog", "record_trust"]
 
 _RECORDED_ROOT: Final = "recorded_snapshot"
 """The store's note of the last recorded root hash of the state, in hexadecimal."""
@@ -40,6 +45,9 @@ _THE_KEPT: Final = frozenset({"GATE_CALIBRATED", "GATE_KEPT"})
 """Why models were recorded, where the gate in force is the one that the store keeps."""
 _KEEPING: Final = _THE_KEPT | {"GATE_SET_ASIDE"}
 """Why models were recorded, where the store keeps a gate: another may have been given for the time of one opening."""
+_TRUSTED: Final = "TRUSTED"
+_WITHDRAWN: Final = "UNTRUSTED"
+"""What a record says of ``module:factory``, in front of it."""
 
 _Change = TypeVar("_Change", PolicyChange, ModelChange, IndexChange)
 
@@ -165,13 +173,31 @@ class ConfigurationLog:
 
     def _newest_models(self) -> tuple[ModelChange | None, int]:
         """Return the last record of the models and its number; by reading back, where the note of it leads nowhere."""
-        if (noted := self._last(ModelChange)) is not None:
+        if (noted := self._last(ModelChange)) is not None and not _is_of_trust(noted):
             return noted, int(self._store.meta_get(_note(ModelChange)) or "")
         for number in reversed(range(self._log.size)):
             event = self._log.record(number).event
-            if isinstance(event, ModelChange):
+            if isinstance(event, ModelChange) and not _is_of_trust(event):
                 return event, number
         return None, -1
+
+    def trust(self, factory: str, *, withdrawn: bool, at: int) -> None:
+        """Record that code of the user's own is trusted to make the embedder, or no longer.
+
+        The note of the last models stays where it is, for neither models nor gate change.
+
+        Raises
+        ------
+        InvalidArgument
+            If the store was never opened, or the name is too long for a record.
+        """
+        last = self._last(ModelChange)
+        if last is None:
+            raise InvalidArgument(
+                f"{self._store.path} was never opened with its embedder; ingest something first"
+            )
+        why = f"{_WITHDRAWN if withdrawn else _TRUSTED}:{factory}"
+        self._log.append(replace(last, at=at, before=last.models, before_gate=last.gate, why=why))
 
     def labels(self, state: StoreState, *, accept: bool, rows: int, at: int) -> None:
         """Compare the store's labels with the state that the last record names.
@@ -238,6 +264,18 @@ class ConfigurationLog:
             return None
         event = self._log.record(int(noted)).event
         return event if isinstance(event, kind) else None
+
+
+def record_trust(log: AuditLog, directory: Path, factory: str, *, withdrawn: bool = False) -> None:
+    """Record in a store's log what :meth:`ConfigurationLog.trust` says, now."""
+    with CorpusStore.open(directory / "corpus.db", create=False) as store:
+        at = known_at_microseconds(datetime.now(UTC))
+        ConfigurationLog(log, store).trust(factory, withdrawn=withdrawn, at=at)
+
+
+def _is_of_trust(change: ModelChange) -> bool:
+    """Tell a record of trust, which says nothing of the gate, from one of the models."""
+    return change.why.partition(":")[0] in (_TRUSTED, _WITHDRAWN)
 
 
 def _note(kind: type[Event]) -> str:

@@ -37,7 +37,7 @@ from carag.errors import InvalidArgument, Refused
 from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, Where, infer, known_at_microseconds
-from carag.retrieval import Retriever, own_reranker
+from carag.retrieval import Retriever, own_reranker, reranker_by_name
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Engine(Contents, Measured, Awaited):
         profile: str | PathLike[str] | Profile | None = None,
         embedder: str | Embedder | object | None = None,
         generator: str | Generator | Callable[[str, tuple[Passage, ...], Withheld], str] = "extractive",
-        reranker: Reranker | object | None = None,
+        reranker: str | Reranker | object | None = None,
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
         intents: bool = True,
@@ -141,7 +141,7 @@ class Engine(Contents, Measured, Awaited):
         generator : str, Generator or callable
             A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``. A
             callable of your own takes (question, passages, withheld), returns text (:mod:`carag.generation.own`).
-        reranker : Reranker or object, optional
+        reranker : str or object, optional
             Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional
             Default: the one calibrated on this store (:meth:`calibrate_gate`), else the embedder's own, measured on SEC
@@ -215,7 +215,7 @@ class Engine(Contents, Measured, Awaited):
                 anchoring=anchoring,
                 collection=collection,
                 guarded=GuardedGenerator(model, gate),
-                reranker=None if reranker is None else own_reranker(reranker),
+                reranker=_reranker(reranker),
                 table=collection.profile.table,
                 clock=now,
                 intents=intents,
@@ -473,6 +473,12 @@ class Engine(Contents, Measured, Awaited):
         begin = partial(self._recorder.begin, request, models)
         evidence = self._retriever.retrieve(request.text, decision, k, request.where, before_remote=begin)
         return proven(self._collection.state, request, evidence)
+
+
+def _reranker(given: object) -> Reranker | None:
+    if isinstance(given, str):
+        return reranker_by_name(given)
+    return None if given is None else own_reranker(given)
 
 
 def _system_clock() -> datetime:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from carag.errors import InvalidArgument
 from carag.index import Index
 from carag.limits import check_label
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from carag.store.store import CorpusStore
-
-__all__ = ["NO_EMBEDDER", "KeptEmbedder"]
+__all__ = ["NO_EMBEDDER", "KeptEmbedder", "embedder_kept_in"]
 
 
 class _Chosen(Enum):
@@ -47,11 +46,7 @@ class KeptEmbedder:
     remote = False
 
     def __init__(self, store: CorpusStore, index_path: Path) -> None:
-        name, fingerprint = store.meta_get("embedder"), store.meta_get("embedder_fingerprint")
-        if name is None or fingerprint is None:
-            raise InvalidArgument(f"{store.path} was begun and has no embedder yet; ingest something first")
-        check_label("the embedder that the store keeps", name)
-        self.name, self.fingerprint = name, fingerprint
+        self.name, self.fingerprint = _kept(store)
         self._store, self._index_path = store, index_path
 
     @property
@@ -81,3 +76,23 @@ class KeptEmbedder:
         return InvalidArgument(
             f"this store was opened without its embedder, {self.name!r}; open it with it to search or to add"
         )
+
+
+def embedder_kept_in(directory: Path) -> tuple[str, str]:
+    """Return the name and the fingerprint of the embedder of a store that is only read.
+
+    Raises
+    ------
+    InvalidArgument
+        If the directory holds no store, or the store keeps none, or its name is none that a record can hold.
+    """
+    with CorpusStore.open(directory / "corpus.db", create=False) as store:
+        return _kept(store)
+
+
+def _kept(store: CorpusStore) -> tuple[str, str]:
+    name, fingerprint = store.meta_get("embedder"), store.meta_get("embedder_fingerprint")
+    if name is None or fingerprint is None:
+        raise InvalidArgument(f"{store.path} was begun and has no embedder yet; ingest something first")
+    check_label("the embedder that the store keeps", name)
+    return name, fingerprint

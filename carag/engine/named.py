@@ -1,4 +1,4 @@
-"""Make an embedder or a generator by its name: one of CARAG's, or ``module:factory`` of the caller's own.
+"""Make an embedder, a generator or a reranker by its name: one of CARAG's, or ``module:factory`` of one's own.
 
 Only a name that the caller gives may come here, and never one that a store keeps: importing runs code, and a store may
 come from anybody. :class:`carag.Engine` therefore takes no ``module:factory``, and nothing below it imports one.
@@ -15,20 +15,40 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from carag.errors import CaragError, InvalidArgument, type_and_place
 from carag.generation import GENERATORS, generator_by_name, own_generator
 from carag.limits import quoted
-from carag.retrieval import EMBEDDERS, embedder_by_name, own_embedder
+from carag.retrieval import (
+    EMBEDDERS,
+    RERANKERS,
+    embedder_by_name,
+    own_embedder,
+    own_reranker,
+    reranker_by_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from os import PathLike
+    from typing import TypeAlias
 
     from carag.generation import Generator
-    from carag.retrieval import Embedder
+    from carag.retrieval import Embedder, Reranker
+
+    _Model: TypeAlias = Embedder | Generator | Reranker
 
 __all__ = ["is_factory", "made_by_name"]
 
 _FACTORY: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
-_KINDS: Final = {name.partition(":")[0] for name in (*EMBEDDERS, *GENERATORS)}
+_KINDS: Final = {name.partition(":")[0] for name in (*EMBEDDERS, *GENERATORS, *RERANKERS)}
 """What stands before the colon in names of CARAG's own: no module is looked for under these."""
+_OWN: Final[Mapping[str, Callable[[object], _Model]]] = {
+    "embedder": own_embedder,
+    "generator": own_generator,
+    "reranker": own_reranker,
+}
+_BY_NAME: Final[Mapping[str, Callable[[str, Mapping[str, object] | None], _Model]]] = {
+    "embedder": embedder_by_name,
+    "generator": generator_by_name,
+    "reranker": reranker_by_name,
+}
 
 
 def is_factory(name: str) -> bool:
@@ -44,13 +64,13 @@ def is_factory(name: str) -> bool:
 
 
 def made_by_name(
-    what: Literal["embedder", "generator"],
+    what: Literal["embedder", "generator", "reranker"],
     name: str,
     arguments: Mapping[str, object] | None = None,
     *,
     not_in: str | PathLike[str] | None = None,
-) -> Embedder | Generator:
-    """Make an embedder or a generator.
+) -> Embedder | Generator | Reranker:
+    """Make an embedder, a generator or a reranker.
 
     Parameters
     ----------
@@ -66,7 +86,7 @@ def made_by_name(
     ------
     InvalidArgument
         If there is none of that name, the module lies in ``not_in``, importing or the factory raises, or what it
-        returns is no embedder or generator.
+        returns is none.
 
     Examples
     --------
@@ -75,8 +95,8 @@ def made_by_name(
     """
     if is_factory(name):
         made = _made(what, name, dict(arguments or {}), not_in)
-        return own_embedder(made) if what == "embedder" else own_generator(made)
-    return (embedder_by_name if what == "embedder" else generator_by_name)(name, arguments)
+        return _OWN[what](made)
+    return _BY_NAME[what](name, arguments)
 
 
 def _made(what: str, name: str, arguments: dict[str, Any], not_in: str | PathLike[str] | None) -> object:

@@ -46,6 +46,8 @@ class Toml:
     file : str
         What a refusal calls it.
     text : str
+    page : str
+        Where its keys are documented.
 
     Examples
     --------
@@ -57,6 +59,25 @@ class Toml:
 
     file: str
     text: str
+    page: str = "docs/reference/profile.md"
+
+    def parsed(self) -> dict[str, Any]:
+        """Parse the text.
+
+        Raises
+        ------
+        InvalidArgument
+            With the line, if it is no TOML.
+        """
+        try:
+            return tomllib.loads(self.text)
+        except (
+            MALFORMED
+        ) as error:  # a number of 5,000 digits or lists in lists may raise more than TOMLDecodeError
+            found = re.search(r"\(at (?:line (\d+), column \d+|end of document)\)$", str(error))
+            last = self.text.count("\n") + 1
+            line = int(found[1] or last) if found else self._line_of_failure()
+            raise InvalidArgument(f"{self.file}, line {line}: it is no TOML: {shown(str(error))}") from error
 
     def read(self, schema: type[_Model], context: object = None) -> _Model:
         """Parse the text and validate it.
@@ -66,21 +87,14 @@ class Toml:
         InvalidArgument
             With the line of each mistake.
         """
-        try:
-            said = tomllib.loads(self.text)
-        except (
-            MALFORMED
-        ) as error:  # a number of 5,000 digits or lists in lists may raise more than TOMLDecodeError
-            found = re.search(r"\(at (?:line (\d+), column \d+|end of document)\)$", str(error))
-            last = self.text.count("\n") + 1
-            line = int(found[1] or last) if found else self._line_of_failure()
-            raise InvalidArgument(f"{self.file}, line {line}: it is no TOML: {shown(str(error))}") from error
+        said = self.parsed()
         try:
             return schema.model_validate(said, context=context)
         except ValidationError as error:
             lines = lines_of(self.text)
-            mistakes = sorted((_line(lines, one["loc"]), _told(one)) for one in error.errors())
-            told = [f"{self.file}, line {line}: {why}" for line, why in mistakes[:_SHOWN]]
+            known = _known(schema)
+            mistakes = sorted((_line(lines, one["loc"]), _told(one, known)) for one in error.errors())
+            told = [f"{self.file}, line {line}: {why}; see {self.page}" for line, why in mistakes[:_SHOWN]]
             more = [f"and {len(mistakes) - _SHOWN} mistakes more"] if len(mistakes) > _SHOWN else []
             raise InvalidArgument("\n".join(told + more)) from error
 
@@ -227,15 +241,20 @@ def _named(place: Place) -> str:
     return f"{' '.join(words)}: " if words else ""
 
 
-def _told(error: Any) -> str:
-    """Say what a schema has against a value, and what came."""
+def _known(schema: type[BaseModel]) -> str:
+    fields = schema.model_fields.items()
+    return ", ".join(field.alias or name for name, field in fields if not field.exclude)
+
+
+def _told(error: Any, known: str) -> str:
+    """Say what a schema has against a value, and what came; ``known`` are the keys of its first level."""
     match error["type"]:
         case "missing":
             why = "is not stated"
         case "extra_forbidden":
-            why = "no such key"
+            why = f"no such key; want one of {known}" if len(error["loc"]) == 1 else "no such key"
         case "value_error":
             why = str(error["ctx"]["error"])
         case _:
             why = f"is {quoted(error['input'])}; {error['msg']}"
-    return f"{_named(error['loc'])}{why}; see docs/reference/profile.md"
+    return f"{_named(error['loc'])}{why}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from carag.engine.named import is_factory
+from carag.policy.shipped import shipped_text
 
 ROOT = Path(__file__).parents[2]
 MODELS = """
@@ -36,7 +38,8 @@ def fails():
 none = 7
 """
 SESSION = ("--role", "public", "--purpose", "read")
-WALKS = {  # every command that opens a store or reads its log; whether it still works
+TWO = ("--actor", "C. Co", "--approver", "D. Po")
+WALKS = {  # every command that opens a store, reads its log or checks what it gave; whether it still works
     ("explain", "a.md:00000", *SESSION): True,
     ("policy", "show"): True,
     ("policy", "apply", "generic"): True,
@@ -47,6 +50,20 @@ WALKS = {  # every command that opens a store or reads its log; whether it still
     ("audit", "replay"): True,
     ("audit", "export", "--out", "OUT"): True,
     ("audit", "prove", "0", "--out", "PROOF"): True,
+    ("audit", "consistency", "1"): True,
+    ("audit", "disclose", "3", "--actor", "E. Ve", "--role", "auditor", "--why", "TEST"): True,
+    ("audit", "hold", "--matter", "M", "--actor", "C. Co", "--first", "0", "--last", "1"): True,
+    ("audit", "release", "HOLD", *TWO): True,
+    ("audit", "erase", "--expired", *TWO): True,
+    ("audit", "anchor", "--to", "witness:http://127.0.0.1:9"): False,
+    ("audit", "rotate"): True,
+    ("audit", "postgres", "--url", "postgresql://a@127.0.0.1:9/b"): False,
+    ("audit", "copy", "--out", "COPY"): False,
+    ("verify", "RECEIPT", "--key", "VKEY"): True,
+    ("receipt", "redact", "RECEIPT", "--out", "LESS"): True,
+    ("trust", "planted:boom"): False,
+    ("trust", "--withdraw"): False,
+    ("trust", "--list"): True,
     ("ask", "When?", *SESSION): False,
     ("ingest", "DOCS"): False,
 }
@@ -81,6 +98,7 @@ class House:
         own = ("--embedder", "my_models:Lengths", "--store", self.store)
         assert 0 == self.run("init", "--profile", "generic", *own).returncode
         assert 0 == self.run("ingest", self.docs, *own).returncode
+        (self.home / "carag.toml").unlink()  # it names the embedder
         return self
 
 
@@ -130,28 +148,97 @@ def test_what_makes_no_embedder_is_bad_input_and_shows_no_secret(house: House, n
 
 def hostile(house: House) -> None:
     """What somebody puts into a store before handing it over."""
-    with closing(sqlite3.connect(house.store / "corpus.db")) as sql:
-        sql.execute("UPDATE meta SET value = 'evil:boom' WHERE name IN ('embedder', 'reader')")
-        sql.commit()
+    note(house, "embedder", "evil:boom")
+    note(house, "reader", "evil:boom")
     ran = f"open({str(house.marker)!r}, 'w').close()\n"
-    for name in ("evil", "sitecustomize", "usercustomize", "my_models", "wordllama", "numpy"):
+    for name in ("evil", "planted", "sitecustomize", "usercustomize", "my_models", "wordllama", "numpy"):
         (house.store / f"{name}.py").write_text(ran)
+    # Also where it could be found: the module that everything hostile names.
+    (house.home / "models" / "evil.py").write_text(ran)
+    pin = {"factory": "evil:boom", "name": "evil:boom", "fingerprint": kept(house, "embedder_fingerprint")}
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in pin.items()]
+    keys = (house.store / "vkey").read_text().split()
+    text = f"schema = 1\n[[embedder]]\n{''.join(lines)}keys = {json.dumps(keys)}\n"
+    for folder in (house.store, house.store / "carag", house.store / ".config" / "carag"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "trusted.toml").write_text(text)
+        (folder / "trusted.toml").chmod(0o600)
+
+
+def note(house: House, name: str, value: str) -> None:
+    """Write into the store's notes, past everything that guards them."""
+    with closing(sqlite3.connect(house.store / "corpus.db")) as sql:
+        sql.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (name, value))
+        sql.commit()
+
+
+def kept(house: House, name: str) -> str:
+    with closing(sqlite3.connect(house.store / "corpus.db")) as sql:
+        return str(sql.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0])
+
+
+def walk(house: House, *, where: Path) -> dict[tuple[str, ...], subprocess.CompletedProcess[str]]:
+    """Run every command from a directory; return how each ended, after nothing of the store's ran."""
+    ended = {}
+    for number, words in enumerate(WALKS):
+        named = {one: house.home / f"{one}{number}" for one in ("OUT", "PROOF", "COPY", "LESS")}
+        named |= {"DOCS": house.docs, "RECEIPT": house.home / "r.json", "VKEY": house.home / "kept.vkey"}
+        said = [str(named.get(word, word)) for word in words]
+        if "HOLD" in said:
+            listed = house.run("audit", "list", "--json", "--store", house.store).stdout.splitlines()
+            held = [one["record"] for one in map(json.loads, listed) if one["kind"] == "hold"]
+            said[said.index("HOLD")] = str(*held)
+        store = () if words[0] in ("verify", "receipt") else ("--store", house.store)
+        ended[words] = house.run(*said, *store, cwd=where)
+        assert not house.marker.exists(), words
+    return ended
+
+
+def given(house: House) -> House:
+    """A store with an answer, whose receipt and key are kept elsewhere, made hostile."""
+    house.made()
+    own = ("--embedder", "my_models:Lengths", "--generator", "my_models:cites")
+    ask = ("ask", "When?", "--store", house.store, *SESSION, *own)
+    assert 0 == house.run(*ask, "--receipt", house.home / "r.json").returncode
+    (house.home / "kept.vkey").write_bytes((house.store / "vkey").read_bytes())
+    hostile(house)
+    return house
 
 
 @pytest.mark.release
 def test_a_store_handed_over_runs_no_code_in_any_command(house: House) -> None:
     """Run from within it, with the module it names importable too; those that need no embedder still work."""
-    hostile(house.made())
-    (house.home / "models" / "evil.py").write_text((house.store / "evil.py").read_text())
-    for number, (words, works) in enumerate(WALKS.items()):
-        named = {
-            "OUT": house.home / f"out{number}",
-            "PROOF": house.home / f"proof{number}",
-            "DOCS": house.docs,
-        }
-        done = house.run(*(named.get(word, word) for word in words), "--store", house.store, cwd=house.store)
-        assert works == (done.returncode == 0), (words, done.stdout, done.stderr)
-        assert not house.marker.exists(), words
+    for words, done in walk(given(house), where=house.store).items():
+        assert WALKS[words] == (done.returncode == 0), (words, done.stdout, done.stderr)
+
+
+@pytest.mark.release
+def test_settings_in_a_store_handed_over_run_no_code_and_are_refused(house: House) -> None:
+    """Run from within it, where a carag.toml names what to run: every command that looks for settings says so."""
+    given(house)
+    (house.store / "carag.toml").write_text(
+        'schema = 1\nstore = "."\npath = "."\nembedder.name = "evil:boom"\ngenerator.name = "evil:boom"\n'
+    )
+    ended = walk(house, where=house.store)
+    refused = {words[0] for words, done in ended.items() if "lies in the store" in done.stderr}
+    assert refused >= {"explain", "ask", "ingest"}
+    for words, done in ended.items():
+        assert WALKS[words] or done.returncode != 0, (words, done.stdout, done.stderr)
+    done = house.run("audit", "verify", cwd=house.store)
+    assert (65, True) == (done.returncode, "lies in the store" in done.stderr)
+
+
+@pytest.mark.release
+def test_a_profile_in_a_store_handed_over_runs_no_code(house: House) -> None:
+    """Its texts are data: one that names a reader of its own is no profile, and says so."""
+    given(house)
+    text = shipped_text("generic", "profile.toml").replace(
+        "schema = 1", 'schema = 1\nreader = "evil:boom"', 1
+    )
+    note(house, "profile_texts", json.dumps([text, shipped_text("generic", "roles.toml")]))
+    ended = walk(house, where=house.store)
+    for words in (("explain", "a.md:00000", *SESSION), ("policy", "show")):
+        assert "reader: is 'evil:boom'" in ended[words].stderr, ended[words]
 
 
 def test_a_module_within_the_store_is_not_imported_even_if_it_is_named(house: House) -> None:

@@ -31,11 +31,8 @@ DOCUMENTS = [
 PASSAGES: Any = [
     SimpleNamespace(
         text="By May.",
-        company="",
-        form="",
-        document="memo",
-        filed="",
-        accession_number="open",
+        source="memo, open",
+        chunk_id="open:00000",
         similarity=1.0,
     )
 ]

@@ -1,0 +1,94 @@
+"""Say which code of one's own a store's embedder is made by: ``carag trust``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from carag.cli._files import opened_log
+from carag.cli._output import Exit, say
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+__all__ = ["trust"]
+
+
+def trust(
+    factory: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="MODULE:FACTORY", help="What makes the embedder that the store was made with."
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", metavar="DIR", envvar="CARAG_STORE", help="The store.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Say what is trusted, for any store.")] = False,
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Trust nothing for this store any more.")
+    ] = False,
+) -> int:
+    """Open a store with an embedder of your own without naming it each time; on record, and kept outside the store.
+
+    It is imported now, and must be the embedder that the store was made with. [b]carag ask[/b] and [b]ingest[/b] then
+    take it where neither an option nor the environment nor [b]carag.toml[/b] names one.
+
+    [dim]carag trust my_models:Words --store store[/dim]
+    """
+    if (factory is not None) + listed + withdraw != 1:
+        raise InvalidArgument("want one of MODULE:FACTORY, --list and --withdraw")
+    if listed:
+        return _list()
+    if store is None:
+        raise InvalidArgument("no store is given; want --store DIR, CARAG_STORE, or store in carag.toml")
+    return _withdraw(store) if factory is None else _trust(factory, store)
+
+
+def _trust(factory: str, store: Path) -> int:
+    from carag.cli._trusted import Pin, Pins, keys_of
+    from carag.engine.configuration import record_trust
+    from carag.engine.kept_embedder import embedder_kept_in
+    from carag.engine.named import is_factory, made_by_name
+
+    if not is_factory(factory):
+        raise InvalidArgument(f"{quoted(factory)} is not MODULE:FACTORY; CARAG's own embedders need no trust")
+    pins, keys = Pins(), keys_of(store)
+    name, fingerprint = embedder_kept_in(store)
+    made = made_by_name("embedder", factory, not_in=store)
+    if (name, fingerprint) != (made.name, made.fingerprint):
+        raise InvalidArgument(
+            f"{factory} makes {made.name!r}, and {store} was made with {name!r} or an earlier state of it; name what "
+            "it was made with"
+        )
+    with opened_log(store) as log:
+        record_trust(log, store, factory)  # first: nothing is trusted that is not on record
+        pins.add(Pin(factory=factory, name=name, fingerprint=fingerprint, keys=keys))
+    say(f"{factory} makes the embedder {name} of {store}, on record; kept in {pins.path}")
+    return Exit.OK
+
+
+def _withdraw(store: Path) -> int:
+    from carag.cli._trusted import Pins, keys_of
+    from carag.engine.configuration import record_trust
+
+    pins, keys = Pins(), keys_of(store)
+    if (pin := pins.of(keys)) is None:
+        raise InvalidArgument(f"nothing is trusted for {store}; see: carag trust --list")
+    with opened_log(store) as log:
+        pins.remove(keys)  # first: what is said to be withdrawn is
+        record_trust(log, store, pin.factory, withdrawn=True)
+    say(f"{pin.factory} is no longer trusted for {store}, on record")
+    return Exit.OK
+
+
+def _list() -> int:
+    from carag.cli._trusted import Pins
+
+    pins = Pins()
+    for pin in pins.all:
+        say(f"{pin.factory} makes {pin.name} for the log {pin.keys[0].partition('+')[0]}")
+    if not pins.all:
+        say(f"nothing is trusted: {pins.path} names nothing")
+    return Exit.OK
