@@ -10,9 +10,11 @@ from typing import Any, Final, Self
 
 from carag.errors import CorruptFile, InvalidArgument
 
-__all__ = ["CORPORA", "PAPER_CHUNKS", "RunMetadata", "Trials", "Worlds", "processor_name"]
+__all__ = ["CORPORA", "OWN_STORE", "PAPER_CHUNKS", "RunMetadata", "Trials", "Worlds", "processor_name"]
 
-CORPORA: Final = ("builtin", "part", "paper", "full")
+OWN_STORE: Final = "own"
+"""Name in ``run.json`` of a store of the user's own."""
+CORPORA: Final = ("builtin", "part", "paper", "full", OWN_STORE)
 """Names of corpora in ``run.json``; ``builtin`` is the one that ships."""
 PAPER_CHUNKS: Final = 26_595
 """Chunks of the paper's corpus."""
@@ -83,8 +85,9 @@ class RunMetadata:
     Attributes
     ----------
     corpus : str
-        ``builtin``, ``part``, ``paper`` or ``full``.
+        ``builtin``, ``part``, ``paper`` or ``full``; ``own`` for a store of the user's own.
     chunks, filings, filers : int
+        Of a store of the user's own, its passages, its documents and 0.
     window : str
         Filing dates, first to last, as ISO 8601, such as ``2024-07-01/2026-03-31``; empty if not known.
     machine : str
@@ -132,6 +135,11 @@ class RunMetadata:
     def paper_size(self) -> bool:
         """Whether the corpus has exactly as many chunks as the paper's."""
         return self.corpus == "paper" and self.chunks == PAPER_CHUNKS
+
+    @property
+    def own(self) -> bool:
+        """Whether a store of the user's own was measured, for which no goals were set."""
+        return self.corpus == OWN_STORE
 
     @property
     def small(self) -> bool:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.evaluation.row import K, Row
+from carag.evaluation.row import K, Row, document_gold
 from carag.evaluation.systems.token_f1 import normalised_tokens, token_f1
 
 if TYPE_CHECKING:
     from datetime import date, datetime
+
+    from numpy.typing import NDArray
 
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
@@ -49,7 +51,7 @@ def row_of(
     retrieved = tuple(truth.ids[row] for row in said.retrieved)
     admissible = tuple(bool(open_here[row]) for row in said.retrieved)
     touched = tuple(one for one in dict.fromkeys(said.shown) if not open_here[truth.row_of[one]])
-    gold = pair.gold_rows
+    gold, gold_admissible = _gold(truth, pair, open_here)
     answer = _CITATION.sub("", said.text) if said.outcome == "answer" else ""
     wanted = pair.question.answer
     hidden = {
@@ -74,8 +76,8 @@ def row_of(
         answer_sha256=hashlib.sha256(said.text.encode()).hexdigest() if said.text else None,
         answer_tokens=len(normalised_tokens(answer)),
         gold_answer_sha256=None if wanted is None else hashlib.sha256(wanted.encode()).hexdigest(),
-        gold=tuple(truth.ids[row] for row in gold),
-        gold_admissible=tuple(bool(open_here[row]) for row in gold),
+        gold=gold,
+        gold_admissible=gold_admissible,
         answerable=pair.answerable,
         f1=None if wanted is None else token_f1(answer, wanted) if answer else 0.0,
         stratum=pair.stratum,
@@ -91,6 +93,20 @@ def row_of(
         generator=generator,
         seed=seed,
     )
+
+
+def _gold(
+    truth: GroundTruth, pair: Pair, open_here: NDArray[np.bool_]
+) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    """Name the gold, chunk by chunk or by whole documents, and tell what of it the session may use."""
+    if not pair.documents:
+        rows = pair.gold_rows
+        return tuple(truth.ids[row] for row in rows), tuple(bool(open_here[row]) for row in rows)
+    found = {
+        document_gold(truth.ids[rows[0]]): bool(open_here[list(rows)].any())
+        for rows in (truth.rows_of[name] for name in pair.documents)
+    }
+    return tuple(found), tuple(found.values())
 
 
 def _overlap(truth: GroundTruth, pair: Pair, said: Output, parametric: str) -> float:
