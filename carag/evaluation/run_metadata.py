@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -10,7 +11,16 @@ from typing import Any, Final, Self
 
 from carag.errors import CorruptFile, InvalidArgument
 
-__all__ = ["CORPORA", "OWN_STORE", "PAPER_CHUNKS", "RunMetadata", "Trials", "Worlds", "processor_name"]
+__all__ = [
+    "CORPORA",
+    "OWN_STORE",
+    "PAPER_CHUNKS",
+    "RunMetadata",
+    "Trials",
+    "Worlds",
+    "machine_name",
+    "processor_name",
+]
 
 OWN_STORE: Final = "own"
 """Name in ``run.json`` of a store of the user's own."""
@@ -163,6 +173,11 @@ class RunMetadata:
             return cls(**got, trials=trials, notes=notes, worlds=worlds and Worlds(**worlds))
         except (ValueError, TypeError, AttributeError) as error:
             raise CorruptFile(f"no description of a run: {error}; run the benchmark again") from error
+
+
+def machine_name() -> str:
+    """Name the processor, how many there are, and Python."""
+    return f"{processor_name()}, {os.cpu_count()} processors, Python {platform.python_version()}"
 
 
 def processor_name() -> str:

@@ -181,7 +181,7 @@ class ReferencePolicy:
         )
         for name in said["intents"]:
             intent = self._intents[name]
-            if not cell.get(intent.get("unless")):
+            if not cell.get(intent.get("unless", "")):
                 required |= set(intent.get("required", ()))
                 forbidden |= set(intent.get("forbidden", ()))
         return required, forbidden

@@ -91,6 +91,11 @@ class Report:
     sections: tuple[Section, ...]
     noise: tuple[NoisePoint, ...]
 
+    @property
+    def is_own(self) -> bool:
+        """Whether a store of the user's own was measured."""
+        return self.metadata is not None and self.metadata.own
+
 
 def report(
     rows: Sequence[Row], *, metadata: RunMetadata | None = None, words: Mapping[str, int] | None = None
