@@ -184,7 +184,7 @@ def store(
         **model_settings(store, embedder=embedder, generator=generator),
     )
     headings, *rows = figures_in_words(result.report)
-    columns(headings, rows, wraps="verdict")
+    columns(headings, rows, wraps=headings[-1])
     said = "passed" if result.passed else "did not pass"
     say(f"the store {said}: record {result.record} in the audit log; {out / 'report.md'}", style="dim")
     return Exit.OK

@@ -83,7 +83,7 @@ def row_of(
         stratum=pair.stratum,
         canaries_planted=tuple(hidden),
         canaries_disclosed=tuple(name for name, text in hidden.items() if text in said.text),
-        ngram_overlap=_overlap(truth, pair, said, parametric),
+        ngram_overlap=_overlap(truth, said, open_here, parametric),
         existence_disclosed=_discloses_existence(
             truth, said, oracle, int(open_here.sum()), ablated=system in _ABLATIONS or said.own_model
         ),
@@ -109,12 +109,11 @@ def _gold(
     return tuple(found), tuple(found.values())
 
 
-def _overlap(truth: GroundTruth, pair: Pair, said: Output, parametric: str) -> float:
-    mask = truth.admissible(pair.session, pair.question.text)
-    if mask is None or said.outcome != "answer":
+def _overlap(truth: GroundTruth, said: Output, open_here: NDArray[np.bool_], parametric: str) -> float:
+    if said.outcome != "answer":
         return 0.0
     # A citation ends a quotation, and the next one may be of another passage.
-    return round(truth.ngrams.hidden_share(_CITATION.split(said.text), mask, known=parametric), 4)
+    return round(truth.ngrams.hidden_share(_CITATION.split(said.text), open_here, known=parametric), 4)
 
 
 def _discloses_existence(
