@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from carag import Document
 from carag.audit import AuditLog, Evaluation
 from carag.engine import Engine
 from carag.errors import InvalidArgument
@@ -257,6 +258,27 @@ def test_a_model_on_another_machine_is_sent_nothing(made: Path, tmp_path: Path) 
     with pytest.raises(InvalidArgument, match="elsewhere runs on another machine"):
         measured(home, generator=Elsewhere())
     assert not (home / "out").exists()
+
+
+class SentAway:
+    """An embedder that a service runs; the texts of a store were sent to it before."""
+
+    name, fingerprint, dim, remote = "sent-away", "1", 2, True
+
+    def embed_documents(self, texts: list[str]) -> list[list[int]]:
+        return [[len(text), 1] for text in texts]
+
+    def embed_query(self, _: str) -> object:
+        raise AssertionError("it was sent a question")
+
+
+def test_an_embedder_on_another_machine_is_sent_no_question(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "store", profile="generic", embedder=SentAway()) as engine:
+        engine.add([Document(id="canteen", text=TEXTS["canteen"], bits=())])
+    written(tmp_path / "questions.jsonl", QUESTIONS[3:4])
+    with pytest.raises(InvalidArgument, match="sent-away runs on another machine"):
+        run_store(tmp_path / "store", tmp_path / "questions.jsonl", tmp_path / "out", embedder=SentAway())
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_store_that_changes_meanwhile_is_refused(
