@@ -40,7 +40,17 @@ MAY_IMPORT = {
         "policy",
         "audit",
     },
-    "evaluation": {"engine", "generation", "retrieval", "index", "store", "profiles", "labelling", "policy"},
+    "evaluation": {
+        "engine",
+        "generation",
+        "retrieval",
+        "index",
+        "store",
+        "profiles",
+        "labelling",
+        "readers",
+        "policy",
+    },
     "cli": {"evaluation", "engine", "generation", "retrieval", "profiles", "labelling", "policy", "audit"},
 }
 _BASE = {"_clock", "_files", "_sqlite"}
@@ -74,6 +84,7 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
         "safety": {"row", "run_metadata", "models", "cases", "systems"},
         "report": {"row", "run_metadata", "statistics"},
         "run": {"row", "run_metadata", "models", "cases", "systems", "safety", "report"},
+        "run_store": {"row", "run_metadata", "models", "cases", "systems", "report"},
     },
 }
 MAX_ROOMS = 14

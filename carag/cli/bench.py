@@ -1,4 +1,4 @@
-"""Run the SEC EDGAR benchmark, or make its report again from rows: ``carag bench``."""
+"""Run the SEC EDGAR benchmark, or make its report again from rows, or measure a store: ``carag bench``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from carag.cli._output import Exit, warn
+from carag.cli._options import EmbedderName, Store, model_settings
+from carag.cli._output import Exit, columns, say, warn
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -24,10 +25,14 @@ app = typer.Typer(
 
 _SECONDS_BETWEEN_LINES: Final = 2.0
 
-
-@app.callback()
-def _bench() -> None:
-    """Keep ``edgar`` a word of the command line: Typer drops the name of an only command."""
+_Systems = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system",
+        metavar="MODULE:FACTORY",
+        help="A retriever or RAG of your own, measured beside the others; may be given several times.",
+    ),
+]
 
 
 @app.command()
@@ -81,13 +86,7 @@ def edgar(
     gate: Annotated[
         float | None, typer.Option(metavar="C", help="Least similarity; needed where none is calibrated.")
     ] = None,
-    system: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="MODULE:FACTORY",
-            help="A retriever or RAG of your own, measured beside the others; may be given several times.",
-        ),
-    ] = None,
+    system: _Systems = None,
     max_usd: Annotated[
         float, typer.Option("--max-usd", metavar="USD", help="What models of Amazon Bedrock may cost.")
     ] = 0.0,
@@ -132,6 +131,63 @@ def edgar(
     check_requirements(settings)  # before the price is printed
     paid_embedder, paid_model = _paid(settings, max_usd)
     run(settings, out, embedder=paid_embedder, model=paid_model, say=_Progress())
+    return Exit.OK
+
+
+@app.command()
+def store(
+    context: typer.Context,
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUESTIONS",
+            help='JSON lines: {"question", "role", "purpose"}, and if you like "documents" (ids of those that hold the '
+            'answer) and "as_of".',
+        ),
+    ],
+    store: Store,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where rows and report are written.")],
+    canaries: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='JSON lines: {"document", "text"}. The text must never reach who may not use the document.',
+        ),
+    ] = None,
+    system: _Systems = None,
+    embedder: EmbedderName = None,
+    generator: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="[b]extractive[/b], [b]local[/b], [b]local:PATH[/b] or [b]MODULE:FACTORY[/b], on this machine.",
+        ),
+    ] = "extractive",
+) -> int:
+    """Measure a store of your own with questions of your own: who is shown what they may not use.
+
+    Beside CARAG and the oracle, ordinary retrieval over the same vectors is asked, which shows whether the questions
+    bite. What is asked is on the store's record, and so is the result.
+
+    [dim]carag bench store questions.jsonl --store store --canaries canaries.jsonl --out out[/dim]
+    """
+    from carag.evaluation.report.summary import figures_in_words
+    from carag.evaluation.run_store import run_store
+    from carag.evaluation.systems.own import load_own_systems
+
+    result = run_store(
+        store,
+        questions,
+        out,
+        canaries=canaries,
+        own=load_own_systems(system or (), not_in=store),
+        say=_Progress(),
+        **model_settings(context, store, embedder=embedder, generator=generator),
+    )
+    headings, *rows = figures_in_words(result.report)
+    columns(headings, rows, wraps=headings[-1])
+    said = "passed" if result.passed else "did not pass"
+    say(f"the store {said}: record {result.record} in the audit log; {out / 'report.md'}", style="dim")
     return Exit.OK
 
 

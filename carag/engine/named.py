@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     _Model: TypeAlias = Embedder | Generator | Reranker
 
-__all__ = ["is_factory", "made_by_name"]
+__all__ = ["check_outside", "is_factory", "made_by_name"]
 
 _FACTORY: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 _KINDS: Final = {name.partition(":")[0] for name in (*EMBEDDERS, *GENERATORS, *RERANKERS)}
@@ -102,7 +102,7 @@ def made_by_name(
 def _made(what: str, name: str, arguments: dict[str, Any], not_in: str | PathLike[str] | None) -> object:
     where, _, attribute = name.partition(":")
     if not_in is not None:
-        _check_outside(name, where.partition(".")[0], Path(not_in).resolve())
+        check_outside(name, where.partition(".")[0], Path(not_in).resolve())
     factory = getattr(_called(f"importing {where}", name, importlib.import_module, where), attribute, None)
     if not callable(factory):
         raise InvalidArgument(
@@ -124,7 +124,7 @@ def _called(doing: str, name: str, call: Callable[..., Any], *given: object, **a
         ) from error
 
 
-def _check_outside(name: str, package: str, store: Path) -> None:
+def check_outside(name: str, package: str, store: Path) -> None:
     """Refuse a module in a store's directory, found before anything of it runs: only a parent would be imported."""
     try:
         spec = find_spec(package)

@@ -28,10 +28,12 @@ __all__ = [
     "SPLITS",
     "STAGES",
     "SYSTEMS",
+    "UNSTATED",
     "K",
     "PairKey",
     "Row",
     "Stratum",
+    "document_gold",
     "is_own",
     "read_rows",
     "rows_sha256",
@@ -63,10 +65,14 @@ OWN: Final = "own:"
 SPLITS: Final = ("dev", "reported")
 OUTCOMES: Final = ("answer", "decline", "refuse", "error")
 STAGES: Final = ("embed", "retrieve", "generate", "total")
-SHARES: Final = ("loose", "medium", "tight", "void")
+UNSTATED: Final = "unstated"
+"""Share of the gold of a question of the user's own that states none, so that nobody knows what suffices."""
+SHARES: Final = ("loose", "medium", "tight", "void", UNSTATED)
 _OWN_NAME: Final = re.compile(r"own:[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")
 _KIND: Final = re.compile(r"real|built|adversary:[a-z0-9-]+")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_CHUNK: Final = re.compile(r"(.+?)(?:\.v\d+)?:\d+", re.DOTALL)
+"""Id of a chunk: that of its document, which ends in no version, a version from the second on, and a number."""
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(T\S+)?")
 
 
@@ -86,6 +92,18 @@ def system_order(system: str) -> tuple[int, str]:
     return (SYSTEMS.index(system) if system in SYSTEMS else len(SYSTEMS)), system
 
 
+def document_gold(chunk_id: str) -> str:
+    """Return how gold names the whole document of a chunk: no chunk's id ends in a colon.
+
+    Examples
+    --------
+    >>> document_gold("memo/7:00003"), document_gold("memo/7.v2:00000")
+    ('memo/7:', 'memo/7:')
+    """
+    found = _CHUNK.fullmatch(chunk_id)
+    return f"{chunk_id if found is None else found[1]}:"
+
+
 @dataclass(frozen=True, slots=True)
 class Stratum:
     """The strata that a (question, session) pair belongs to.
@@ -93,7 +111,8 @@ class Stratum:
     Attributes
     ----------
     share : str
-        The admissible share of the gold: ``loose`` (>= 0.8), ``medium``, ``tight`` (< 0.3) or ``void`` (0).
+        The admissible share of the gold: ``loose`` (>= 0.8), ``medium``, ``tight`` (< 0.3), ``void`` (0) or
+        ``unstated``.
     selectivity : str
         A band of the admissible share of the corpus, such as ``0.1-0.5``.
     correlation : str
@@ -127,7 +146,8 @@ class Row:
     ----------
     question_id : str
     filer : int
-        CIK of the company asked about, by which rows are clustered; 0 for none.
+        CIK of the company asked about, by which rows are clustered; 0 for none. Of a store of the user's own, the line
+        in which the question stands first: there each question is a cluster.
     role, purpose : str
     as_of : str or None
         ISO 8601; None for a session of today.
@@ -152,7 +172,7 @@ class Row:
     gold_answer_sha256 : str or None
         None where the question set has evidence and no answer.
     gold : tuple of str
-        Ids of chunks that hold evidence.
+        Ids of chunks that hold evidence; or ids of documents and a colon, of which any chunk will do.
     gold_admissible : tuple of bool
     answerable : bool
         Whether the admissible gold suffices.

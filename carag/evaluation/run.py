@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import random
 import shutil
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -19,7 +17,7 @@ from carag.evaluation.cases.synthetic import built_pairs
 from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.report.files import write_files
 from carag.evaluation.row import ORACLE, SYSTEMS, Row, rows_sha256
-from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds, processor_name
+from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds, machine_name
 from carag.evaluation.safety.attacks import attack
 from carag.evaluation.safety.noninterference import Comparison, compare_rebuilt_stores
 from carag.evaluation.safety.trials import run_trials
@@ -314,7 +312,7 @@ def _metadata(
         filings=len({truth.filing(row).accession_number for row in range(len(truth))}),
         filers=len(set(truth.filers) - {0}),
         window=f"{filed[0]}/{filed[-1]}" if filed else "",
-        machine=f"{processor_name()}, {os.cpu_count()} processors, Python {platform.python_version()}",
+        machine=machine_name(),
         version=carag.__version__,
         rows_sha256=rows_sha256(rows),
         trials=trials,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -10,9 +11,20 @@ from typing import Any, Final, Self
 
 from carag.errors import CorruptFile, InvalidArgument
 
-__all__ = ["CORPORA", "PAPER_CHUNKS", "RunMetadata", "Trials", "Worlds", "processor_name"]
+__all__ = [
+    "CORPORA",
+    "OWN_STORE",
+    "PAPER_CHUNKS",
+    "RunMetadata",
+    "Trials",
+    "Worlds",
+    "machine_name",
+    "processor_name",
+]
 
-CORPORA: Final = ("builtin", "part", "paper", "full")
+OWN_STORE: Final = "own"
+"""Name in ``run.json`` of a store of the user's own."""
+CORPORA: Final = ("builtin", "part", "paper", "full", OWN_STORE)
 """Names of corpora in ``run.json``; ``builtin`` is the one that ships."""
 PAPER_CHUNKS: Final = 26_595
 """Chunks of the paper's corpus."""
@@ -83,8 +95,9 @@ class RunMetadata:
     Attributes
     ----------
     corpus : str
-        ``builtin``, ``part``, ``paper`` or ``full``.
+        ``builtin``, ``part``, ``paper`` or ``full``; ``own`` for a store of the user's own.
     chunks, filings, filers : int
+        Of a store of the user's own, its passages, its documents and 0.
     window : str
         Filing dates, first to last, as ISO 8601, such as ``2024-07-01/2026-03-31``; empty if not known.
     machine : str
@@ -134,6 +147,11 @@ class RunMetadata:
         return self.corpus == "paper" and self.chunks == PAPER_CHUNKS
 
     @property
+    def own(self) -> bool:
+        """Whether a store of the user's own was measured, for which no goals were set."""
+        return self.corpus == OWN_STORE
+
+    @property
     def small(self) -> bool:
         """Whether the corpus is one of those for trying out, on which some goals cannot be reached."""
         return self.corpus in ("builtin", "part")
@@ -155,6 +173,11 @@ class RunMetadata:
             return cls(**got, trials=trials, notes=notes, worlds=worlds and Worlds(**worlds))
         except (ValueError, TypeError, AttributeError) as error:
             raise CorruptFile(f"no description of a run: {error}; run the benchmark again") from error
+
+
+def machine_name() -> str:
+    """Name the processor, how many there are, and Python."""
+    return f"{processor_name()}, {os.cpu_count()} processors, Python {platform.python_version()}"
 
 
 def processor_name() -> str:

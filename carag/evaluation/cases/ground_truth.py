@@ -1,7 +1,7 @@
 """Load all chunks of a store with labels and vectors, and decide which of them a session may use.
 
-The reference policy (:mod:`.reference_policy`) decides, once for each distinct label and session, from the labels in
-the store. No system under test is asked.
+The reference policy (:mod:`.reference_policy`) of the store's own profile decides, once for each distinct label and
+session, from the labels in the store. No system under test is asked.
 """
 
 from __future__ import annotations
@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
+from carag.engine.kept_profile import kept_profile
 from carag.evaluation.cases.corpus import ChunkLocation
 from carag.evaluation.cases.ngram_index import NgramIndex
-from carag.evaluation.cases.reference_policy import (
-    ReferenceLabel,
-    ReferencePolicy,
-    bit_names,
-    reference_session,
-)
-from carag.policy import Vocabulary, as_of_minutes, intents
+from carag.evaluation.cases.reference_policy import ReferenceLabel, ReferencePolicy, reference_session
+from carag.policy import Profile, as_of_minutes
 from carag.retrieval import passage_of
 from carag.store.store import CorpusStore
 
@@ -67,6 +63,8 @@ class GroundTruth:
 
     Attributes
     ----------
+    profile : Profile
+        The store's own.
     ids : list of str
         Chunk ids in the order of their keys; a *row* is a position in this list.
     vectors : (n, dim) float32
@@ -77,8 +75,10 @@ class GroundTruth:
     def __init__(self, store: CorpusStore, *, now: datetime) -> None:
         self.store = store
         self.now = now
-        self._table = ReferencePolicy()
-        self._citation = Vocabulary.shipped().citation
+        self.profile = kept_profile(store) or Profile.open()
+        means, roles = self.profile.texts
+        self._table = ReferencePolicy(roles, means)
+        self._citation = self.profile.vocabulary.citation
         self._admissible: dict[object, NDArray[np.bool_] | None] = {}
         self._with: dict[str, tuple[int, ...]] = {}
         keys = store.open_labels()
@@ -93,7 +93,8 @@ class GroundTruth:
             _, of_batch = store.rows(batch)
             for key, vector, one in zip(batch.tolist(), of_batch, store.chunks(batch), strict=True):
                 subjects = frozenset(one.subjects)
-                label = ReferenceLabel(one.word, bit_names(one.word), subjects, one.public_at, one.expires_at)
+                names = self._table.names(one.word)
+                label = ReferenceLabel(one.word, names, subjects, one.public_at, one.expires_at)
                 row = by_id.setdefault(one.chunk_id, len(chunks))
                 labels.setdefault(label, []).append(row)
                 name = one.accession_number, one.version
@@ -127,7 +128,8 @@ class GroundTruth:
 
     def meant(self, session: Session, question: str) -> frozenset[str]:
         """Return the names of the intents that tighten the masks, those of the question's words included."""
-        return frozenset(map(str, (*session.intents, *intents(question))))
+        found = self.profile.vocabulary.intents.found(question)
+        return frozenset(map(str, (*session.intents, *found)))
 
     def admissible(self, session: Session, question: str) -> NDArray[np.bool_] | None:
         """Tell of each chunk whether the session may use it for the question; None if the session is refused."""
@@ -141,13 +143,15 @@ class GroundTruth:
         said = reference_session(
             session.role,
             session.purpose,
-            as_of=None if session.as_of is None else as_of_minutes(session.as_of),
+            as_of=None
+            if session.as_of is None
+            else as_of_minutes(session.as_of, self.profile.vocabulary.zone),
             allow=session.allow_entities,
             intents=meant,
         )
-        if self._table.refused(said) is not None:
-            return None
         now = as_of_minutes(self.now)
+        if self._table.refused(said, now=now) is not None:
+            return None
         found = np.zeros(len(self), bool)
         for label, rows in self._labels.items():
             if self._table.admits(said, label, now=now):
@@ -208,7 +212,7 @@ class GroundTruth:
 
     def names(self, row: int) -> frozenset[str]:
         """Return the names of the bits of a chunk's last label."""
-        return bit_names(self._chunks[row].word)
+        return self._table.names(self._chunks[row].word)
 
     @cached_property
     def row_at(self) -> dict[ChunkLocation, int]:
@@ -217,6 +221,14 @@ class GroundTruth:
             ChunkLocation(one.filing.accession_number, one.document, one.start): row
             for row, one in enumerate(self._chunks)
         }
+
+    @cached_property
+    def rows_of(self) -> dict[str, tuple[int, ...]]:
+        """Rows of the chunks of each document, by its id."""
+        found: dict[str, list[int]] = {}
+        for row, one in enumerate(self._chunks):
+            found.setdefault(one.filing.accession_number, []).append(row)
+        return {name: tuple(rows) for name, rows in found.items()}
 
     def rows_at(self, places: Sequence[ChunkLocation]) -> tuple[int, ...]:
         """Return the rows of the chunks at some locations, without those that the corpus does not hold."""

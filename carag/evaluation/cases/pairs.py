@@ -73,6 +73,8 @@ class Pair:
         For each piece of evidence, the rows of the chunks that hold it.
     canaries : dict
         Texts planted in some chunks, by the id of the canary.
+    documents : tuple of str
+        Ids of the documents that are gold as a whole, instead of their chunks.
     """
 
     question: Question
@@ -84,6 +86,7 @@ class Pair:
     stratum: Stratum
     answerable: bool
     canaries: Mapping[str, str]
+    documents: tuple[str, ...] = ()
 
     @property
     def gold_rows(self) -> tuple[int, ...]:

@@ -25,15 +25,18 @@ if TYPE_CHECKING:
 
 __all__ = ["check_files", "files", "report_json", "write_files"]
 
-_FORMAT: Final = "carag edgar report 1"
+_FORMATS: Final = {False: "carag edgar report 1", True: "carag store report 1"}
+"""By whether a store of the user's own was measured."""
 _JSON: Final = "report.json"
 
 
-def write_files(rows: Path, out: Path) -> None:
+def write_files(rows: Path, out: Path) -> Report:
     """Write the report of a file of rows, with ``run.json`` and the words next to it, into a directory."""
     out.mkdir(parents=True, exist_ok=True)
-    for name, content in files(report_from(rows)).items():
+    made = report_from(rows)
+    for name, content in files(made).items():
         (out / name).write_bytes(content)
+    return made
 
 
 def check_files(rows: Path, out: Path) -> None:
@@ -75,7 +78,7 @@ def report_json(report: Report) -> str:
 
 def _plain(whole: Report) -> dict[str, Any]:
     return {
-        "format": _FORMAT,
+        "format": _FORMATS[whole.is_own],
         "rows": {name: getattr(whole.counts, name) for name in Counts.__slots__},
         "run": None if whole.metadata is None else json.loads(whole.metadata.to_json()),
         "measures": {

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from carag.evaluation.row import K
+from carag.evaluation.row import UNSTATED, K, document_gold
 from carag.evaluation.statistics.estimate import SCALE, Sums, ValueRange
 
 if TYPE_CHECKING:
@@ -120,16 +120,26 @@ def _open_gold(row: Row) -> set[str]:
     return {chunk for chunk, admissible in zip(row.gold, row.gold_admissible, strict=True) if admissible}
 
 
+def _found_gold(row: Row) -> list[int]:
+    """Return where each admissible gold chunk, or the first chunk of each gold document, was retrieved."""
+    gold, found = _open_gold(row), []
+    for at, chunk in enumerate(row.retrieved[:K]):
+        if same := {chunk, document_gold(chunk)} & gold:
+            gold -= same
+            found.append(at)
+    return found
+
+
 def _evidence(row: Row, _: Row | None) -> Count:
     gold = _open_gold(row)
-    return _millionths(len(gold & set(row.retrieved[:K])) / len(gold)) if gold else ()
+    return _millionths(len(_found_gold(row)) / len(gold)) if gold else ()
 
 
 def _ndcg(row: Row, _: Row | None) -> Count:
     gold = _open_gold(row)
     if not gold:
         return ()
-    found = math.fsum(1 / math.log2(at + 2) for at, chunk in enumerate(row.retrieved[:K]) if chunk in gold)
+    found = math.fsum(1 / math.log2(at + 2) for at in _found_gold(row))
     return _millionths(found / math.fsum(1 / math.log2(at + 2) for at in range(min(K, len(gold)))))
 
 
@@ -163,7 +173,8 @@ def _over_refusal(row: Row, _: Row | None) -> Count:
 
 
 def _under_refusal(row: Row, _: Row | None) -> Count:
-    return () if row.answerable else _yes(row.outcome == "answer")
+    is_unknown = row.answerable or row.stratum.share == UNSTATED
+    return () if is_unknown else _yes(row.outcome == "answer")
 
 
 def _error(row: Row, _: Row | None) -> Count:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["page"]
 
+_OWN_TITLE: Final = (
+    "A store measured with questions of its own: what leaks, what is answered, what is refused"
+)
 _TITLE: Final = "The SEC EDGAR benchmark: what leaks, what is answered, what is refused"
 
 _CONFIDENTIAL: Final = (
@@ -53,6 +56,23 @@ _INTERVALS: Final = (
     "bound for independent rows, far lower, is given after it. Systems are compared on the same (question, session) "
     "pairs, under the same draws."
 )
+_OWN_INTERVALS: Final = (
+    "Every figure reads: value (95 % interval; numerator/denominator; effective n). Intervals are percentiles of "
+    "2,000 seeded replicates of a bootstrap: questions are drawn with replacement, and each brings all its sessions. "
+    "Where all rows agree (no violation, say) nothing varies to be drawn, and the bound is Clopper and Pearson's, "
+    "exact, at the effective n that is left if a question's rows always agree; the bound for independent rows, lower, "
+    "is given after it. Gold is a document that holds the answer: found, if one of its passages is retrieved."
+)
+_ORACLE: Final = (
+    "The oracle is the same models over an index that holds only the admissible chunks, searched exactly; "
+    "admissible recall and noninterference are held against its rows. Noninterference compares chunks, their "
+    "order, prompt, outcome and answer; scores are not in the rows. Admissibility of what was retrieved is found "
+    "anew from the corpus's words and a plain reading of the table, not by the search."
+)
+_JUDGED: Final = (
+    "The labels are an engineering control for a benchmark, not legal advice: all EDGAR filings are public."
+)
+_OWN_JUDGED: Final = "The labels are an engineering control, not legal advice."
 _STRATA: Final = (
     "A stratum with fewer than 100 questions or 20 filers is not measured. Share: of the gold, what the session may "
     "see (loose: at least 0.8; tight: under 0.3; void: none). Selectivity: of the corpus. Correlation: whether what "
@@ -62,17 +82,26 @@ _STRATA: Final = (
 
 def page(report: Report) -> list[Block]:
     """Lay out the report: a summary in plain words, contents, and all figures."""
-    parts = (
-        _goals(report),
-        *map(_section, report.sections),
-        _noise(report),
-        _paper(report),
-        _how(),
-        _run(report),
-    )
+    if report.is_own:
+        parts = (*map(_own_section, report.sections), _how(_OWN_INTERVALS, _OWN_JUDGED), _own_run(report))
+    else:
+        parts = (
+            _goals(report),
+            *map(_section, report.sections),
+            _noise(report),
+            _paper(report),
+            _how(_INTERVALS, _JUDGED),
+            _run(report),
+        )
     rest = [block for part in parts for block in part]
     contents = Contents([block for block in rest if isinstance(block, Heading) and block.level == 2])
-    return [Heading(1, _TITLE), *summary(report), Heading(2, "Contents"), contents, *rest]
+    return [
+        Heading(1, _OWN_TITLE if report.is_own else _TITLE),
+        *summary(report),
+        Heading(2, "Contents"),
+        contents,
+        *rest,
+    ]
 
 
 def _run(report: Report) -> Iterator[Block]:
@@ -118,6 +147,30 @@ def _goals(report: Report) -> Iterator[Block]:
                 for result in section.results
             ],
         )
+
+
+def _own_run(report: Report) -> Iterator[Block]:
+    yield Heading(2, "What was run")
+    counts, metadata = report.counts, report.metadata
+    yield Paragraph(
+        f"{counts.rows:,} rows: {counts.questions:,} questions, {counts.pairs:,} (question, session) pairs. "
+        f"SHA-256 of the rows: {counts.sha256}."
+    )
+    if metadata is not None:
+        yield Paragraph(
+            f"{metadata.chunks:,} passages of {metadata.filings:,} documents. CARAG {metadata.version} on "
+            f"{metadata.machine}."
+        )
+        yield from (Paragraph(f"{note}.") for note in metadata.notes)
+
+
+def _own_section(section: Section) -> Iterator[Block]:
+    yield Heading(2, f"Figures with {section.models.embedder} and {section.models.generator}")
+    for name, part in section.slices.items():
+        if name == ("real", "", ""):
+            yield Paragraph(f"{part.pairs:,} pairs, {part.questions:,} questions.")
+            yield from (_table(part, names) for names in (_CONFIDENTIAL, _FOUND, _REFUSED))
+    yield from _latency(section, f"{section.models.embedder}-{section.models.generator}")
 
 
 def _section(section: Section) -> Iterator[Block]:
@@ -328,18 +381,12 @@ def _ours(section: Section, real: Slice, name: str, system: str) -> list[str]:
     ]
 
 
-def _how() -> Iterator[Block]:
+def _how(intervals: str, judged: str) -> Iterator[Block]:
     yield Heading(2, "How to read this")
-    yield Paragraph(_INTERVALS)
+    yield Paragraph(intervals)
     yield Table(
         ["measure", "numerator", "denominator", "better"],
         [[measure.title, measure.over, measure.under, measure.better] for measure in MEASURES],
     )
     yield from (Paragraph(f"{name}: not measured; {why}.") for name, why in NOT_MEASURED.items())
-    yield Paragraph(
-        "The oracle is the same models over an index that holds only the admissible chunks, searched exactly; "
-        "admissible recall and noninterference are held against its rows. Noninterference compares chunks, their "
-        "order, prompt, outcome and answer; scores are not in the rows. Admissibility of what was retrieved is found "
-        "anew from the corpus's words and a plain reading of the table, not by the search. The labels are an "
-        "engineering control for a benchmark, not legal advice: all EDGAR filings are public."
-    )
+    yield Paragraph(f"{_ORACLE} {judged}")

@@ -91,6 +91,11 @@ class Report:
     sections: tuple[Section, ...]
     noise: tuple[NoisePoint, ...]
 
+    @property
+    def is_own(self) -> bool:
+        """Whether a store of the user's own was measured."""
+        return self.metadata is not None and self.metadata.own
+
 
 def report(
     rows: Sequence[Row], *, metadata: RunMetadata | None = None, words: Mapping[str, int] | None = None
@@ -164,7 +169,8 @@ def _section(models: ModelNames, rows: Sequence[Row], metadata: RunMetadata | No
     made = {part.name: part for part in strata.slices(rows)}
     times = latencies(filter(_reported, rows))
     facts = Measured(made, times, metadata, pairs)
-    return Section(models, made, times, tuple(judge_goal(goal, facts) for goal in GOALS))
+    goals = () if metadata is not None and metadata.own else GOALS  # they were set for EDGAR's run
+    return Section(models, made, times, tuple(judge_goal(goal, facts) for goal in goals))
 
 
 def _counts(rows: Sequence[Row]) -> Counts:

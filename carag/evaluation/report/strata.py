@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -79,8 +79,8 @@ class Slice:
         Number of distinct (question, session) pairs, of questions, of filers and of sessions (role, purpose and day).
     rows : mapping of str to int
         Number of rows by system; fewer than `pairs` if a system was not asked everything.
-    failed : mapping of str to int
-        Number of those with an error.
+    outcomes : mapping of str to Counter
+        Number of those by outcome.
     systems : mapping
         Figures by system and measure.
     paired : tuple of Paired
@@ -92,9 +92,14 @@ class Slice:
     filers: int
     sessions: int
     rows: Mapping[str, int]
-    failed: Mapping[str, int]
+    outcomes: Mapping[str, Counter[str]]
     systems: Mapping[str, Mapping[str, Estimate | NotMeasured]]
     paired: tuple[Paired, ...]
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """Number of rows with an error by system."""
+        return {system: found["error"] for system, found in self.outcomes.items()}
 
     @property
     def too_small(self) -> str:
@@ -209,7 +214,7 @@ def _measured(name: SliceName, tallies: Sequence[Tally], measures: Sequence[Meas
         filers=len({filer for filer, _ in asked}),
         sessions=len({(one.pair.role, one.pair.purpose, one.pair.as_of) for one in tallies}),
         rows={system: len(by_system[system]) for system in sorted(by_system, key=system_order)},
-        failed={system: sum(one.row.outcome == "error" for one in by_system[system]) for system in by_system},
+        outcomes={system: Counter(one.row.outcome for one in by_system[system]) for system in by_system},
         systems={},
         paired=(),
     )

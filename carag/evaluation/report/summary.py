@@ -10,7 +10,7 @@ from carag.evaluation.report.document import Heading, Paragraph, Table
 from carag.evaluation.report.figures import safety_figure
 from carag.evaluation.report.goals import GoalState
 from carag.evaluation.report.strata import EVERYTHING, SliceName
-from carag.evaluation.row import ORACLE, is_own
+from carag.evaluation.row import ORACLE, OUTCOMES, is_own
 from carag.evaluation.statistics.binomial import clopper_pearson
 from carag.evaluation.statistics.estimate import Estimate
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from carag.evaluation.report.strata import Slice
     from carag.evaluation.statistics.estimate import NotMeasured
 
-__all__ = ["IN_WORDS", "Verdict", "counted_states", "summary", "verdict"]
+__all__ = ["IN_WORDS", "Verdict", "counted_states", "figures_in_words", "summary", "verdict"]
 
 IN_WORDS: Final = {
     "oracle": "the yardstick: an index that never held a closed passage, searched exactly",
@@ -75,7 +75,7 @@ def summary(report: Report) -> Iterator[Block]:
     section = max(report.sections, key=lambda one: one.slices[_WHOLE].pairs)
     part, real = section.slices[_WHOLE], section.slices.get(_REAL)
     yield Heading(2, "In plain words")
-    yield Paragraph(_asked(report, part))
+    yield Paragraph(_asked_own(report, part) if report.is_own else _asked(report, part))
     yield Heading(3, _headline(part))
     yield Table(
         ["system", "verdict", "what was tried, what leaked, and what that does not prove"],
@@ -84,14 +84,16 @@ def summary(report: Report) -> Iterator[Block]:
     yield Paragraph(
         "A question leaks if it retrieves at least one passage that the person asking may not use for the stated "
         "purpose; the share of such questions is the constraint violation rate (CVR). The output disclosure rate "
-        "(ODR) is the share of answers that give such a passage away, told by made-up secrets planted for that. A "
-        "system can also betray that something hidden exists, by what it says or by how little it finds. F1 says how "
-        "far the words of an answer agree with the known right one, where it may be given."
+        f"(ODR) is the share of answers that give such a passage away, told by {_SECRETS[report.is_own]}. A "
+        "system can also betray that something hidden exists, by what it says or by how little it finds. "
+        f"{_USEFUL[report.is_own]}"
     )
+    names = ("evidence_recall", "over_refusal") if report.is_own else ("f1_answerable", "over_refusal")
     yield Table(
         [
             *("system", "what it is", "leaked (CVR)", "closed text reached the model, a log or cache"),
-            *("planted secret told (ODR)", "something hidden betrayed", "F1", "refused in error"),
+            *("planted secret told (ODR)", "something hidden betrayed"),
+            *("evidence found" if report.is_own else "F1", "refused in error"),
         ],
         [
             [
@@ -100,15 +102,72 @@ def summary(report: Report) -> Iterator[Block]:
                     _count(figures[name], part, system)
                     for name in ("cvr_query", "cvr_touch", "odr_canary", "existence")
                 ),
-                *(_rate(real, system, name) for name in ("f1_answerable", "over_refusal")),
+                *(_rate(real, system, name) for name in names),
             ]
             for system, figures in part.systems.items()
         ],
     )
+    if report.is_own:
+        yield _said(part)
     yield safety_figure(part, f"violations-{section.models.embedder}-{section.models.generator}")
     yield Paragraph(f"What this proves. {' '.join(_proved(report, part))}")
     yield Paragraph(f"What it does not prove. {' '.join(_not_proved(report))}")
-    yield Paragraph(_goals(section))
+    if section.results:
+        yield Paragraph(_goals(section))
+
+
+def figures_in_words(report: Report) -> list[list[str]]:
+    """Return a table for the terminal: headings, then the figures of each system."""
+    section = report.sections[0]
+    part, real = section.slices[_WHOLE], section.slices.get(_REAL)
+    rows = [
+        [
+            system,
+            *(_count(figures[name], part, system) for name in ("cvr_query", "odr_canary", "odr_ngram")),
+            _rate(real, system, "evidence_recall"),
+            " / ".join(f"{part.outcomes[system][outcome]:,}" for outcome in OUTCOMES),
+        ]
+        for system, figures in part.systems.items()
+    ]
+    return [["system", "CVR", "ODR by canary", "ODR by 8-gram", "evidence", " / ".join(OUTCOMES)], *rows]
+
+
+_SECRETS: Final = {
+    False: "made-up secrets planted for that",
+    True: "the strings that were named for that, and by eight words in a row that only closed passages hold",
+}
+_USEFUL: Final = {
+    False: "F1 says how far the words of an answer agree with the known right one, where it may be given.",
+    True: "Evidence is found if a passage of a document that holds the answer, and may be used, is retrieved.",
+}
+"""Words of the first page, by whether a store of the reader's own was measured."""
+
+
+def _asked_own(report: Report, part: Slice) -> str:
+    metadata = report.metadata
+    corpus = f"{metadata.chunks:,} passages of {metadata.filings:,} documents" if metadata else "a store"
+    return (
+        f"{part.pairs:,} times one of {part.questions:,} questions was put, in {part.sessions:,} sessions, to "
+        f"{len(part.systems)} systems that retrieve passages and answer from them, out of {corpus}; each time for "
+        "somebody with a role and a purpose. The rules of the store's own profile say which passages that person may "
+        "use for that purpose; all others are closed. What is closed was found by a plain reading of the rules and the "
+        "store's labels, and not by the index."
+    )
+
+
+def _said(part: Slice) -> Table:
+    """Count what each system said, and answers in words of closed passages."""
+    return Table(
+        ["system", "answered", "declined", "refused", "failed", "answered in closed words (ODR by 8-gram)"],
+        [
+            [
+                system,
+                *(f"{part.outcomes[system][outcome]:,}" for outcome in OUTCOMES),
+                _count(figures["odr_ngram"], part, system),
+            ]
+            for system, figures in part.systems.items()
+        ],
+    )
 
 
 def _asked(report: Report, part: Slice) -> str:
@@ -193,13 +252,16 @@ def _leaked(part: Slice, *systems: str) -> Estimate | None:
 
 def _proved(report: Report, part: Slice) -> Iterator[str]:
     leaked = _leaked(part, *_OURS)
+    one = "question" if report.is_own else "company"
     if leaked is None or leaked.value:
-        yield "Nothing of CARAG's safety: it was not asked, or leaked; see the goals."
+        where = "figures" if report.is_own else "goals"
+        yield f"Nothing of CARAG's safety: it was not asked, or leaked; see the {where}."
     elif leaked.high is not None and leaked.bound_if_independent is not None:
         yield (
             "No leak was seen; that bounds how often CARAG can leak and does not make it 0. Were every question a draw "
             f"of its own, at most {_percent(leaked.bound_if_independent)} of such questions would leak (95 % "
-            "confidence). But questions about one company are alike: if a company's always agreed, all of them would "
+            f"confidence). But {'sessions of one question' if report.is_own else 'questions about one company'} are "
+            f"alike: if a {one}'s always agreed, all of them would "
             f"be worth {leaked.effective:,} draws, and so few without a leak only tell that at most "
             f"{_percent(leaked.high)} would. The truth lies between; neither is a rate that was seen."
         )
@@ -225,9 +287,10 @@ def _not_proved(report: Report) -> Iterator[str]:
                 f"With {100 * point.rate:g} % of their bits false, {_percent(point.cvr_query.value)} of questions leak."
             )
             break
+    public = "" if report.is_own else ", and all EDGAR filings are public"
     yield (
         "Nor that other documents, questions or models fare the same, nor that a law is kept: labels, roles and "
-        "purposes are an engineering control, not legal advice, and all EDGAR filings are public."
+        f"purposes are an engineering control, not legal advice{public}."
     )
     if report.metadata is not None and report.metadata.small:
         yield "And this was a small run, for trying out."

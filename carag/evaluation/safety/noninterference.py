@@ -16,12 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from carag.engine import Engine
-from carag.evaluation.cases.reference_policy import (
-    ReferenceLabel,
-    ReferencePolicy,
-    bit_names,
-    reference_session,
-)
+from carag.evaluation.cases.reference_policy import ReferenceLabel, ReferencePolicy, reference_session
 from carag.policy import as_of_minutes
 
 if TYPE_CHECKING:
@@ -83,7 +78,7 @@ def without_inadmissible(
     gone: list[int] = []
     for key, one in zip(keys.tolist(), corpus.chunks(keys), strict=True):
         row = ReferenceLabel(
-            one.word, bit_names(one.word), frozenset(one.subjects), one.public_at, one.expires_at
+            one.word, table.names(one.word), frozenset(one.subjects), one.public_at, one.expires_at
         )
         if row not in verdicts:
             verdicts[row] = table.admits(said, row, now=now)

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from carag.engine.named import check_outside
 from carag.errors import InvalidArgument
 from carag.evaluation.row import OWN, SYSTEMS, K, is_own
 from carag.limits import quoted
@@ -53,7 +54,7 @@ class CorpusPassage:
     id : str
     text : str
     accession_number, company, form : str
-        Of the filing; empty where unknown.
+        Of the filing; empty where unknown. Of a document of the user's own the first is its id.
     filed : str
         ISO date; empty where unknown.
     ciks : tuple of int
@@ -134,8 +135,10 @@ class OwnSystem:
         return system
 
 
-def load_own_systems(names: Iterable[str]) -> tuple[OwnSystem, ...]:
+def load_own_systems(names: Iterable[str], *, not_in: Path | None = None) -> tuple[OwnSystem, ...]:
     """Import the systems that ``MODULE:FACTORY`` names; the current directory is searched last.
+
+    No module is imported from the directory ``not_in``, such as a store's: that may come from anybody.
 
     A factory's attribute ``name``, if it has one, names the system in rows after ``own:``.
 
@@ -144,19 +147,21 @@ def load_own_systems(names: Iterable[str]) -> tuple[OwnSystem, ...]:
     InvalidArgument
         If a name is not spelt so, cannot be imported or called, or two systems have one name.
     """
-    found = [_load(name) for name in names]
+    found = [_load(name, not_in) for name in names]
     for at, one in enumerate(found):
         if one.name in {other.name for other in found[:at]}:
             raise InvalidArgument(f"two systems are named {one.name}; name each --system once")
     return tuple(found)
 
 
-def _load(named: str) -> OwnSystem:
+def _load(named: str, not_in: Path | None) -> OwnSystem:
     spelt = _SPELLING.fullmatch(named)
     if spelt is None:
         raise InvalidArgument(f"--system {quoted(named)}: want MODULE:FACTORY, such as my_rag:factory")
     if not {"", str(Path.cwd())} & set(sys.path):
         sys.path.append(str(Path.cwd()))  # last, so that no file there stands in for an installed module
+    if not_in is not None:
+        check_outside(named, spelt[1].partition(".")[0], not_in.resolve())
     try:
         module = importlib.import_module(spelt[1])
     except (Exception, SystemExit) as error:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.evaluation.row import K, Row
+from carag.evaluation.row import K, Row, document_gold
 from carag.evaluation.systems.token_f1 import normalised_tokens, token_f1
 
 if TYPE_CHECKING:
     from datetime import date, datetime
+
+    from numpy.typing import NDArray
 
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.cases.pairs import Pair
@@ -49,7 +51,7 @@ def row_of(
     retrieved = tuple(truth.ids[row] for row in said.retrieved)
     admissible = tuple(bool(open_here[row]) for row in said.retrieved)
     touched = tuple(one for one in dict.fromkeys(said.shown) if not open_here[truth.row_of[one]])
-    gold = pair.gold_rows
+    gold, gold_admissible = _gold(truth, pair, open_here)
     answer = _CITATION.sub("", said.text) if said.outcome == "answer" else ""
     wanted = pair.question.answer
     hidden = {
@@ -74,14 +76,14 @@ def row_of(
         answer_sha256=hashlib.sha256(said.text.encode()).hexdigest() if said.text else None,
         answer_tokens=len(normalised_tokens(answer)),
         gold_answer_sha256=None if wanted is None else hashlib.sha256(wanted.encode()).hexdigest(),
-        gold=tuple(truth.ids[row] for row in gold),
-        gold_admissible=tuple(bool(open_here[row]) for row in gold),
+        gold=gold,
+        gold_admissible=gold_admissible,
         answerable=pair.answerable,
         f1=None if wanted is None else token_f1(answer, wanted) if answer else 0.0,
         stratum=pair.stratum,
         canaries_planted=tuple(hidden),
         canaries_disclosed=tuple(name for name, text in hidden.items() if text in said.text),
-        ngram_overlap=_overlap(truth, pair, said, parametric),
+        ngram_overlap=_overlap(truth, said, open_here, parametric),
         existence_disclosed=_discloses_existence(
             truth, said, oracle, int(open_here.sum()), ablated=system in _ABLATIONS or said.own_model
         ),
@@ -93,12 +95,25 @@ def row_of(
     )
 
 
-def _overlap(truth: GroundTruth, pair: Pair, said: Output, parametric: str) -> float:
-    mask = truth.admissible(pair.session, pair.question.text)
-    if mask is None or said.outcome != "answer":
+def _gold(
+    truth: GroundTruth, pair: Pair, open_here: NDArray[np.bool_]
+) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    """Name the gold, chunk by chunk or by whole documents, and tell what of it the session may use."""
+    if not pair.documents:
+        rows = pair.gold_rows
+        return tuple(truth.ids[row] for row in rows), tuple(bool(open_here[row]) for row in rows)
+    found = {
+        document_gold(truth.ids[rows[0]]): bool(open_here[list(rows)].any())
+        for rows in (truth.rows_of[name] for name in pair.documents)
+    }
+    return tuple(found), tuple(found.values())
+
+
+def _overlap(truth: GroundTruth, said: Output, open_here: NDArray[np.bool_], parametric: str) -> float:
+    if said.outcome != "answer":
         return 0.0
     # A citation ends a quotation, and the next one may be of another passage.
-    return round(truth.ngrams.hidden_share(_CITATION.split(said.text), mask, known=parametric), 4)
+    return round(truth.ngrams.hidden_share(_CITATION.split(said.text), open_here, known=parametric), 4)
 
 
 def _discloses_existence(

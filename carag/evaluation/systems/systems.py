@@ -23,7 +23,7 @@ from carag.evaluation.systems.own import checked, corpus_of, take
 from carag.generation import Answered, GuardedGenerator
 from carag.index import Index
 from carag.limits import quoted
-from carag.policy import PolicyTable, Profile, infer, intents
+from carag.policy import infer
 from carag.retrieval import EXACT_LIMIT, ConfidenceGate, Evidence, Retriever, Withheld
 from carag.visible import logger
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.models import Models
     from carag.evaluation.systems.own import OwnSystem
-    from carag.policy import Decision, Session
+    from carag.policy import Decision, Profile, Session
     from carag.retrieval import Embedder, Passage
     from carag.store.store import CorpusStore
 
@@ -117,11 +117,11 @@ class Systems:
             "carag-no-gate": GuardedGenerator(self._recorded, ConfidenceGate(-1)),
             "carag-no-refusal": GuardedGenerator(AlwaysAnswering(self._recorded), ConfidenceGate(-1)),
         }
-        self._table = PolicyTable.shipped()
+        self._table = truth.profile.table
         self._reported: set[str] = set()
         self._resources = ExitStack()
         index = self._resources.enter_context(Index.load(store / "index.carag"))
-        collection = _AsLoaded(truth.store, index, embedder, truth.store.known(), Profile.open())
+        collection = _AsLoaded(truth.store, index, embedder, truth.store.known(), truth.profile)
         self._retrievers = {
             limit: Retriever(collection, exact_limit=EXACT_LIMIT if limit is None else limit)
             for limit in set(_EXACT_LIMITS.values())
@@ -340,7 +340,7 @@ class Systems:
     # --- shared ---
 
     def _decide(self, pair: Pair) -> Decision:
-        found = intents(pair.question.text)
+        found = self._table.vocabulary.intents.found(pair.question.text)
         return infer(pair.session, self._table, now=self.truth.now, intents=found)
 
     def _refused(self, pair: Pair, refusal: Refused) -> Output:

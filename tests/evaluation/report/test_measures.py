@@ -11,6 +11,7 @@ from hypothesis import given
 
 from carag.evaluation.report.measures import MEASURES, SAFETY
 from carag.evaluation.report.strata import SliceName, slices
+from carag.evaluation.row import UNSTATED, Stratum
 from carag.evaluation.statistics.bootstrap import bootstrap_weights
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured
 from tests.evaluation.rows import few_rows, row, sha
@@ -183,6 +184,22 @@ def test_only_the_first_eight_count() -> None:
     assert BY_NAME["ndcg"].sums(late, None).values == 0
     oracle = row(system="oracle", retrieved=(*many[1:], "b:0")[:8], retrieved_admissible=(True,) * 8)
     assert BY_NAME["admissible_recall"].sums(late, oracle).values == 875_000
+
+
+def test_a_gold_document_is_found_once_by_the_first_of_its_passages() -> None:
+    """Of a later version, too; and another document whose id begins alike is not it."""
+    found = ("ab:00000", "a.v2:00001", "a.v2:00002")
+    gold = {"gold": ("a:", "c:", "d:"), "gold_admissible": (True, True, False)}
+    said = row(retrieved=found, retrieved_admissible=(True,) * 3, **gold)
+    assert BY_NAME["evidence_recall"].sums(said, None).values == 500_000
+    best = 1 + 1 / math.log2(3)
+    assert BY_NAME["ndcg"].sums(said, None).values == round(1_000_000 / math.log2(3) / best)
+
+
+def test_where_no_gold_is_stated_nobody_knows_whether_to_answer() -> None:
+    said = row(answerable=False, gold=(), gold_admissible=(), stratum=Stratum(UNSTATED, "0.1-0.5", "near"))
+    assert BY_NAME["under_refusal"].sums(said, None).count == 0
+    assert BY_NAME["over_refusal"].sums(said, None).count == 0
 
 
 def test_names_are_stable_and_safety_comes_first() -> None:

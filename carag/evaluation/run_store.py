@@ -1,0 +1,180 @@
+"""Measure a store of the user's own with questions of the user's own, and put the result on the store's record.
+
+The store itself is asked, and no copy: a copy would take its signing key to another place, and what was asked would be
+on record nowhere. All sessions are judged at the instant at which the run began, under which their records stand too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import carag
+from carag.engine import Engine
+from carag.errors import InvalidArgument
+from carag.evaluation.cases.ground_truth import GroundTruth
+from carag.evaluation.cases.own_questions import own_pairs, read_canaries, read_questions
+from carag.evaluation.models import Models, TimedEmbedder
+from carag.evaluation.report.files import write_files
+from carag.evaluation.report.strata import EVERYTHING, SliceName
+from carag.evaluation.report.summary import Verdict, verdict
+from carag.evaluation.row import ORACLE, rows_sha256
+from carag.evaluation.run_metadata import OWN_STORE, RunMetadata, machine_name
+from carag.evaluation.systems.runner import PartialRows, Runner
+from carag.evaluation.systems.systems import Systems
+from carag.extras import require
+from carag.generation import generator_by_name, own_generator
+from carag.retrieval import embedder_by_name, gate_for, own_embedder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from carag.evaluation.report.report import Report
+    from carag.evaluation.systems.own import OwnSystem
+    from carag.generation import Generator
+    from carag.retrieval import Embedder
+
+__all__ = ["OURS", "SUITE", "StoreResult", "run_store"]
+
+OURS: Final = "carag-certified"
+"""The store's own engine, by whose verdict the store passes."""
+SUITE: Final = "own-questions"
+"""Name of the suite in the record of the evaluation."""
+_SYSTEMS: Final = (ORACLE, "vanilla", OURS)
+_LIMITS: Final = {"cvr_query": 0, "cvr_touch": 0, "odr_canary": 0}
+"""What the store must not exceed to pass, in millionths."""
+
+
+class StoreResult(NamedTuple):
+    """The figures of a store, whether it passed, and the number of the record that says so."""
+
+    report: Report
+    passed: bool
+    record: int
+
+
+def run_store(
+    store: Path,
+    questions: Path,
+    out: Path,
+    *,
+    canaries: Path | None = None,
+    embedder: str | Embedder | None = None,
+    generator: str | Generator = "extractive",
+    own: Sequence[OwnSystem] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> StoreResult:
+    """Ask a store, ordinary retrieval over the same vectors and the oracle, and write rows and a report.
+
+    Parameters
+    ----------
+    store : Path
+        Directory of a store that no engine holds.
+    questions, canaries : Path
+        As :mod:`carag.evaluation.cases.own_questions` reads them.
+    out : Path
+        A directory; a run of the same store, files and models that was interrupted there is resumed.
+    embedder : str or Embedder, optional
+        The one that the store was made with, where it cannot open it by itself.
+    generator : str or Generator
+        One that runs on this machine.
+    own : sequence of OwnSystem
+        Asked besides. Their factories are given every passage of the store.
+
+    Raises
+    ------
+    InvalidArgument
+        If a file is not valid, the store is missing, empty or changed meanwhile, a model runs on another machine, or
+        the directory holds another run.
+    MissingExtra
+        If hnswlib is not installed.
+    StoreLocked
+        If an engine holds the store.
+    """
+    require("the benchmark", "bench")
+    started = datetime.now(UTC)
+    truth = GroundTruth.open(store, now=started)
+    with truth.store:
+        known = truth.store.known()
+        if not len(truth):
+            raise InvalidArgument(f"the store in {store} holds no passage; ingest documents first")
+        asked = read_questions(questions, truth)
+        planted = {} if canaries is None else read_canaries(canaries, truth)
+        model = generator_by_name(generator) if isinstance(generator, str) else own_generator(generator)
+        _check_local("generator", model)
+        # Opened and closed once, so that the index file is that of the labels just read.
+        Engine.open(store, create=False, embedder=embedder, generator=model).close()
+        kept = embedder or truth.store.meta_get("embedder") or ""
+        chosen = TimedEmbedder(embedder_by_name(kept) if isinstance(kept, str) else own_embedder(kept))
+        _check_local("embedder", chosen)
+        identity = {
+            "store": (store / "vkey").read_text("utf-8").strip(),
+            "known_at": known,
+            "table": truth.profile.table.sha256,
+            "questions": _sha256(questions),
+            "canaries": "" if canaries is None else _sha256(canaries),
+            "models": [chosen.fingerprint, model.name, model.fingerprint],
+            "version": carag.__version__,
+        }
+        with PartialRows(out, identity, {one.name: one.source_sha256 for one in own}) as rows:
+            runner = Runner(rows, chosen, 0, say)
+            pairs = own_pairs(asked, planted, truth, chosen)
+            models = Models(chosen, model, gate_for(chosen.name))
+            with Systems(store, truth, models, seed=0, names=_SYSTEMS, own=own) as systems:
+                _check_unchanged(store, truth, known)
+                runner.ask(truth, pairs, systems, systems.names, model.name)
+            found = rows.finish(out / "rows.jsonl")
+        metadata = RunMetadata(
+            corpus=OWN_STORE,
+            chunks=len(truth),
+            filings=len(truth.rows_of),
+            filers=0,
+            machine=machine_name(),
+            version=carag.__version__,
+            rows_sha256=rows_sha256(found),
+            notes=(
+                f"profile {truth.profile.name}; every session judged at {started.isoformat(timespec='seconds')}",
+                *(
+                    f"SHA-256 of the {name}: {identity[name]}"
+                    for name in ("questions", "canaries")
+                    if identity[name]
+                ),
+                *(f"{one.name} is of a file with SHA-256 {one.source_sha256}" for one in own),
+            ),
+        )
+        (out / "run.json").write_text(metadata.to_json(), "utf-8")
+        report = write_files(out / "rows.jsonl", out)
+        passed = verdict(report.sections[0].slices[SliceName(EVERYTHING)], OURS) is Verdict.NO_LEAK_SEEN
+        with Engine.open(store, create=False, embedder=chosen, generator=model) as engine:
+            _check_unchanged(store, truth, known)
+            receipt = engine.evaluated(
+                SUITE,
+                bytes.fromhex(_sha256(out / "settings.json")),
+                bytes.fromhex(_sha256(out / "rows.jsonl")),
+                started=started,
+                passed=passed,
+                thresholds=_LIMITS,
+            )
+    return StoreResult(report, passed, receipt.seq)
+
+
+def _check_local(what: str, model: Embedder | Generator | TimedEmbedder) -> None:
+    """Refuse a model on another machine: ordinary retrieval shows it what is closed, and without a begin record."""
+    if model.remote:
+        raise InvalidArgument(
+            f"the {what} {model.name} runs on another machine, and the systems compared would send it what is closed, "
+            f"off the record; name a {what} that runs on this one"
+        )
+
+
+def _check_unchanged(store: Path, truth: GroundTruth, known: int) -> None:
+    if truth.store.known() != known:
+        raise InvalidArgument(
+            f"the store in {store} changed while it was measured; run the same command again"
+        )
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
