@@ -124,8 +124,8 @@ class Transaction:
         if not self._new:
             raise InvalidArgument("no filings are given; want at least one")
         change = LabelChange(self._sql, self._new, now=self._clock())
-        for old in self._old:
-            change.retire(old)
+        if self._old:
+            change.retire(self._old)
         change.apply(histories, old=self._old)
         rows.raise_epoch(self._sql)
         query = "SELECT label FROM labels WHERE key BETWEEN ? AND ? ORDER BY label"
