@@ -81,7 +81,7 @@ def _put(store: CorpusStore, cik: int, form: str, minute: int, rng: np.random.Ge
     )
     vectors = rng.standard_normal((PASSAGES, DIM)).astype(np.float32)
     with store.writing() as transaction:
-        transaction.put(filing, [chunk] * PASSAGES, vectors)
+        transaction.put([(filing, [chunk] * PASSAGES)], vectors)
         return transaction.relabel(histories(transaction.facts()))
 
 

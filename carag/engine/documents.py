@@ -173,8 +173,7 @@ class DocumentWriter:
             if wanted:
                 nothing = np.empty((0, self._collection.embedder.dim), np.float32)
                 with store.writing() as transaction:
-                    for one in wanted:
-                        transaction.put(_removed(store.filing(one)), [], nothing)
+                    transaction.put([(_removed(store.filing(one)), []) for one in wanted], nothing)
                     transaction.relabel(_histories(transaction.facts()))
                 self._collection.refresh(no_progress)
         _logger.info("removed %d documents", len(wanted))
@@ -217,11 +216,8 @@ class DocumentWriter:
         vectors = embedder.embed_documents(texts) if texts else np.empty((0, embedder.dim), np.float32)
         ids = (one.document.id for one, _ in waiting)
         before = [store.facts_of(id_) if id_ in stored else None for id_ in ids]
-        done = 0
         with store.writing() as transaction:
-            for one, chunks in waiting:
-                transaction.put(one.filing, chunks, vectors[done : done + len(chunks)])
-                done += len(chunks)
+            transaction.put([(one.filing, chunks) for one, chunks in waiting], vectors)
             transaction.relabel(_histories(transaction.facts()))
         for known, (one, chunks) in zip(before, waiting, strict=True):
             is_new = known is None or known["removed"]

@@ -158,7 +158,7 @@ class _Filings:
         for filing, chunks in self._waiting:
             own = vectors[done : done + len(chunks)]
             with self._store.writing() as transaction:
-                transaction.put(filing, chunks, own)
+                transaction.put([(filing, chunks)], own)
                 change = transaction.relabel(histories(transaction.facts()))
             self._report.relabelled += change.relabelled
             done += len(chunks)

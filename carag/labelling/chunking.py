@@ -90,7 +90,7 @@ def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
     """
     if not 1 <= target <= limit:
         raise InvalidArgument(f"target {target} and limit {limit}; want 1 <= target <= limit, in characters")
-    marks = list(boundaries(text))
+    marks = list(boundaries(text)) if len(text) > limit else []  # a short document is one passage
     positions = [position for position, _ in marks]
     reach = max(1, target // 2)
     start, end = _skip_space(text, 0), len(text.rstrip())

@@ -133,7 +133,10 @@ def _holds(rule: FactRule, stated: Any) -> bool:
 
 def _is_among(wanted: Any, several: list[Any]) -> bool:
     """Compare as values, and as texts: front matter and sidecar files write every number and truth value as one."""
-    return _plain(wanted) in several or _plain(str(wanted)) in [_plain(str(one)) for one in several]
+    plain = _plain(wanted)
+    if isinstance(plain, str) and all(isinstance(one, str) for one in several):
+        return plain in several
+    return plain in several or _plain(str(wanted)) in [_plain(str(one)) for one in several]
 
 
 def _truth(several: list[Any]) -> bool:

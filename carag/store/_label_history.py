@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,9 +40,13 @@ _FACTS: Final = f"""
     ORDER BY filing"""  # noqa: S608
 """Facts that decide the histories of those filings: of all that share a CIK with them, as a filing may have several."""
 
-_OPEN: Final = """
+_HISTORIES: Final = f"SELECT filing, history FROM filings WHERE filing IN ({_NEWS})"  # noqa: S608 - constants
+_PASSAGES: Final = f"""
+    SELECT filing, key, word, public_at, expires_at, entity
+    FROM chunks WHERE filing IN ({_NEWS}) ORDER BY key"""  # noqa: S608
+_OPEN: Final = f"""
     SELECT key, label, labels.word, valid_from, valid_to, causes
-    FROM labels JOIN chunks USING (key) WHERE filing = ? AND known_to IS NULL"""
+    FROM labels JOIN chunks USING (key) WHERE filing IN ({_NEWS}) AND known_to IS NULL"""  # noqa: S608
 _INSERT: Final = """
     INSERT INTO labels (label, key, word, valid_from, valid_to, entity, known_from, causes)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -62,8 +67,7 @@ OPENED_BETWEEN: Final = f"""
 
 def deciding_facts(sql: sqlite3.Connection, filings: Iterable[int]) -> list[dict[str, Any]]:
     """Return the facts that decide the histories of some filings and of all that share a CIK with them."""
-    rows = {"news": canonical_json(list(filings), "rows")}
-    return [json.loads(facts) for (facts,) in sql.execute(_FACTS, rows).fetchall()]
+    return [json.loads(facts) for (facts,) in sql.execute(_FACTS, _news(filings)).fetchall()]
 
 
 def system_clock() -> int:
@@ -92,15 +96,9 @@ class LabelChange:
         self.opened = self.closed = self.relabelled = 0
         sql.execute("INSERT INTO changes VALUES (?, ?, 0, 0)", (self.known_at, filings[-1]))
 
-    def retire(self, filing: int) -> None:
-        """Close the open labels of a superseded version."""
-        self._close(
-            label
-            for (label,) in self._sql.execute(
-                "SELECT label FROM labels JOIN chunks USING (key) WHERE filing = ? AND known_to IS NULL",
-                (filing,),
-            ).fetchall()
-        )
+    def retire(self, filings: Iterable[int]) -> None:
+        """Close the open labels of superseded versions."""
+        self._close(label for _, label, *_ in self._sql.execute(_OPEN, _news(filings)).fetchall())
 
     def apply(self, histories: Mapping[str, Sequence[StateSpan]] | None, *, old: Iterable[int]) -> None:
         """Update the labels of the new filings and of all that share a CIK with them.
@@ -113,45 +111,39 @@ class LabelChange:
             Rows of the versions that the new filings replace, whose CIKs may have been different.
         """
         if histories is None:
-            for filing in self._filings:
-                self._relabel(filing, NO_EVENTS)
+            self._relabel(dict.fromkeys(self._filings, NO_EVENTS))
         else:
-            news = {"news": canonical_json([*self._filings, *old], "rows")}
-            for filing, accession_number in self._sql.execute(_CONCERNED, news).fetchall():
-                changed = self._relabel(filing, histories[accession_number])
-                self.relabelled += changed if filing not in self._filings else 0
+            concerned = self._sql.execute(_CONCERNED, _news([*self._filings, *old])).fetchall()
+            changed = self._relabel({filing: histories[number] for filing, number in concerned})
+            self.relabelled += sum(changed[filing] for filing in changed.keys() - set(self._filings))
         self._sql.execute(
             "UPDATE changes SET opened = ?, closed = ? WHERE known_at = ?",
             (self.opened, self.closed, self.known_at),
         )
 
-    def _relabel(self, filing: int, spans: Sequence[StateSpan]) -> int:
-        """Give a filing's passages the labels of a history; return the number of passages whose labels changed."""
-        history = canonical_json(spans, "history of a filing")
-        known = self._sql.execute("SELECT history FROM filings WHERE filing = ?", (filing,)).fetchone()[0]
-        if history == known:
-            return 0
-        self._sql.execute("UPDATE filings SET history = ? WHERE filing = ?", (history, filing))
+    def _relabel(self, histories: Mapping[int, Sequence[StateSpan]]) -> Counter[int]:
+        """Give filings' passages the labels of their histories; return by filing how many passages' labels changed."""
+        known = dict(self._sql.execute(_HISTORIES, _news(histories)).fetchall())
+        written = {filing: _written(tuple(spans)) for filing, spans in histories.items()}
+        changes = [(history, filing) for filing, history in written.items() if history != known[filing]]
+        self._sql.executemany("UPDATE filings SET history = ? WHERE filing = ?", changes)
+        news = _news(filing for _, filing in changes)
         found: dict[int, dict[tuple[Any, ...], int]] = defaultdict(dict)
-        for key, label, *value in self._sql.execute(_OPEN, (filing,)):
+        for key, label, *value in self._sql.execute(_OPEN, news):
             found[key][tuple(value)] = label
-        chunks = self._sql.execute(
-            "SELECT key, word, public_at, expires_at, entity FROM chunks WHERE filing = ? ORDER BY key",
-            (filing,),
-        ).fetchall()
         closing: list[int] = []
         opening: list[tuple[Any, ...]] = []
-        changed = 0
-        for key, word, public_at, expires_at, entity in chunks:
+        changed: Counter[int] = Counter()
+        for filing, key, word, public_at, expires_at, entity in self._sql.execute(_PASSAGES, news):
             wanted = [
-                (word | span.bits, since, until, canonical_json(span.causes, "causes"))
-                for since, until, span in _between(public_at, expires_at, spans)
+                (word | span.bits, since, until, _written(span.causes))
+                for since, until, span in _between(public_at, expires_at, histories[filing])
             ]
             gone = [label for value, label in found[key].items() if value not in wanted]
             new = [(key, *value[:3], entity, value[3]) for value in wanted if value not in found[key]]
             closing += gone
             opening += new
-            changed += bool(gone or new)
+            changed[filing] += bool(gone or new)
         self._close(closing)
         self._open(opening)
         return changed
@@ -172,6 +164,15 @@ class LabelChange:
             ),
         )
         self.opened += len(opening)
+
+
+def _news(filings: Iterable[int]) -> dict[str, str]:
+    return {"news": canonical_json(list(filings), "rows")}
+
+
+@lru_cache(maxsize=4096)  # of most filings the history is the same: no events
+def _written(history: tuple[Any, ...]) -> str:
+    return canonical_json(history, "history of a filing")
 
 
 def _between(

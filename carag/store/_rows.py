@@ -27,9 +27,9 @@ SELECT_FILING: Final = """
            (SELECT json_group_array(cik) FROM filing_ciks WHERE filing_ciks.filing = filings.filing)
     FROM filings"""
 INSERT_FILING: Final = """
-    INSERT INTO filings (accession_number, version, form, company, filed, content_hash, facts, causes,
+    INSERT INTO filings (filing, accession_number, version, form, company, filed, content_hash, facts, causes,
                          public_at_source, quarantine_code, quarantine_text, history)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
 SELECT_CHUNK: Final = """
     SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
            valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, labels.causes, text_sha256, form, company,
@@ -52,39 +52,39 @@ INSERT_CHUNK: Final = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
-def supersede(sql: sqlite3.Connection, accession_number: str) -> tuple[int | None, int]:
-    """End the filing's current version, if there is one; return its row and the number of the next version.
-
-    Version 0 is a filing known by metadata only, so the first with passages is always 1.
-    """
-    row = sql.execute(
-        "SELECT filing, version FROM current_filings WHERE accession_number = ?", (accession_number,)
-    ).fetchone()
-    if row is None:
-        return None, 1
-    filing, version = row
-    sql.execute("UPDATE filings SET superseded_by_version = ? WHERE filing = ?", (version + 1, filing))
-    return int(filing), int(version) + 1
-
-
-def insert_filing(sql: sqlite3.Connection, filing: StoredFiling, version: int) -> int:
-    """Add a version and return its row number."""
-    values = (
-        filing.accession_number,
-        version,
-        filing.form,
-        filing.company,
-        filing.filed,
-        filing.content_hash,
-        canonical_json(filing.facts, f"facts of filing {filing.accession_number}"),
-        canonical_json(filing.causes, f"causes of filing {filing.accession_number}"),
-        filing.public_at_source,
-        *(filing.quarantine or (None, None)),
+def supersede(sql: sqlite3.Connection, accession_numbers: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """End the current versions of filings; return the row and the version of each that had one, by accession number."""
+    found = sql.execute(
+        "SELECT accession_number, filing, version FROM current_filings "
+        "WHERE accession_number IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(accession_numbers)),),
+    ).fetchall()
+    sql.executemany(
+        "UPDATE filings SET superseded_by_version = version + 1 WHERE filing = ?",
+        [(filing,) for _, filing, _ in found],
     )
-    row = sql.execute(f"{INSERT_FILING} RETURNING filing", values).fetchone()[0]
-    ciks = ((as_int(cik), row) for cik in dict.fromkeys(filing.ciks))
+    return {number: (filing, version) for number, filing, version in found}
+
+
+def insert_filings(sql: sqlite3.Connection, filings: Iterable[tuple[StoredFiling, int]]) -> range:
+    """Add filings, each in a version, under the next free row numbers, and return those."""
+    first = sql.execute("SELECT coalesce(max(filing) + 1, 1) FROM filings").fetchone()[0]
+    rows, ciks = [], []
+    for row, (filing, version) in enumerate(filings, start=first):
+        number = filing.accession_number
+        rows.append(
+            (
+                *(row, number, version, filing.form, filing.company, filing.filed, filing.content_hash),
+                canonical_json(filing.facts, f"facts of filing {number}"),
+                canonical_json(filing.causes, f"causes of filing {number}"),
+                filing.public_at_source,
+                *(filing.quarantine or (None, None)),
+            )
+        )
+        ciks += [(as_int(cik), row) for cik in dict.fromkeys(filing.ciks)]
+    sql.executemany(INSERT_FILING, rows)
     sql.executemany("INSERT INTO filing_ciks (cik, filing) VALUES (?, ?)", ciks)
-    return int(row)
+    return range(first, first + len(rows))
 
 
 def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
@@ -97,7 +97,7 @@ def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
         (filing.accession_number,),
     ).fetchone()
     if row is None:
-        return insert_filing(sql, filing, 0)
+        return insert_filings(sql, [(filing, 0)]).start
     number, version, was_quarantined = row
     facts = canonical_json(filing.facts, f"facts of filing {filing.accession_number}")
     quarantine = filing.quarantine or (None, None)
@@ -116,14 +116,12 @@ def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
     return int(number)
 
 
-def insert_chunks(
-    sql: sqlite3.Connection, filing: int, chunks: Sequence[StoredChunk], *, ids: Iterable[str]
-) -> range:
-    """Add passages under the next free keys, and return those."""
+def insert_chunks(sql: sqlite3.Connection, chunks: Sequence[tuple[int, str, StoredChunk]]) -> range:
+    """Add passages, each with its filing's row and its id, under the next free keys, and return those."""
     first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
     keys = range(first, first + len(chunks))
     numbers: dict[Any, int] = {}
-    for chunk in chunks:
+    for _, _, chunk in chunks:
         if (one := _about(chunk)) not in numbers:
             numbers[one] = number_of(sql, chunk.subjects, chunk.metadata)
     rows = (
@@ -131,7 +129,7 @@ def insert_chunks(
             *(key, chunk_id, filing, c.document, as_int(c.start), as_int(c.end), as_int(c.word)),
             *(as_int(c.public_at), as_int(c.expires_at), numbers[_about(c)], hash_of_text(c.text), c.text),
         )
-        for key, chunk_id, c in zip(keys, ids, chunks, strict=False)
+        for key, (filing, chunk_id, c) in zip(keys, chunks, strict=True)
     )
     sql.executemany(INSERT_CHUNK, rows)
     return keys

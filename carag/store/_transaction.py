@@ -30,7 +30,7 @@ class Transaction:
     transaction, and :meth:`relabel` takes the resulting histories::
 
         with store.writing() as transaction:
-            transaction.put(filing, chunks, vectors)
+            transaction.put([(filing, chunks)], vectors)
             change = transaction.relabel(histories(transaction.facts()))
     """
 
@@ -40,39 +40,57 @@ class Transaction:
         self._new: list[int] = []
         self._old: list[int] = []
         self._keys: list[range] = []
-        self._dim: int | None = None
 
-    def put(self, filing: StoredFiling, chunks: Sequence[StoredChunk], vectors: NDArray[np.float32]) -> None:
-        """Store a filing with all its passages, superseding an earlier version of it.
+    def put(
+        self, filings: Sequence[tuple[StoredFiling, Sequence[StoredChunk]]], vectors: NDArray[np.float32]
+    ) -> None:
+        """Store filings with all their passages, superseding earlier versions of them.
+
+        All of a transaction at once cost a statement for each table, not for each filing.
 
         Parameters
         ----------
-        filing : StoredFiling
-        chunks : sequence of StoredChunk
-            In order over all documents; may be empty. Their words are the filing's own, before any event.
+        filings : sequence of (StoredFiling, sequence of StoredChunk)
+            Each filing once. Its passages are in order over all documents and may be none; their words are the
+            filing's own, before any event.
         vectors : (n, dim) float32
-            One per chunk. All vectors of a store have the same dim.
+            One per passage, in order. All vectors of a store have the same dim.
 
         Raises
         ------
         InvalidArgument
             If the arguments are inconsistent, or a word carries no label; nothing is stored.
         """
-        check_filing(filing)
-        for chunk in chunks:
+        passages = [chunk for _, chunks in filings for chunk in chunks]
+        for filing, _ in filings:
+            check_filing(filing)
+        for chunk in passages:
             check_chunk(chunk)
-        check_vectors(vectors, len(chunks))
-        if vectors.shape[1] != self._dim:
-            rows.check_dim(self._sql, vectors)
-        old, version = rows.supersede(self._sql, filing.accession_number)
-        row = rows.insert_filing(self._sql, filing, version)
-        ids = rows.chunk_ids(filing.accession_number, version)
-        keys = rows.insert_chunks(self._sql, row, chunks, ids=ids)
+        check_vectors(vectors, len(passages))
+        rows.check_dim(self._sql, vectors)
+        numbers = [filing.accession_number for filing, _ in filings]
+        if len(set(numbers)) < len(numbers):
+            raise InvalidArgument("filings are given twice; want each accession number once")
+        before = rows.supersede(self._sql, numbers)
+        # Version 0 is a filing known by metadata only, so the first with passages is always 1.
+        versions = [before[number][1] + 1 if number in before else 1 for number in numbers]
+        new = rows.insert_filings(
+            self._sql, ((filing, version) for (filing, _), version in zip(filings, versions, strict=True))
+        )
+        keys = rows.insert_chunks(
+            self._sql,
+            [
+                (row, chunk_id, chunk)
+                for row, version, (filing, chunks) in zip(new, versions, filings, strict=True)
+                for chunk_id, chunk in zip(
+                    rows.chunk_ids(filing.accession_number, version), chunks, strict=False
+                )
+            ],
+        )
         rows.insert_vectors(self._sql, keys, vectors)
-        self._new.append(row)
-        self._old += [] if old is None else [old]
+        self._new += new
+        self._old += [row for row, _ in before.values()]
         self._keys.append(keys)
-        self._dim = vectors.shape[1] if keys else self._dim
 
     def put_metadata(self, filings: Sequence[StoredFiling]) -> None:
         """Store facts of filings without their text.
@@ -106,8 +124,8 @@ class Transaction:
         if not self._new:
             raise InvalidArgument("no filings are given; want at least one")
         change = LabelChange(self._sql, self._new, now=self._clock())
-        for old in self._old:
-            change.retire(old)
+        if self._old:
+            change.retire(self._old)
         change.apply(histories, old=self._old)
         rows.raise_epoch(self._sql)
         query = "SELECT label FROM labels WHERE key BETWEEN ? AND ? ORDER BY label"

@@ -149,7 +149,7 @@ class CorpusStore:
         Parameters and errors as for :meth:`Transaction.put`.
         """
         with self.writing() as transaction:
-            transaction.put(filing, chunks, vectors)
+            transaction.put([(filing, chunks)], vectors)
             return transaction.relabel()
 
     # --- reading: passages and filings ---

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
-from carag.labelling.declared import FactProblem, label_facts
+from carag.labelling.declared import FactProblem, _is_among, _plain, label_facts
 from carag.policy import QUARANTINE, Profile, Vocabulary, bit_names
 from carag.policy.shipped import shipped_text
 
@@ -87,6 +87,25 @@ def test_each_operator_tells_what_holds(rule: str, holding: object, not_holding:
         word = label_facts({"classification": "public", "tags": value}, said).word
         assert ("LEGAL" in bit_names(word, said.flags)) == holds
     assert not bit_names(label_facts({"classification": "public"}, said).word, said.flags)
+
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 2)
+    | st.sampled_from([0.5, 1.0, "1", " YES ", "true", "None", "Straße"])
+)
+
+
+@given(scalars.filter(lambda one: one is not None), st.lists(scalars, max_size=3))
+def test_a_fact_holds_by_its_value_or_by_its_text(wanted: object, stated: list[object]) -> None:
+    """As front matter writes it, or as Python does: 1 is "1", and also 1.0 and true."""
+
+    def text(value: object) -> str:
+        return str(value.strip() if isinstance(value, str) else value).strip().casefold()
+
+    expected = any(one == wanted or text(one) == text(wanted) for one in stated)
+    assert _is_among(wanted, [_plain(one) for one in stated]) is expected
 
 
 @pytest.mark.parametrize("stated", ["nan", "-inf", "1e999", "many", "", [], [1, 2], True])

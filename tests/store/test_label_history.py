@@ -66,7 +66,7 @@ def put(store: CorpusStore, one: FilingFacts, passages: int = 2) -> Any:
 
 def put_with_events(store: CorpusStore, filing: StoredFiling, chunks: list[StoredChunk]) -> Change:
     with store.writing() as transaction:
-        transaction.put(filing, chunks, np.ones((len(chunks), 4), np.float32))
+        transaction.put([(filing, chunks)], np.ones((len(chunks), 4), np.float32))
         return transaction.relabel(histories(transaction.facts()))
 
 
@@ -308,10 +308,10 @@ def test_filings_without_settled_labels_are_not_stored(store: CorpusStore) -> No
     assert store.known() == -1
 
 
-def one_passage() -> tuple[StoredFiling, list[StoredChunk], NDArray[np.float32]]:
+def one_passage() -> tuple[list[tuple[StoredFiling, list[StoredChunk]]], NDArray[np.float32]]:
     filing = StoredFiling(
         accession_number="a", form="", company="", filed="", content_hash="", causes={}, public_at_source="",
         facts=facts("a", "10-K", 0).to_json(),
     )  # fmt: skip
     chunk = StoredChunk(document="", start=0, end=1, text="x", word=VERSION_WORD, public_at=0)
-    return filing, [chunk], np.ones((1, 4), np.float32)
+    return [(filing, [chunk])], np.ones((1, 4), np.float32)

@@ -284,13 +284,70 @@ def test_many_content_hashes_are_those_of_each(store: CorpusStore) -> None:
     assert store.content_hashes([]) == {}
 
 
+FILINGS = st.lists(
+    st.tuples(
+        st.sampled_from("abcd"),
+        st.lists(st.tuples(st.text("xyz", min_size=1), st.sets(st.integers(0, 4))), max_size=3),
+    ),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda one: one[0],
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(FILINGS, max_size=4))
+def test_filings_put_together_are_stored_as_those_put_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, calls: list[list[tuple[str, list[tuple[str, set[int]]]]]]
+) -> None:
+    """Row for row: numbers, versions, keys, sets of CIKs and labels do not depend on how many come in one call."""
+    home = tmp_path_factory.mktemp("together")
+    readings = [iter(range(len(calls))) for _ in range(2)]
+    with (
+        CorpusStore.open(home / "one", clock=lambda: next(readings[0])) as one,
+        CorpusStore.open(home / "all", clock=lambda: next(readings[1])) as together,
+    ):
+        for call in calls:
+            filings = [
+                (
+                    a_filing(number, ciks=(int(number, 16), 7), content_hash=f"{about}"),
+                    [
+                        replace(chunk, subjects=tuple(subjects))
+                        for chunk, (_, subjects) in zip(
+                            some_chunks(*(text for text, _ in about)), about, strict=True
+                        )
+                    ],
+                )
+                for number, about in call
+            ]
+            vectors = some_vectors(sum(len(chunks) for _, chunks in filings))
+            with together.writing() as transaction:
+                transaction.put(filings, vectors)
+                changed = transaction.relabel()
+            done = 0
+            with one.writing() as transaction:
+                for filing, chunks in filings:
+                    transaction.put([(filing, chunks)], vectors[done : done + len(chunks)])
+                    done += len(chunks)
+                expected = transaction.relabel()
+            assert expected.keys.tolist() == changed.keys.tolist()
+    assert contents(home / "one") == contents(home / "all")
+
+
+def test_a_filing_given_twice_in_one_call_is_refused(store: CorpusStore) -> None:
+    twice = [(a_filing("one"), some_chunks("a")), (a_filing("one"), some_chunks("b"))]
+    with pytest.raises(InvalidArgument, match="once"), store.writing() as transaction:
+        transaction.put(twice, some_vectors(2))
+    assert store.content_hash("one") is None
+
+
 @pytest.mark.parametrize("dims", [(DIM, DIM + 1), (DIM + 1, DIM)])
 def test_one_transaction_takes_vectors_of_one_length(store: CorpusStore, dims: tuple[int, int]) -> None:
     def put_both() -> None:
         with store.writing() as transaction:
             for number, dim in zip(("one", "two"), dims, strict=True):
                 filing = replace(a_filing(), accession_number=number)
-                transaction.put(filing, some_chunks(number), np.ones((1, dim), np.float32))
+                transaction.put([(filing, some_chunks(number))], np.ones((1, dim), np.float32))
 
     with pytest.raises(InvalidArgument, match="dimensions"):
         put_both()

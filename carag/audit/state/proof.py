@@ -44,12 +44,10 @@ word; if ``until`` is opened, until that minute. It does not state that the chun
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from dataclasses import dataclass
 from typing import Any, Final
 
-from carag.audit.records.commitment import COMMITMENT_SIZE, SALT_SIZE, Opening
+from carag.audit.records.commitment import COMMITMENT_SIZE, SALT_SIZE, Opening, hmac_sha256
 from carag.audit.tlog.encoding import Json, b64url, encode, unb64url
 from carag.audit.tlog.merkle import HASH_SIZE, leaf_hash, node_hash
 from carag.errors import CorruptFile
@@ -84,17 +82,16 @@ class Label:
 
     def seal(self, key: bytes) -> Opening:
         """Return salt and value of the commitment to ``until``, under the store's key."""
-        entry = encode(self._fields(self.until))
-        return Opening(hmac.digest(key, _DOMAIN + entry, hashlib.sha256), str(self.until))
+        return self._seal(key, _begun(self.chunk, self.text_hash, self.word, self.since))
 
     def leaf(self, key: bytes) -> bytes:
         """Return the hash of the entry."""
-        seal = self.seal(key).commitment(_UNTIL)
-        return leaf_hash(state_entry(self.chunk, self.text_hash, self.word, self.since, seal))
+        begun = _begun(self.chunk, self.text_hash, self.word, self.since)
+        return leaf_hash(_ended(begun, self._seal(key, begun).commitment(_UNTIL)))
 
-    def _fields(self, until: int) -> dict[str, Json]:
-        text = b64url(self.text_hash)
-        return {"c": self.chunk, "f": self.since, "p": self.word, "t": text, "u": until}
+    def _seal(self, key: bytes, begun: bytes) -> Opening:
+        entry = begun + f"{self.until:d}}}".encode()
+        return Opening(hmac_sha256(key, _DOMAIN + entry), str(self.until))
 
 
 def state_entry(chunk: str, text_hash: bytes, word: int, since: int, seal: bytes) -> bytes:
@@ -105,7 +102,16 @@ def state_entry(chunk: str, text_hash: bytes, word: int, since: int, seal: bytes
     >>> state_entry("0000000000-26-000001:00000", bytes(32), 0x0800_0001, 28_000_000, bytes(32))[:52]
     b'{"c":"0000000000-26-000001:00000","f":28000000,"p":1'
     """
-    return encode({"c": chunk, "f": since, "p": word, "t": b64url(text_hash), "u": b64url(seal)})
+    return _ended(_begun(chunk, text_hash, word, since), seal)
+
+
+def _begun(chunk: str, text_hash: bytes, word: int, since: int) -> bytes:
+    """Encode an entry as far as ``u``, its last field, which is the minute or the seal."""
+    return encode({"c": chunk, "f": since, "p": word, "t": b64url(text_hash)})[:-1] + b',"u":'
+
+
+def _ended(begun: bytes, seal: bytes) -> bytes:
+    return begun + f'"{b64url(seal)}"}}'.encode()
 
 
 def place(key: bytes, chunk: str, since: int) -> int:
@@ -116,7 +122,7 @@ def place(key: bytes, chunk: str, since: int) -> int:
     >>> place(bytes(32), "0000000000-26-000001:00000", 28_000_000) >> 240
     38874
     """
-    return int.from_bytes(hmac.digest(key, _PLACE_DOMAIN + f"{chunk}\n{since}".encode(), hashlib.sha256))
+    return int.from_bytes(hmac_sha256(key, _PLACE_DOMAIN + f"{chunk}\n{since}".encode()))
 
 
 @dataclass(frozen=True, slots=True)
