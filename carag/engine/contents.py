@@ -96,7 +96,8 @@ class Contents:
 
     def _ingest_folder(self, path: Path) -> IngestReport:
         found = list(read_documents(path))
-        done = self.add(one for one in found if isinstance(one, Document))
+        documents, lost = self._documents.without_lost(one for one in found if isinstance(one, Document))
+        done = self.add(documents)
         counts = self._collection.store.counts()
         return IngestReport(
             added=done.added,
@@ -104,7 +105,7 @@ class Contents:
             unchanged=done.unchanged,
             chunks=done.chunks,
             newly_quarantined=done.quarantined,
-            problems=[one for one in found if isinstance(one, str)] + done.problems,
+            problems=[one for one in found if isinstance(one, str)] + lost + done.problems,
             quarantined=dict(counts.quarantined),
             total_filings=counts.filings,
             total_chunks=counts.chunks,

@@ -130,7 +130,9 @@ class DocumentWriter:
         given, report = self._read(documents), AddReport()
         with self._collection.writing(READER):
             store = self._collection.store
-            _check_supersedes(given, store)
+            wrong = _superseding_wrongly({id_: one.document.supersedes for id_, one in given.items()}, store)
+            if wrong:
+                raise InvalidArgument(next(iter(wrong.values())))
             waiting: list[tuple[_Given, list[StoredChunk]]] = []
             size = 0
             stored = store.content_hashes(given)
@@ -154,6 +156,16 @@ class DocumentWriter:
             report.quarantined,
         )
         return report
+
+    def without_lost(self, documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
+        """Leave out documents that supersede what nobody knows, and those that supersede these; say which, and why."""
+        several = list(documents)
+        supersedes = {one.id: one.supersedes for one in several}
+        problems: list[str] = []
+        while wrong := _superseding_wrongly(supersedes, self._collection.store):
+            problems += wrong.values()
+            supersedes = {id_: old for id_, old in supersedes.items() if id_ not in wrong}
+        return [one for one in several if one.id in supersedes], problems
 
     def remove(self, ids: Iterable[str]) -> int:
         """Close the labels of documents and return their number; see :meth:`carag.Engine.remove`."""
@@ -313,32 +325,36 @@ def _minute(value: datetime | date | None, absent: int, zone: ZoneInfo) -> int:
     return absent if value is None else as_of_minutes(value, zone)
 
 
-def _check_supersedes(given: Mapping[str, _Given], store: CorpusStore) -> None:
-    """Check that what documents supersede is known, and that no chain of them leads back to its start."""
+def _superseding_wrongly(supersedes: Mapping[str, str | None], store: CorpusStore) -> dict[str, str]:
+    """Return, by id, why a document cannot supersede what it states: that is unknown, or leads back to it."""
+    wrong: dict[str, str] = {}
 
-    def superseded_by(id_: str) -> str | None:
-        if id_ not in given:
+    def next_of(id_: str) -> str | None:
+        if id_ not in supersedes:
             return (store.facts_of(id_) or {}).get("supersedes")
-        next_ = given[id_].document.supersedes
-        if next_ is not None and next_ not in given and store.facts_of(next_) is None:
-            raise InvalidArgument(
-                f"document {id_!r} supersedes {quoted(next_)}, which is neither in this call nor in the store; add "
-                "that one first, or with it"
+        next_ = supersedes[id_]
+        if next_ is not None and next_ not in supersedes and store.facts_of(next_) is None:
+            wrong[id_] = (
+                f"document {id_!r} supersedes {quoted(next_)}, which is neither among those given nor in the store; "
+                "add that one first, or with it"
             )
+            return None
         return next_
 
     ends: set[str] = set()
-    for start in given:
+    for start in supersedes:
         chain: dict[str, None] = {}
         at: str | None = start
         while at is not None and at not in ends:
             if at in chain:
-                raise InvalidArgument(
+                wrong[at] = (
                     f"document {at!r} supersedes itself by way of {len(chain)} documents; want chains that end"
                 )
+                break
             chain[at] = None
-            at = superseded_by(at)
+            at = next_of(at)
         ends.update(chain)
+    return wrong
 
 
 def _histories(facts: Iterable[Mapping[str, Any]]) -> dict[str, tuple[StateSpan, ...]]:

@@ -250,9 +250,8 @@ def _translated(error: sqlite3.Error, path: Path) -> CaragError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # the low byte is the primary code
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreLocked(f"{path} is held by another writer; wait until it is done, or stop it")
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT) or "decode" in str(
-        error
-    ):
+    damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
+    if damaged or "decode" in str(error) or "malformed JSON" in str(error):
         return CorruptFile(
             f"{path} is damaged or no corpus store ({error}); restore a backup, or delete it and ingest anew"
         )

@@ -298,7 +298,7 @@ def test_an_answer_cites_the_document(engine: Engine) -> None:
 
 REFUSED: dict[str, tuple[list[Any], str]] = {
     "two of one id": ([document(), document(text="Another text.")], "given twice"),
-    "unknown superseded": ([document(supersedes="d/none")], "neither in this call nor in the store"),
+    "unknown superseded": ([document(supersedes="d/none")], "neither among those given nor in the store"),
     "circle in the call": (
         [document(1, supersedes="d/2"), document(2, supersedes="d/3"), document(3, supersedes="d/1")],
         "supersedes itself",

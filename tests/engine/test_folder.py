@@ -119,3 +119,25 @@ def test_a_citation_names_the_page(tmp_path: Path) -> None:
             assert one.document == (f"page {first}" if first == last else f"pages {first}-{last}")
         cited = engine.ask("When does the canteen open?", WORK).citations
         assert all(citation.document.startswith("page") for citation in cited)
+
+
+def test_a_file_that_supersedes_what_is_not_there_keeps_no_other_out(tmp_path: Path, folder: Path) -> None:
+    """It is named, with those that supersede it in turn; two that supersede each other are left out, too."""
+    head = "---\nclassification: internal\nsupersedes: {}\n---\nThe canteen opens at {}.\n"
+    for name, old in (
+        ("new", "nobody"),
+        ("newer", "new.md"),
+        ("a", "b.md"),
+        ("b", "a.md"),
+        ("good", "lunch.md"),
+    ):
+        (folder / f"{name}.md").write_text(head.format(old, name))
+    with opened(tmp_path / "store") as engine:
+        report = engine.ingest(folder)
+        found = {one.chunk_id for one in engine.retrieve("When does the canteen open?", REVIEW, 50).passages}
+    assert found == {"good.md:00000", "hr/pay.txt:00000", "recipe.txt:00000"}
+    left_out = [one for one in report.problems if "supersedes" in one]
+    assert len(left_out) == 4
+    assert any(
+        "'newer.md' supersedes 'new.md', which is neither among those given" in one for one in left_out
+    )

@@ -243,8 +243,8 @@ def test_no_proof_no_passage(engine: Engine, monkeypatch: pytest.MonkeyPatch) ->
     """If index and state disagree about a passage, the failure is on record and nothing is returned."""
     before = engine._log.size
     row = next(iter(engine._collection.store.snapshot_rows()))
-    found = retriever._passage
-    monkeypatch.setattr(retriever, "_passage", lambda *of: replace(found(*of), text_sha256=row[1]))
+    found = retriever.passage_of
+    monkeypatch.setattr(retriever, "passage_of", lambda *of: replace(found(*of), text_sha256=row[1]))
     with pytest.raises(Exception, match="another label"):
         engine.retrieve(QUESTION, ANA)
     event = engine._log.record(before).event

@@ -39,7 +39,7 @@ def test_a_filing_and_its_passages_come_back(store: CorpusStore) -> None:
             chunk_id=f"{number}:{n:05d}",
             accession_number=number,
             version=1,
-            **{name: getattr(quarantined, name) for name in ("form", "company", "filed")},
+            **{name: getattr(quarantined, name) for name in ("form", "company", "filed", "stated")},
         )
         for n, (c, key) in enumerate(zip(chunks, keys, strict=True))
     ]
