@@ -9,6 +9,8 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
+import venv
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +22,8 @@ import carag
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if path.name != "commands.md")]
+FIRST = [DOCS / "tutorials" / "own-documents.md", DOCS / "how-to" / "write-a-policy.md"]
+"""What a newcomer reads first, which is run where only what it names is installed."""
 SHOWN = {"text", "{toctree}", "{include}", "{eval-rst}"}
 """What no machine runs: pictures and formats, and directives, which the site runs."""
 BLOCK = re.compile(
@@ -47,14 +51,14 @@ def label(path: Path) -> str:
 class Shell:
     """Runs the blocks of one page, one after the other, in a directory beside the corpus and the scripts."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    def __init__(self, home: Path, python: str | Path = sys.executable) -> None:
+        self.home, self.python = home, python
         for name in ("data", "scripts"):
             (home / name).symlink_to(ROOT / name)
 
     def run(self, command: str) -> str:
         """Return what a command prints; it must end with 0."""
-        python = f'python() {{ "{sys.executable}" "$@"; }}; carag() {{ python -m carag "$@"; }}; '
+        python = f'python() {{ "{self.python}" "$@"; }}; carag() {{ python -m carag "$@"; }}; '
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1"}
         done = subprocess.run(
             ["bash", "-c", python + command], cwd=self.home, env=environment, capture_output=True, text=True
@@ -76,10 +80,42 @@ def test_every_code_block_is_run_or_says_why_not(page: Path) -> None:
 
 
 @pytest.mark.release
-@pytest.mark.parametrize("page", PAGES[1:], ids=label)
+@pytest.mark.parametrize("page", [one for one in PAGES[1:] if one not in FIRST], ids=label)
 def test_commands_do_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     """To the letter, from an empty directory; dots stand for anything."""
-    shell, same = Shell(tmp_path), OutputChecker()
+    follow(page, Shell(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def newcomers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with the packages of the extras that the page on installing names first, and no other."""
+    home = tmp_path_factory.mktemp("newcomer")
+    named = re.search(r"pip install '\.\[(.+?)\]'", (DOCS / "how-to" / "install.md").read_text("utf-8"))
+    assert named is not None
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted, extras = [*declared["dependencies"]], named[1].split(",")
+    for extra in extras:  # grows by those that one names in turn
+        for need in declared["optional-dependencies"][extra]:
+            inner = re.fullmatch(r"carag-engine\[(.+)\]", need)
+            extras.extend(inner[1].split(",")) if inner else wanted.append(need)
+    venv.create(home, with_pip=True)
+    pip = [home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    subprocess.run([*pip, *wanted], check=True)
+    return home / "bin" / "python"
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("page", FIRST, ids=label)
+def test_a_newcomer_needs_only_what_the_pages_name(page: Path, newcomers: Path, tmp_path: Path) -> None:
+    """The first pages work where nothing else is installed: their commands, and their Python."""
+    shell = Shell(tmp_path, newcomers)
+    follow(page, shell)
+    shell.run(f"python -m doctest -o ELLIPSIS -o NORMALIZE_WHITESPACE '{page}'")
+
+
+def follow(page: Path, shell: Shell) -> None:
+    """Do what a page says, and compare what is printed."""
+    same = OutputChecker()
     for block in [one for one in blocks(page) if not one.why]:
         if block.kind == "sh":
             shell.run(f"set -e\n{block.text}")
