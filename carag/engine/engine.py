@@ -144,8 +144,8 @@ class Engine(Contents, Measured, Awaited):
         reranker : str or object, optional
             Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional
-            Default: the one calibrated on this store (:meth:`calibrate_gate`), else the embedder's own, measured on SEC
-            filings, else none; ``Answer.gate_calibrated`` tells.
+            Default: the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else the embedder's own,
+            measured on SEC filings, else none; ``Answer.gate_calibrated`` tells.
         clock : callable, optional
             Returns an aware datetime; the system clock if absent.
         intents : bool

@@ -120,7 +120,7 @@ def gate_for(embedder_name: str, *, on_filings: bool = True) -> ConfidenceGate:
     ----------
     embedder_name : str
     on_filings : bool
-        Whether it stands before SEC filings, on which :data:`CALIBRATIONS` were measured. Before other documents it is
+        Whether it stands before SEC filings, on which ``CALIBRATIONS`` were measured. Before other documents it is
         the same gate, and says that it was not calibrated on them.
 
     Examples
