@@ -129,6 +129,9 @@ def model_settings(
 
     configuration: Configuration = context.obj
     given: dict[str, Any] = {}
+    source = context.get_parameter_source("embedder")
+    if source is not None and source.name == "DEFAULT_MAP" and not configuration.names(store):
+        embedder = None  # the file's is the embedder of the file's store; another store has its own
     if embedder is not None:
         given["embedder"] = configuration.made("embedder", embedder, not_in=store)
     elif (pinned := trusted_embedder(store)) is not None:

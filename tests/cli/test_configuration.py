@@ -137,6 +137,18 @@ def test_arguments_belong_to_the_name_of_the_file(
     assert asked(capsys, "ask", "When does the canteen open?", *SESSION)[1]["text"] == "Noon. [1]"
 
 
+def test_the_embedder_of_the_file_is_not_that_of_another_store(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second store beside the first is made, and opens, with its own."""
+    made(home)
+    words = ("--embedder", "wordllama", "--store", "other")
+    assert run(["init", "--profile", "generic", *words]) == Exit.OK
+    capsys.readouterr()
+    code, said, error = asked(capsys, "ask", "When?", *SESSION, "--store", "other")
+    assert (code, said.get("why")) == (Exit.DECLINED, "NO_ADMISSIBLE_EVIDENCE"), error
+
+
 def test_what_a_model_has_against_its_arguments_names_the_line(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
