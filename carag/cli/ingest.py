@@ -94,6 +94,13 @@ def ingest(
     store: Store,
     profile: ProfileName = None,
     embedder: EmbedderName = None,
+    reader: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="A reader of your own: it takes PATH, and returns documents, and texts that name what is none.",
+        ),
+    ] = None,
     retain: Retain = None,
     not_before: NotBefore = None,
     as_json: AsJson = False,
@@ -107,6 +114,7 @@ def ingest(
     [dim]carag ingest data/corpus --store store[/dim]
     """
     from carag.engine import Engine
+    from carag.engine.named import imported
 
     settings = model_settings(context, store, embedder=embedder) | log_settings(retain, not_before)
     with (
@@ -120,7 +128,8 @@ def ingest(
                 tasks[stage] = bars.add_task(stage, note="")
             bars.update(tasks[stage], completed=done, total=total or None, note=note)
 
-        report = engine.ingest(path, progress=show)
+        own = None if reader is None else imported("reader", reader, not_in=store)
+        report = engine.ingest(path, progress=show, reader=own)
         is_edgar = engine.profile.vocabulary.reader == "edgar"
     if as_json:
         say_json(report.to_json())

@@ -12,6 +12,7 @@ from carag.engine.ingest import Ingestor
 from carag.engine.results import IngestReport
 from carag.errors import InvalidArgument
 from carag.labelling.document import Document
+from carag.visible import visible_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,6 +61,7 @@ class Contents:
         *,
         progress: Progress = no_progress,
         only: Selection | None = None,
+        reader: Callable[[Path], Iterable[Document | str]] | None = None,
     ) -> IngestReport:
         """Read documents, label, chunk, embed and store them, and bring the index up to date.
 
@@ -79,6 +81,8 @@ class Contents:
         only : mapping, optional
             By accession number, the passages wanted: (type of the document, where in it the passage starts). All others
             are left out, and all filings not named; for a corpus of a stated part.
+        reader : callable, optional
+            Reads ``path`` in place of CARAG: it returns documents, and for what is none a text that says why.
 
         Returns
         -------
@@ -86,16 +90,21 @@ class Contents:
             Its ``problems`` name everything under ``path`` that is no document.
         """
         self._check_open()
-        if self._collection.profile.vocabulary.reader == "folder":
+        if reader is not None or self._collection.profile.vocabulary.reader == "folder":
             if only is not None:
                 raise InvalidArgument(
                     "only is for filings; leave it out, or ingest a folder with the wanted files"
                 )
-            return self._ingest_folder(Path(path))
+            return self._ingest_documents((reader or read_documents)(Path(path)))
         return self._ingest_filings(Path(path), progress, only)
 
-    def _ingest_folder(self, path: Path) -> IngestReport:
-        found = list(read_documents(path))
+    def _ingest_documents(self, read: Iterable[Document | str]) -> IngestReport:
+        found = list(read)
+        if odd := [one for one in found if not isinstance(one, Document | str)]:
+            raise InvalidArgument(
+                f"the reader gave a {type(odd[0]).__name__}; want carag.Document objects, and texts that name what is "
+                "none"
+            )
         documents, lost = self._documents.without_lost(one for one in found if isinstance(one, Document))
         done = self.add(documents)
         counts = self._collection.store.counts()
@@ -105,7 +114,7 @@ class Contents:
             unchanged=done.unchanged,
             chunks=done.chunks,
             newly_quarantined=done.quarantined,
-            problems=[one for one in found if isinstance(one, str)] + lost + done.problems,
+            problems=[visible_line(one) for one in found if isinstance(one, str)] + lost + done.problems,
             quarantined=dict(counts.quarantined),
             total_filings=counts.filings,
             total_chunks=counts.chunks,

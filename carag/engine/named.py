@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     _Model: TypeAlias = Embedder | Generator | Reranker
 
-__all__ = ["check_outside", "is_factory", "made_by_name"]
+__all__ = ["check_outside", "imported", "is_factory", "made_by_name"]
 
 _FACTORY: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 _KINDS: Final = {name.partition(":")[0] for name in (*EMBEDDERS, *GENERATORS, *RERANKERS)}
@@ -99,16 +99,29 @@ def made_by_name(
     return _BY_NAME[what](name, arguments)
 
 
-def _made(what: str, name: str, arguments: dict[str, Any], not_in: str | PathLike[str] | None) -> object:
+def imported(what: str, name: str, *, not_in: str | PathLike[str] | None = None) -> Callable[..., Any]:
+    """Import ``module:function`` and return the function.
+
+    ``what`` it is for begins a message; ``not_in`` and errors are as for :func:`made_by_name`.
+    """
+    if not is_factory(name):
+        raise InvalidArgument(f"the {what} is {quoted(name)}; want MODULE:FUNCTION")
     where, _, attribute = name.partition(":")
     if not_in is not None:
         check_outside(name, where.partition(".")[0], Path(not_in).resolve())
-    factory = getattr(_called(f"importing {where}", name, importlib.import_module, where), attribute, None)
-    if not callable(factory):
+    found: Callable[..., Any] | None = getattr(
+        _called(f"importing {where}", name, importlib.import_module, where), attribute, None
+    )
+    if not callable(found):
         raise InvalidArgument(
             f"the {what} {name}: {where} has no callable {attribute}; want a class or a function"
         )
-    return _called(f"{attribute}()", name, factory, **arguments)
+    return found
+
+
+def _made(what: str, name: str, arguments: dict[str, Any], not_in: str | PathLike[str] | None) -> object:
+    factory = imported(what, name, not_in=not_in)
+    return _called(f"{factory.__name__}()", name, factory, **arguments)
 
 
 def _called(doing: str, name: str, call: Callable[..., Any], *given: object, **arguments: object) -> Any:
