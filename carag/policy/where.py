@@ -96,7 +96,7 @@ class Where:
                 bounds += _range(field, wanted, kind)
             else:
                 one_of[field] = _values(field, wanted, kind)
-        return cls(tuple(sorted(one_of.items())), tuple(sorted(bounds, key=lambda one: one[:2])))
+        return cls(tuple(sorted(one_of.items())), tuple(sorted(bounds)))
 
     def __bool__(self) -> bool:
         return bool(self.one_of or self.bounds)
