@@ -77,6 +77,7 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
         "row": set(),
         "run_metadata": set(),
         "models": set(),
+        "regulatory": set(),
         "paid": set(),
         "statistics": {"row"},
         "cases": {"row", "models"},

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from carag.generation import GuardedGenerator
     from carag.policy import Decision, Intents, PolicyTable, Session
     from carag.readers.gate_questions import GateQuestion
+    from carag.store.values import StoredChunk
 
 __all__ = ["Measured", "gate_in_force"]
 
@@ -132,6 +133,33 @@ class Measured(ABC):
             thresholds=thresholds or {},
         )
         return self._log.append(event)
+
+    def readable(self, session: Session) -> list[StoredChunk]:
+        """Return every passage that a session may use, in the order of documents and places.
+
+        For a metric that compares answers with all of them. What it finds is put on record with :meth:`evaluated`
+        before anybody sees it; a session that is refused is on record at once.
+
+        Raises
+        ------
+        Refused
+            If the session may ask nothing.
+        """
+        self._check_open()
+        try:
+            decision = infer(session, self._table, now=self._clock())
+        except Refused:
+            self.retrieve("all that may be read", session)  # which puts the refusal on record
+            raise
+        store, known_at = self._collection.store, decision.known_at
+        keys = store.open_labels(known_at=known_at).tolist()
+        found = [
+            one
+            for start in range(0, len(keys), _AT_ONCE)
+            for one in store.chunks(keys[start : start + _AT_ONCE], known_at=known_at)
+            if decision.admits(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
+        ]
+        return sorted(found, key=lambda one: (one.accession_number, int(one.chunk_id.rpartition(":")[2])))
 
     def calibrate_gate(
         self, questions: str | PathLike[str], session: Session, *, error: Fraction = Fraction(1, 10)

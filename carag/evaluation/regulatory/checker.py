@@ -1,0 +1,158 @@
+"""Judge one turn by the passages found for it, as the paper does: each supports or contradicts.
+
+(Regulatory Compliance Metric, Contradiction Checking via Reranking, Interaction-Level Verdict and Compliance Score.)
+A score below the threshold contradicts, so a passage about something else does too: that is the paper's rule, and what
+:mod:`~carag.evaluation.regulatory.stance` does otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from carag.evaluation.regulatory.ports import Reranker, checked_scores
+from carag.evaluation.regulatory.schemas import (
+    Batch,
+    Claim,
+    RegulatoryChunk,
+    RegulatoryInteraction,
+    SessionVerdict,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.evaluation.regulatory.retriever import RetrievedChunk
+    from carag.evaluation.regulatory.variants import Settings
+
+__all__ = ["Checker", "ContradictionChecker", "interaction", "verdict_of"]
+
+_DECIMALS: Final = 4
+"""Digits after the point to which the published package rounds scores."""
+
+
+class Checker(Protocol):
+    """Judges turns."""
+
+    def check(self, turn: Batch, found: Sequence[RetrievedChunk]) -> RegulatoryInteraction:
+        """Return the verdict on a turn."""
+        ...
+
+
+class ContradictionChecker:
+    """Scores each passage with a reranker against the response, and compares with a threshold.
+
+    Parameters
+    ----------
+    reranker : Reranker
+    settings : Settings
+    """
+
+    def __init__(self, reranker: Reranker, settings: Settings) -> None:
+        self._reranker = reranker
+        self._settings = settings
+
+    def check(self, turn: Batch, found: Sequence[RetrievedChunk]) -> RegulatoryInteraction:
+        """Return the verdict on a turn.
+
+        Raises
+        ------
+        InvalidArgument
+            If the reranker gives anything but one number in [0, 1] for each passage.
+        """
+        texts = [one.chunk.text for one in found]
+        came = self._reranker.score(turn.assistant, texts) if texts else []
+        scores = checked_scores(self._reranker.name, came, len(texts))
+        limit = self._settings.contradiction_threshold
+        # The published package compares the score itself, and shows it rounded.
+        verdicts = [Verdict.SUPPORTS if score >= limit else Verdict.CONTRADICTS for score in scores]
+        supporting, total = verdicts.count(Verdict.SUPPORTS), len(verdicts)
+        score = supporting / total if total else self._settings.compliance_threshold
+        if self._settings.variant.is_package:
+            scores = [round(one, _DECIMALS) for one in scores]
+            score = round(score, _DECIMALS) if total else score
+        return interaction(
+            turn,
+            [chunk_of(*one) for one in zip(found, scores, verdicts, strict=True)],
+            score=score,
+            verdict=verdict_of(supporting, total - supporting, self._settings.compliance_threshold),
+        )
+
+
+def verdict_of(supporting: int, contradicting: int, threshold: float) -> SessionVerdict:
+    """Return the verdict on a turn from what speaks for it and against it.
+
+    The paper's first branch, all against it, stands alone: with a threshold of 0 it is not compliant either.
+
+    Examples
+    --------
+    >>> [verdict_of(*counts, 0.5).value for counts in ((0, 0), (1, 1), (1, 2))]
+    ['IRRELEVANT', 'COMPLIANT', 'NON_COMPLIANT']
+    >>> verdict_of(0, 1, 0.0).value
+    'NON_COMPLIANT'
+    """
+    total = supporting + contradicting
+    if not total:
+        return SessionVerdict.IRRELEVANT
+    is_compliant = supporting > 0 and supporting / total >= threshold
+    return SessionVerdict.COMPLIANT if is_compliant else SessionVerdict.NON_COMPLIANT
+
+
+def chunk_of(found: RetrievedChunk, score: float, verdict: Verdict) -> RegulatoryChunk:
+    """Return a passage with its verdict."""
+    one = found.chunk
+    return RegulatoryChunk(
+        text=one.text,
+        source=one.source,
+        chunk_index=one.chunk_index,
+        start=one.start,
+        end=one.end,
+        similarity=found.similarity,
+        reranker_score=score,
+        verdict=verdict,
+    )
+
+
+def interaction(
+    turn: Batch,
+    chunks: list[RegulatoryChunk],
+    *,
+    score: float,
+    verdict: SessionVerdict,
+    claims: Sequence[Claim] = (),
+) -> RegulatoryInteraction:
+    """Return the verdict on a turn with its evidence, counted and put into words."""
+    counts = {one: sum(1 for chunk in chunks if chunk.verdict is one) for one in Verdict}
+    return RegulatoryInteraction(
+        qa_id=turn.qa_id,
+        query=turn.query,
+        assistant=turn.assistant,
+        compliance_score=score,
+        verdict=verdict,
+        supporting_chunks=counts[Verdict.SUPPORTS],
+        contradicting_chunks=counts[Verdict.CONTRADICTS],
+        neutral_chunks=counts[Verdict.NEUTRAL],
+        retrieved_chunks=chunks,
+        claims=list(claims),
+        insight=_insight(verdict, counts, claims),
+    )
+
+
+def _insight(verdict: SessionVerdict, counts: dict[Verdict, int], claims: Sequence[Claim]) -> str:
+    """Say in one sentence what the verdict rests on."""
+    if claims:
+        decided = [one for one in claims if one.verdict is not Verdict.NEUTRAL]
+        said = sum(1 for one in decided if one.verdict is Verdict.SUPPORTS)
+        counted = f"{said} of {len(decided)} sentences that the corpus speaks of are supported by it"
+        if not decided:
+            return f"The corpus says nothing of the {len(claims)} sentences of this response."
+        return f"{verdict.value}: {counted}, of {len(claims)} in the response."
+    total = sum(counts.values())
+    if not total:
+        return "No passage of the corpus is near to this query or response."
+    if verdict is SessionVerdict.IRRELEVANT:
+        return f"None of the {total} nearest passages speaks of this response."
+    return (
+        f"{verdict.value}: {counts[Verdict.SUPPORTS]} of {total} passages support the response, "
+        f"{counts[Verdict.CONTRADICTS]} contradict it."
+    )

@@ -1,0 +1,123 @@
+"""Cut the documents of a corpus into overlapping windows of one size, whose places in their documents stay known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+__all__ = ["Chunk", "ChunkerConfig", "package_chunks", "paper_chunks"]
+
+_SPACE: Final = re.compile(r"\s+")
+_BLANK_LINES: Final = re.compile(r"\n{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A window of a document."""
+
+    text: str
+    source: str
+    chunk_index: int
+    start: int
+    """Where it stands in its document, in characters: from ``start`` to before ``end``."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkerConfig:
+    """Size and overlap of the windows, in characters."""
+
+    chunk_size: int = 1_000
+    chunk_overlap: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("chunk_size", "chunk_overlap"):
+            if type(getattr(self, name)) is not int:
+                raise InvalidArgument(f"{name} is {quoted(getattr(self, name))}; want a number of characters")
+        if not 0 <= self.chunk_overlap < self.chunk_size:
+            raise InvalidArgument(
+                f"chunks of {self.chunk_size} characters overlap by {self.chunk_overlap}; want an overlap of at least "
+                "0 and less than the size"
+            )
+
+
+def paper_chunks(
+    text: str, source: str, config: ChunkerConfig, first: int = 0, offset: int = 0
+) -> list[Chunk]:
+    """Cut as the paper states: runs of white space become one space, and window k begins at k (size - overlap).
+
+    The last window is the first that reaches the end: a further one would hold nothing but overlap.
+
+    Parameters
+    ----------
+    text, source : str
+    config : ChunkerConfig
+    first : int
+        Index of the first window.
+    offset : int
+        Where the text begins in its document.
+
+    Examples
+    --------
+    >>> for one in paper_chunks("a  bc  defg", "d", ChunkerConfig(4, 1)):
+    ...     print(repr(one.text), one.start, one.end)
+    'a bc' 0 5
+    'c de' 4 9
+    'efg' 8 11
+    """
+    # `places[i]` is where character i of the normalised text begins; a run of white space stands for its first.
+    words = [(match.start(), match.group()) for match in re.finditer(r"\S+", text)]
+    normal = " ".join(word for _, word in words)
+    places: list[int] = []
+    for start, word in words:
+        if places:
+            places.append(places[-1] + 1)
+        places.extend(range(start, start + len(word)))
+    found = []
+    step = config.chunk_size - config.chunk_overlap
+    for at, start in enumerate(range(0, len(normal), step)):
+        end = min(start + config.chunk_size, len(normal))
+        place = offset + places[start], offset + places[end - 1] + 1
+        found.append(Chunk(normal[start:end], source, first + at, *place))
+        if end == len(normal):
+            break
+    return found
+
+
+def package_chunks(
+    text: str, source: str, config: ChunkerConfig, first: int = 0, offset: int = 0
+) -> list[Chunk]:
+    r"""Cut as the package gaussia does: only three or more line ends shrink, and the last window may be all overlap.
+
+    Windows are stripped, and one of nothing but white space is left out though it is counted. Parameters as of
+    :func:`paper_chunks`.
+
+    Examples
+    --------
+    >>> [(one.text, one.chunk_index) for one in package_chunks("a  bc\n\n\n\nd", "d", ChunkerConfig(4, 1))]
+    [('a  b', 0), ('bc', 1), ('d', 2)]
+    """
+    removed = [(match.start() + 2, match.end()) for match in _BLANK_LINES.finditer(text)]
+    normal = _BLANK_LINES.sub("\n\n", text)
+    found = []
+    for at, start in enumerate(range(0, len(normal), config.chunk_size - config.chunk_overlap)):
+        window = normal[start : start + config.chunk_size]
+        if stripped := window.strip():
+            begin = start + len(window) - len(window.lstrip())
+            last = begin + len(stripped) - 1
+            place = offset + _place(begin, removed), offset + _place(last, removed) + 1
+            found.append(Chunk(stripped, source, first + at, *place))
+    return found
+
+
+def _place(at: int, removed: list[tuple[int, int]]) -> int:
+    """Return where a character stood before stretches were removed."""
+    for start, end in removed:
+        if at < start:
+            break
+        at += end - start
+    return at

@@ -1,0 +1,243 @@
+"""Name the house's embedders and rerankers as the paper does, and check what those of a caller's own give.
+
+The paper's interfaces are :class:`Embedder` (``encode``, ``encode_query``) and :class:`Reranker` (``score``). Whatever
+embedder and reranker the rest of the package takes serves here too, through :func:`as_embedder` and
+:func:`as_reranker`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+from carag.retrieval import own_embedder, own_reranker
+from carag.retrieval.model_files import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from carag.retrieval import Embedder as HouseEmbedder
+    from carag.retrieval import Reranker as HouseReranker
+
+__all__ = [
+    "CosineReranker",
+    "Embedder",
+    "Reranker",
+    "StanceJudge",
+    "as_embedder",
+    "as_reranker",
+    "checked_probabilities",
+    "checked_vectors",
+]
+
+
+def _name(of: type[Embedder | Reranker]) -> None:
+    of.name = of.name or of.__name__
+    of.fingerprint = of.fingerprint or fingerprint("own", of.name)
+
+
+class Embedder(ABC):
+    """Encodes texts as vectors; the paper's interface."""
+
+    name: str = ""
+    """For records and messages; that of the class by default."""
+    fingerprint: str = ""
+    """A hash of all that a vector depends on except its text; of the name by default."""
+    remote: bool = False
+    """Whether texts leave this machine."""
+
+    def __init_subclass__(cls) -> None:
+        _name(cls)
+
+    @abstractmethod
+    def encode(self, sentences: list[str]) -> NDArray[np.floating[Any]]:
+        """Return one row for each text, ``(n, dim)``."""
+
+    def encode_query(self, sentences: list[str]) -> NDArray[np.floating[Any]]:
+        """Return one row for each query; models that tell queries from documents override it."""
+        return self.encode(sentences)
+
+
+class Reranker(ABC):
+    """Scores documents against a text, in [0, 1]; the paper's interface."""
+
+    name: str = ""
+    """As of :class:`Embedder`, like what follows."""
+    fingerprint: str = ""
+    remote: bool = False
+
+    def __init_subclass__(cls) -> None:
+        _name(cls)
+
+    @abstractmethod
+    def score(self, query: str, documents: list[str]) -> list[float]:
+        """Return one score for each document."""
+
+
+class StanceJudge(Protocol):
+    """Says of passages whether they support a claim, contradict it, or say nothing of it."""
+
+    @property
+    def name(self) -> str:
+        """A stable name for records."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that a verdict depends on except the texts."""
+        ...
+
+    @property
+    def remote(self) -> bool:
+        """Whether texts leave this machine."""
+        ...
+
+    def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
+        """Return ``(n, 3)`` probabilities: a row a passage, of SUPPORTS, CONTRADICTS and NEUTRAL."""
+        ...
+
+
+class _OfHouse(Embedder):
+    def __init__(self, given: HouseEmbedder) -> None:
+        self._given = given
+        self.name, self.fingerprint, self.remote = given.name, given.fingerprint, given.remote
+
+    def encode(self, sentences: list[str]) -> NDArray[np.floating[Any]]:
+        return self._given.embed_documents(sentences)
+
+    def encode_query(self, sentences: list[str]) -> NDArray[np.floating[Any]]:
+        nothing = np.zeros(
+            self._given.dim, np.float32
+        )  # a blank text has no direction, and is near to nothing
+        return np.array([self._given.embed_query(one) if one.strip() else nothing for one in sentences])
+
+
+class _RerankerOfHouse(Reranker):
+    def __init__(self, given: HouseReranker) -> None:
+        self._given = given
+        self.name, self.fingerprint, self.remote = given.name, given.fingerprint, given.remote
+
+    def score(self, query: str, documents: list[str]) -> list[float]:
+        return list(self._given.rerank(query, documents)) if query.strip() else [0.0] * len(documents)
+
+
+class CosineReranker(Reranker):
+    """The cosine of an embedder's vectors as a reranker: a baseline, for it cannot tell agreement from its opposite.
+
+    Vectors of documents are kept, so that a corpus is embedded once.
+
+    Examples
+    --------
+    >>> from carag.retrieval import embedder_by_name
+    >>> CosineReranker(embedder_by_name("wordllama")).score("Fees rise.", ["Fees rise.", "Trees."])[0]
+    1.0
+    """
+
+    def __init__(self, embedder: object) -> None:
+        self._embedder = as_embedder(embedder)
+        self.name = f"cosine:{self._embedder.name}"
+        self.fingerprint = fingerprint("cosine", self._embedder.fingerprint)
+        self.remote = self._embedder.remote
+        self._kept: dict[str, NDArray[np.float64]] = {}
+
+    def score(self, query: str, documents: list[str]) -> list[float]:
+        """Return cosines, those below 0 as 0."""
+        if new := [one for one in dict.fromkeys(documents) if one not in self._kept]:
+            self._kept.update(zip(new, _unit(self._embedder.encode(new)), strict=True))
+        if not query.strip():
+            return [0.0] * len(documents)
+        asked = _unit(self._embedder.encode([query]))[0]
+        cosines = np.array([self._kept[one] for one in documents]) @ asked
+        return [float(round(one, 12)) for one in np.clip(cosines, 0, 1)]
+
+
+def as_embedder(given: object) -> Embedder:
+    """Return an embedder under the paper's names: one that has them, or any that :mod:`carag.retrieval` takes."""
+    return given if isinstance(given, Embedder) else _OfHouse(own_embedder(given))
+
+
+def as_reranker(given: object) -> Reranker:
+    """Return a reranker under the paper's names: one that has them, or any that :mod:`carag.retrieval` takes."""
+    return given if isinstance(given, Reranker) else _RerankerOfHouse(own_reranker(given))
+
+
+def checked_vectors(name: str, came: Any, count: int) -> NDArray[np.floating[Any]]:
+    """Return what an embedder gave as ``(count, dim)`` finite numbers, in its own precision.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is anything else.
+    """
+    try:
+        vectors = np.asarray(came)
+    except ValueError as error:
+        raise InvalidArgument(f"the embedder {name!r} gave no array: {error}") from error
+    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1] or vectors.dtype.kind not in "fiu":
+        raise InvalidArgument(
+            f"the embedder {name!r} gave {vectors.dtype} of shape {vectors.shape}; want numbers of shape ({count}, dim)"
+        )
+    vectors = vectors if vectors.dtype.kind == "f" else vectors.astype(np.float64)
+    if not np.isfinite(vectors).all():
+        raise InvalidArgument(f"the embedder {name!r} gave a number that is not finite")
+    return vectors
+
+
+def checked_scores(name: str, came: Any, count: int) -> list[float]:
+    """Return what a reranker gave as ``count`` numbers in [0, 1].
+
+    Raises
+    ------
+    InvalidArgument
+        If it is anything else.
+    """
+    try:
+        scores = np.asarray(came, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"the reranker {name!r} gave no numbers: {error}") from error
+    if scores.shape != (count,):
+        raise InvalidArgument(
+            f"the reranker {name!r} gave shape {scores.shape}; want {count} scores, one a document"
+        )
+    if not ((scores >= 0) & (scores <= 1)).all():  # which NaN is not
+        bad = next(float(one) for one in scores if not 0 <= one <= 1)
+        raise InvalidArgument(
+            f"the reranker {name!r} gave the score {quoted(bad)}; want numbers from 0 to 1, such as the sigmoid of a "
+            "cross-encoder's logit"
+        )
+    return [float(one) for one in scores]
+
+
+def checked_probabilities(name: str, came: Any, count: int) -> NDArray[np.float64]:
+    """Return what a judge gave as ``(count, 3)`` probabilities.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is anything else, or a row does not sum to 1.
+    """
+    try:
+        rows = np.asarray(came, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"the judge {name!r} gave no numbers: {error}") from error
+    if rows.shape != (count, 3):
+        raise InvalidArgument(
+            f"the judge {name!r} gave shape {rows.shape}; want ({count}, 3): SUPPORTS, CONTRADICTS, NEUTRAL a passage"
+        )
+    if not ((rows >= 0) & (rows <= 1)).all() or not np.allclose(rows.sum(axis=1), 1, atol=1e-6):
+        raise InvalidArgument(
+            f"the judge {name!r} gave a row that is no probabilities; want three numbers of sum 1"
+        )
+    return rows
+
+
+def _unit(vectors: Any) -> NDArray[np.float64]:
+    rows = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1))

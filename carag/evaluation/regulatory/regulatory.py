@@ -1,0 +1,190 @@
+"""Measure sessions against a corpus of regulation: find passages for each turn, judge it, and aggregate.
+
+The corpus is loaded when the first session is measured, and embedded once, however many sessions follow.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carag.errors import InvalidArgument
+from carag.evaluation.regulatory.checker import ContradictionChecker
+from carag.evaluation.regulatory.corpus import public_decision
+from carag.evaluation.regulatory.ports import as_embedder, as_reranker
+from carag.evaluation.regulatory.retriever import DocumentRetriever
+from carag.evaluation.regulatory.schemas import RegulatoryInteraction, RegulatoryMetric, SessionVerdict
+from carag.evaluation.regulatory.stance import StanceChecker
+from carag.evaluation.regulatory.statistical import FrequentistMode, StatisticalMode, shares
+from carag.evaluation.regulatory.variants import Settings, Variant
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from carag.evaluation.regulatory.checker import Checker
+    from carag.evaluation.regulatory.corpus import CorpusConnector
+    from carag.evaluation.regulatory.schemas import Batch
+    from carag.evaluation.regulatory.sessions import MeasuredSession
+    from carag.policy import Decision
+
+__all__ = ["Regulatory"]
+
+_DECIMALS: Final = 4
+"""Digits after the point to which the published package rounds a session's score."""
+
+
+class _Kept(NamedTuple):
+    assistant_id: str
+    turns: dict[str, tuple[float | None, RegulatoryInteraction]]
+    """Weight and verdict by the turn's id."""
+
+
+class Regulatory:
+    """The metric over one corpus.
+
+    Parameters
+    ----------
+    corpus_connector : CorpusConnector
+    embedder : object
+        The paper's :class:`~carag.evaluation.regulatory.ports.Embedder`, or any that :mod:`carag.retrieval` takes.
+    reranker : object
+        The paper's :class:`~carag.evaluation.regulatory.ports.Reranker`, or any that :mod:`carag.retrieval` takes; for
+        the variant ``stance``, a :class:`~carag.evaluation.regulatory.ports.StanceJudge`.
+    settings : Settings
+    statistical_mode : StatisticalMode, optional
+        The weighted mean by default.
+    decision : Decision, optional
+        What may be read of the corpus; by default what the profile ``generic`` lets anybody read.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from carag.evaluation.regulatory import Batch, CosineReranker, LocalCorpusConnector
+    >>> from carag.retrieval import embedder_by_name
+    >>> embedder = embedder_by_name("wordllama")
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "act.md").write_text("Providers shall keep the logs for six months.")
+    ...     metric = Regulatory(LocalCorpusConnector(folder), embedder, CosineReranker(embedder))
+    ...     turn = Batch(qa_id="1", query="How long?", assistant="Providers keep the logs for six months.")
+    ...     _ = metric.batch("s", "a", [turn])
+    >>> found = metric.result("s")
+    >>> found.verdict.value, found.compliance_score
+    ('COMPLIANT', 1.0)
+    """
+
+    def __init__(
+        self,
+        corpus_connector: CorpusConnector,
+        embedder: object,
+        reranker: object,
+        settings: Settings | None = None,
+        *,
+        statistical_mode: StatisticalMode | None = None,
+        decision: Decision | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.embedder = as_embedder(embedder)
+        is_package = self.settings.variant.is_package
+        self.statistical_mode = statistical_mode or FrequentistMode(is_exact_package=is_package)
+        self._connector = corpus_connector
+        self._kept: dict[str, _Kept] = {}
+        self._checker: Checker
+        if self.settings.variant is Variant.STANCE:
+            self._checker = StanceChecker(reranker, self.settings)
+        else:
+            self._checker = ContradictionChecker(as_reranker(reranker), self.settings)
+        self._retriever = DocumentRetriever(
+            self.embedder, self.settings, decision or public_decision(datetime.now(UTC))
+        )
+
+    def load(self) -> int:
+        """Load the corpus if it is not loaded yet; return the number of its passages."""
+        return len(self._retriever) or self._retriever.load_corpus(self._connector.load_documents())
+
+    def batch(
+        self, session_id: str, assistant_id: str, batch: Iterable[Batch]
+    ) -> list[RegulatoryInteraction]:
+        """Judge turns of a session, and keep the verdicts until :meth:`result` is asked.
+
+        Raises
+        ------
+        InvalidArgument
+            If a turn of that id was judged before, or the session is another assistant's.
+        """
+        self.load()
+        kept = self._kept.setdefault(session_id, _Kept(assistant_id, {}))
+        if kept.assistant_id != assistant_id:
+            raise InvalidArgument(
+                f"session {quoted(session_id)} is of the assistant {quoted(kept.assistant_id)}, and now of "
+                f"{quoted(assistant_id)}; want one"
+            )
+        judged = []
+        for turn in batch:
+            if turn.qa_id in kept.turns:
+                raise InvalidArgument(
+                    f"session {quoted(session_id)} has two turns {quoted(turn.qa_id)}; want one"
+                )
+            found = self._retriever.retrieve_merged(turn.query, turn.assistant)
+            judged.append(self._checker.check(turn, found))
+            kept.turns[turn.qa_id] = turn.weight, judged[-1]
+        return judged
+
+    def result(self, session_id: str) -> RegulatoryMetric:
+        """Aggregate the turns of a session that were judged, and forget them.
+
+        Raises
+        ------
+        InvalidArgument
+            If there are none, or their weights cannot be shares.
+        """
+        kept = self._kept.pop(session_id, None)
+        if kept is None or not kept.turns:
+            raise InvalidArgument(f"session {quoted(session_id)} has no turns; want at least one")
+        weights = [weight for weight, _ in kept.turns.values()]
+        judged = [one for _, one in kept.turns.values()]
+        is_package = self.settings.variant.is_package
+        return self._aggregated(
+            session_id, kept.assistant_id, judged, shares(weights, is_exact_package=is_package)
+        )
+
+    def measure(self, sessions: Iterable[MeasuredSession]) -> Iterator[RegulatoryMetric]:
+        """Measure one session after another."""
+        for one in sessions:
+            self.batch(one.session_id, one.assistant_id, one.turns)
+            yield self.result(one.session_id)
+
+    def _aggregated(
+        self, session_id: str, assistant_id: str, judged: list[RegulatoryInteraction], weights: list[float]
+    ) -> RegulatoryMetric:
+        is_package, limit = self.settings.variant.is_package, self.settings.compliance_threshold
+        pairs = list(zip(judged, weights, strict=True))
+        covered = [(one, weight) for one, weight in pairs if one.verdict is not SessionVerdict.IRRELEVANT]
+        coverage = min(sum(weight for _, weight in covered), 1.0)
+        mean, low, high = limit, None, None
+        verdict = SessionVerdict.IRRELEVANT
+        if counted := pairs if is_package else covered if coverage > 0 else []:
+            scores, parts = [one.compliance_score for one, _ in counted], [weight for _, weight in counted]
+            whole = 1.0 if len(counted) == len(pairs) else sum(parts)
+            mean, low, high = self.statistical_mode.aggregate(scores, [part / whole for part in parts])
+            if covered:
+                verdict = SessionVerdict.COMPLIANT if mean >= limit else SessionVerdict.NON_COMPLIANT
+        return RegulatoryMetric(
+            session_id=session_id,
+            assistant_id=assistant_id,
+            variant=self.settings.variant.value,
+            n_interactions=len(judged),
+            compliance_score=_shown(mean, is_package=is_package),
+            compliance_score_ci_low=None if low is None else _shown(low, is_package=is_package),
+            compliance_score_ci_high=None if high is None else _shown(high, is_package=is_package),
+            coverage=coverage,
+            verdict=verdict,
+            total_supporting_chunks=sum(one.supporting_chunks for one in judged),
+            total_contradicting_chunks=sum(one.contradicting_chunks for one in judged),
+            interactions=judged,
+        )
+
+
+def _shown(value: float, *, is_package: bool) -> float:
+    return round(value, _DECIMALS) if is_package else value

@@ -1,0 +1,173 @@
+"""Find the passages of a corpus for a turn: one lookup for the query, one for the response, merged.
+
+(Regulatory Compliance Metric, Merged Chunk Retrieval.) The corpus is searched with our own index, under the policy of
+whoever measures. Only ``reference`` multiplies matrices itself: its scores are rounded to four decimals, and the last
+bit of a product decides some of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.evaluation.regulatory.chunks import Chunk, package_chunks, paper_chunks
+from carag.evaluation.regulatory.ports import Embedder, checked_vectors
+from carag.index import Index
+from carag.policy import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from carag.evaluation.regulatory.corpus import RegulatoryDocument
+    from carag.evaluation.regulatory.variants import Settings
+    from carag.policy import Decision
+
+__all__ = ["DocumentRetriever", "RetrievedChunk"]
+
+_DECIMALS: Final = 4
+"""Digits after the point to which the published package rounds similarities and scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedChunk:
+    """A passage with its cosine."""
+
+    chunk: Chunk
+    similarity: float
+
+    @property
+    def name(self) -> tuple[str, int]:
+        """What it is known by."""
+        return self.chunk.source, self.chunk.chunk_index
+
+
+class DocumentRetriever:
+    """The passages of a corpus, and those nearest to a text that the policy admits.
+
+    Parameters
+    ----------
+    embedder : Embedder
+    settings : Settings
+    decision : Decision
+        What may be read: a passage that it does not admit is neither embedded nor found.
+    """
+
+    def __init__(self, embedder: Embedder, settings: Settings, decision: Decision) -> None:
+        self._embedder = embedder
+        self._settings = settings
+        self._decision = decision
+        self._chunks: list[Chunk] = []
+        self._index: Index | None = None
+        self._rows: NDArray[np.floating[Any]] | None = None
+
+    def __len__(self) -> int:
+        """Count the passages."""
+        return len(self._chunks)
+
+    def load_corpus(self, documents: Iterable[RegulatoryDocument]) -> int:
+        """Cut and embed the documents that may be read; return the number of passages.
+
+        Raises
+        ------
+        InvalidArgument
+            If no document may be read, or none holds text.
+        """
+        cut = package_chunks if self._settings.variant.is_package else paper_chunks
+        chunks: list[Chunk] = []
+        labels: list[RegulatoryDocument] = []
+        counted: dict[str, int] = {}
+        for one in documents:
+            if not self._decision.admits(one.word, one.public_at, expires_at=one.expires_at):
+                continue
+            first = counted.get(one.source, 0)
+            found = cut(one.text, one.source, self._settings.chunker, first, one.start)
+            counted[one.source] = found[-1].chunk_index + 1 if found else first
+            chunks += found
+            labels += [one] * len(found)
+        if not chunks:
+            raise InvalidArgument(
+                f"the corpus holds no text that {self._decision.role}/{self._decision.purpose} may read; name a folder "
+                "or a store with regulatory documents"
+            )
+        rows = checked_vectors(
+            self._embedder.name, self._embedder.encode([one.text for one in chunks]), len(chunks)
+        )
+        self._chunks = chunks
+        if self._settings.variant.is_package:
+            self._rows = rows
+            return len(chunks)
+        index = Index(rows.shape[1])
+        index.add(
+            rows.astype(np.float32),
+            [one.word for one in labels],
+            public_at=[one.public_at for one in labels],
+            expires_at=[one.expires_at for one in labels],
+        )
+        self._index = index
+        return len(chunks)
+
+    def retrieve(self, query: str) -> list[RetrievedChunk]:
+        """Return the passages nearest to a text, most similar first: at most ``top_k``, at the threshold or above."""
+        vector = checked_vectors(self._embedder.name, self._embedder.encode_query([query]), 1)
+        found: list[tuple[RetrievedChunk, float]] = []
+        if self._rows is not None:
+            found = self._products(self._rows, vector)
+        elif self._index is not None:
+            found = self._searched(self._index, vector[0])
+        return [one for one, cosine in found if cosine >= self._settings.similarity_threshold]
+
+    def retrieve_merged(self, user_query: str, agent_response: str) -> list[RetrievedChunk]:
+        """Return the passages for a turn, most similar first; one found twice has the greater similarity."""
+        best: dict[tuple[str, int], RetrievedChunk] = {}
+        for one in self.retrieve(user_query) + self.retrieve(agent_response):
+            if one.name not in best or one.similarity > best[one.name].similarity:
+                best[one.name] = one
+        merged = sorted(best.values(), key=lambda one: one.similarity, reverse=True)
+        return merged if self._settings.variant.is_package else merged[: self._settings.top_k]
+
+    def _searched(
+        self, index: Index, vector: NDArray[np.floating[Any]]
+    ) -> list[tuple[RetrievedChunk, float]]:
+        if not vector.any():
+            return []
+        hits: dict[int, float] = {}
+        for search in self._decision.searches:
+            policy = Policy(*search.policy.masks)  # lists of entities were tested as the corpus was loaded
+            found = index.search(
+                vector.astype(np.float32), self._settings.top_k, policy, as_of=search.as_of, plan="exact"
+            )
+            count = int(found.counts[0])
+            hits.update(
+                zip(found.keys[0, :count].tolist(), found.similarities[0, :count].tolist(), strict=True)
+            )
+        best = sorted(hits.items(), key=lambda hit: (-hit[1], hit[0]))[: self._settings.top_k]
+        return [(RetrievedChunk(self._chunks[key], min(cosine, 1.0)), cosine) for key, cosine in best]
+
+    def _products(
+        self, rows: NDArray[np.floating[Any]], vector: NDArray[np.floating[Any]]
+    ) -> list[tuple[RetrievedChunk, float]]:
+        """Return what the published package does, by its own expression; equal ones in the order of the corpus."""
+        products = (vector @ rows.T).flatten()
+        best: Sequence[int] = np.argsort(-products, kind="stable")[: self._settings.top_k].tolist()
+        return [
+            (
+                RetrievedChunk(self._chunks[at], _rounded(float(products[at]), self._embedder.name)),
+                float(products[at]),
+            )
+            for at in best
+        ]
+
+
+def _rounded(product: float, name: str) -> float:
+    """Round a similarity; the schema has no place for one above 1."""
+    if product > 1 + 0.5 * 10**-_DECIMALS:
+        raise InvalidArgument(
+            f"the embedder {name!r} gave vectors whose product is {product:.4f}; the variant reference takes it for a "
+            "cosine, so it wants vectors of length 1"
+        )
+    return min(round(product, _DECIMALS), 1.0)

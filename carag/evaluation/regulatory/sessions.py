@@ -1,0 +1,119 @@
+"""Read the sessions to measure: JSON Lines, a turn a line, the turns of a session one behind the other."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pydantic import ValidationError
+
+from carag.errors import InvalidArgument
+from carag.evaluation.regulatory.schemas import Batch
+from carag.limits import check_label, check_text, quoted, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["MeasuredSession", "read_sessions"]
+
+_NAMES: Final = ("session_id", "assistant_id", "qa_id")
+_TEXTS: Final = ("query", "assistant")
+_MAX_TEXT: Final = 1 << 20
+"""Greatest number of characters of a query or response."""
+
+
+class MeasuredSession(NamedTuple):
+    """A session, with the turns of one assistant."""
+
+    session_id: str
+    assistant_id: str
+    turns: list[Batch]
+
+
+def read_sessions(path: Path) -> list[MeasuredSession]:
+    """Read all sessions, and check every line before any is measured.
+
+    Parameters
+    ----------
+    path : Path
+        UTF-8; each line an object with the texts ``session_id``, ``assistant_id``, ``qa_id``, ``query``, ``assistant``
+        and, if wanted, the number ``weight``. Lines of one session may stand anywhere.
+
+    Raises
+    ------
+    InvalidArgument
+        If the file cannot be read, is empty, or a line is none of that; the message names it.
+    """
+    found: dict[str, MeasuredSession] = {}
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = _row(line)
+            turn = Batch(
+                qa_id=row["qa_id"], query=row["query"], assistant=row["assistant"], weight=row.get("weight")
+            )
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{shown(str(path))}:{number}: {error}") from None
+        except ValidationError:
+            raise InvalidArgument(
+                f"{shown(str(path))}:{number}: weight is {quoted(row['weight'])}; want a finite number of at least 0"
+            ) from None
+        session = found.setdefault(
+            row["session_id"], MeasuredSession(row["session_id"], row["assistant_id"], [])
+        )
+        if session.assistant_id != row["assistant_id"]:
+            raise InvalidArgument(
+                f"{shown(str(path))}:{number}: session {quoted(session.session_id)} is of the assistant "
+                f"{quoted(session.assistant_id)} above, and here of {quoted(row['assistant_id'])}; want one"
+            )
+        session.turns.append(turn)
+    if not found:
+        raise InvalidArgument(f"{shown(str(path))} holds no turns; want one a line")
+    return list(found.values())
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as stream:
+            yield from stream
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"{shown(str(path))} is not UTF-8: {error.reason}; want UTF-8") from None
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InvalidArgument(f"cannot read {shown(str(path))}: {why}; want a file of JSON Lines") from None
+
+
+def _row(line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(f"no JSON: {error}; want one object a line") from None
+    if not isinstance(row, dict):
+        raise InvalidArgument(f"{type(row).__name__}; want an object with {', '.join((*_NAMES, *_TEXTS))}")
+    if missing := [name for name in (*_NAMES, *_TEXTS) if name not in row]:
+        raise InvalidArgument(f"{missing[0]} is missing; want {', '.join((*_NAMES, *_TEXTS))}")
+    if unknown := [name for name in row if name not in (*_NAMES, *_TEXTS, "weight")]:
+        raise InvalidArgument(
+            f"{quoted(unknown[0])} is no member; want {', '.join((*_NAMES, *_TEXTS, 'weight'))}"
+        )
+    for name in _NAMES:
+        check_label(name, row[name])
+    for name in _TEXTS:
+        check_text(name, row[name], _MAX_TEXT)
+    weight = row.get("weight")
+    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, (int, float))):
+        raise InvalidArgument(f"weight is {quoted(weight)}; want a number of at least 0")
+    return row
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InvalidArgument("a member stands twice; want each once")
+    return found
+
+
+def _no_number(text: str) -> None:
+    raise InvalidArgument(f"{text} is no number of JSON; want a finite one")

@@ -1,0 +1,190 @@
+"""Bring the scores of a session's turns to one number: a weighted mean, or a bootstrap with its interval.
+
+(Regulatory Compliance Metric, Session-Level Aggregation.)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["BayesianMode", "Estimate", "FrequentistMode", "StatisticalMode", "shares"]
+
+_ROUNDING: Final = 1e-6
+"""Greatest difference of the sum of stated weights from 1 that is rounding; the published package has the same."""
+
+
+class Estimate(NamedTuple):
+    """A session's score, and the ends of its interval if the mode gives one."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+
+class StatisticalMode(ABC):
+    """How the scores of turns become the score of their session."""
+
+    @abstractmethod
+    def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
+        """Return the score of a session.
+
+        Parameters
+        ----------
+        scores : sequence of float
+            Of its turns, at least one, each in [0, 1].
+        weights : sequence of float
+            One for each, at least 0, of sum 1.
+        """
+
+
+class FrequentistMode(StatisticalMode):
+    """The weighted mean, without an interval.
+
+    Parameters
+    ----------
+    is_exact_package : bool
+        Whether it is summed in floating point, as in the package gaussia. Otherwise it is exact before it is rounded
+        once, so that turns that all score the threshold meet it.
+
+    Examples
+    --------
+    >>> FrequentistMode().aggregate([1.0, 0.5], [0.25, 0.75])
+    Estimate(mean=0.625, low=None, high=None)
+    """
+
+    def __init__(self, *, is_exact_package: bool = False) -> None:
+        self._is_exact_package = is_exact_package
+
+    def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
+        """Return the weighted mean; see :class:`StatisticalMode`."""
+        pairs = list(zip(scores, weights, strict=True))
+        if self._is_exact_package:
+            return Estimate(float(sum(score * weight for score, weight in pairs)))
+        total = sum(Fraction(weight) for weight in weights)
+        return Estimate(float(sum(Fraction(score) * Fraction(weight) for score, weight in pairs) / total))
+
+
+class BayesianMode(StatisticalMode):
+    """The bootstrap of the mean, turns drawn by their weights, with a credible interval.
+
+    Parameters
+    ----------
+    mc_samples : int
+        Samples drawn, each of as many turns as the session has.
+    ci_level : float
+        Probability of the interval, between 0 and 1.
+    rng_seed : int
+    is_exact_package : bool
+        Whether one stream of draws serves all sessions in turn, and the interval is the bare quantiles, as in the
+        package gaussia. Otherwise neither the order of turns nor that of sessions matters: each session draws from the
+        seed, over its scores in ascending order; and the interval, which for very uneven weights would miss its own
+        mean, reaches to it.
+
+    Examples
+    --------
+    >>> mode = BayesianMode(mc_samples=1_000)
+    >>> found = mode.aggregate([0.0, 1.0, 1.0], [0.2, 0.4, 0.4])
+    >>> found.low <= found.mean <= found.high, mode.aggregate([1.0, 1.0, 0.0], [0.4, 0.4, 0.2]) == found
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        mc_samples: int = 5_000,
+        ci_level: float = 0.95,
+        rng_seed: int = 42,
+        *,
+        is_exact_package: bool = False,
+    ) -> None:
+        if type(mc_samples) is not int or mc_samples < 1:
+            raise InvalidArgument(f"mc_samples is {quoted(mc_samples)}; want a whole number of at least 1")
+        if not 0 < ci_level < 1:
+            raise InvalidArgument(f"ci_level is {quoted(ci_level)}; want a probability between 0 and 1")
+        self.mc_samples = mc_samples
+        self.ci_level = ci_level
+        self._seed = rng_seed
+        self._shared = np.random.default_rng(rng_seed) if is_exact_package else None
+
+    def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
+        """Return mean and quantiles of the bootstrap; see :class:`StatisticalMode`."""
+        values, shares_ = np.array(scores), np.array(weights)
+        if self._shared is None:
+            order = np.lexsort((shares_, values))
+            values, shares_ = values[order], shares_[order]
+        means = self._means(values, shares_ / shares_.sum())
+        tail = (1 - self.ci_level) / 2
+        if self._shared is None:
+            means = np.clip(
+                means, values[0], values[-1]
+            )  # which rounding may leave by a unit in the last place
+        mean = float(np.mean(means))
+        low, high = float(np.quantile(means, tail)), float(np.quantile(means, 1 - tail))
+        if self._shared is None:
+            low, high = min(low, mean), max(high, mean)
+        return Estimate(mean, low, high)
+
+    def _means(self, values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        rng = np.random.default_rng(self._seed) if self._shared is None else self._shared
+        count = len(values)
+        drawn = rng.choice(count, size=(self.mc_samples, count), replace=True, p=weights)
+        return np.asarray(values[drawn].mean(axis=1))
+
+
+def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -> list[float]:
+    """Return each turn's share of its session, of sum 1.
+
+    Without any weights all count the same. Weights of every turn are divided by their sum. Where some are missing,
+    those stated are shares of 1, and what they leave is divided among the others.
+
+    Parameters
+    ----------
+    weights : sequence of float or None
+        At least one; those stated are finite and at least 0.
+    is_exact_package : bool
+        Whether weights that do not sum to 1, or leave nothing, give way to equal ones, as in the package gaussia.
+
+    Raises
+    ------
+    InvalidArgument
+        If every weight is 0, or those stated leave nothing for the others.
+
+    Examples
+    --------
+    >>> shares([None, None]), shares([3, 1]), shares([0.5, None, None])
+    ([0.5, 0.5], [0.75, 0.25], [0.5, 0.25, 0.25])
+    >>> shares([3, 1], is_exact_package=True)
+    [0.5, 0.5]
+    """
+    stated = [weight for weight in weights if weight is not None]
+    if bad := [weight for weight in stated if not 0 <= weight < float("inf")]:
+        raise InvalidArgument(f"a weight is {bad[0]!r}; want a finite number of at least 0")
+    equal = [1 / len(weights)] * len(weights)
+    missing, total = len(weights) - len(stated), sum(stated)
+    if not stated:
+        return equal
+    if missing and total < 1:
+        left = (1 - total) / missing
+        whole = sum([*stated, *[left] * missing])  # 1 but for rounding; in the package's order
+        return [(left if weight is None else weight) / whole for weight in weights]
+    if is_exact_package:
+        return [weight / total for weight in stated] if not missing and abs(total - 1) <= _ROUNDING else equal
+    if missing:
+        raise InvalidArgument(
+            f"the weights stated sum to {total:g}, and leave nothing for the {missing} turns without one; state a "
+            "weight for every turn, or shares of less than 1 in all"
+        )
+    if not total:
+        raise InvalidArgument("every weight of a session is 0; leave the weights out, or state one above 0")
+    return [weight / total for weight in stated]

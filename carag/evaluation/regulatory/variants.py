@@ -1,0 +1,93 @@
+"""Name the readings of the metric, and state in one place how they differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from carag.errors import InvalidArgument
+from carag.evaluation.regulatory.chunks import ChunkerConfig
+from carag.limits import quoted
+
+__all__ = ["Settings", "Variant"]
+
+
+class Variant(StrEnum):
+    r"""A reading of the metric.
+
+    =================================  =======================  ======================  ==============================
+    \                                  paper                    reference               stance
+    =================================  =======================  ======================  ==============================
+    follows                            the paper's text         gaussia 1.2.0, to the   ourselves
+                                                                fourth decimal
+    white space                        every run is a space     3 line ends become 2    as ``paper``
+    passages judged a turn             10 of both lookups       10 of each: up to 20    as ``paper``
+    similarity                         cosine, our own index    inner product           as ``paper``
+    verdicts of a passage              2                        2                       3: neutral besides
+    score of a turn                    supporting / retrieved   the same, 4 decimals    supported / decided claims
+    a turn that nothing covers         left out of the mean     counts as 0.5           left out of the mean
+    weights that do not sum to 1       divided by their sum     replaced by equal ones  divided by their sum
+    =================================  =======================  ======================  ==============================
+    """
+
+    PAPER = "paper"
+    REFERENCE = "reference"
+    STANCE = "stance"
+
+    @property
+    def is_package(self) -> bool:
+        """Whether it is held to the published package's arithmetic."""
+        return self is Variant.REFERENCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a run is made with; the defaults are the paper's.
+
+    Parameters
+    ----------
+    variant : Variant or str
+    chunk_size, chunk_overlap : int
+        Characters of a window, and those that it shares with the next.
+    top_k : int
+        Passages judged a turn; for ``reference``, found by each of its two lookups.
+    similarity_threshold : float
+        Least cosine of a passage that is judged.
+    contradiction_threshold : float
+        A passage with a lower score contradicts. Not used by ``stance``, whose judge has thresholds of its own.
+    compliance_threshold : float
+        Least score that is compliant.
+    """
+
+    variant: Variant = Variant.PAPER
+    chunk_size: int = 1_000
+    chunk_overlap: int = 100
+    top_k: int = 10
+    similarity_threshold: float = 0.3
+    contradiction_threshold: float = 0.6
+    compliance_threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "variant", Variant(self.variant))
+        except ValueError:
+            raise InvalidArgument(
+                f"there is no variant {quoted(self.variant)}; want one of {', '.join(Variant)}"
+            ) from None
+        _ = self.chunker  # which checks its numbers
+        if type(self.top_k) is not int or not 1 <= self.top_k <= _MOST:
+            raise InvalidArgument(f"top_k is {quoted(self.top_k)}; want 1 to {_MOST} passages")
+        for name in ("similarity_threshold", "contradiction_threshold", "compliance_threshold"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+                raise InvalidArgument(f"{name} is {quoted(value)}; want a number from 0 to 1")
+
+    @property
+    def chunker(self) -> ChunkerConfig:
+        """Size and overlap of the windows."""
+        return ChunkerConfig(self.chunk_size, self.chunk_overlap)
+
+
+_MOST: Final = 1_000
+"""Greatest number of passages judged a turn: each is a call of a model."""
