@@ -134,8 +134,8 @@ class Measured(ABC):
         )
         return self._log.append(event)
 
-    def readable(self, session: Session) -> list[StoredChunk]:
-        """Return every passage that a session may use, in the order of documents and places.
+    def readable(self, session: Session) -> tuple[Decision, list[StoredChunk]]:
+        """Return what a session may use, and every passage of it in the order of documents and places.
 
         For a metric that compares answers with all of them. What it finds is put on record with :meth:`evaluated`
         before anybody sees it; a session that is refused is on record at once.
@@ -159,7 +159,8 @@ class Measured(ABC):
             for one in store.chunks(keys[start : start + _AT_ONCE], known_at=known_at)
             if decision.admits(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
         ]
-        return sorted(found, key=lambda one: (one.accession_number, int(one.chunk_id.rpartition(":")[2])))
+        found.sort(key=lambda one: (one.accession_number, int(one.chunk_id.rpartition(":")[2])))
+        return decision, found
 
     def calibrate_gate(
         self, questions: str | PathLike[str], session: Session, *, error: Fraction = Fraction(1, 10)

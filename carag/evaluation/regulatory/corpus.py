@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
@@ -13,19 +15,18 @@ from carag.policy import NEVER, VERSION_WORD, Profile, Session, infer
 from carag.readers import Problem, read_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator
     from os import PathLike
 
     from carag.engine import Engine
     from carag.policy import Decision
+    from carag.store.values import StoredChunk
 
 __all__ = [
     "CorpusConnector",
     "LocalCorpusConnector",
     "RegulatoryDocument",
     "StoreCorpusConnector",
-    "public_decision",
 ]
 
 _GAP: Final = 16
@@ -54,6 +55,12 @@ class CorpusConnector(ABC):
     @abstractmethod
     def load_documents(self) -> list[RegulatoryDocument]:
         """Return all documents."""
+
+    @property
+    def decision(self) -> Decision:
+        """What may be read of them: by default what the profile ``generic`` lets anybody read."""
+        anybody = Session(role="public", purpose="read")
+        return infer(anybody, Profile.open("generic").table, now=datetime.now(UTC))
 
 
 class LocalCorpusConnector(CorpusConnector):
@@ -122,35 +129,35 @@ class StoreCorpusConnector(CorpusConnector):
         Raises
         ------
         Refused
-            If the session may use nothing.
+            If the session may use nothing; that is on record.
         """
-        return list(_stretches(self._engine, self._session))
+        return list(_stretches(self._readable[1]))
+
+    @property
+    def decision(self) -> Decision:
+        """What the session may use."""
+        return self._readable[0]
+
+    @cached_property
+    def _readable(self) -> tuple[Decision, list[StoredChunk]]:
+        return self._engine.readable(self._session)
 
 
-def _stretches(engine: Engine, session: Session) -> Iterator[RegulatoryDocument]:
-    open_: RegulatoryDocument | None = None
-    for one in engine.readable(session):
+def _stretches(passages: Iterable[StoredChunk]) -> Iterator[RegulatoryDocument]:
+    last: RegulatoryDocument | None = None
+    for one in passages:
         source = f"{one.accession_number} {one.document}" if one.form else one.accession_number
         new = RegulatoryDocument(one.text, source, one.start, one.word, one.public_at, one.expires_at)
-        gap = -1 if open_ is None else new.start - open_.start - len(open_.text)
-        if (
-            open_ is not None
-            and 0 <= gap <= _GAP
-            and replace(open_, text="", start=0) == replace(new, text="", start=0)
-        ):
-            open_ = replace(open_, text=open_.text + "\n" * gap + new.text)
+        gap = -1 if last is None else new.start - last.start - len(last.text)
+        if last is not None and 0 <= gap <= _GAP and _label_of(last) == _label_of(new):
+            last = replace(last, text=last.text + "\n" * gap + new.text)
             continue
-        if open_ is not None:
-            yield open_
-        open_ = new
-    if open_ is not None:
-        yield open_
+        if last is not None:
+            yield last
+        last = new
+    if last is not None:
+        yield last
 
 
 def _label_of(one: RegulatoryDocument) -> tuple[str, int, int, int]:
     return one.source, one.word, one.public_at, one.expires_at
-
-
-def public_decision(now: datetime) -> Decision:
-    """Return what anybody may read under the profile ``generic``: the policy of a folder."""
-    return infer(Session(role="public", purpose="read"), Profile.open("generic").table, now=now)

@@ -8,7 +8,7 @@ embedder and reranker the rest of the package takes serves here too, through :fu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -31,6 +31,7 @@ __all__ = [
     "Reranker",
     "StanceJudge",
     "as_embedder",
+    "as_judge",
     "as_reranker",
     "checked_probabilities",
     "checked_vectors",
@@ -165,6 +166,23 @@ def as_embedder(given: object) -> Embedder:
 def as_reranker(given: object) -> Reranker:
     """Return a reranker under the paper's names: one that has them, or any that :mod:`carag.retrieval` takes."""
     return given if isinstance(given, Reranker) else _RerankerOfHouse(own_reranker(given))
+
+
+def as_judge(given: object) -> StanceJudge:
+    """Return a judge of stance, which has name, fingerprint, ``remote`` and ``judge``.
+
+    Raises
+    ------
+    InvalidArgument
+        If it has not.
+    """
+    missing = [name for name in ("name", "fingerprint", "remote", "judge") if not hasattr(given, name)]
+    if isinstance(given, type) or missing:
+        raise InvalidArgument(
+            f"the judge is {quoted(given)}, and the variant stance wants an object with name, fingerprint, remote and "
+            "judge(claim, passages), which gives probabilities of SUPPORTS, CONTRADICTS and NEUTRAL a passage"
+        )
+    return cast("StanceJudge", given)
 
 
 def checked_vectors(name: str, came: Any, count: int) -> NDArray[np.floating[Any]]:

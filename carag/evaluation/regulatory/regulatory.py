@@ -5,13 +5,11 @@ The corpus is loaded when the first session is measured, and embedded once, howe
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.checker import ContradictionChecker
-from carag.evaluation.regulatory.corpus import public_decision
-from carag.evaluation.regulatory.ports import as_embedder, as_reranker
+from carag.evaluation.regulatory.ports import Reranker, StanceJudge, as_embedder, as_judge, as_reranker
 from carag.evaluation.regulatory.retriever import DocumentRetriever
 from carag.evaluation.regulatory.schemas import RegulatoryInteraction, RegulatoryMetric, SessionVerdict
 from carag.evaluation.regulatory.stance import StanceChecker
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory.corpus import CorpusConnector
     from carag.evaluation.regulatory.schemas import Batch
     from carag.evaluation.regulatory.sessions import MeasuredSession
-    from carag.policy import Decision
 
 __all__ = ["Regulatory"]
 
@@ -54,8 +51,6 @@ class Regulatory:
     settings : Settings
     statistical_mode : StatisticalMode, optional
         The weighted mean by default.
-    decision : Decision, optional
-        What may be read of the corpus; by default what the profile ``generic`` lets anybody read.
 
     Examples
     --------
@@ -82,7 +77,6 @@ class Regulatory:
         settings: Settings | None = None,
         *,
         statistical_mode: StatisticalMode | None = None,
-        decision: Decision | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.embedder = as_embedder(embedder)
@@ -90,18 +84,39 @@ class Regulatory:
         self.statistical_mode = statistical_mode or FrequentistMode(is_exact_package=is_package)
         self._connector = corpus_connector
         self._kept: dict[str, _Kept] = {}
+        self._model: Reranker | StanceJudge
         self._checker: Checker
         if self.settings.variant is Variant.STANCE:
-            self._checker = StanceChecker(reranker, self.settings)
+            self._model = as_judge(reranker)
+            self._checker = StanceChecker(self._model, self.settings)
         else:
-            self._checker = ContradictionChecker(as_reranker(reranker), self.settings)
-        self._retriever = DocumentRetriever(
-            self.embedder, self.settings, decision or public_decision(datetime.now(UTC))
-        )
+            self._model = as_reranker(reranker)
+            self._checker = ContradictionChecker(self._model, self.settings)
+        self._retriever = DocumentRetriever(self.embedder, self.settings)
 
     def load(self) -> int:
         """Load the corpus if it is not loaded yet; return the number of its passages."""
-        return len(self._retriever) or self._retriever.load_corpus(self._connector.load_documents())
+        if not len(self._retriever):
+            documents = self._connector.load_documents()
+            self._retriever.load_corpus(documents, self._connector.decision)
+        return len(self._retriever)
+
+    @property
+    def remote(self) -> str:
+        """The names of its models on other machines; empty if there is none."""
+        return " and ".join(one.name for one in (self.embedder, self._model) if one.remote)
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """All that a result depends on but the sessions, as JSON values; the corpus is loaded for it."""
+        self.load()
+        return {
+            "settings": asdict(self.settings),
+            "statistical_mode": repr(self.statistical_mode),
+            "embedder": [self.embedder.name, self.embedder.fingerprint],
+            "reranker": [self._model.name, self._model.fingerprint],
+            "corpus": self._retriever.sha256,
+        }
 
     def batch(
         self, session_id: str, assistant_id: str, batch: Iterable[Batch]

@@ -7,6 +7,7 @@ bit of a product decides some of them.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.chunks import Chunk, package_chunks, paper_chunks
 from carag.evaluation.regulatory.ports import Embedder, checked_vectors
 from carag.index import Index
+from carag.labelling.canonical_json import canonical_json
 from carag.policy import Policy
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from carag.evaluation.regulatory.corpus import RegulatoryDocument
     from carag.evaluation.regulatory.variants import Settings
-    from carag.policy import Decision
+    from carag.policy import Decision, Search
 
 __all__ = ["DocumentRetriever", "RetrievedChunk"]
 
@@ -53,14 +55,18 @@ class DocumentRetriever:
     ----------
     embedder : Embedder
     settings : Settings
-    decision : Decision
-        What may be read: a passage that it does not admit is neither embedded nor found.
+
+    Attributes
+    ----------
+    sha256 : str
+        Hash of the passages and their places.
     """
 
-    def __init__(self, embedder: Embedder, settings: Settings, decision: Decision) -> None:
+    def __init__(self, embedder: Embedder, settings: Settings) -> None:
+        self.sha256 = ""
         self._embedder = embedder
         self._settings = settings
-        self._decision = decision
+        self._searches: tuple[Search, ...] = ()
         self._chunks: list[Chunk] = []
         self._index: Index | None = None
         self._rows: NDArray[np.floating[Any]] | None = None
@@ -69,8 +75,8 @@ class DocumentRetriever:
         """Count the passages."""
         return len(self._chunks)
 
-    def load_corpus(self, documents: Iterable[RegulatoryDocument]) -> int:
-        """Cut and embed the documents that may be read; return the number of passages.
+    def load_corpus(self, documents: Iterable[RegulatoryDocument], decision: Decision) -> int:
+        """Cut and embed the documents that the decision admits; return the number of passages.
 
         Raises
         ------
@@ -82,7 +88,7 @@ class DocumentRetriever:
         labels: list[RegulatoryDocument] = []
         counted: dict[str, int] = {}
         for one in documents:
-            if not self._decision.admits(one.word, one.public_at, expires_at=one.expires_at):
+            if not decision.admits(one.word, one.public_at, expires_at=one.expires_at):
                 continue
             first = counted.get(one.source, 0)
             found = cut(one.text, one.source, self._settings.chunker, first, one.start)
@@ -91,13 +97,17 @@ class DocumentRetriever:
             labels += [one] * len(found)
         if not chunks:
             raise InvalidArgument(
-                f"the corpus holds no text that {self._decision.role}/{self._decision.purpose} may read; name a folder "
+                f"the corpus holds no text that {decision.role}/{decision.purpose} may read; name a folder "
                 "or a store with regulatory documents"
             )
         rows = checked_vectors(
             self._embedder.name, self._embedder.encode([one.text for one in chunks]), len(chunks)
         )
-        self._chunks = chunks
+        self._chunks, self._searches = chunks, decision.searches
+        passages = canonical_json(
+            [[one.source, one.start, one.end, one.text] for one in chunks], "the corpus"
+        )
+        self.sha256 = hashlib.sha256(passages.encode()).hexdigest()
         if self._settings.variant.is_package:
             self._rows = rows
             return len(chunks)
@@ -136,7 +146,7 @@ class DocumentRetriever:
         if not vector.any():
             return []
         hits: dict[int, float] = {}
-        for search in self._decision.searches:
+        for search in self._searches:
             policy = Policy(*search.policy.masks)  # lists of entities were tested as the corpus was loaded
             found = index.search(
                 vector.astype(np.float32), self._settings.top_k, policy, as_of=search.as_of, plan="exact"

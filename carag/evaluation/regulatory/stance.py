@@ -8,15 +8,13 @@ sentence is irrelevant.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.checker import chunk_of, interaction, verdict_of
-from carag.evaluation.regulatory.ports import checked_probabilities
+from carag.evaluation.regulatory.ports import StanceJudge, checked_probabilities
 from carag.evaluation.regulatory.schemas import Batch, Claim, RegulatoryInteraction, Verdict
-from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,13 +51,8 @@ class StanceChecker:
     settings : Settings
     """
 
-    def __init__(self, judge: object, settings: Settings) -> None:
-        if isinstance(judge, type) or not callable(getattr(judge, "judge", None)):
-            raise InvalidArgument(
-                f"the judge of the variant stance is {quoted(judge)}; want an object with name, fingerprint and "
-                "judge(claim, passages), which returns a row of three probabilities a passage"
-            )
-        self._judge: Any = judge
+    def __init__(self, judge: StanceJudge, settings: Settings) -> None:
+        self._judge = judge
         self._settings = settings
         self._thresholds = np.array(getattr(judge, "thresholds", (0.5, 0.5)), dtype=np.float64)
 

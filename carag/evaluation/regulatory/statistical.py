@@ -67,6 +67,9 @@ class FrequentistMode(StatisticalMode):
     def __init__(self, *, is_exact_package: bool = False) -> None:
         self._is_exact_package = is_exact_package
 
+    def __repr__(self) -> str:
+        return "frequentist"
+
     def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
         """Return the weighted mean; see :class:`StatisticalMode`."""
         pairs = list(zip(scores, weights, strict=True))
@@ -116,6 +119,9 @@ class BayesianMode(StatisticalMode):
         self.ci_level = ci_level
         self._seed = rng_seed
         self._shared = np.random.default_rng(rng_seed) if is_exact_package else None
+
+    def __repr__(self) -> str:
+        return f"bayesian {self.mc_samples} {self.ci_level!r} {self._seed}"
 
     def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
         """Return mean and quantiles of the bootstrap; see :class:`StatisticalMode`."""
