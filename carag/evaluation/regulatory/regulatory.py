@@ -5,6 +5,7 @@ The corpus is loaded when the first session is measured, and embedded once, howe
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
