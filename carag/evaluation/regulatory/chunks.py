@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,6 @@ from carag.limits import quoted
 
 __all__ = ["Chunk", "ChunkerConfig", "package_chunks", "paper_chunks"]
 
-_SPACE: Final = re.compile(r"\s+")
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 
 
@@ -101,23 +101,21 @@ def package_chunks(
     >>> [(one.text, one.chunk_index) for one in package_chunks("a  bc\n\n\n\nd", "d", ChunkerConfig(4, 1))]
     [('a  b', 0), ('bc', 1), ('d', 2)]
     """
-    removed = [(match.start() + 2, match.end()) for match in _BLANK_LINES.finditer(text)]
     normal = _BLANK_LINES.sub("\n\n", text)
+    # From character `kept[i]` of the normalised text on, `removed[i]` characters of the text are gone.
+    kept, removed = [0], [0]
+    for match in _BLANK_LINES.finditer(text):
+        kept.append(match.start() + 2 - removed[-1])
+        removed.append(removed[-1] + match.end() - match.start() - 2)
+
+    def place(at: int) -> int:
+        return offset + at + removed[bisect_right(kept, at) - 1]
+
     found = []
     for at, start in enumerate(range(0, len(normal), config.chunk_size - config.chunk_overlap)):
         window = normal[start : start + config.chunk_size]
         if stripped := window.strip():
             begin = start + len(window) - len(window.lstrip())
             last = begin + len(stripped) - 1
-            place = offset + _place(begin, removed), offset + _place(last, removed) + 1
-            found.append(Chunk(stripped, source, first + at, *place))
+            found.append(Chunk(stripped, source, first + at, place(begin), place(last) + 1))
     return found
-
-
-def _place(at: int, removed: list[tuple[int, int]]) -> int:
-    """Return where a character stood before stretches were removed."""
-    for start, end in removed:
-        if at < start:
-            break
-        at += end - start
-    return at

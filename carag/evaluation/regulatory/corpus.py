@@ -47,6 +47,8 @@ class RegulatoryDocument:
     public_at: int = 0
     """Minutes since 1970, as is ``expires_at``."""
     expires_at: int = NEVER
+    subjects: tuple[int, ...] = ()
+    """Numbers of the entities that it may be about, where its store knows them."""
 
 
 class CorpusConnector(ABC):
@@ -145,11 +147,16 @@ class StoreCorpusConnector(CorpusConnector):
 
 def _stretches(passages: Iterable[StoredChunk]) -> Iterator[RegulatoryDocument]:
     last: RegulatoryDocument | None = None
+    ordinal = 0
     for one in passages:
+        before, ordinal = ordinal, int(one.chunk_id.rpartition(":")[2])
         source = f"{one.accession_number} {one.document}" if one.form else one.accession_number
-        new = RegulatoryDocument(one.text, source, one.start, one.word, one.public_at, one.expires_at)
+        label = one.word, one.public_at, one.expires_at, one.subjects
+        new = RegulatoryDocument(one.text, source, one.start, *label)
         gap = -1 if last is None else new.start - last.start - len(last.text)
-        if last is not None and 0 <= gap <= _GAP and _label_of(last) == _label_of(new):
+        # Consecutive numbers: a passage that may not be read, however short, is no white space.
+        is_next = ordinal == before + 1 and 0 <= gap <= _GAP
+        if last is not None and is_next and replace(last, text="", start=0) == replace(new, text="", start=0):
             last = replace(last, text=last.text + "\n" * gap + new.text)
             continue
         if last is not None:
@@ -157,7 +164,3 @@ def _stretches(passages: Iterable[StoredChunk]) -> Iterator[RegulatoryDocument]:
         last = new
     if last is not None:
         yield last
-
-
-def _label_of(one: RegulatoryDocument) -> tuple[str, int, int, int]:
-    return one.source, one.word, one.public_at, one.expires_at

@@ -8,7 +8,7 @@ embedder and reranker the rest of the package takes serves here too, through :fu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -36,6 +36,8 @@ __all__ = [
     "checked_probabilities",
     "checked_vectors",
 ]
+
+_GREATEST: Final = np.finfo(np.float32).max
 
 
 def _name(of: type[Embedder | Reranker]) -> None:
@@ -113,9 +115,8 @@ class _OfHouse(Embedder):
         return self._given.embed_documents(sentences)
 
     def encode_query(self, sentences: list[str]) -> NDArray[np.floating[Any]]:
-        nothing = np.zeros(
-            self._given.dim, np.float32
-        )  # a blank text has no direction, and is near to nothing
+        # A blank text has no direction, and is near to nothing.
+        nothing = np.zeros(self._given.dim, np.float32)
         return np.array([self._given.embed_query(one) if one.strip() else nothing for one in sentences])
 
 
@@ -149,13 +150,19 @@ class CosineReranker(Reranker):
 
     def score(self, query: str, documents: list[str]) -> list[float]:
         """Return cosines, those below 0 as 0."""
-        if new := [one for one in dict.fromkeys(documents) if one not in self._kept]:
-            self._kept.update(zip(new, _unit(self._embedder.encode(new)), strict=True))
-        if not query.strip():
+        if not query.strip() or not documents:
             return [0.0] * len(documents)
-        asked = _unit(self._embedder.encode([query]))[0]
+        if new := [one for one in dict.fromkeys(documents) if one not in self._kept]:
+            self._kept.update(zip(new, self._unit(new), strict=True))
+        asked = self._unit([query])[0]
         cosines = np.array([self._kept[one] for one in documents]) @ asked
         return [float(round(one, 12)) for one in np.clip(cosines, 0, 1)]
+
+    def _unit(self, texts: list[str]) -> NDArray[np.float64]:
+        came = checked_vectors(self._embedder.name, self._embedder.encode(texts), len(texts))
+        rows = came.astype(np.float64)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.where(lengths > 0, lengths, 1))
 
 
 def as_embedder(given: object) -> Embedder:
@@ -202,8 +209,10 @@ def checked_vectors(name: str, came: Any, count: int) -> NDArray[np.floating[Any
             f"the embedder {name!r} gave {vectors.dtype} of shape {vectors.shape}; want numbers of shape ({count}, dim)"
         )
     vectors = vectors if vectors.dtype.kind == "f" else vectors.astype(np.float64)
-    if not np.isfinite(vectors).all():
-        raise InvalidArgument(f"the embedder {name!r} gave a number that is not finite")
+    if not (np.abs(vectors) <= _GREATEST).all():  # which NaN is not
+        raise InvalidArgument(
+            f"the embedder {name!r} gave a number that is not finite in 32 bits; want unit vectors"
+        )
     return vectors
 
 
@@ -253,9 +262,3 @@ def checked_probabilities(name: str, came: Any, count: int) -> NDArray[np.float6
             f"the judge {name!r} gave a row that is no probabilities; want three numbers of sum 1"
         )
     return rows
-
-
-def _unit(vectors: Any) -> NDArray[np.float64]:
-    rows = np.asarray(vectors, dtype=np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1))

@@ -5,6 +5,7 @@ The corpus is loaded when the first session is measured, and embedded once, howe
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -130,22 +131,23 @@ class Regulatory:
             If a turn of that id was judged before, or the session is another assistant's.
         """
         self.load()
-        kept = self._kept.setdefault(session_id, _Kept(assistant_id, {}))
+        kept = self._kept.get(session_id, _Kept(assistant_id, {}))
         if kept.assistant_id != assistant_id:
             raise InvalidArgument(
                 f"session {quoted(session_id)} is of the assistant {quoted(kept.assistant_id)}, and now of "
                 f"{quoted(assistant_id)}; want one"
             )
-        judged = []
+        judged: dict[str, tuple[float | None, RegulatoryInteraction]] = {}
         for turn in batch:
-            if turn.qa_id in kept.turns:
+            if turn.qa_id in kept.turns or turn.qa_id in judged:
                 raise InvalidArgument(
                     f"session {quoted(session_id)} has two turns {quoted(turn.qa_id)}; want one"
                 )
             found = self._retriever.retrieve_merged(turn.query, turn.assistant)
-            judged.append(self._checker.check(turn, found))
-            kept.turns[turn.qa_id] = turn.weight, judged[-1]
-        return judged
+            judged[turn.qa_id] = turn.weight, self._checker.check(turn, found)
+        kept.turns.update(judged)  # all of them, or none: turns of which one failed may be handed in again
+        self._kept[session_id] = kept
+        return [one for _, one in judged.values()]
 
     def result(self, session_id: str) -> RegulatoryMetric:
         """Aggregate the turns of a session that were judged, and forget them.
@@ -153,17 +155,19 @@ class Regulatory:
         Raises
         ------
         InvalidArgument
-            If there are none, or their weights cannot be shares.
+            If there are none, or their weights cannot be shares; nothing is forgotten then.
         """
-        kept = self._kept.pop(session_id, None)
+        kept = self._kept.get(session_id)
         if kept is None or not kept.turns:
             raise InvalidArgument(f"session {quoted(session_id)} has no turns; want at least one")
         weights = [weight for weight, _ in kept.turns.values()]
         judged = [one for _, one in kept.turns.values()]
         is_package = self.settings.variant.is_package
-        return self._aggregated(
+        found = self._aggregated(
             session_id, kept.assistant_id, judged, shares(weights, is_exact_package=is_package)
         )
+        del self._kept[session_id]
+        return found
 
     def measure(self, sessions: Iterable[MeasuredSession]) -> Iterator[RegulatoryMetric]:
         """Measure one session after another."""
@@ -177,12 +181,12 @@ class Regulatory:
         is_package, limit = self.settings.variant.is_package, self.settings.compliance_threshold
         pairs = list(zip(judged, weights, strict=True))
         covered = [(one, weight) for one, weight in pairs if one.verdict is not SessionVerdict.IRRELEVANT]
-        coverage = min(sum(weight for _, weight in covered), 1.0)
+        coverage = min(math.fsum(weight for _, weight in covered), 1.0)
         mean, low, high = limit, None, None
         verdict = SessionVerdict.IRRELEVANT
         if counted := pairs if is_package else covered if coverage > 0 else []:
             scores, parts = [one.compliance_score for one, _ in counted], [weight for _, weight in counted]
-            whole = 1.0 if len(counted) == len(pairs) else sum(parts)
+            whole = 1.0 if len(counted) == len(pairs) else math.fsum(parts)
             mean, low, high = self.statistical_mode.aggregate(scores, [part / whole for part in parts])
             if covered:
                 verdict = SessionVerdict.COMPLIANT if mean >= limit else SessionVerdict.NON_COMPLIANT

@@ -68,6 +68,7 @@ class DocumentRetriever:
         self._settings = settings
         self._searches: tuple[Search, ...] = ()
         self._chunks: list[Chunk] = []
+        self._dim = 0
         self._index: Index | None = None
         self._rows: NDArray[np.floating[Any]] | None = None
 
@@ -88,7 +89,7 @@ class DocumentRetriever:
         labels: list[RegulatoryDocument] = []
         counted: dict[str, int] = {}
         for one in documents:
-            if not decision.admits(one.word, one.public_at, expires_at=one.expires_at):
+            if not decision.admits(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at):
                 continue
             first = counted.get(one.source, 0)
             found = cut(one.text, one.source, self._settings.chunker, first, one.start)
@@ -103,7 +104,7 @@ class DocumentRetriever:
         rows = checked_vectors(
             self._embedder.name, self._embedder.encode([one.text for one in chunks]), len(chunks)
         )
-        self._chunks, self._searches = chunks, decision.searches
+        self._chunks, self._searches, self._dim = chunks, decision.searches, rows.shape[1]
         passages = canonical_json(
             [[one.source, one.start, one.end, one.text] for one in chunks], "the corpus"
         )
@@ -124,6 +125,11 @@ class DocumentRetriever:
     def retrieve(self, query: str) -> list[RetrievedChunk]:
         """Return the passages nearest to a text, most similar first: at most ``top_k``, at the threshold or above."""
         vector = checked_vectors(self._embedder.name, self._embedder.encode_query([query]), 1)
+        if vector.shape[1] != self._dim:
+            raise InvalidArgument(
+                f"the embedder {self._embedder.name!r} gave a query {vector.shape[1]} dimensions, and the passages "
+                f"{self._dim}; want the same"
+            )
         found: list[tuple[RetrievedChunk, float]] = []
         if self._rows is not None:
             found = self._products(self._rows, vector)
@@ -143,14 +149,13 @@ class DocumentRetriever:
     def _searched(
         self, index: Index, vector: NDArray[np.floating[Any]]
     ) -> list[tuple[RetrievedChunk, float]]:
-        if not vector.any():
+        asked = vector.astype(np.float32)
+        if not asked.any():
             return []
         hits: dict[int, float] = {}
         for search in self._searches:
             policy = Policy(*search.policy.masks)  # lists of entities were tested as the corpus was loaded
-            found = index.search(
-                vector.astype(np.float32), self._settings.top_k, policy, as_of=search.as_of, plan="exact"
-            )
+            found = index.search(asked, self._settings.top_k, policy, as_of=search.as_of, plan="exact")
             count = int(found.counts[0])
             hits.update(
                 zip(found.keys[0, :count].tolist(), found.similarities[0, :count].tolist(), strict=True)
@@ -177,7 +182,7 @@ def _rounded(product: float, name: str) -> float:
     """Round a similarity; the schema has no place for one above 1."""
     if product > 1 + 0.5 * 10**-_DECIMALS:
         raise InvalidArgument(
-            f"the embedder {name!r} gave vectors whose product is {product:.4f}; the variant reference takes it for a "
+            f"the embedder {name!r} gave vectors whose product is {product:.6g}; the variant reference takes it for a "
             "cosine, so it wants vectors of length 1"
         )
     return min(round(product, _DECIMALS), 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import ValidationError
@@ -46,6 +47,7 @@ def read_sessions(path: Path) -> list[MeasuredSession]:
         If the file cannot be read, is empty, or a line is none of that; the message names it.
     """
     found: dict[str, MeasuredSession] = {}
+    seen: defaultdict[str, set[str]] = defaultdict(set)
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
@@ -68,6 +70,12 @@ def read_sessions(path: Path) -> list[MeasuredSession]:
                 f"{shown(str(path))}:{number}: session {quoted(session.session_id)} is of the assistant "
                 f"{quoted(session.assistant_id)} above, and here of {quoted(row['assistant_id'])}; want one"
             )
+        if turn.qa_id in seen[session.session_id]:
+            raise InvalidArgument(
+                f"{shown(str(path))}:{number}: session {quoted(session.session_id)} has a turn {quoted(turn.qa_id)} "
+                "above; want one"
+            )
+        seen[session.session_id].add(turn.qa_id)
         session.turns.append(turn)
     if not found:
         raise InvalidArgument(f"{shown(str(path))} holds no turns; want one a line")
@@ -88,6 +96,8 @@ def _lines(path: Path) -> Iterator[str]:
 def _row(line: str) -> dict[str, Any]:
     try:
         row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
+    except InvalidArgument:
+        raise
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(f"no JSON: {error}; want one object a line") from None
     if not isinstance(row, dict):

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.checker import chunk_of, interaction, verdict_of
 from carag.evaluation.regulatory.ports import StanceJudge, checked_probabilities
 from carag.evaluation.regulatory.schemas import Batch, Claim, RegulatoryInteraction, Verdict
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +56,16 @@ class StanceChecker:
     def __init__(self, judge: StanceJudge, settings: Settings) -> None:
         self._judge = judge
         self._settings = settings
-        self._thresholds = np.array(getattr(judge, "thresholds", (0.5, 0.5)), dtype=np.float64)
+        stated = getattr(judge, "thresholds", (0.5, 0.5))
+        try:
+            self._thresholds = np.array(stated, dtype=np.float64)
+        except (TypeError, ValueError):
+            self._thresholds = np.empty(0)
+        if self._thresholds.shape != (2,) or not ((self._thresholds >= 0) & (self._thresholds <= 1)).all():
+            raise InvalidArgument(
+                f"the judge {judge.name!r} has the thresholds {quoted(stated)}; want the least probabilities of "
+                "SUPPORTS and of CONTRADICTS, two numbers from 0 to 1"
+            )
 
     def check(self, turn: Batch, found: Sequence[RetrievedChunk]) -> RegulatoryInteraction:
         """Return the verdict on a turn.

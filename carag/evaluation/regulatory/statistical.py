@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -113,8 +114,10 @@ class BayesianMode(StatisticalMode):
     ) -> None:
         if type(mc_samples) is not int or mc_samples < 1:
             raise InvalidArgument(f"mc_samples is {quoted(mc_samples)}; want a whole number of at least 1")
-        if not 0 < ci_level < 1:
+        if not isinstance(ci_level, (int, float)) or not 0 < ci_level < 1:
             raise InvalidArgument(f"ci_level is {quoted(ci_level)}; want a probability between 0 and 1")
+        if type(rng_seed) is not int or rng_seed < 0:
+            raise InvalidArgument(f"rng_seed is {quoted(rng_seed)}; want a whole number of at least 0")
         self.mc_samples = mc_samples
         self.ci_level = ci_level
         self._seed = rng_seed
@@ -131,13 +134,10 @@ class BayesianMode(StatisticalMode):
             values, shares_ = values[order], shares_[order]
         means = self._means(values, shares_ / shares_.sum())
         tail = (1 - self.ci_level) / 2
-        if self._shared is None:
-            means = np.clip(
-                means, values[0], values[-1]
-            )  # which rounding may leave by a unit in the last place
         mean = float(np.mean(means))
         low, high = float(np.quantile(means, tail)), float(np.quantile(means, 1 - tail))
-        if self._shared is None:
+        if self._shared is None:  # rounding may leave the range of the scores by a unit in the last place
+            mean, low, high = (float(np.clip(one, values[0], values[-1])) for one in (mean, low, high))
             low, high = min(low, mean), max(high, mean)
         return Estimate(mean, low, high)
 
@@ -152,7 +152,8 @@ def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -
     """Return each turn's share of its session, of sum 1.
 
     Without any weights all count the same. Weights of every turn are divided by their sum. Where some are missing,
-    those stated are shares of 1, and what they leave is divided among the others.
+    those stated are shares of 1, and what they leave is divided among the others. All is exact before it is rounded
+    once, so the order of turns does not matter; in the package's arithmetic it may, in the last bit.
 
     Parameters
     ----------
@@ -176,21 +177,31 @@ def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -
     stated = [weight for weight in weights if weight is not None]
     if bad := [weight for weight in stated if not 0 <= weight < float("inf")]:
         raise InvalidArgument(f"a weight is {bad[0]!r}; want a finite number of at least 0")
-    equal = [1 / len(weights)] * len(weights)
-    missing, total = len(weights) - len(stated), sum(stated)
-    if not stated:
-        return equal
-    if missing and total < 1:
-        left = (1 - total) / missing
-        whole = sum([*stated, *[left] * missing])  # 1 but for rounding; in the package's order
-        return [(left if weight is None else weight) / whole for weight in weights]
     if is_exact_package:
-        return [weight / total for weight in stated] if not missing and abs(total - 1) <= _ROUNDING else equal
-    if missing:
+        return _package_shares(weights, stated)
+    missing, total = len(weights) - len(stated), sum(map(Fraction, stated))
+    if not stated:
+        return [1 / len(weights)] * len(weights)
+    if missing and total >= 1:
         raise InvalidArgument(
-            f"the weights stated sum to {total:g}, and leave nothing for the {missing} turns without one; state a "
-            "weight for every turn, or shares of less than 1 in all"
+            f"the weights stated sum to {quoted(math.fsum(stated))}, and leave nothing for the {missing} turns without "
+            "one; state a weight for every turn, or shares of less than 1 in all"
         )
+    if missing:
+        left = (1 - total) / missing
+        return [float(left if weight is None else weight) for weight in weights]
     if not total:
         raise InvalidArgument("every weight of a session is 0; leave the weights out, or state one above 0")
-    return [weight / total for weight in stated]
+    return [float(Fraction(weight) / total) for weight in stated]
+
+
+def _package_shares(weights: Sequence[float | None], stated: list[float]) -> list[float]:
+    missing, total = len(weights) - len(stated), sum(stated)
+    parts: Sequence[float | None] = weights
+    if not stated or (total >= 1 if missing else abs(total - 1) > _ROUNDING):
+        stated, parts = [1 / len(weights)] * len(weights), [1 / len(weights)] * len(weights)
+    left = (1 - total) / missing if len(stated) < len(weights) else 0.0
+    whole = sum(
+        [*stated, *[left] * (len(weights) - len(stated))]
+    )  # 1 but for rounding; in the package's order
+    return [(left if part is None else part) / whole for part in parts]
