@@ -120,8 +120,9 @@ def interaction(
     score: float,
     verdict: SessionVerdict,
     claims: Sequence[Claim] = (),
+    insight: str = "",
 ) -> RegulatoryInteraction:
-    """Return the verdict on a turn with its evidence, counted and put into words."""
+    """Return the verdict on a turn with its evidence, counted and, unless words are given, put into words."""
     counts = {one: sum(1 for chunk in chunks if chunk.verdict is one) for one in Verdict}
     return RegulatoryInteraction(
         qa_id=turn.qa_id,
@@ -134,7 +135,7 @@ def interaction(
         neutral_chunks=counts[Verdict.NEUTRAL],
         retrieved_chunks=chunks,
         claims=list(claims),
-        insight=_insight(verdict, counts, claims),
+        insight=insight or _insight(verdict, counts, claims),
     )
 
 

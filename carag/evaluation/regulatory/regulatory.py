@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.checker import ContradictionChecker
+from carag.evaluation.regulatory.corpus import CorpusConnector
 from carag.evaluation.regulatory.ports import Reranker, StanceJudge, as_embedder, as_judge, as_reranker
 from carag.evaluation.regulatory.retriever import DocumentRetriever
 from carag.evaluation.regulatory.schemas import RegulatoryInteraction, RegulatoryMetric, SessionVerdict
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from carag.evaluation.regulatory.checker import Checker
-    from carag.evaluation.regulatory.corpus import CorpusConnector
     from carag.evaluation.regulatory.schemas import Batch
     from carag.evaluation.regulatory.sessions import MeasuredSession
 
@@ -84,6 +84,11 @@ class Regulatory:
         self.embedder = as_embedder(embedder)
         is_package = self.settings.variant.is_package
         self.statistical_mode = statistical_mode or FrequentistMode(is_exact_package=is_package)
+        if not isinstance(corpus_connector, CorpusConnector):
+            raise InvalidArgument(
+                f"the corpus connector is {quoted(corpus_connector)}; want a LocalCorpusConnector, a StoreCorpusConnector, "
+                "or an object of a class of your own that derives from CorpusConnector"
+            )
         self._connector = corpus_connector
         self._kept: dict[str, _Kept] = {}
         self._model: Reranker | StanceJudge

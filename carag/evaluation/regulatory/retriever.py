@@ -123,7 +123,17 @@ class DocumentRetriever:
         return len(chunks)
 
     def retrieve(self, query: str) -> list[RetrievedChunk]:
-        """Return the passages nearest to a text, most similar first: at most ``top_k``, at the threshold or above."""
+        """Return the passages nearest to a text, most similar first: at most ``top_k``, at the threshold or above.
+
+        Raises
+        ------
+        InvalidArgument
+            If no corpus is loaded, or the embedder gives anything but a vector of the passages' dimensions.
+        """
+        if not self._chunks:
+            raise InvalidArgument(
+                "no corpus is loaded, so nothing can be found in it; call load_corpus first"
+            )
         vector = checked_vectors(self._embedder.name, self._embedder.encode_query([query]), 1)
         if vector.shape[1] != self._dim:
             raise InvalidArgument(

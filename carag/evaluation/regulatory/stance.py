@@ -35,6 +35,8 @@ _END: Final = re.compile(r"(?<=[.!?;])[\"')\]]*\s+(?=\S)|\n\s*\n|\n(?=\s*(?:[-*\
 _LEAST: Final = 3
 """Words of a sentence that claims something; shorter ones are headings and courtesies."""
 
+_NOTHING: Final = f"No sentence of this response has {_LEAST} words, so it claims nothing."
+
 
 class _Stance(NamedTuple):
     verdict: Verdict
@@ -78,14 +80,18 @@ class StanceChecker:
         texts = [one.chunk.text for one in found]
         spans = list(sentences(turn.assistant)) if texts else []
         if not spans:
-            return self._interaction(turn, [], ())
+            return self._interaction(turn, [], (), insight=_NOTHING if texts else "")
         rows = np.stack([self._rows(turn.assistant[start:end], texts) for start, end in spans])
         claims = [self._claim(span, row, found) for span, row in zip(spans, rows, strict=True)]
         said = [self._stance(rows[:, at]) for at in range(len(found))]
         return self._interaction(turn, list(zip(found, said, strict=True)), claims)
 
     def _interaction(
-        self, turn: Batch, judged: Sequence[tuple[RetrievedChunk, _Stance]], claims: Sequence[Claim]
+        self,
+        turn: Batch,
+        judged: Sequence[tuple[RetrievedChunk, _Stance]],
+        claims: Sequence[Claim],
+        insight: str = "",
     ) -> RegulatoryInteraction:
         supported = sum(1 for one in claims if one.verdict is Verdict.SUPPORTS)
         contradicted = sum(1 for one in claims if one.verdict is Verdict.CONTRADICTS)
@@ -96,6 +102,7 @@ class StanceChecker:
             score=supported / decided if decided else limit,
             verdict=verdict_of(supported, contradicted, limit),
             claims=claims,
+            insight=insight,
         )
 
     def _rows(self, claim: str, texts: list[str]) -> NDArray[np.float64]:

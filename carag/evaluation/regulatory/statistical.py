@@ -197,11 +197,9 @@ def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -
 
 def _package_shares(weights: Sequence[float | None], stated: list[float]) -> list[float]:
     missing, total = len(weights) - len(stated), sum(stated)
-    parts: Sequence[float | None] = weights
     if not stated or (total >= 1 if missing else abs(total - 1) > _ROUNDING):
-        stated, parts = [1 / len(weights)] * len(weights), [1 / len(weights)] * len(weights)
-    left = (1 - total) / missing if len(stated) < len(weights) else 0.0
-    whole = sum(
-        [*stated, *[left] * (len(weights) - len(stated))]
-    )  # 1 but for rounding; in the package's order
-    return [(left if part is None else part) / whole for part in parts]
+        equal = [1 / len(weights)] * len(weights)
+        return [one / sum(equal) for one in equal]
+    left = (1 - total) / missing if missing else 0.0
+    whole = sum([*stated, *[left] * missing])  # 1 but for rounding; in the package's order
+    return [(left if weight is None else weight) / whole for weight in weights]
