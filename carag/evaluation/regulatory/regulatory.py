@@ -86,8 +86,8 @@ class Regulatory:
         self.statistical_mode = statistical_mode or FrequentistMode(is_exact_package=is_package)
         if not isinstance(corpus_connector, CorpusConnector):
             raise InvalidArgument(
-                f"the corpus connector is {quoted(corpus_connector)}; want a LocalCorpusConnector, a StoreCorpusConnector, "
-                "or an object of a class of your own that derives from CorpusConnector"
+                f"the corpus connector is {quoted(corpus_connector)}; want a LocalCorpusConnector, a "
+                "StoreCorpusConnector, or an object of a class of your own that derives from CorpusConnector"
             )
         self._connector = corpus_connector
         self._kept: dict[str, _Kept] = {}
