@@ -41,8 +41,11 @@ _GREATEST: Final = np.finfo(np.float32).max
 
 
 def _name(of: type[Embedder | Reranker]) -> None:
-    of.name = of.name or of.__name__
-    of.fingerprint = of.fingerprint or fingerprint("own", of.name)
+    """Name a class that does not name itself; one that inherited these would be taken for its parent in a record."""
+    if isinstance(of.name, str) and "name" not in vars(of):
+        of.name = of.__name__
+    if isinstance(of.fingerprint, str) and "fingerprint" not in vars(of):
+        of.fingerprint = fingerprint("own", of.name if isinstance(of.name, str) else of.__name__)
 
 
 class Embedder(ABC):
