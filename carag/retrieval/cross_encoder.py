@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from carag.errors import InvalidArgument, ModelUnavailable
-from carag.limits import check_label, quoted
+from carag.limits import check_label, quoted, shown
 from carag.retrieval.embedder import check_texts
 from carag.retrieval.model_files import fingerprint
 from carag.retrieval.model_server import check_count
@@ -216,7 +216,7 @@ class CrossEncoder:
         return found
 
     def _logits(self, windows: list[Any]) -> NDArray[np.float64]:
-        """Run the graph once, on no more windows than it takes; a fixed number of rows is filled up with the last."""
+        """Run the graph once; where it takes a fixed number of rows, fewer windows are filled up with the last one."""
         filled = windows + windows[-1:] * (self._rows - len(windows))
         width = self._width or max(len(window.ids) for window in filled)
         fed = {}
@@ -228,8 +228,8 @@ class CrossEncoder:
             logits = np.asarray(self._session.run([self._output], fed)[0])
         except Exception as error:
             raise ModelUnavailable(
-                f"{self.name}: the graph raised {type(error).__name__}; are model.onnx and tokenizer.json of one model, "
-                f"and does it read {self._tokens} tokens (max_tokens)?"
+                f"{self.name}: the graph raised {type(error).__name__}; are model.onnx and tokenizer.json of one "
+                f"model, and does it read {self._tokens} tokens (max_tokens)?"
             ) from error
         if (
             logits.ndim != 2
@@ -238,12 +238,12 @@ class CrossEncoder:
             or logits.dtype.kind != "f"
         ):
             raise ModelUnavailable(
-                f"{self.name}: {self._output} is {logits.dtype} of shape {logits.shape} for {len(filled)} pairs; want a "
-                "row of logits for each: a model for sequence classification"
+                f"{self.name}: {self._output} is {logits.dtype} of shape {logits.shape} for {len(filled)} pairs; "
+                "want a row of logits for each: a model for sequence classification"
             )
         if not np.isfinite(logits).all():
             raise ModelUnavailable(f"{self.name} gave a logit that is not finite")
-        return logits[: len(windows)].astype(np.float64)
+        return np.asarray(logits, dtype=np.float64)
 
 
 def _read(path: Path) -> bytes:
@@ -331,8 +331,8 @@ def _inputs(path: Path, session: Any) -> tuple[dict[str, Any], int, int | None]:
     ):
         came = ", ".join(f"{one.name} {one.type} {one.shape}" for one in stated.values())
         raise ModelUnavailable(
-            f"{path} takes {quoted(came)}; want input_ids, attention_mask and perhaps token_type_ids, all integers of one "
-            "shape (batch, tokens): export it for sequence classification"
+            f"{path} takes {shown(came)}; want input_ids, attention_mask and perhaps token_type_ids, all integers of "
+            "one shape (batch, tokens): export it for sequence classification"
         )
     kinds = {name: _INTEGERS[one.type] for name, one in stated.items()}
     return kinds, next(iter(fixed[0]), 1), next(iter(fixed[1]), None)
@@ -341,7 +341,7 @@ def _inputs(path: Path, session: Any) -> tuple[dict[str, Any], int, int | None]:
 def _output(path: Path, session: Any) -> str:
     names: list[str] = [one.name for one in session.get_outputs()]
     if "logits" not in names and len(names) != 1:
-        raise ModelUnavailable(f"{path} gives {quoted(', '.join(names))}; want logits, or one output")
+        raise ModelUnavailable(f"{path} gives {shown(', '.join(names))}; want logits, or one output")
     return "logits" if "logits" in names else names[0]
 
 
