@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from carag.cli._configuration import Configuration
-    from carag.evaluation.regulatory import RegulatoryMetric, Settings, Variant
+    from carag.evaluation.regulatory import Settings, Variant
     from carag.evaluation.regulatory.run import MetricRun
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Whether what an assistant said agrees with a corpus of regulation.", no_args_is_help=True)
+app = typer.Typer(
+    help="Whether what an assistant said agrees with a corpus of regulation.", no_args_is_help=True
+)
 
 _EMBEDDER: Final = "minilm"
 _RERANKER: Final = "maxsim"
@@ -37,7 +39,9 @@ def run(
     context: typer.Context,
     corpus: Annotated[
         Path,
-        typer.Argument(metavar="CORPUS", help="A folder of regulation, which is public; or a store, as it is read."),
+        typer.Argument(
+            metavar="CORPUS", help="A folder of regulation, which is public; or a store, as it is read."
+        ),
     ],
     sessions: Annotated[
         Path,
@@ -56,7 +60,9 @@ def run(
     ] = "stance",
     store: Annotated[
         Path | None,
-        typer.Option("--store", metavar="DIR", help="Where the record goes. Default: nowhere, but a store's own log."),
+        typer.Option(
+            "--store", metavar="DIR", help="Where the record goes. Default: nowhere, but a store's own log."
+        ),
     ] = None,
     role: Annotated[str | None, typer.Option(metavar="R", help="Who reads CORPUS, if it is a store.")] = None,
     purpose: Annotated[str | None, typer.Option(metavar="P", help="And what for.")] = None,
@@ -76,7 +82,8 @@ def run(
         typer.Option(metavar="NAME", help="For onnx: the column that counts as support, such as entailment."),
     ] = None,
     bayesian: Annotated[
-        bool, typer.Option("--bayesian", help="Bootstrap each session's score, with a 95 % credible interval.")
+        bool,
+        typer.Option("--bayesian", help="Bootstrap each session's score, with a 95 % credible interval."),
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Of that bootstrap.")] = 42,
     top_k: Annotated[int, typer.Option("--top-k", metavar="K", help="Passages judged a turn.")] = 10,
@@ -85,13 +92,20 @@ def run(
         float, typer.Option(metavar="C", help="A passage with a lower score contradicts; not for stance.")
     ] = 0.6,
     compliance: Annotated[float, typer.Option(metavar="C", help="Least score that is compliant.")] = 0.5,
-    chunk_size: Annotated[int, typer.Option("--chunk-size", metavar="N", help="Characters of a passage.")] = 1_000,
-    chunk_overlap: Annotated[int, typer.Option("--chunk-overlap", metavar="N", help="Shared with the next.")] = 100,
+    chunk_size: Annotated[
+        int, typer.Option("--chunk-size", metavar="N", help="Characters of a passage.")
+    ] = 1_000,
+    chunk_overlap: Annotated[
+        int, typer.Option("--chunk-overlap", metavar="N", help="Shared with the next.")
+    ] = 100,
     jsonl: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a session a line.")] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page that leads from a verdict to its passage.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page that leads from a verdict to its passage."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of sessions instead of text.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON list of sessions instead of text.")
+    ] = False,
 ) -> int:
     """Judge every turn of every session by the passages of a corpus that are near to it.
 
@@ -104,7 +118,7 @@ def run(
     from carag.evaluation.regulatory.run import run_metric
 
     settings = Settings(
-        variant=Variant(variant) if variant in {*Variant} else variant,
+        variant=Variant.of(variant),
         chunk_size=chunk_size,
         chunk_overlap=chunk_overlap,
         top_k=top_k,
@@ -131,7 +145,9 @@ def run(
                 found,
                 embedder=model,
                 reranker=judge,
-                statistical_mode=BayesianMode(rng_seed=seed, is_exact_package=is_package) if bayesian else None,
+                statistical_mode=BayesianMode(rng_seed=seed, is_exact_package=is_package)
+                if bayesian
+                else None,
                 store=store,
                 reader=_reader(role, purpose),
                 progress=show,
@@ -148,7 +164,9 @@ def _reader(role: str | None, purpose: str | None) -> Any:
     from carag.policy import Session
 
     if (role is None) != (purpose is None):
-        raise InvalidArgument("a store is read by a role for a purpose; want both --role and --purpose, or neither")
+        raise InvalidArgument(
+            "a store is read by a role for a purpose; want both --role and --purpose, or neither"
+        )
     return None if role is None or purpose is None else Session(role=role, purpose=purpose)
 
 
@@ -164,7 +182,7 @@ def _reranker(
     context: typer.Context, name: str | None, label: str | None, embedder: Any, variant: Variant, corpus: Path
 ) -> Any:
     from carag.engine.named import imported, is_factory
-    from carag.evaluation.regulatory import CosineReranker, NliJudge, StanceHead, Variant
+    from carag.evaluation.regulatory import CosineReranker, NliJudge, Variant
     from carag.retrieval import reranker_by_name
 
     configuration: Configuration = context.obj
@@ -172,15 +190,21 @@ def _reranker(
     name = name or (_STANCE if is_stance else _RERANKER)
     kind, _, path = name.partition(":")
     if label is not None and (kind != "onnx" or is_stance):
-        raise InvalidArgument("--label names a column for the reranker onnx:DIR of paper and reference; leave it out")
+        raise InvalidArgument(
+            "--label names a column for the reranker onnx:DIR of paper and reference; leave it out"
+        )
     if is_stance and name == _STANCE:
+        from carag.evaluation.regulatory.stance_head import StanceHead
+
         return StanceHead()
     if is_stance and kind == "onnx":
         return NliJudge(path)
     if is_stance and is_factory(name):
         return imported("judge", name, not_in=corpus)()
     if is_stance or name == _STANCE:
-        want = f"{_STANCE}, onnx:DIR or MODULE:FACTORY" if is_stance else "a reranker; only stance has a judge"
+        want = (
+            f"{_STANCE}, onnx:DIR or MODULE:FACTORY" if is_stance else "a reranker; only stance has a judge"
+        )
         raise InvalidArgument(f"--reranker is {quoted(name)} for the variant {variant.value}; want {want}")
     if name == "cosine":
         return CosineReranker(embedder)
@@ -201,7 +225,13 @@ def _lines(found: IO[bytes]) -> Iterator[bytes]:
 
 
 def _write(
-    found: IO[bytes], jsonl: Path | None, html: Path | None, settings: Settings, result: MetricRun, *, as_json: bool
+    found: IO[bytes],
+    jsonl: Path | None,
+    html: Path | None,
+    settings: Settings,
+    result: MetricRun,
+    *,
+    as_json: bool,
 ) -> None:
     from carag.evaluation.regulatory import RegulatoryMetric
     from carag.evaluation.regulatory.page import page
@@ -210,7 +240,9 @@ def _write(
         jsonl.write_bytes(b"".join(_lines(found)))
     if html is not None:
         with html.open("w", encoding="utf-8") as file:
-            file.writelines(page((RegulatoryMetric.model_validate_json(one) for one in _lines(found)), settings, result))
+            file.writelines(
+                page((RegulatoryMetric.model_validate_json(one) for one in _lines(found)), settings, result)
+            )
     record = "nowhere" if result.record is None else f"record {result.record} in the audit log"
     about = (
         f"{result.turns} turns, {result.passages} passages; result {result.sha256[:16]}, on record: {record}"

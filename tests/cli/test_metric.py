@@ -161,7 +161,10 @@ def test_every_verdict_of_the_page_leads_to_its_passage(rules: Path, turns: Path
 
 
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
-    "a variant misspelt": (("--variant", "papers"), "there is no variant 'papers'; want one of paper, reference"),
+    "a variant misspelt": (
+        ("--variant", "papers"),
+        "there is no variant 'papers'; want one of paper, reference",
+    ),
     "a reranker for stance": (("--variant", "stance", "--reranker", "cosine"), "want stance-head, onnx:DIR"),
     "a judge for paper": (("--reranker", "stance-head"), "only stance has a judge"),
     "an unknown embedder": (("--embedder", "minilmm"), "there is no embedder 'minilmm'"),
@@ -189,7 +192,9 @@ def test_a_store_must_say_who_reads_it_and_has_its_own_log(
 ) -> None:
     other = a_store(tmp_path / "other")
     assert measured(store, turns) == Exit.BAD_INPUT
-    assert measured(store, turns, "--store", other, "--role", "employee", "--purpose", "work") == Exit.BAD_INPUT
+    assert (
+        measured(store, turns, "--store", other, "--role", "employee", "--purpose", "work") == Exit.BAD_INPUT
+    )
     said = capsys.readouterr().err
     assert "say who reads it" in said
     assert "stands in its own log" in said
@@ -206,7 +211,11 @@ def test_a_file_that_cannot_be_read_ends_the_run(
 
 
 def test_what_cannot_be_written_on_record_is_not_shown(
-    store: Path, turns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: Path,
+    turns: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from carag.errors import AuditUnavailable
 

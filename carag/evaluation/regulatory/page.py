@@ -8,14 +8,18 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from carag.evaluation.regulatory.schemas import Verdict
 from carag.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from carag.evaluation.regulatory.run import MetricRun
-    from carag.evaluation.regulatory.schemas import Claim, RegulatoryChunk, RegulatoryInteraction, RegulatoryMetric
+    from carag.evaluation.regulatory.schemas import (
+        Claim,
+        RegulatoryChunk,
+        RegulatoryInteraction,
+        RegulatoryMetric,
+    )
     from carag.evaluation.regulatory.variants import Settings
 
 __all__ = ["page"]
@@ -79,12 +83,16 @@ def _turn(anchor: str, one: RegulatoryInteraction) -> Iterator[str]:
         f"<p>{_line(one.insight)}</p><h3>Asked</h3><pre>{_text(one.query)}</pre>"
         f"<h3>Answered</h3><pre>{_text(one.assistant)}</pre>\n"
     )
-    places = {(chunk.source, chunk.chunk_index): f"{anchor}p{at}" for at, chunk in enumerate(one.retrieved_chunks)}
+    places = {
+        (chunk.source, chunk.chunk_index): f"{anchor}p{at}" for at, chunk in enumerate(one.retrieved_chunks)
+    }
     if one.claims:
         rows = "".join(_claim(one.assistant, claim, places) for claim in one.claims)
         yield f"<h3>Sentence by sentence</h3><table>{rows}</table>\n"
     if one.retrieved_chunks:
-        rows = "".join(_link(chunk, places[chunk.source, chunk.chunk_index]) for chunk in one.retrieved_chunks)
+        rows = "".join(
+            _link(chunk, places[chunk.source, chunk.chunk_index]) for chunk in one.retrieved_chunks
+        )
         yield f"<h3>Passages</h3><table><tr><th>verdict<th>score<th>cosine<th>passage</tr>{rows}</table>\n"
     marked = [(claim, (claim.source, claim.chunk_index)) for claim in one.claims]
     for chunk in one.retrieved_chunks:
