@@ -26,7 +26,8 @@ _SCORING: Final = 1
 class MaxSim:
     """The mean over a question's tokens of the greatest cosine with a token of a passage, from 0 to 1.
 
-    All tokens of all windows of :class:`~carag.retrieval.minilm.MiniLm` count, so no end of a long passage is lost.
+    All tokens of all windows of :class:`~carag.retrieval.minilm.MiniLm` count, so no end of a long passage is lost; the
+    special ones too, so that no text is without any.
 
     Parameters
     ----------
