@@ -26,7 +26,7 @@ class Variant(StrEnum):
     similarity                         cosine, our own index    inner product           as ``paper``
     verdicts of a passage              2                        2                       3: neutral besides
     score of a turn                    supporting / retrieved   the same, 4 decimals    supported / decided claims
-    a turn that nothing covers         left out of the mean     counts as 0.5           left out of the mean
+    a turn that nothing covers         left out of the mean     counts as threshold     left out of the mean
     weights that do not sum to 1       divided by their sum     replaced by equal ones  divided by their sum
     =================================  =======================  ======================  ==============================
     """
