@@ -37,6 +37,10 @@ class Estimate(NamedTuple):
 class StatisticalMode(ABC):
     """How the scores of turns become the score of their session."""
 
+    def __repr__(self) -> str:
+        """Return what a record knows it by: all that a score depends on."""
+        return type(self).__name__
+
     @abstractmethod
     def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
         """Return the score of a session.
@@ -69,7 +73,7 @@ class FrequentistMode(StatisticalMode):
         self._is_exact_package = is_exact_package
 
     def __repr__(self) -> str:
-        return "frequentist"
+        return f"frequentist{' of the package' if self._is_exact_package else ''}"
 
     def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
         """Return the weighted mean; see :class:`StatisticalMode`."""
@@ -124,7 +128,8 @@ class BayesianMode(StatisticalMode):
         self._shared = np.random.default_rng(rng_seed) if is_exact_package else None
 
     def __repr__(self) -> str:
-        return f"bayesian {self.mc_samples} {self.ci_level!r} {self._seed}"
+        package = " of the package" if self._shared is not None else ""
+        return f"bayesian {self.mc_samples} {self.ci_level!r} {self._seed}{package}"
 
     def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
         """Return mean and quantiles of the bootstrap; see :class:`StatisticalMode`."""

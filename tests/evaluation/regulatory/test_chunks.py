@@ -15,7 +15,9 @@ from carag.evaluation.regulatory.chunks import ChunkerConfig, package_chunks, pa
 configs = st.integers(1, 12).flatmap(
     lambda size: st.builds(ChunkerConfig, st.just(size), st.integers(0, size - 1))
 )
-texts = st.text("ab.ü規🙂 \t\n\u00a0\u2003\r", max_size=60)
+texts = st.text("ab.ü規🙂 \t\n\u00a0\u2003\r", max_size=60) | st.lists(
+    st.sampled_from(["a", "bü", "c ", "\n", "\n\n\n", "\n\n\n\n\n", " \n\n\n "]), max_size=30
+).map("".join)
 
 
 def normalised(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,14 @@ from carag.errors import InvalidArgument
 from carag.evaluation.regulatory import (
     Batch,
     BayesianMode,
+    Estimate,
     MeasuredSession,
     Regulatory,
     RegulatoryMetric,
     Reranker,
     SessionVerdict,
     Settings,
+    StatisticalMode,
 )
 from tests.evaluation.regulatory.fakes import (
     CONTRADICTS,
@@ -34,6 +37,7 @@ from tests.evaluation.regulatory.fakes import (
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Sequence
 
 COMPLIANT, NON_COMPLIANT, IRRELEVANT = SessionVerdict
 PASSAGES = ("p0", "p1", "p2", "p3")
@@ -232,6 +236,32 @@ def test_sessions_may_come_in_parts_and_interleaved() -> None:
     found.batch("s", "a", [turn("2")])
     assert [each.qa_id for each in found.result("s").interactions] == ["1", "2"]
     assert found.result("t").assistant_id == "b"
+
+
+def test_the_identity_tells_all_that_a_result_depends_on() -> None:
+    """Two runs alike have one; another setting, mode, model or corpus has another."""
+
+    class Median(StatisticalMode):
+        def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
+            return Estimate(sorted(scores)[len(scores) // 2])
+
+    runs: list[dict[str, Any]] = [
+        {},
+        {"top_k": 9},
+        {"variant": "reference"},
+        {"mode": Median()},
+        {"mode": BayesianMode()},
+        {"mode": BayesianMode(rng_seed=1)},
+        {"mode": BayesianMode(is_exact_package=True)},
+        {"mode": BayesianMode(ci_level=0.9)},
+        {"corpus": {"q": 1.0}},
+        {"corpus": {"p": 1.0, "q": 1.0}},
+    ]
+    identities = [json.dumps(metric(**{"corpus": {"p": 1.0}, **one}).identity) for one in runs]
+    assert len(set(identities)) == len(runs)
+    again = [json.dumps(metric(**{"corpus": {"p": 1.0}, **one}).identity) for one in runs[:3]]
+    assert again == identities[:3]
+    assert json.dumps(metric({"p": 1.0}, mode=Median()).identity) == identities[3]
 
 
 # --- what is wrong, and loses nothing ---

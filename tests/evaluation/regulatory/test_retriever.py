@@ -113,6 +113,21 @@ def test_what_is_found_is_the_best_of_all_by_arithmetic(
     assert [one.similarity for one in merged][: len(wanted)] == pytest.approx(wanted, abs=tolerance)
 
 
+@pytest.mark.parametrize("variant", ["paper", "reference"])
+def test_of_passages_that_are_equally_near_the_first_of_the_corpus_are_judged(variant: str) -> None:
+    held = loaded({f"t{n}": 0.75 for n in range(9)}, top_k=3, variant=variant)
+    assert [one.chunk.text for one in held.retrieve_merged("Q", "A")] == ["t0", "t1", "t2"]
+
+
+def test_queries_are_embedded_as_queries_and_documents_as_documents() -> None:
+    embedder = Toward({"x": 1.0})
+    held = Held("x")
+    retriever = DocumentRetriever(embedder, Settings())
+    retriever.load_corpus(held.load_documents(), held.decision)
+    retriever.retrieve("Q")
+    assert embedder.seen == ["x"]
+
+
 def test_a_query_without_direction_finds_nothing() -> None:
     for nothing in ((0.0, 0.0), (1e-300, 0.0)):
         for variant in ("paper", "reference"):

@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-CASES = 360
+CASES = 240
 """Number of cases, of seven turns each on average, in the file of golden outputs."""
 DIM = 8
 EXACT = ("lattice32", "lattice64", "float64")
