@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from carag.engine.folder import read_documents
 from carag.errors import InvalidArgument
 from carag.labelling.declared import label_facts
 from carag.limits import shown
-from carag.policy import NEVER, VERSION_WORD, Profile, Session, infer
-from carag.readers import Problem, read_folder
+from carag.policy import NEVER, VERSION_WORD, Profile, Session, as_of_minutes, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,10 +67,11 @@ class CorpusConnector(ABC):
 
 
 class LocalCorpusConnector(CorpusConnector):
-    """The files of a folder, as :func:`carag.readers.read_folder` reads them, under the profile ``generic``.
+    """The files of a folder, read as for a store (``docs/how-to/read-a-folder.md``), under the profile ``generic``.
 
     A file that states no classification is public, for who names a folder as a corpus of regulation says that; one that
-    states another is labelled by it.
+    states another is labelled by it. One that states ``public_at`` or ``expires_at`` holds from then, or until then;
+    one that is superseded, until its successor holds.
 
     Parameters
     ----------
@@ -90,15 +92,21 @@ class LocalCorpusConnector(CorpusConnector):
             make every response compliant with it.
         """
         found, problems = [], []
+        ends: dict[str, int] = {}
         vocabulary = Profile.open("generic").vocabulary
-        for one in read_folder(str(self.corpus_dir)):
-            if isinstance(one, Problem):
-                problems.append(f"{one.where}: {one.kind.value}: {one.reason}")
+        zone = vocabulary.zone
+        for one in read_documents(Path(self.corpus_dir)):
+            if isinstance(one, str):
+                problems.append(one)
                 continue
-            label = label_facts({"classification": "public", **one.facts}, vocabulary)
+            label = label_facts({"classification": "public", **(one.facts or {})}, vocabulary)
             if label.quarantine is not None:
-                problems.append(f"{one.where}: {label.quarantine.text}")
-            found.append(RegulatoryDocument(one.text, one.id, word=label.word))
+                problems.append(f"{one.id}: {label.quarantine.text}")
+            begin = 0 if one.public_at is None else as_of_minutes(one.public_at, zone)
+            end = NEVER if one.expires_at is None else as_of_minutes(one.expires_at, zone)
+            if one.supersedes is not None:
+                ends[one.supersedes] = min(begin, ends.get(one.supersedes, NEVER))
+            found.append(RegulatoryDocument(one.text, one.id, 0, label.word, begin, end, tuple(one.entities)))
         if problems:
             raise InvalidArgument(
                 f"{shown(str(self.corpus_dir))} holds what cannot be read: {'; '.join(problems[:3])}"
@@ -108,7 +116,7 @@ class LocalCorpusConnector(CorpusConnector):
             raise InvalidArgument(
                 f"{shown(str(self.corpus_dir))} holds no documents; want PDF, DOCX, HTML, Markdown, text or JSON Lines"
             )
-        return found
+        return [replace(one, expires_at=min(one.expires_at, ends.get(one.source, NEVER))) for one in found]
 
 
 class StoreCorpusConnector(CorpusConnector):

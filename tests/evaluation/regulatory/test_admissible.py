@@ -251,3 +251,23 @@ def test_passages_with_something_hidden_between_are_not_joined(engine: Engine) -
     close = replace(act[2], start=act[0].end + len(hidden), end=act[0].end + len(hidden) + len(act[2].text))
     apart = StoreCorpusConnector(Passages([act[0], close]), session).load_documents()  # type: ignore[arg-type]
     assert [one.text for one in apart] == [act[0].text, act[2].text]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"word": VERSION_WORD | int(BITS["DRAFT"])},
+        {"public_at": 5},
+        {"expires_at": MINUTE + 5},
+        {"subjects": (3,)},
+        {"accession_number": "another"},
+        {"form": "10-K", "document": "EX-99"},
+        {"start": 0},
+    ],
+)
+def test_passages_of_two_labels_or_documents_are_not_joined(engine: Engine, other: dict[str, Any]) -> None:
+    session = Session(role="public", purpose="read")
+    act = [one for one in engine.readable(session)[1] if one.accession_number == "act"][:2]
+    two = [act[0], replace(act[1], **other)]
+    found = StoreCorpusConnector(Passages(two), session).load_documents()  # type: ignore[arg-type]
+    assert [one.text for one in found] == [one.text for one in two]

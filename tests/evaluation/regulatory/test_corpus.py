@@ -44,6 +44,27 @@ def test_a_file_that_states_a_classification_is_labelled_by_it_and_not_read_as_p
     assert not any("merger" in one for one in embedder.seen)
 
 
+def test_a_file_holds_from_when_and_until_when_it_states(tmp_path: Path) -> None:
+    """A rule that is not in force yet, or no longer, is not what a response is held against."""
+    stated = {
+        "always.md": "",
+        "now.md": "public_at: 2020-01-01\nexpires_at: 2999-01-01\n",
+        "coming.md": "public_at: 2999-01-01\n",
+        "over.md": "expires_at: 2020-01-01\n",
+        "old.md": "",
+        "new.md": "public_at: 2020-01-01\nsupersedes: old.md\n",
+        "kept.md": "",
+        "later.md": "public_at: 2999-01-01\nsupersedes: kept.md\n",
+    }
+    for name, facts in stated.items():
+        (tmp_path / name).write_text(f"---\nclassification: public\n{facts}---\nThe rule {name} says this.\n")
+    embedder = Everywhere()
+    metric = Regulatory(LocalCorpusConnector(tmp_path), embedder, Said(lambda _text: 1.0))
+    (found,) = metric.batch("s", "a", [turn()])
+    assert {one.source for one in found.retrieved_chunks} == {"always.md", "now.md", "new.md", "kept.md"}
+    assert not any(name in one for one in embedder.seen for name in ("coming", "over", "old", "later"))
+
+
 def test_a_folder_of_secrets_alone_is_no_corpus_for_anybody(tmp_path: Path) -> None:
     (tmp_path / "plan.md").write_text(SECRET)
     embedder = Everywhere()
@@ -58,6 +79,7 @@ def test_a_folder_of_secrets_alone_is_no_corpus_for_anybody(tmp_path: Path) -> N
         (b"caf\xe9 \xff", "not utf-8"),
         (b" \n", "no visible text"),
         (b"---\nclassification: sekret\n---\nx\n", "want"),
+        (b"---\npublic_at: soon\n---\nx\n", "soon"),
         (b"---\nclasification: secret\n---\nx\n", "did you mean classification"),
     ],
 )

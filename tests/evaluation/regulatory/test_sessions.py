@@ -97,6 +97,11 @@ def test_each_mistake_is_named_by_its_line(path: Path, wrong: str, message: str)
         read(path, line(), "", wrong, line(qa_id="9"))
 
 
+def test_only_a_line_feed_ends_a_line(path: Path) -> None:
+    (found,) = read(path, line().replace(", ", ",\r"), line(qa_id="2") + "\r")
+    assert [one.qa_id for one in found.turns] == ["1", "2"]
+
+
 def test_the_same_turn_id_in_two_sessions_is_no_mistake(path: Path) -> None:
     assert len(read(path, line(), line(session_id="t"))) == 2
 
