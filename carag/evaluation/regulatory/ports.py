@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 _GREATEST: Final = np.finfo(np.float32).max
+"""Greatest entry of a vector: the index keeps 32 bits."""
 
 
 def _name(of: type[Embedder | Reranker]) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -38,7 +37,7 @@ class StatisticalMode(ABC):
     """How the scores of turns become the score of their session."""
 
     def __repr__(self) -> str:
-        """Return what a record knows it by: all that a score depends on."""
+        """Return what a record knows it by; a mode with parameters states them here."""
         return type(self).__name__
 
     @abstractmethod
@@ -189,7 +188,7 @@ def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -
         return [1 / len(weights)] * len(weights)
     if missing and total >= 1:
         raise InvalidArgument(
-            f"the weights stated sum to {quoted(math.fsum(stated))}, and leave nothing for the {missing} turns without "
+            f"the weights stated sum to {sum(stated):g}, and leave nothing for the {missing} turns without "
             "one; state a weight for every turn, or shares of less than 1 in all"
         )
     if missing:

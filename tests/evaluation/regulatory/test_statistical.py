@@ -50,7 +50,7 @@ def test_a_sum_that_rounding_makes_is_one_to_the_package() -> None:
     assert shares([0.25, 0.75 + 2e-6], is_exact_package=True) == [0.5, 0.5]
 
 
-@pytest.mark.parametrize("stated", [[0.0, 0.0], [1.0, None], [0.7, 0.7, None]])
+@pytest.mark.parametrize("stated", [[0.0, 0.0], [1.0, None], [0.7, 0.7, None], [1e308, 1e308, None]])
 def test_weights_that_leave_nothing_are_refused_and_made_equal_by_the_package(
     stated: list[float | None],
 ) -> None:
