@@ -6,8 +6,12 @@ modality and exception; the cues of a lead-in ("shall not:") count for the items
 most relevant decides.
 
 For the claims it was trained with, the head keeps weights of their own over sentence vectors, found by a hash of the
-claim's text. They remember how such claims usually stand: good for a fixed list of requirements, and of no effect on
-any other claim. ``bench/metric/train_stance.py`` trains both and measures each apart.
+claim's text. They remember how such claims usually stand, and have no effect on any other claim.
+
+Measured on the 2,091 pairs of ContractNLI's test contracts, as macro-F1 of three classes: with what it remembers 0.683,
+which a TF-IDF regression trained alike (0.674) nearly equals; without, 0.399, below an untrained NLI model (0.468). So
+for a claim not trained with, read relevance and leave polarity: of 228 pairs it then called contradicted, 15 were.
+``bench/metric/`` trains and measures.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ __all__ = [
     "relevance_and_polarity",
 ]
 
-type_of_verdict = Literal["supported", "contradicted", "neutral"]
+Word = Literal["supported", "contradicted", "neutral"]
 
 _WINDOW: Final = 254
 """Tokens of a window between [CLS] and [SEP] (MiniLM's 256 with them)."""
@@ -98,7 +102,7 @@ class JudgedPassage:
 class Verdict:
     """What all passages together say of a claim; ``known`` where the head was trained with it."""
 
-    verdict: type_of_verdict
+    verdict: Word
     supported: float
     contradicted: float
     neutral: float
@@ -206,7 +210,7 @@ class StanceHead:
         shift = known["verdict"] if known else (0.0, 0.0)
         bears = _sigmoid(float(pool @ fit["relevance"][1:] + fit["relevance"][0] + shift[0]))
         opposes = _sigmoid(float(pool @ fit["polarity"][1:] + fit["polarity"][0] + shift[1]))
-        word: type_of_verdict = "neutral"
+        word: Word = "neutral"
         if bears >= fit["bears_from"]:
             word = "contradicted" if opposes >= fit["contradicts_from"] else "supported"
         return Verdict(word, bears * (1 - opposes), bears * opposes, 1 - bears, known is not None)
