@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +26,12 @@ class Chunk:
     start: int
     """Where it stands in its document, in characters: from ``start`` to before ``end``."""
     end: int
+    shifts: tuple[tuple[int, int], ...] = ((0, 0),)
+    """From character ``shifts[i][0]`` of the window on, character c stands at ``c + shifts[i][1]`` of its document."""
+
+    def place(self, at: int) -> int:
+        """Return where a character of the window stands in its document."""
+        return at + self.shifts[bisect_right(self.shifts, (at, sys.maxsize)) - 1][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,13 @@ class ChunkerConfig:
 
 
 def paper_chunks(
-    text: str, source: str, config: ChunkerConfig, first: int = 0, offset: int = 0
+    text: str,
+    source: str,
+    config: ChunkerConfig,
+    first: int = 0,
+    offset: int = 0,
+    *,
+    keeps_lines: bool = False,
 ) -> list[Chunk]:
     """Cut as the paper states: runs of white space become one space, and window k begins at k (size - overlap).
 
@@ -60,6 +73,8 @@ def paper_chunks(
         Index of the first window.
     offset : int
         Where the text begins in its document.
+    keeps_lines : bool
+        Whether a run with a line end becomes a line end, so that sentences and entries of lists can be told apart.
 
     Examples
     --------
@@ -69,21 +84,28 @@ def paper_chunks(
     'c de' 4 9
     'efg' 8 11
     """
-    # `places[i]` is where character i of the normalised text begins; a run of white space stands for its first.
     words = [(match.start(), match.group()) for match in re.finditer(r"\S+", text)]
-    normal = " ".join(word for _, word in words)
-    places: list[int] = []
-    for start, word in words:
-        if places:
-            places.append(places[-1] + 1)
-        places.extend(range(start, start + len(word)))
+    parts: list[str] = []
+    shifts: list[tuple[int, int]] = []  # of the whole normalised text
+    length = 0
+    for at, (start, word) in enumerate(words):
+        if at:
+            gap = text[words[at - 1][0] + len(words[at - 1][1]) : start]
+            parts.append("\n" if keeps_lines and "\n" in gap else " ")
+            length += 1
+        if not shifts or shifts[-1][1] != offset + start - length:
+            shifts.append((length, offset + start - length))
+        parts.append(word)
+        length += len(word)
+    normal = "".join(parts)
     found = []
-    step = config.chunk_size - config.chunk_overlap
-    for at, start in enumerate(range(0, len(normal), step)):
-        end = min(start + config.chunk_size, len(normal))
-        place = offset + places[start], offset + places[end - 1] + 1
-        found.append(Chunk(normal[start:end], source, first + at, *place))
-        if end == len(normal):
+    for at, start in enumerate(range(0, length, config.chunk_size - config.chunk_overlap)):
+        end = min(start + config.chunk_size, length)
+        low, high = (bisect_right(shifts, (place, sys.maxsize)) for place in (start, end - 1))
+        mine = tuple((max(place - start, 0), shift + start) for place, shift in shifts[low - 1 : high])
+        places = start + shifts[low - 1][1], end + shifts[high - 1][1]
+        found.append(Chunk(normal[start:end], source, first + at, *places, mine))
+        if end == length:
             break
     return found
 
@@ -117,5 +139,10 @@ def package_chunks(
         if stripped := window.strip():
             begin = start + len(window) - len(window.lstrip())
             last = begin + len(stripped) - 1
-            found.append(Chunk(stripped, source, first + at, place(begin), place(last) + 1))
+            low, high = (bisect_right(kept, one) for one in (begin, last))
+            shifts = tuple(
+                (max(one - begin, 0), offset + gone + begin)
+                for one, gone in zip(kept[low - 1 : high], removed[low - 1 : high], strict=True)
+            )
+            found.append(Chunk(stripped, source, first + at, place(begin), place(last) + 1, shifts))
     return found

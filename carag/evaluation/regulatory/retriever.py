@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,23 +17,30 @@ import numpy as np
 from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.chunks import Chunk, package_chunks, paper_chunks
 from carag.evaluation.regulatory.ports import Embedder, checked_vectors
+from carag.evaluation.regulatory.variants import Settings, Variant
 from carag.index import Index
 from carag.labelling.canonical_json import canonical_json
 from carag.policy import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from carag.evaluation.regulatory.corpus import RegulatoryDocument
-    from carag.evaluation.regulatory.variants import Settings
     from carag.policy import Decision, Search
 
 __all__ = ["DocumentRetriever", "RetrievedChunk"]
 
 _DECIMALS: Final = 4
 """Digits after the point to which the published package rounds similarities and scores."""
+
+
+_CUTTERS: Final[dict[Variant, Callable[..., list[Chunk]]]] = {
+    Variant.PAPER: paper_chunks,
+    Variant.REFERENCE: package_chunks,
+    Variant.STANCE: partial(paper_chunks, keeps_lines=True),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,7 @@ class DocumentRetriever:
         InvalidArgument
             If no document may be read, or none holds text.
         """
-        cut = package_chunks if self._settings.variant.is_package else paper_chunks
+        cut = _CUTTERS[self._settings.variant]
         chunks: list[Chunk] = []
         labels: list[RegulatoryDocument] = []
         counted: dict[str, int] = {}

@@ -7,7 +7,6 @@ sentence is irrelevant.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -16,24 +15,25 @@ from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.checker import chunk_of, interaction, verdict_of
 from carag.evaluation.regulatory.ports import StanceJudge, checked_probabilities
 from carag.evaluation.regulatory.schemas import Batch, Claim, RegulatoryInteraction, Verdict
+from carag.evaluation.regulatory.sentences import sentences
 from carag.limits import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from carag.evaluation.regulatory.retriever import RetrievedChunk
     from carag.evaluation.regulatory.variants import Settings
 
-__all__ = ["StanceChecker", "sentences"]
+__all__ = ["StanceChecker", "claims_in"]
 
 _ORDER: Final = (Verdict.SUPPORTS, Verdict.CONTRADICTS, Verdict.NEUTRAL)
 """Of a judge's columns."""
-_END: Final = re.compile(r"(?<=[.!?;])[\"')\]]*\s+(?=\S)|\n\s*\n|\n(?=\s*(?:[-*\u2022#|]|\d+[.)]))")
-"""Where a sentence of a response ends: at its mark, at an empty line, before an entry of a list."""
 _LEAST: Final = 3
 """Words of a sentence that claims something; shorter ones are headings and courtesies."""
+_LONG: Final = 16
+"""Letters of a single word that is one: of a language that writes without spaces."""
 
 _NOTHING: Final = f"No sentence of this response has {_LEAST} words, so it claims nothing."
 
@@ -51,7 +51,9 @@ class StanceChecker:
     Parameters
     ----------
     judge : StanceJudge
-        It may have ``thresholds``, the least probabilities of SUPPORTS and CONTRADICTS; otherwise both are 1/2.
+        It may have ``thresholds``, the least probabilities of SUPPORTS and CONTRADICTS; otherwise both are 1/2. It may
+        have ``conclude(claim, passages)``, which returns the three probabilities of all passages together, the passage
+        that decides, and from where to where in it.
     settings : Settings
     """
 
@@ -78,11 +80,13 @@ class StanceChecker:
             If the judge gives anything but probabilities.
         """
         texts = [one.chunk.text for one in found]
-        spans = list(sentences(turn.assistant)) if texts else []
+        spans = claims_in(turn.assistant) if texts else []
         if not spans:
             return self._interaction(turn, [], (), insight=_NOTHING if texts else "")
         rows = np.stack([self._rows(turn.assistant[start:end], texts) for start, end in spans])
-        claims = [self._claim(span, row, found) for span, row in zip(spans, rows, strict=True)]
+        claims = [
+            self._claim(turn.assistant, span, row, found) for span, row in zip(spans, rows, strict=True)
+        ]
         said = [self._stance(rows[:, at]) for at in range(len(found))]
         return self._interaction(turn, list(zip(found, said, strict=True)), claims)
 
@@ -109,9 +113,22 @@ class StanceChecker:
         return checked_probabilities(self._judge.name, self._judge.judge(claim, texts), len(texts))
 
     def _claim(
-        self, span: tuple[int, int], rows: NDArray[np.float64], found: Sequence[RetrievedChunk]
+        self,
+        response: str,
+        span: tuple[int, int],
+        rows: NDArray[np.float64],
+        found: Sequence[RetrievedChunk],
     ) -> Claim:
-        said = self._stance(rows)
+        """Return what all passages together say of one sentence, by the judge's own way to conclude if it has one."""
+        if hasattr(self._judge, "conclude"):
+            chances, at, *place = self._judge.conclude(
+                response[span[0] : span[1]], [one.chunk.text for one in found]
+            )
+            column = int(np.argmax(chances))
+            said = _Stance(_ORDER[column], float(chances[column]), at)
+        else:
+            said = self._stance(rows)
+            place = [0, len(found[said.at].chunk.text)]
         if said.verdict is Verdict.NEUTRAL:
             return Claim(start=span[0], end=span[1], verdict=said.verdict, score=said.score)
         one = found[said.at].chunk
@@ -122,8 +139,8 @@ class StanceChecker:
             score=said.score,
             source=one.source,
             chunk_index=one.chunk_index,
-            evidence_start=one.start,
-            evidence_end=one.end,
+            evidence_start=one.place(place[0]),
+            evidence_end=one.place(place[1] - 1) + 1,
         )
 
     def _stance(self, rows: NDArray[np.float64]) -> _Stance:
@@ -141,19 +158,17 @@ class StanceChecker:
         return _Stance(_ORDER[column], float(rows[at, column]), at)
 
 
-def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the sentences of a response stand, in characters; those of fewer than three words are left out.
+def claims_in(text: str) -> list[tuple[int, int]]:
+    """Return where the sentences of a response stand that claim something, in characters.
 
     Examples
     --------
     >>> text = "Certainly! Logs are kept for six months. They are never shared."
-    >>> [text[start:end] for start, end in sentences(text)]
+    >>> [text[start:end] for start, end in claims_in(text)]
     ['Logs are kept for six months.', 'They are never shared.']
     """
-    start = 0
-    for match in [*_END.finditer(text), None]:
-        end = len(text) if match is None else match.start()
-        sentence = text[start:end]
-        if len(sentence.split()) >= _LEAST:
-            yield start + len(sentence) - len(sentence.lstrip()), start + len(sentence.rstrip())
-        start = end if match is None else match.end()
+    return [span for span in sentences(text) if _claims(text[span[0] : span[1]].split())]
+
+
+def _claims(words: Sequence[str]) -> bool:
+    return len(words) >= _LEAST or (len(words) == 1 and sum(map(str.isalnum, words[0])) >= _LONG)

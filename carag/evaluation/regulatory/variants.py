@@ -21,7 +21,7 @@ class Variant(StrEnum):
     =================================  =======================  ======================  ==============================
     follows                            the paper's text         gaussia 1.2.0, to the   ourselves
                                                                 fourth decimal
-    white space                        every run is a space     3 line ends become 2    as ``paper``
+    white space                        every run is a space     3 line ends become 2    a space, or a line end
     passages judged a turn             10 of both lookups       10 of each: up to 20    as ``paper``
     similarity                         cosine, our own index    inner product           as ``paper``
     verdicts of a passage              2                        2                       3: neutral besides

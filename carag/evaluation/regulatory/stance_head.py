@@ -1,0 +1,278 @@
+"""Judge whether passages support or contradict a claim by their words: quick, the same everywhere, and of small reach.
+
+*Requirements learnt.* For each claim that it was trained with, the head keeps two weights a term (a word, or two
+neighbours): does a sentence bear on the claim, and does it speak against it? That is how a fixed list of requirements
+is checked: the claims are known, the documents are new. What ships was learnt from the 17 requirements of ContractNLI.
+
+*Any other claim.* A sentence bears on it by the share of the claim's words that it holds, rare ones counting more. It
+contradicts only by what can be read off two sentences that say nearly the same: another figure, or one negation more.
+Whatever contradicts in other words it does not see; that takes a model of inference
+(:class:`~carag.evaluation.regulatory.nli.NliJudge`). ``bench/metric/RESULTS.md`` measures both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import zlib
+from collections import Counter
+from functools import lru_cache
+from importlib.resources import files
+from io import BytesIO
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from carag.evaluation.regulatory.sentences import sentences
+from carag.retrieval.embedder import check_texts
+from carag.retrieval.model_files import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["BITS", "POOLED", "Conclusion", "StanceHead", "claim_hash", "contradicts", "pooled", "term_counts"]
+
+BITS: Final = 14
+"""Terms are told apart by this many bits of their CRC-32, so that the weights hold no text."""
+POOLED: Final = 10
+"""Numbers that the scores of a claim's sentences are brought to."""
+_CACHED: Final = 1 << 15
+"""Sentences whose terms are kept; at some 40 terms each about 30 MB."""
+_NEARLY: Final = 0.6
+"""Share of a claim's words, by weight, that a sentence must hold to be read word against word."""
+_WORD: Final = re.compile(r"[^\W_]+(?:[.,]\d+)*")
+_NEGATIONS: Final = frozenset(
+    [
+        "not",
+        "no",
+        "nor",
+        "never",
+        "neither",
+        "without",
+        "none",
+        "cannot",
+        "prohibited",
+        "forbidden",
+        "unlawful",
+    ]
+)
+_NUMBERS: Final = {
+    word: str(number)
+    for number, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ]
+    )
+}
+
+
+class Conclusion(NamedTuple):
+    """What all passages together say of a claim."""
+
+    probabilities: tuple[float, float, float]
+    """Of SUPPORTS, CONTRADICTS and NEUTRAL."""
+    passage: int
+    """The one that decides."""
+    start: int
+    """Where in it the sentence stands that decides, in characters: from ``start`` to before ``end``."""
+    end: int
+
+
+class StanceHead:
+    """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` of words alone, with no model behind it.
+
+    Parameters
+    ----------
+    weights : bytes, optional
+        As ``bench/metric/train_stance.py`` writes them; those that ship by default.
+
+    Examples
+    --------
+    >>> head, claim = StanceHead(), "Providers keep the logs for six months."
+    >>> passages = ["Providers shall keep logs for 6 months.", "Providers shall keep logs for two months.", "Rome."]
+    >>> head.judge(claim, passages).argmax(axis=1).tolist()
+    [0, 1, 2]
+    """
+
+    name: Final = "stance-head"
+    remote: Final = False
+
+    def __init__(self, weights: bytes | None = None) -> None:
+        data = files(__package__).joinpath("stance_head.npz").read_bytes() if weights is None else weights
+        with np.load(BytesIO(data), allow_pickle=False) as read:
+            self._idf = read["idf"].astype(np.float64)
+            self._slope, self._level = read["coverage"].tolist()
+            self._terms = read["terms"]  # (claims, 2, terms) int8
+            self._scale = read["scale"].astype(np.float64)
+            self._prior = read["prior"].astype(np.float64)
+            self._pooled = read["pooled"].astype(np.float64)  # (3, 1 + POOLED + 3)
+            self._known = {bytes(one).hex(): at for at, one in enumerate(read["claims"])}
+            self.provenance: dict[str, Any] = json.loads(bytes(read["provenance"]))
+        self.fingerprint = fingerprint(self.name, hashlib.sha256(data).hexdigest())
+
+    def knows(self, claim: str) -> bool:
+        """Tell whether a claim is one of the requirements learnt."""
+        return claim_hash(claim) in self._known
+
+    def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
+        """Return ``(n, 3)`` rows of sum 1: how far each passage's most relevant sentence supports or contradicts.
+
+        Raises
+        ------
+        InvalidArgument
+            If a text is no string, or is empty or white space.
+        """
+        check_texts([claim])
+        check_texts(passages)
+        return np.array([self._judged(claim, passage)[0] for passage in passages]).reshape(-1, 3)
+
+    def conclude(self, claim: str, passages: Sequence[str]) -> Conclusion:
+        """Say what all passages together amount to; their order does not matter, nor that they overlap.
+
+        Raises
+        ------
+        InvalidArgument
+            As :meth:`judge`, and if there is no passage.
+        """
+        check_texts([claim])
+        check_texts(passages or [""])
+        judged = [self._judged(claim, passage) for passage in passages]
+        rows = np.array([row for row, _ in judged])
+        if (at := self._known.get(claim_hash(claim))) is None:
+            best = int((rows[:, 2] - rows[:, 1] * 1e-6).argmin())
+            return Conclusion(*_three(rows[best]), best, *judged[best][1])
+        several = dict.fromkeys(
+            passage[start:end] for passage in passages for start, end in sentences(passage)
+        )
+        scores = np.array([self._scores(at, one) for one in several]).reshape(-1, 2)
+        found = np.concatenate([[1.0], pooled(scores), self._prior[at]])
+        powers = self._pooled @ found
+        shares = np.exp(powers - powers.max())
+        shares /= shares.sum()
+        column = int(shares.argmax())
+        best = int(rows[:, column].argmax()) if column < 2 else int(rows[:, 2].argmin())
+        return Conclusion(*_three(shares), best, *judged[best][1])
+
+    def _judged(self, claim: str, passage: str) -> tuple[NDArray[np.float64], tuple[int, int]]:
+        """Return the row of a passage's most relevant sentence, and where it stands."""
+        cut = sentences(passage) or [(0, len(passage))]
+        texts = [passage[start:end] for start, end in cut]
+        if (at := self._known.get(claim_hash(claim))) is not None:
+            scores = np.array([self._scores(at, one) for one in texts]).clip(0, 1)
+            most = int(scores[:, 0].argmax())
+            bears, against = scores[most, 0], min(scores[most])
+        else:
+            covered = [self.covered(claim, one) for one in texts]
+            most = int(np.argmax(covered))
+            bears = 1 / (1 + math.exp(-(self._slope * covered[most] + self._level)))
+            against = bears if covered[most] >= _NEARLY and contradicts(claim, texts[most]) else 0.0
+        return np.array([bears - against, against, 1 - bears]), cut[most]
+
+    def _scores(self, at: int, sentence: str) -> NDArray[np.float64]:
+        """Return how far a sentence bears on a requirement learnt, and speaks against it: 1 at best, 0 at worst."""
+        places, values = _vector(sentence)
+        if not len(places):
+            return np.zeros(2)
+        weighted = values * self._idf[places]
+        found = self._terms[at][:, places] @ weighted
+        return np.asarray(found * self._scale[at] / np.linalg.norm(weighted))
+
+    def covered(self, claim: str, sentence: str) -> float:
+        """Return the share of a claim's words that a sentence holds, each by its rarity."""
+        wanted, held = {*_words(claim)}, {*_words(sentence)}
+        rarity = {word: self._idf[_place(word)] for word in wanted}
+        return float(sum(rarity[word] for word in wanted & held) / max(sum(rarity.values()), 1e-9))
+
+
+def claim_hash(claim: str) -> str:
+    """Hash a claim so that case and white space do not matter."""
+    return hashlib.sha256(" ".join(claim.lower().split()).encode()).hexdigest()
+
+
+def contradicts(claim: str, sentence: str) -> bool:
+    """Tell whether two sentences that say nearly the same differ in a figure of one thing, or in a negation.
+
+    Examples
+    --------
+    >>> contradicts("The fee is 34 % of the price.", "The fee is 43 % of the price.")
+    True
+    >>> contradicts("Logs may be shared.", "Logs may not be shared."), contradicts("Logs are kept.", "Logs are kept.")
+    (True, False)
+    """
+    one, other = _words(claim), _words(sentence)
+    if (sum(word in _NEGATIONS for word in one) + sum(word in _NEGATIONS for word in other)) % 2:
+        return True
+    mine, theirs = _figures(one), _figures(other)
+    return any(mine[thing] & theirs[thing] == frozenset() for thing in mine.keys() & theirs.keys())
+
+
+def _figures(words: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Return the figures of a sentence by the word behind them, which says what they count."""
+    found: dict[str, frozenset[str]] = {}
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word[0].isdigit():
+            found[after] = found.get(after, frozenset()) | {word}
+    return found
+
+
+def pooled(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bring the scores of a claim's sentences, ``(n, 2)``, to the best and the sums of the best of each kind."""
+    padded = np.vstack([scores, np.zeros((5, 2))])
+    bears, against = padded.T
+    order = np.argsort(-bears, kind="stable")
+    best, worst, good = (np.sort(one)[::-1] for one in (bears, against, bears - against))
+    return np.array(
+        [
+            *(best[0], best[1], best[:5].sum()),
+            *(worst[0], worst[1], worst[:4].sum()),
+            *(good[0], good[1], good[:4].sum()),
+            (2 * against - bears)[order[:3]].sum(),
+        ]
+    )
+
+
+def term_counts(text: str) -> Counter[int]:
+    """Count the terms of a text by their numbers: its words, and each two neighbours."""
+    words = _words(text)
+    pairs = [f"{one} {other}" for one, other in pairwise(words)]
+    return Counter(_place(term) for term in (*words, *pairs))
+
+
+@lru_cache(maxsize=_CACHED)
+def _vector(text: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    counts = sorted(term_counts(text).items())
+    places = np.array([place for place, _ in counts], np.int64)
+    return places, np.array([1 + math.log(count) for _, count in counts])
+
+
+@lru_cache(maxsize=_CACHED)
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words of a text in small letters, small numbers as figures, and ``n't`` as a word of its own."""
+    plain = re.sub(r"(?<=n)['\u2019]t\b", " not", text.lower())
+    return tuple(_NUMBERS.get(word, word.replace(",", "")) for word in _WORD.findall(plain))
+
+
+def _place(term: str) -> int:
+    return zlib.crc32(term.encode()) & ((1 << BITS) - 1)
+
+
+def _three(row: NDArray[np.float64]) -> tuple[tuple[float, float, float]]:
+    one, two, three = row.tolist()
+    return ((one, two, three),)
