@@ -1,20 +1,19 @@
-"""Measure embedders, rerankers and variants of the Regulatory Compliance Metric: ``python -m bench.metric --data DIR``.
+"""Measure models and variants of the Regulatory Compliance Metric: ``python -m bench.metric --data DIR``.
 
-Writes ``RESULTS.md``, ``results.json`` and ``plots/`` beside this file, or under ``--out``. ``--cache DIR`` keeps vectors
-and scores, so that a second run asks no model. What is read stays where it is: only ids and numbers are written.
+Writes ``RESULTS.md``, ``results.json`` and ``plots/`` beside this file, or under ``--out``. ``--cache DIR`` keeps
+vectors and scores, so that a second run asks no model. Of what is read only ids and numbers are written.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from bench.metric.classification import Judged, classification, of_excerpts
+from bench.metric.classification import classification, of_excerpts
 from bench.metric.contract_pairs import contract_pairs
 from bench.metric.corpora import act, ai_act, excerpts, obliqa
 from bench.metric.joint import joint
@@ -28,7 +27,7 @@ from carag.evaluation.regulatory import ChunkerConfig
 from carag.evaluation.regulatory.chunks import paper_chunks
 
 HERE: Final = Path(__file__).parent
-QUESTIONS, PASSAGES = 150, 1_500
+QUESTIONS, PASSAGES = 120, 1_000
 """Drawn of ObliQA."""
 _QUICK: Final = 10
 """One item in so many is measured with ``--quick``."""
@@ -41,7 +40,9 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="directory that keeps vectors and scores between runs")
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--nli", type=Path, help="folder of an NLI model: model.onnx and tokenizer.json")
-    parser.add_argument("--nli-conflict", type=int, default=1, help="column of conflict in its logits (default 1)")
+    parser.add_argument(
+        "--nli-conflict", type=int, default=1, help="column of conflict in its logits (default 1)"
+    )
     parser.add_argument("--quick", action="store_true", help="small draws: that it runs, nothing of models")
     given = parser.parse_args()
     found = _measured(given)
@@ -68,7 +69,8 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
     models, missing = rerankers(vectors, stances, kept, nli)
     articles, documentation = act(given.data), excerpts(given.data)[::part]
     chunks = {
-        name: tuple(one.text for one in paper_chunks(text, name, ChunkerConfig())) for name, text in articles.items()
+        name: tuple(one.text for one in paper_chunks(text, name, ChunkerConfig()))
+        for name, text in articles.items()
     }
     every = [one for some in chunks.values() for one in some]
     found: dict[str, Any] = {
@@ -79,19 +81,19 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
             retrieval(obliqa(given.data, questions=QUESTIONS // part, passages=PASSAGES // part), vectors),
         ],
     }
-    sets: list[tuple[str, list[Judged], list[str]]] = []
-    contracts, why = contract_pairs(given.data)
-    if contracts:
-        sets.append(("ContractNLI", contracts[::part], [one.passages[0] for one in contracts if one.is_dev]))
-    else:
-        found["absent"]["ContractNLI"] = why
-    sets.append(("AIReg-Bench", of_excerpts(documentation, chunks), every))
+    contracts = contract_pairs(given.data)[::part]
     found["classification"] = [
-        classification(name, items, [Bm25(corpus), *models]) for name, items, corpus in sets
+        classification(name, each, items, [Bm25(corpus), *models])
+        for name, each, items, corpus in (
+            ("ContractNLI", "contracts", contracts, [one.passages[0] for one in contracts if one.is_dev]),
+            ("AIReg-Bench", "uses", of_excerpts(documentation, chunks), every),
+        )
     ]
     fast = [one for one in models if not getattr(one, "is_slow", False)]
     for slow in (one.name for one in models if one not in fast):
-        found["absent"][f"{slow} in the joint part"] = "it reads about ten windows a second on a core, and would take hours"
+        found["absent"][f"{slow} in the joint part"] = (
+            "it reads about ten windows a second on a core, and would take hours"
+        )
     found["joint"] = joint(documentation, articles, vectors, [Bm25(every), *fast], stances)
     return found | {"seconds": time.monotonic() - began, "computed": kept.computed}
 
@@ -103,4 +105,4 @@ def _plain(one: object) -> object:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

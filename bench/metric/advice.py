@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bench.metric.retrieval import DECIDES
 
@@ -10,6 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["advice", "opening", "recommended"]
+
+_OPENING: Final = """\
+**For who has to rely on it.** The metric says of a text whether a regulation supports it. Held against {n} pieces of
+technical documentation that legal experts had judged, the best of {combinations} combinations of models agrees with
+them in {right} of the cases (95 % interval {right_low} to {right_high}); the same answer to everything is right in
+{constant}. Its agreement beyond chance (Cohen's kappa: 0 is chance, 1 is perfect) is {kappa:.2f} ({low:.2f} to
+{high:.2f}); that of two experts with each other is {least:.2f} to {most:.2f}. {proven} With the paper's own thresholds,
+{stuck} of {paper} combinations say the same of every piece. No verdict measured here should decide anything alone:
+read the passages that it names."""
 
 
 def recommended(values: Mapping[str, float], differences: Mapping[str, Mapping[str, float]]) -> str:
@@ -47,23 +56,31 @@ def advice(found: Mapping[str, Any]) -> str:
     ]
     for part in found["retrieval"]:
         values = {name: one[DECIDES]["value"] for name, one in part["figures"].items()}
-        lines.append(f"- Embedder for {part['corpus']} ({DECIDES}): {recommended(values, part['differences'])}.")
+        lines.append(
+            f"- Embedder for {part['corpus']} ({DECIDES}): {recommended(values, part['differences'])}."
+        )
     for part in found["classification"]:
         values = {name: one["macro-F1"]["value"] for name, one in part["figures"].items()}
         chance = [name for name, one in part["figures"].items() if one["AUC"]["low"] > 0.5]
         lines.append(
             f"- Reranker for {part['set']} (macro-F1): {recommended(values, part['differences'])}. "
-            + (f"Better than chance (AUC): {_listed(chance)}." if chance else "None is shown to be better than chance (AUC).")
+            + (
+                f"Better than chance (AUC): {_listed(chance)}."
+                if chance
+                else "None is shown to be better than chance (AUC)."
+            )
         )
     for what in ("excerpts", "sessions"):
         part = found["joint"][what]
         best, rows = part["best"], part["figures"]
         values = {name: one["kappa"]["value"] for name, one in rows.items()}
-        beaten = sum(_better(best, name, part["differences from the best"]) for name in values if name != best)
+        beaten = sum(
+            _better(best, name, part["differences from the best"]) for name in values if name != best
+        )
         chance = [name for name, one in rows.items() if one["kappa"]["low"] > 0]
         lines.append(
-            f"- Combination, by {what} (kappa): `{best}` has the greatest, {values[best]:.2f}, and is shown to be better "
-            f"than {beaten} of {len(values) - 1} others. Above chance are {len(chance)} of {len(values)}"
+            f"- Combination, by {what} (kappa): `{best}` has the greatest, {values[best]:.2f}, and is shown to be "
+            f"better than {beaten} of {len(values) - 1} others. Above chance are {len(chance)} of {len(values)}"
             + (f": {_listed(chance)}." if 0 < len(chance) < 9 else ".")
         )
     return "\n".join(lines)
@@ -73,30 +90,36 @@ def opening(found: Mapping[str, Any]) -> str:
     """Return a paragraph for who has to rely on a verdict."""
     part = found["joint"]["excerpts"]
     best = part["figures"][part["best"]]
+    right, kappa = best["accuracy"], best["kappa"]
     constant = max(part[name]["accuracy"]["value"] for name in ("always compliant", "never compliant"))
     ceiling = [one["value"] for one in found["joint"]["experts"].values()]
     paper = [one for one in part["figures"].values() if one["variant"] == "paper"]
     stuck = sum(max(one["said"].values()) == part["n"] for one in paper)
-    proven = best["kappa"]["low"] > 0
-    return (
-        f"**For who has to rely on it.** The metric says of a text whether a regulation supports it. Held against {part['n']} "
-        "pieces of technical documentation on which legal experts agree enough to decide, "
-        f"the best of {len(part['figures'])} combinations of models agrees with them in "
-        f"{100 * best['accuracy']['value']:.0f} % of the cases ({_percent(best['accuracy'])}), where the same answer to everything is "
-        f"right in {100 * constant:.0f} %. Its agreement beyond chance (Cohen's kappa, 1 is perfect) is {best['kappa']['value']:.2f} "
-        f"({best['kappa']['low']:.2f} to {best['kappa']['high']:.2f}); that of two experts is {min(ceiling):.2f} to {max(ceiling):.2f}. "
-        + (
-            "It is shown to be better than chance, though it was picked as the best of many. "
-            if proven
-            else "So it is **not** shown to be better than chance. "
-        )
-        + f"With the paper's own thresholds, {stuck} of {len(paper)} combinations say the same of every piece. "
-        "No verdict measured here should decide anything alone: read the passages that it names."
+    proven = (
+        "That is more than chance, but this one is the best of many, picked after the fact."
+        if kappa["low"] > 0
+        else "So it is **not** shown to be better than chance."
+    )
+    return _OPENING.format(
+        n=part["n"],
+        combinations=len(part["figures"]),
+        right=_percent(right["value"]),
+        right_low=_percent(right["low"]),
+        right_high=_percent(right["high"]),
+        constant=_percent(constant),
+        kappa=kappa["value"],
+        low=kappa["low"],
+        high=kappa["high"],
+        least=min(ceiling),
+        most=max(ceiling),
+        proven=proven,
+        stuck=stuck,
+        paper=len(paper),
     )
 
 
-def _percent(one: Mapping[str, float]) -> str:
-    return f"95 % interval {100 * one['low']:.0f} to {100 * one['high']:.0f} %"
+def _percent(one: float) -> str:
+    return f"{100 * one:.0f} %"
 
 
 def _better(one: str, other: str, differences: Mapping[str, Mapping[str, float]]) -> bool:

@@ -74,8 +74,18 @@ def scored(reranker: Reranker, items: Sequence[Judged]) -> list[float]:
     return found
 
 
-def classification(name: str, items: Sequence[Judged], rerankers: Sequence[Reranker]) -> dict[str, Any]:
-    """Return the figures of each reranker over one set, and the paired differences of each two."""
+def classification(
+    name: str, each: str, items: Sequence[Judged], rerankers: Sequence[Reranker]
+) -> dict[str, Any]:
+    """Return the figures of each reranker over one set, and the paired differences of each two.
+
+    Parameters
+    ----------
+    name, each : str
+        What the set is called, and what its clusters are.
+    items : sequence of Judged
+    rerankers : sequence of Reranker
+    """
     ordered = sorted(items, key=lambda one: one.cluster)
     dev, test = [[one for one in ordered if one.is_dev is is_dev] for is_dev in (True, False)]
     clusters, truth = [one.cluster for one in test], [one.contradicts for one in test]
@@ -98,6 +108,7 @@ def classification(name: str, items: Sequence[Judged], rerankers: Sequence[Reran
     constant = _f1(truth, [sum(truth) * 2 > len(truth)] * len(truth), clusters)
     return {
         "set": name,
+        "each": each,
         "n": len(test),
         "contradictions": sum(truth),
         "clusters": len({*clusters}),
@@ -111,9 +122,7 @@ def classification(name: str, items: Sequence[Judged], rerankers: Sequence[Reran
     }
 
 
-def cross_validated(
-    marks: Sequence[float], truth: Sequence[bool], clusters: Sequence[int]
-) -> list[float]:
+def cross_validated(marks: Sequence[float], truth: Sequence[bool], clusters: Sequence[int]) -> list[float]:
     """Return for each item the threshold that is best on all other clusters."""
     found: dict[int, float] = {}
     for left_out in {*clusters}:
@@ -126,7 +135,8 @@ def _drawn(one: Judged) -> list[str]:
     """Return what a slow model reads of a response: of a few drawn turns the longest sentence."""
     if len(one.claims) == 1:
         return [*one.claims]
-    some = random.Random(f"{SEED}/{one.id}").sample(one.claims, min(SLOW_TURNS, len(one.claims)))  # noqa: S311 - no secrets
+    draw = random.Random(f"{SEED}/{one.id}")  # noqa: S311 - sampling, not secrets
+    some = draw.sample(one.claims, min(SLOW_TURNS, len(one.claims)))
     return [max((text[start:end] for start, end in sentences(text)), key=len, default=text) for text in some]
 
 

@@ -1,4 +1,4 @@
-"""Read the corpora of the benchmark, and state how each becomes chunks, questions and turns; no text is written anywhere.
+"""Read the corpora of the benchmark, and state how each becomes chunks, questions and turns; no text is written.
 
 The data directory holds ``ai_act/articles.jsonl``, ``ai_act/qa_set.jsonl``, ``ai_act/aireg_bench.jsonl.gz`` and
 ``legal/obliqa_*.jsonl.gz``.
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["SEED", "ActCorpus", "Asked", "Excerpt", "Searched", "act", "ai_act", "excerpts", "obliqa", "turns"]
+__all__ = [
+    "SEED",
+    "ActCorpus",
+    "Asked",
+    "Excerpt",
+    "Searched",
+    "act",
+    "ai_act",
+    "excerpts",
+    "obliqa",
+    "turns",
+]
 
 SEED: Final = 20_260_401
 """Of every draw; no other was tried."""
@@ -98,7 +109,9 @@ def ai_act(data: Path) -> Searched:
         for row in _rows(data / "ai_act" / "qa_set.jsonl")
     ]
     if missing := {name for one in asked for name in one.gold} - {*articles}:
-        raise InvalidArgument(f"ai_act/qa_set.jsonl names {sorted(missing)[0]!r}, which is in no row of articles.jsonl")
+        raise InvalidArgument(
+            f"ai_act/qa_set.jsonl names {sorted(missing)[0]!r}, which is in no row of articles.jsonl"
+        )
     return Searched(
         "EU AI Act",
         [one.text for one in cut],
@@ -118,7 +131,11 @@ def obliqa(data: Path, *, questions: int, passages: int) -> Searched:
         if row["text"].strip():
             texts.setdefault(f"{row['document_id']}/{row['passage_id']}", row["text"])
     asked = [
-        Asked(row["id"], row["question"], frozenset(f"{document}/{passage}" for document, passage in row["gold"]))
+        Asked(
+            row["id"],
+            row["question"],
+            frozenset(f"{document}/{passage}" for document, passage in row["gold"]),
+        )
         for row in _rows(data / "legal" / "obliqa_questions.jsonl.gz")
     ]
     whole = [one for one in asked if one.gold and one.gold <= {*texts}]
@@ -174,7 +191,13 @@ def _headed(row: dict[str, Any]) -> str:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        with (
+            gzip.open(path, "rt", encoding="utf-8")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf-8") as lines
+        ):
             return [json.loads(line) for line in lines]
     except OSError as error:
-        raise InvalidArgument(f"{path} cannot be read: {error.strerror}; want the data directory in --data") from error
+        raise InvalidArgument(
+            f"{path} cannot be read: {error.strerror}; want the data directory in --data"
+        ) from error

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +23,9 @@ from bench.metric.measures import THRESHOLDS, Interval, accuracy, confusion, int
 from carag.evaluation.regulatory import Batch, MeasuredSession, Regulatory, SessionVerdict, Settings, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from bench.metric.corpora import Excerpt
     from bench.metric.models import KeptEmbedder, KeptJudge
@@ -79,9 +82,7 @@ def truths(found: Sequence[Excerpt]) -> tuple[list[Truth], list[Truth]]:
 
     A session is compliant as the metric's own aggregate has it: if at least half of its decided excerpts are.
     """
-    decided = [
-        Truth(one.id, one.use, one.is_compliant) for one in found if one.is_compliant is not None
-    ]
+    decided = [Truth(one.id, one.use, one.is_compliant) for one in found if one.is_compliant is not None]
     by_use: dict[tuple[int, str], list[bool]] = defaultdict(list)
     for one in found:
         if one.is_compliant is not None:
@@ -100,7 +101,7 @@ def experts(found: Sequence[Excerpt]) -> dict[str, Any]:
         both = [item for item in found if item.scores[one] != 3 and item.scores[other] != 3]
         left, right = ([item.scores[at] > 3 for item in both] for at in (one, other))
         made[f"{one + 1} and {other + 1}"] = interval(
-            lambda w, a=left, b=right: kappa(confusion(a, b, w)), [item.use for item in both]
+            partial(_kappa, left, right), [item.use for item in both]
         )
     return made
 
@@ -194,7 +195,9 @@ def _verdict(marks: Sequence[tuple[float, list[float]]], limit: float) -> str:
     if not covered:
         return SessionVerdict.IRRELEVANT.value
     whole = sum(weight for weight, _ in covered)
-    got = sum(weight * Fraction(sum(one >= limit for one in scores), len(scores)) for weight, scores in covered)
+    got = sum(
+        weight * Fraction(sum(one >= limit for one in scores), len(scores)) for weight, scores in covered
+    )
     # As the metric does, the exact mean is rounded once before it is compared.
     return _YES if float(got / whole) >= _HALF else _NO
 
@@ -208,17 +211,20 @@ def _agreement(cells: Sequence[Cell], truth: Sequence[Truth]) -> dict[str, Any]:
     def of(verdicts: list[str]) -> dict[str, Any]:
         return {
             "accuracy": interval(lambda w: accuracy(confusion(real, verdicts, w)), uses),
-            "kappa": interval(lambda w: kappa(confusion(real, verdicts, w)), uses),
+            "kappa": interval(partial(_kappa, real, verdicts), uses),
             "said": {name: verdicts.count(name) for name in (_YES, _NO, SessionVerdict.IRRELEVANT.value)},
         }
 
     def differ(one: str, other: str) -> Interval:
-        return interval(
-            lambda w: kappa(confusion(real, said[one], w)) - kappa(confusion(real, said[other], w)), uses
-        )
+        return interval(lambda w: _kappa(real, said[one], w) - _kappa(real, said[other], w), uses)
 
     figures = {
-        cell.name: {"embedder": cell.embedder, "reranker": cell.reranker, "variant": cell.variant, **of(said[cell.name])}
+        cell.name: {
+            "embedder": cell.embedder,
+            "reranker": cell.reranker,
+            "variant": cell.variant,
+            **of(said[cell.name]),
+        }
         for cell in cells
     }
     best = max(figures, key=lambda name: figures[name]["kappa"].value)
@@ -241,6 +247,10 @@ def _agreement(cells: Sequence[Cell], truth: Sequence[Truth]) -> dict[str, Any]:
             for name in [cell.name]
         },
     }
+
+
+def _kappa(one: Sequence[Hashable], other: Sequence[Hashable], weights: NDArray[np.float64]) -> Any:
+    return kappa(confusion(one, other, weights))
 
 
 def _undecided(cells: Sequence[Cell], ids: Sequence[str]) -> dict[str, Any]:

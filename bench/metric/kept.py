@@ -1,4 +1,4 @@
-"""Keep vectors and scores on disk by the model's fingerprint and a hash of the texts, so that a second run asks none."""
+"""Keep vectors and scores on disk by the model's fingerprint and a hash of the texts: a second run asks no model."""
 
 from __future__ import annotations
 

@@ -87,7 +87,9 @@ def mean(values: Sequence[float], weights: NDArray[np.float64]) -> Figures:
     return weights @ np.asarray(values, dtype=np.float64) / weights.sum(axis=-1)
 
 
-def confusion(truth: Sequence[Hashable], said: Sequence[Hashable], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def confusion(
+    truth: Sequence[Hashable], said: Sequence[Hashable], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Count pairs of labels: ``(..., labels, labels)``, a row for each label of the truth, in the order of their names.
 
     Examples
@@ -145,7 +147,9 @@ def f1_by_threshold(scores: Sequence[float], contradicts: Sequence[bool]) -> lis
     found = []
     for limit in THRESHOLDS:
         said = marks < limit
-        table = np.array([[(truth == one) & (said == other) for other in (False, True)] for one in (False, True)])
+        table = np.array(
+            [[(truth == one) & (said == other) for other in (False, True)] for one in (False, True)]
+        )
         found.append(float(macro_f1(table.sum(axis=-1).astype(np.float64))))
     return found
 
@@ -178,13 +182,17 @@ def pr_curve(scores: Sequence[float], contradicts: Sequence[bool]) -> list[tuple
     return [(float(r), float(p)) for r, p in zip(caught / truth.sum(), caught / said, strict=True)]
 
 
-def average_precision(scores: Sequence[float], contradicts: Sequence[bool], weights: NDArray[np.float64]) -> Figures:
-    """Return the precision of contradiction, averaged over recall as the threshold rises; of a guess, the prevalence."""
+def average_precision(
+    scores: Sequence[float], contradicts: Sequence[bool], weights: NDArray[np.float64]
+) -> Figures:
+    """Return the precision of contradiction averaged over recall as the threshold rises; of a guess, the prevalence."""
     caught, said = _cumulated(scores, contradicts, weights)
     whole = caught[..., -1:]
     steps = np.diff(caught, axis=-1, prepend=0.0)
     precision = np.where(said > 0, caught / np.where(said > 0, said, 1), 0.0)
-    return np.where(whole[..., 0] > 0, (steps * precision).sum(axis=-1) / np.where(whole > 0, whole, 1)[..., 0], np.nan)
+    return np.where(
+        whole[..., 0] > 0, (steps * precision).sum(axis=-1) / np.where(whole > 0, whole, 1)[..., 0], np.nan
+    )
 
 
 def area(scores: Sequence[float], contradicts: Sequence[bool], weights: NDArray[np.float64]) -> Figures:

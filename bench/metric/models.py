@@ -11,6 +11,7 @@ import re
 import sys
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -187,7 +188,10 @@ class Nli(Reranker):
         from carag.retrieval.cross_encoder import CrossEncoder
 
         self._model = CrossEncoder(str(folder), label=conflict, first="text")
-        self.name, self.fingerprint = "nli", fingerprint("most in conflict", self._model.fingerprint, _WORDS_READ)
+        self.name, self.fingerprint = (
+            "nli",
+            fingerprint("most in conflict", self._model.fingerprint, _WORDS_READ),
+        )
 
     def score(self, query: str, documents: list[str]) -> list[float]:
         """Return a score for each passage."""
@@ -211,7 +215,9 @@ class KeptReranker(Reranker):
         rows = self._kept.rows(
             self.fingerprint,
             [key(query, one) for one in documents],
-            lambda places: np.array(self._inner.score(query, [documents[at] for at in places])).reshape(-1, 1),
+            lambda places: np.array(self._inner.score(query, [documents[at] for at in places])).reshape(
+                -1, 1
+            ),
         )
         return [float(row[0]) for row in rows]
 
@@ -240,7 +246,7 @@ class KeptJudge:
 
 def embedders(kept: Kept) -> tuple[list[KeptEmbedder], dict[str, str]]:
     """Return the embedders that are there, and why others are not."""
-    made, absent = _made({name: lambda name=name: embedder_by_name(name) for name in ("minilm", "wordllama")})
+    made, absent = _made({name: partial(embedder_by_name, name) for name in ("minilm", "wordllama")})
     heavy, without = _made({"mpnet": _mpnet})
     return [KeptEmbedder(one, kept) for one in [*made, *heavy]], absent | without
 

@@ -42,13 +42,17 @@ def _curves(part: dict[str, Any], home: Path) -> list[str]:
     for at, start in enumerate(range(0, len(names), _AT_ONCE), start=1):
         some = {name: part["figures"][name] for name in names[start : start + _AT_ONCE]}
         sweep = [
-            (f"{name} (chosen {one['thresholds'][len(one['thresholds']) // 2]:.2f})",
-             list(zip(THRESHOLDS, one["F1 by threshold"], strict=True)))
+            (
+                f"{name} (chosen {one['thresholds'][len(one['thresholds']) // 2]:.2f})",
+                list(zip(THRESHOLDS, one["F1 by threshold"], strict=True)),
+            )
             for name, one in some.items()
         ]
         title = f"{part['set']}, n = {part['n']}"
         made.append(f"f1-{_slug(part['set'])}-{at}")
-        picture = lines(f"{title}: the paper's threshold is 0.6", sweep, across="contradiction threshold", up="macro-F1")
+        picture = lines(
+            f"{title}: the paper's threshold is 0.6", sweep, across="contradiction threshold", up="macro-F1"
+        )
         (home / f"{made[-1]}.svg").write_text(picture, encoding="utf-8")
         curve = [(name, [tuple(point) for point in one["PR curve"]]) for name, one in some.items()]
         made.append(f"pr-{_slug(part['set'])}-{at}")

@@ -34,9 +34,10 @@ Written by `python -m bench.metric`; do not edit.
 
 {advice}
 
-Brackets are 95 % intervals by the percentiles of a cluster bootstrap ({replicates:,} replicates, seed {draw}): clusters with
-replacement, then items within each. A difference is *shown* only where the interval of the paired difference excludes
-0. No interval is widened for the number of comparisons: of twenty true zeros, one is shown as a difference.
+Brackets are 95 % intervals by the percentiles of a cluster bootstrap ({replicates:,} replicates, seed {draw}):
+clusters with replacement, then items within each. A difference is *shown* only where the interval of the paired
+difference excludes 0. No interval is widened for the number of comparisons: of twenty true zeros, one is shown as a
+difference.
 {absent}
 {retrieval}
 {classification}
@@ -49,10 +50,50 @@ replacement, then items within each. A difference is *shown* only where the inte
   100, 10 passages a turn, least cosine 0.3, contradiction below 0.6, compliant from 0.5. Corpus of the joint part: the
   articles and annexes of the AI Act; recitals bind nobody, and are left out.
 - {processor}, {processors} processors, kernel {kernel}; load {load:.1f} at the start; Python {python}, numpy {numpy}.
-- {date}, commit {commit}; {seconds:,.0f} s in all, {computed:,} vectors and scores computed, the others kept from before.
+- {date}, commit {commit}; {seconds:,.0f} s in all; {computed:,} vectors and scores computed, the others kept.
 {quick}"""
 
-_QUICK: Final = "- **Measured with `--quick`: small draws, which show that the benchmark runs, and nothing of models.**\n"
+_RETRIEVAL: Final = """\
+## 1. Embedders: does a question find what answers it
+
+Chunks are ranked by cosine, and an article or passage stands where its best chunk does. *EU AI Act*: articles and
+annexes in windows, each document headed by its number and title. *ObliQA*: a passage is one chunk; drawn questions,
+all their gold, and drawn passages beside it, the same for every embedder: easier than the whole rulebooks, so the
+figures rank embedders and promise nothing of a store. Relevance is 0 or 1 in both sets, so nDCG has no grades.
+"""
+_CLASSIFICATION: Final = """\
+## 2. Rerankers: do they tell support from contradiction
+
+The evidence is given, so retrieval plays no part. Below the threshold is CONTRADICTS, the positive class of average
+precision and of the curves. *ContractNLI*: a statement against the spans of a contract that experts marked; those that
+it does not mention are left out; the threshold is that of the greatest macro-F1 on the development part.
+*AIReg-Bench*: an excerpt against the chunks of its article: of each turn the greatest score, of these the mean; the
+threshold is cross-validated, each use by that of the seven others. `bm25` is a share of the greatest score that the
+words of a response can reach. `nli` is slow, and reads of each excerpt the longest sentence of {slow} drawn turns.
+"""
+_JOINT: Final = """\
+## 3. Together: the metric's verdict beside the experts'
+
+AIReg-Bench: documentation written by a language model, judged by three experts each. An excerpt is cut at empty lines
+into turns, a block of fewer than 20 words joined to the one below ({turns:,} turns in all): a turn is what says one
+thing. The query of each is the article's number and title. A median of 4 or 5 is compliant, 1 or 2 is not, 3 is
+undecided and counted apart. A session is the documentation of one use in one scenario; each of its excerpts weighs the
+same; it is compliant if at least half of its decided excerpts are. IRRELEVANT is counted as a wrong verdict. Clusters
+are the 8 uses. *Threshold cross-validated*: `paper` with the contradiction threshold of the greatest accuracy on the
+excerpts of the other seven uses.
+
+The ceiling: Cohen's kappa of two experts' own verdicts, on excerpts that both decide.
+"""
+_SPEED: Final = """\
+## 4. Speed: everything but the models
+
+{interactions:,} turns over {chunks:,} chunks of {dim} dimensions, with models that look their answer up; what they
+take is subtracted. One thread of linear algebra. Median of n = {rounds} rounds and, in brackets, the least and the
+greatest. Target: below {target:g} ms a turn.
+"""
+_QUICK: Final = (
+    "- **Measured with `--quick`: small draws, which show that the benchmark runs, and nothing of models.**\n"
+)
 
 
 def about(*, quick: bool) -> dict[str, Any]:
@@ -98,17 +139,7 @@ def report(found: dict[str, Any]) -> str:
 
 
 def _retrieval(parts: Sequence[dict[str, Any]]) -> str:
-    lines = [
-        "## 1. Embedders: does a question find what answers it",
-        "",
-        "Chunks are ranked by cosine, and an article or passage stands where its best chunk does. *EU AI Act*: articles "
-        "and annexes in",
-        "windows, each document headed by its number and title. *ObliQA*: a passage is one chunk; drawn questions, all "
-        "their gold, and",
-        "drawn passages beside it, the same for every embedder: easier than the whole rulebooks, so the figures rank "
-        "embedders and promise",
-        "nothing of a store. Relevance is 0 or 1 in both sets, so nDCG has no grades.",
-    ]
+    lines = [_RETRIEVAL.rstrip()]
     names = [*(f"recall@{k}" for k in KS), "MRR", *(f"nDCG@{k}" for k in KS[1:])]
     for part in parts:
         lines += [
@@ -118,7 +149,10 @@ def _retrieval(parts: Sequence[dict[str, Any]]) -> str:
             "",
             *_table(
                 ["embedder", *names],
-                ([f"`{name}`", *(_shown(of_one[one]) for one in names)] for name, of_one in part["figures"].items()),
+                (
+                    [f"`{name}`", *(_shown(of_one[one]) for one in names)]
+                    for name, of_one in part["figures"].items()
+                ),
             ),
             "",
             *_differences(f"difference in {DECIDES}", part["differences"]),
@@ -132,7 +166,11 @@ def _retrieval(parts: Sequence[dict[str, Any]]) -> str:
                 *_table(
                     ["embedder", "n", "least", "median", "greatest"],
                     (
-                        [name, str(one["n"]), *(f"{one[what]:.2f}" for what in ("least", "median", "greatest"))]
+                        [
+                            name,
+                            str(one["n"]),
+                            *(f"{one[what]:.2f}" for what in ("least", "median", "greatest")),
+                        ]
                         for name, one in part["top similarity"].items()
                     ),
                 ),
@@ -141,25 +179,14 @@ def _retrieval(parts: Sequence[dict[str, Any]]) -> str:
 
 
 def _classification(parts: Sequence[dict[str, Any]]) -> str:
-    lines = [
-        "## 2. Rerankers: do they tell support from contradiction",
-        "",
-        "The evidence is given, so retrieval plays no part. Below the threshold is CONTRADICTS, the positive class of "
-        "average precision and of",
-        "the curves. *ContractNLI*: a statement against the spans of a contract that experts marked; those that it does "
-        "not mention are left out;",
-        "the threshold is that of the greatest macro-F1 on the development part. *AIReg-Bench*: an excerpt against the "
-        "chunks of its article: of",
-        "each turn the greatest score, of these the mean; the threshold is cross-validated, each use by that of the "
-        "seven others. `nli` is slow, and reads of each excerpt the longest sentence of "
-        f"{SLOW_TURNS} drawn turns.",
-    ]
+    lines = [_CLASSIFICATION.format(slow=SLOW_TURNS).rstrip()]
     names = ("macro-F1", "macro-F1 at 0.6", "accuracy", "AUC", "average precision")
     for part in parts:
         prevalence = part["contradictions"] / part["n"]
         lines += [
             "",
-            f"### {part['set']}: n = {part['n']:,}, of which {part['contradictions']} contradict; {part['clusters']} clusters"
+            f"### {part['set']}: n = {part['n']:,}, of which {part['contradictions']} contradict, "
+            f"in {part['clusters']} {part['each']}"
             + (f"; {part['development']} for the threshold" if part["development"] else ""),
             "",
             *_table(
@@ -169,7 +196,15 @@ def _classification(parts: Sequence[dict[str, Any]]) -> str:
                         [f"`{name}`", _range(one["thresholds"]), *(_shown(one[figure]) for figure in names)]
                         for name, one in part["figures"].items()
                     ),
-                    ["*always the majority*", "", _shown(part["majority"]), "", "", "0.500", f"{prevalence:.3f}"],
+                    [
+                        "*always the majority*",
+                        "",
+                        _shown(part["majority"]),
+                        "",
+                        "",
+                        "0.500",
+                        f"{prevalence:.3f}",
+                    ],
                 ],
             ),
             "",
@@ -182,20 +217,7 @@ def _classification(parts: Sequence[dict[str, Any]]) -> str:
 
 def _joint(part: dict[str, Any]) -> str:
     lines = [
-        "## 3. Together: the metric's verdict beside the experts'",
-        "",
-        f"AIReg-Bench: documentation written by a language model, judged by three experts each. An excerpt is cut at empty "
-        f"lines into turns, a block of fewer than 20 words joined to the one below ({part['turns']:,} turns in all); the query of each is",
-        "the article's number and title. A median of 4 or 5 is compliant, 1 or 2 is not, 3 is undecided and counted "
-        "apart. A session is the",
-        "documentation of one use in one scenario; each of its excerpts weighs the same; it is compliant if at least "
-        "half of its decided excerpts are.",
-        "IRRELEVANT is counted as a wrong verdict. Clusters are the 8 uses. *Threshold cross-validated*: `paper` with "
-        "the contradiction threshold",
-        "of the greatest accuracy on the excerpts of the other seven uses.",
-        "",
-        "The ceiling: Cohen's kappa of two experts' own verdicts, on excerpts that both decide.",
-        "",
+        _JOINT.format(**part),
         *_table(
             ["experts", "n", "kappa"],
             ([name, str(one["n"]), _shown(one)] for name, one in part["experts"].items()),
@@ -208,11 +230,23 @@ def _joint(part: dict[str, Any]) -> str:
             f"### By {what}: n = {one['n']}, of which {one['compliant']} compliant",
             "",
             *_table(
-                ["embedder", "reranker or judge", "variant", "accuracy", "kappa", "compliant / not / irrelevant"],
                 [
-                    *(_row([f"`{row['embedder']}`", f"`{row['reranker']}`", row["variant"]], row)
-                      for row in one["figures"].values()),
-                    *(_row([f"*{name}*", "", ""], one[name]) for name in ("always compliant", "never compliant")),
+                    "embedder",
+                    "reranker or judge",
+                    "variant",
+                    "accuracy",
+                    "kappa",
+                    "compliant / not / irrelevant",
+                ],
+                [
+                    *(
+                        _row([f"`{row['embedder']}`", f"`{row['reranker']}`", row["variant"]], row)
+                        for row in one["figures"].values()
+                    ),
+                    *(
+                        _row([f"*{name}*", "", ""], one[name])
+                        for name in ("always compliant", "never compliant")
+                    ),
                 ],
             ),
             "",
@@ -225,8 +259,8 @@ def _joint(part: dict[str, Any]) -> str:
     undecided = part["undecided"]
     lines += [
         "",
-        f"Of the {undecided['n']} excerpts that the experts leave undecided, the share that is said to be compliant goes "
-        f"from {min(undecided['share compliant'].values(), default=0):.2f} to "
+        f"Of the {undecided['n']} excerpts that the experts leave undecided, the share that is said to be compliant "
+        f"goes from {min(undecided['share compliant'].values(), default=0):.2f} to "
         f"{max(undecided['share compliant'].values(), default=0):.2f} by combination.",
     ]
     return "\n".join([*lines, ""])
@@ -236,18 +270,25 @@ def _speed(part: dict[str, Any] | None) -> str:
     if part is None:
         return "## 4. Speed\n\nNot measured; run `python -m bench.metric.speed`.\n"
     lines = [
-        "## 4. Speed: everything but the models",
-        "",
-        f"{part['interactions']:,} turns over {part['chunks']:,} chunks of {part['dim']} dimensions, with models that look "
-        f"their answer up; what they take is subtracted. Median of n = {part['rounds']} rounds and, in brackets, the least "
-        "and the greatest. Target: below "
-        f"{part['target']:g} ms a turn.",
-        "",
+        _SPEED.format(**part),
         *_table(
-            ["variant", "ms a turn", "of that, two searches", "models' own ms, subtracted", "passages a turn", "target"],
+            [
+                "variant",
+                "ms a turn",
+                "of that, two searches",
+                "models' own ms, subtracted",
+                "passages a turn",
+                "target",
+            ],
             (
-                [name, _spread(one["ms"]), f"{one['search ms']:.2f}", f"{one['model ms']:.2f}", f"{one['passages']:.1f}",
-                 "met" if one["median"] < part["target"] else "**missed**"]
+                [
+                    name,
+                    _spread(one["ms"]),
+                    f"{one['search ms']:.2f}",
+                    f"{one['model ms']:.2f}",
+                    f"{one['passages']:.1f}",
+                    "met" if one["median"] < part["target"] else "**missed**",
+                ]
                 for name, one in part["variants"].items()
             ),
         ),
@@ -255,13 +296,22 @@ def _speed(part: dict[str, Any] | None) -> str:
         f"Measured at commit {part['commit']}, load {part['load']:.1f} at the start.",
     ]
     for name, rows in part.get("profile", {}).items():
-        lines += ["", f"Where the time of `{name}` goes, by the deterministic profiler over {part['profiled']:,} turns:", ""]
+        lines += [
+            "",
+            f"Where the time of `{name}` goes, by the deterministic profiler over {part['profiled']:,} turns:",
+            "",
+        ]
         lines += _table(["calls a turn", "own µs a turn", "function"], ([*map(str, row)] for row in rows))
     return "\n".join([*lines, ""])
 
 
 def _row(names: list[str], row: dict[str, Any]) -> list[str]:
-    return [*names, _shown(row["accuracy"]), _shown(row["kappa"]), " / ".join(str(one) for one in row["said"].values())]
+    return [
+        *names,
+        _shown(row["accuracy"]),
+        _shown(row["kappa"]),
+        " / ".join(str(one) for one in row["said"].values()),
+    ]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -269,7 +319,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _differences(name: str, found: dict[str, dict[str, Any]]) -> list[str]:
-    rows = ([what, _shown(one), "yes" if one["low"] > 0 or one["high"] < 0 else "no"] for what, one in found.items())
+    rows = (
+        [what, _shown(one), "yes" if one["low"] > 0 or one["high"] < 0 else "no"]
+        for what, one in found.items()
+    )
     return _table(["pair", name, "shown"], rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,22 +64,27 @@ def retrieval(searched: Searched, embedders: Sequence[KeptEmbedder]) -> dict[str
         "questions": len(searched.questions),
         "unanswerable": len(searched.strangers),
         "figures": {
-            name: {
-                figure: interval(lambda w, one=one: mean(one, w), each) for figure, one in of_one.items()
-            }
+            name: {figure: interval(partial(mean, one), each) for figure, one in of_one.items()}
             for name, of_one in values.items()
         },
         "differences": {
-            f"{one} - {other}": interval(
-                lambda w, a=values[one][DECIDES], b=values[other][DECIDES]: mean(a, w) - mean(b, w), each
-            )
+            f"{one} - {other}": interval(partial(_gap, values[one][DECIDES], values[other][DECIDES]), each)
             for one, other in combinations(values, 2)
         },
         "top similarity": {
-            name: {"n": len(some), "least": min(some), "median": float(np.median(some)), "greatest": max(some)}
+            name: {
+                "n": len(some),
+                "least": min(some),
+                "median": float(np.median(some)),
+                "greatest": max(some),
+            }
             for name, some in tops.items()
         },
     }
+
+
+def _gap(one: Sequence[float], other: Sequence[float], weights: NDArray[np.float64]) -> Any:
+    return mean(one, weights) - mean(other, weights)
 
 
 def _unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
