@@ -38,7 +38,7 @@ __all__ = ["PAPER", "Judged", "classification", "cross_validated", "of_excerpts"
 
 PAPER: Final = 0.6
 """The paper's contradiction threshold."""
-SLOW_TURNS: Final = 3
+SLOW_TURNS: Final = 2
 """Turns of an excerpt that a slow model reads."""
 
 

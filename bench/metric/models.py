@@ -6,6 +6,7 @@ report says why.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import sys
@@ -112,6 +113,7 @@ class Bm25(Reranker):
     """
 
     def __init__(self, corpus: Iterable[str]) -> None:
+        self._words = functools.cache(_words)  # a passage is scored for many responses
         passages = [_words(text) for text in corpus]
         self._seen = Counter(word for words in passages for word in words)
         self._count = len(passages)
@@ -122,7 +124,7 @@ class Bm25(Reranker):
         """Return a score for each passage."""
         weights = {word: self._weight(word) for word in _words(query)}
         whole = sum(weights.values()) * (_K1 + 1)
-        return [self._of(weights, _words(text)) / whole if whole else 0.0 for text in documents]
+        return [self._of(weights, self._words(text)) / whole if whole else 0.0 for text in documents]
 
     def _of(self, weights: dict[str, float], words: Counter[str]) -> float:
         long = _K1 * (1 - _B + _B * words.total() / self._mean)

@@ -66,7 +66,7 @@ def _dot(label: str, one: dict[str, Any]) -> Dot:
 
 
 def _short(label: str) -> str:
-    return label.replace("threshold cross-validated", "threshold by CV")
+    return label.replace(", threshold cross-validated", " by CV")
 
 
 def _slug(name: str) -> str:

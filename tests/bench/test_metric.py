@@ -224,6 +224,74 @@ def test_bm25_stays_in_its_bounds_and_knows_rare_words(room: Any) -> None:
     assert of_corpus.score("logs", ["logs " * 10_000])[0] < 1
 
 
+class Judge:
+    name = "judge"
+    fingerprint = "judge-1"
+    remote = False
+    asked = 0
+
+    def judge(self, claim: str, passages: list[str]) -> np.ndarray:
+        self.asked += len(passages)
+        return np.array([[0.1, 0.3, 0.6], [0.0, 0.0, 1.0]])[[int(text) for text in passages]]
+
+
+def test_of_a_judge_the_part_that_supports_is_the_score(room: Any) -> None:
+    """0.1 of 0.4; where neither is said, neither is likelier."""
+    assert room("models").Stance(Judge()).score("claim", ["0", "1"]) == [pytest.approx(0.25), 0.5]
+
+
+def test_a_kept_judge_is_asked_once_a_pair_and_gives_probabilities(room: Any) -> None:
+    """Single precision on the disk: the rows sum to 1 again when they are read."""
+    judge = Judge()
+    kept = room("models").KeptJudge(judge, room("kept").Kept())
+    first = kept.judge("claim", ["0", "1", "0"])
+    assert first.tolist() == kept.judge("claim", ["0", "1", "0"]).tolist()
+    assert judge.asked == 2
+    assert first.sum(axis=1).tolist() == pytest.approx([1, 1, 1], abs=1e-12)
+    assert first[0] == pytest.approx([0.1, 0.3, 0.6], abs=1e-6)
+
+
+@pytest.mark.release  # the model itself: three seconds
+def test_tokens_computed_once_give_the_scores_of_maxsim(room: Any) -> None:
+    from carag.retrieval.maxsim import MaxSim
+
+    response, passages = "Logs are kept for six months.", ["Keep the logs.", "Fees rise. " * 200]
+    ours = room("models").TokenMaxSim()
+    assert (
+        ours.score(response, passages)
+        == ours.score(response, passages)
+        == MaxSim().rerank(response, passages)
+    )
+
+
+def test_a_score_is_the_mean_over_claims_of_the_best_passage(room: Any) -> None:
+    """Claims a and b score 0.2, 0.8 and 0.4, 0.1: (0.8 + 0.4) / 2."""
+
+    class Told:
+        name = "told"
+
+        def score(self, query: str, documents: list[str]) -> list[float]:
+            return {"a": [0.2, 0.8], "b": [0.4, 0.1]}[query]
+
+    room_of = room("classification")
+    item = room_of.Judged("1", 1, ("a", "b"), ("p", "q"), contradicts=False)
+    assert room_of.scored(Told(), [item]) == [pytest.approx(0.6)]
+
+
+def test_a_slow_model_reads_one_sentence_of_few_turns(room: Any) -> None:
+    """The same ones in every run, and a statement of one sentence whole."""
+    room_of = room("classification")
+    turns = tuple(
+        f"Head\n\nThis is number {at}. It is a longer sentence, the longest of {at}." for at in range(9)
+    )
+    item = room_of.Judged("1", 1, turns, ("p",), contradicts=False)
+    drawn = room_of._drawn(item)
+    assert room_of.SLOW_TURNS == len({*drawn}) == len(drawn)
+    assert all(one.startswith("It is a longer") for one in drawn)
+    assert drawn == room_of._drawn(item)
+    assert room_of._drawn(item._replace(claims=("One. Two.",))) == ["One. Two."]
+
+
 def excerpt(room: Any, use: int, scenario: str, article: str, median: int, *said: str) -> Any:
     name = f"use{use}-{article}-{scenario}"
     return room("corpora").Excerpt(
@@ -282,8 +350,8 @@ def test_the_fake_models_are_no_part_of_what_is_timed(room: Any) -> None:
     assert found["chunks"] == 120
     for name, one in found["variants"].items():
         assert len(one["ms"]) == 2
-        assert one["median"] > one["search ms"] > 0
-        assert one["passages"] == 10 if name != "reference" else 10 < one["passages"] <= 20
+        assert one["median ms"] > one["median search ms"] > 0
+        assert one["median passages"] == 10 if name != "reference" else 10 < one["median passages"] <= 20
 
 
 def test_the_page_is_a_function_of_the_results(room: Any) -> None:
