@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carag.errors import Refused, without_frames
+from carag.errors import Refused, type_and_place, without_frames
 
 
 def _innermost(error: BaseException) -> None:
@@ -26,6 +26,13 @@ def test_a_refusal_has_a_code_and_words() -> None:
     """The code is for the record, the words are for a person."""
     refused = Refused("UNKNOWN_ROLE", "the role is unknown")
     assert ("UNKNOWN_ROLE", "the role is unknown") == (refused.code, str(refused))
+
+
+def test_an_error_is_named_by_its_type_and_innermost_place_alone() -> None:
+    """Its message may hold text; one that was never raised has no place."""
+    line = _innermost.__code__.co_firstlineno + 1
+    assert type_and_place(caught(ValueError("a secret"))) == f"ValueError at test_errors.py:{line}"
+    assert type_and_place(ValueError("a secret")) == "ValueError"
 
 
 def test_no_error_that_led_to_another_keeps_its_frames() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, gate, ingest, policy, trust
+from carag.cli import ask, audit, bench, gate, ingest, metric, policy, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
 
@@ -33,7 +33,14 @@ app = typer.Typer(
 )
 _DEBUG: Final = "CARAG_DEBUG"
 """The environment variable that asks for tracebacks."""
-_NOT_CONFIGURED: Final = {("verify",), ("receipt",), ("bench",), ("policy", "show"), ("audit", "consistency")}
+_NOT_CONFIGURED: Final = {
+    ("verify",),
+    ("receipt",),
+    ("bench",),
+    ("metric",),
+    ("policy", "show"),
+    ("audit", "consistency"),
+}
 """Commands that no file of settings reaches: an auditor's; and those for which a store is one of two things to give."""
 
 
@@ -112,6 +119,7 @@ app.add_typer(audit.app, name="audit")
 app.add_typer(policy.app, name="policy")
 app.add_typer(bench.app, name="bench")
 app.add_typer(gate.app, name="gate")
+app.add_typer(metric.app, name="metric")
 
 
 def run(arguments: list[str] | None = None) -> int:

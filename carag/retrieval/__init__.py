@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carag.retrieval.calibration import conformal_threshold, questions_wanted
+from carag.retrieval.cross_encoder import CrossEncoder
 from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.gate import ConfidenceGate, gate_for, threshold_for, top_similarity
@@ -28,6 +29,7 @@ __all__ = [
     "EXACT_LIMIT",
     "RERANKERS",
     "ConfidenceGate",
+    "CrossEncoder",
     "Embedder",
     "Evidence",
     "Hidden",

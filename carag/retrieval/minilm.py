@@ -29,7 +29,7 @@ from carag.retrieval.embedder import check_texts, equal_spans, unit_rows
 from carag.retrieval.model_files import PackagedFile, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
@@ -99,9 +99,29 @@ class MiniLm:
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
+        # The sums over the tokens of all windows of a text give the mean of its tokens.
+        sums = self.of_windows(texts, lambda hidden: hidden.sum(axis=0))
+        rows = np.array([np.stack(windows).sum(axis=0) for windows in sums], dtype=np.float32)
+        return unit_rows(rows.reshape(-1, self.dim))
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
+        vector: NDArray[np.float32] = self.embed_documents([text])[0]
+        return vector
+
+    def of_windows(
+        self, texts: Sequence[str], take: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+    ) -> list[list[NDArray[np.float32]]]:
+        """Return what ``take`` makes of the ``(tokens, dim)`` last hidden states of each window of each text.
+
+        Raises
+        ------
+        InvalidArgument
+            If a text is empty or all white space.
+        """
         check_texts(texts)
         if not texts:
-            return np.empty((0, self.dim), dtype=np.float32)
+            return []
         windows: list[list[int]] = []
         starts = [0]
         for encoding in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False):
@@ -110,15 +130,10 @@ class MiniLm:
         if min(len(windows), self._threads) > 1:
             session = self._single  # made before the threads start, so only once
             with ThreadPoolExecutor(self._threads) as pool:
-                sums = np.stack(list(pool.map(lambda window: _token_sum(session, window), windows)))
+                taken = list(pool.map(lambda window: take(_hidden(session, window)), windows))
         else:
-            sums = np.stack([_token_sum(self._shared, window) for window in windows])
-        return unit_rows(np.stack([sums[start:end].sum(axis=0) for start, end in pairwise(starts)]))
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
-        vector: NDArray[np.float32] = self.embed_documents([text])[0]
-        return vector
+            taken = [take(_hidden(self._shared, window)) for window in windows]
+        return [taken[start:end] for start, end in pairwise(starts)]
 
 
 def _session(threads: int) -> InferenceSession:
@@ -130,15 +145,14 @@ def _session(threads: int) -> InferenceSession:
     return InferenceSession(_MODEL.read(), options, providers=["CPUExecutionProvider"])
 
 
-def _token_sum(session: InferenceSession, window: list[int]) -> NDArray[np.float32]:
-    """Sum a window's hidden states over its tokens; the sums of all windows give the mean of all tokens."""
+def _hidden(session: InferenceSession, window: list[int]) -> NDArray[np.float32]:
     ids = np.array([[_CLS, *window, _SEP]], dtype=np.int64)
     (hidden,) = session.run(
         ["last_hidden_state"],
         {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)},
     )
-    total: NDArray[np.float32] = hidden[0].sum(axis=0)
-    return total
+    states: NDArray[np.float32] = hidden[0]
+    return states
 
 
 def _windows(ids: list[int]) -> list[list[int]]:

@@ -10,7 +10,9 @@ from carag.errors import InvalidArgument
 from carag.extras import require
 from carag.limits import quoted
 from carag.retrieval.bedrock import BedrockSettings, Cohere, Titan
+from carag.retrieval.cross_encoder import CrossEncoder
 from carag.retrieval.jina import JinaReranker
+from carag.retrieval.maxsim import MaxSim
 from carag.retrieval.minilm import MiniLm
 from carag.retrieval.openai import OpenAiEmbedder
 from carag.retrieval.sentence_transformers import SentenceTransformerEmbedder
@@ -47,7 +49,7 @@ EMBEDDERS: Final = (
 )
 """The names that :func:`embedder_by_name` takes; words in capitals stand for what the user has."""
 
-RERANKERS: Final = ("jina:MODEL",)
+RERANKERS: Final = ("jina:MODEL", "onnx:FOLDER", "maxsim")
 """The names that :func:`reranker_by_name` takes."""
 
 
@@ -117,9 +119,16 @@ def reranker_by_name(name: str, arguments: Mapping[str, object] | None = None) -
     >>> reranker_by_name("jina:bge", {"url": "http://127.0.0.1:8080/v1"}).name
     'jina:bge'
     """
+    what = f"reranker_by_name({name!r}"
     match name.split(":", 1):
         case ["jina", model] if model:
-            return made(name, f"reranker_by_name({name!r}", JinaReranker, arguments, model)
+            return made(name, what, JinaReranker, arguments, model)
+        case ["onnx", folder] if folder:
+            require("a reranker in ONNX", "models")
+            return made(name, what, CrossEncoder, arguments, folder)
+        case ["maxsim"]:
+            require("the reranker maxsim", "models")
+            return made(name, what, MaxSim, arguments)
     raise InvalidArgument(f"there is no reranker {quoted(name)}; want one of {', '.join(RERANKERS)}")
 
 

@@ -12,6 +12,7 @@ from carag.evaluation.regulatory.corpus import (
     RegulatoryDocument,
     StoreCorpusConnector,
 )
+from carag.evaluation.regulatory.nli import NliJudge
 from carag.evaluation.regulatory.ports import CosineReranker, Embedder, Reranker, StanceJudge
 from carag.evaluation.regulatory.regulatory import Regulatory
 from carag.evaluation.regulatory.retriever import DocumentRetriever, RetrievedChunk
@@ -43,6 +44,7 @@ __all__ = [
     "FrequentistMode",
     "LocalCorpusConnector",
     "MeasuredSession",
+    "NliJudge",
     "Regulatory",
     "RegulatoryChunk",
     "RegulatoryDocument",

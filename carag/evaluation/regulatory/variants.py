@@ -35,6 +35,16 @@ class Variant(StrEnum):
     REFERENCE = "reference"
     STANCE = "stance"
 
+    @classmethod
+    def of(cls, name: str) -> Variant:
+        """Return the variant of a name; InvalidArgument if there is none."""
+        try:
+            return cls(name)
+        except ValueError:
+            raise InvalidArgument(
+                f"there is no variant {quoted(name)}; want one of {', '.join(cls)}"
+            ) from None
+
     @property
     def is_package(self) -> bool:
         """Whether it is held to the published package's arithmetic."""
@@ -47,7 +57,8 @@ class Settings:
 
     Parameters
     ----------
-    variant : Variant or str
+    variant : Variant
+        Or its name.
     chunk_size, chunk_overlap : int
         Characters of a window, and those that it shares with the next.
     top_k : int
@@ -69,12 +80,7 @@ class Settings:
     compliance_threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "variant", Variant(self.variant))
-        except ValueError:
-            raise InvalidArgument(
-                f"there is no variant {quoted(self.variant)}; want one of {', '.join(Variant)}"
-            ) from None
+        object.__setattr__(self, "variant", Variant.of(self.variant))
         _ = self.chunker  # which checks its numbers
         if type(self.top_k) is not int or not 1 <= self.top_k <= _MOST:
             raise InvalidArgument(f"top_k is {quoted(self.top_k)}; want 1 to {_MOST} passages")

@@ -1,0 +1,263 @@
+"""Measure what assistants said against a corpus of regulation: ``carag metric run``."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from carag.cli._output import Exit, columns, progress, say, say_lines, warn
+from carag.errors import InvalidArgument, Refused
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.cli._configuration import Configuration
+    from carag.evaluation.regulatory import Settings, Variant
+    from carag.evaluation.regulatory.run import MetricRun
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Whether what an assistant said agrees with a corpus of regulation.", no_args_is_help=True
+)
+
+_EMBEDDER: Final = "minilm"
+_RERANKER: Final = "maxsim"
+"""The default of ``paper`` and ``reference``."""
+_STANCE: Final = "stance-head"
+"""The default judge of ``stance``, and the name that asks for it."""
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    corpus: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CORPUS", help="A folder of regulation, which is public; or a store, as it is read."
+        ),
+    ],
+    sessions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SESSIONS",
+            help="JSON lines with session_id, assistant_id, qa_id, query, assistant, and weight if wanted.",
+        ),
+    ],
+    variant: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="[b]paper[/b] to the letter, [b]reference[/b] as the package gaussia 1.2.0, [b]stance[/b] with a "
+            "neutral verdict.",
+        ),
+    ] = "stance",
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store", metavar="DIR", help="Where the record goes. Default: nowhere, but a store's own log."
+        ),
+    ] = None,
+    role: Annotated[str | None, typer.Option(metavar="R", help="Who reads CORPUS, if it is a store.")] = None,
+    purpose: Annotated[str | None, typer.Option(metavar="P", help="And what for.")] = None,
+    embedder: Annotated[
+        str, typer.Option(metavar="NAME", help="As for a store; [b]MODULE:FACTORY[/b] for one of your own.")
+    ] = _EMBEDDER,
+    reranker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Default: [b]maxsim[/b]; for stance [b]stance-head[/b]. Also [b]onnx:DIR[/b], a cross-encoder or for "
+            "stance an NLI model; [b]cosine[/b], the embedder's; [b]MODULE:FACTORY[/b].",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="For onnx: the column that counts as support, such as entailment."),
+    ] = None,
+    bayesian: Annotated[
+        bool,
+        typer.Option("--bayesian", help="Bootstrap each session's score, with a 95 % credible interval."),
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of that bootstrap.")] = 42,
+    top_k: Annotated[int, typer.Option("--top-k", metavar="K", help="Passages judged a turn.")] = 10,
+    similarity: Annotated[float, typer.Option(metavar="S", help="Least cosine of a passage judged.")] = 0.3,
+    contradiction: Annotated[
+        float, typer.Option(metavar="C", help="A passage with a lower score contradicts; not for stance.")
+    ] = 0.6,
+    compliance: Annotated[float, typer.Option(metavar="C", help="Least score that is compliant.")] = 0.5,
+    chunk_size: Annotated[
+        int, typer.Option("--chunk-size", metavar="N", help="Characters of a passage.")
+    ] = 1_000,
+    chunk_overlap: Annotated[
+        int, typer.Option("--chunk-overlap", metavar="N", help="Shared with the next.")
+    ] = 100,
+    jsonl: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a session a line.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page that leads from a verdict to its passage."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON list of sessions instead of text.")
+    ] = False,
+) -> int:
+    """Judge every turn of every session by the passages of a corpus that are near to it.
+
+    With --store, or a store as corpus, settings and result go into its audit log before anything is printed. Exit code
+    0 whatever the verdicts are; 4 if this role may not read that store for this purpose.
+
+    [dim]carag metric run regulation/ sessions.jsonl --variant stance --html page.html[/dim]
+    """
+    from carag.evaluation.regulatory import BayesianMode, Settings, Variant
+    from carag.evaluation.regulatory.run import run_metric
+
+    settings = Settings(
+        variant=Variant.of(variant),
+        chunk_size=chunk_size,
+        chunk_overlap=chunk_overlap,
+        top_k=top_k,
+        similarity_threshold=similarity,
+        contradiction_threshold=contradiction,
+        compliance_threshold=compliance,
+    )
+    for path in (jsonl, html):
+        _check_writable(path)
+    model = _embedder(context, embedder, corpus)
+    judge = _reranker(context, reranker, label, model, settings.variant, corpus)
+    is_package = settings.variant.is_package
+    with tempfile.TemporaryFile() as found, progress() as bars:
+        task = bars.add_task("turns", note="", total=None)
+
+        def show(done: int, of: int) -> None:
+            bars.update(task, completed=done, total=of, note=f"{done} of {of}")
+
+        try:
+            result = run_metric(
+                corpus,
+                sessions,
+                settings,
+                found,
+                embedder=model,
+                reranker=judge,
+                statistical_mode=BayesianMode(rng_seed=seed, is_exact_package=is_package)
+                if bayesian
+                else None,
+                store=store,
+                reader=_reader(role, purpose),
+                progress=show,
+            )
+        except Refused as refusal:
+            warn(str(refusal), style="red")
+            return Exit.REFUSED
+        bars.stop()
+        _write(found, jsonl, html, settings, result, as_json=as_json)
+    return Exit.OK
+
+
+def _reader(role: str | None, purpose: str | None) -> Any:
+    from carag.policy import Session
+
+    if (role is None) != (purpose is None):
+        raise InvalidArgument(
+            "a store is read by a role for a purpose; want both --role and --purpose, or neither"
+        )
+    return None if role is None or purpose is None else Session(role=role, purpose=purpose)
+
+
+def _embedder(context: typer.Context, name: str, corpus: Path) -> Any:
+    from carag.retrieval import embedder_by_name
+
+    configuration: Configuration = context.obj
+    made = configuration.made("embedder", name, not_in=corpus)
+    return embedder_by_name(made) if isinstance(made, str) else made
+
+
+def _reranker(
+    context: typer.Context, name: str | None, label: str | None, embedder: Any, variant: Variant, corpus: Path
+) -> Any:
+    from carag.engine.named import imported, is_factory
+    from carag.evaluation.regulatory import CosineReranker, NliJudge, Variant
+    from carag.retrieval import reranker_by_name
+
+    configuration: Configuration = context.obj
+    is_stance = variant is Variant.STANCE
+    name = name or (_STANCE if is_stance else _RERANKER)
+    kind, _, path = name.partition(":")
+    if label is not None and (kind != "onnx" or is_stance):
+        raise InvalidArgument(
+            "--label names a column for the reranker onnx:DIR of paper and reference; leave it out"
+        )
+    if is_stance and name == _STANCE:
+        from carag.evaluation.regulatory.stance_head import StanceHead
+
+        return StanceHead()
+    if is_stance and kind == "onnx":
+        return NliJudge(path)
+    if is_stance and is_factory(name):
+        return imported("judge", name, not_in=corpus)()
+    if is_stance or name == _STANCE:
+        want = (
+            f"{_STANCE}, onnx:DIR or MODULE:FACTORY" if is_stance else "a reranker; only stance has a judge"
+        )
+        raise InvalidArgument(f"--reranker is {quoted(name)} for the variant {variant.value}; want {want}")
+    if name == "cosine":
+        return CosineReranker(embedder)
+    if label is not None:
+        return reranker_by_name(name, {"label": label})
+    made = configuration.made("reranker", name, not_in=corpus)
+    return reranker_by_name(made) if isinstance(made, str) else made
+
+
+def _check_writable(path: Path | None) -> None:
+    if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise InvalidArgument(f"cannot write {path}: {path.parent} is no directory that can be written in")
+
+
+def _lines(found: IO[bytes]) -> Iterator[bytes]:
+    found.seek(0)
+    yield from found
+
+
+def _write(
+    found: IO[bytes],
+    jsonl: Path | None,
+    html: Path | None,
+    settings: Settings,
+    result: MetricRun,
+    *,
+    as_json: bool,
+) -> None:
+    from carag.evaluation.regulatory import RegulatoryMetric
+    from carag.evaluation.regulatory.page import page
+
+    if jsonl is not None:
+        jsonl.write_bytes(b"".join(_lines(found)))
+    if html is not None:
+        with html.open("w", encoding="utf-8") as file:
+            file.writelines(
+                page((RegulatoryMetric.model_validate_json(one) for one in _lines(found)), settings, result)
+            )
+    record = "nowhere" if result.record is None else f"record {result.record} in the audit log"
+    about = (
+        f"{result.turns} turns, {result.passages} passages; result {result.sha256[:16]}, on record: {record}"
+    )
+    if as_json:
+        say_lines("[" + ",\n".join(one.decode("ascii").rstrip("\n") for one in _lines(found)) + "]")
+        warn(about, style="dim")
+        return
+    rows = [_row(json.loads(one)) for one in _lines(found)]
+    columns(("session", "verdict", "score", "covered", "turns"), rows)
+    say(about, style="dim")
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    low, high = one["compliance_score_ci_low"], one["compliance_score_ci_high"]
+    interval = "" if low is None else f" ({low:.3f} to {high:.3f})"
+    score = f"{one['compliance_score']:.3f}{interval}"
+    return one["session_id"], one["verdict"], score, f"{one['coverage']:.0%}", str(one["n_interactions"])

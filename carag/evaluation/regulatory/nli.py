@@ -1,0 +1,61 @@
+"""Judge stance with a model of natural language inference of the caller's own, from a folder in ONNX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+from carag.retrieval.cross_encoder import CrossEncoder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["NliJudge"]
+
+_MEANT: Final = ("entail", "contradict", "neutral")
+"""How the names of the three columns begin, in the order of a judge's."""
+
+
+class NliJudge:
+    """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` that reads passage and claim as evidence and claim.
+
+    Of a passage that is longer than the model reads, the part that contradicts most decides.
+
+    Parameters
+    ----------
+    folder : str
+        As for :class:`carag.retrieval.CrossEncoder`, with a ``config.json`` whose ``id2label`` names three columns:
+        entailment, contradiction and neutral.
+
+    Raises
+    ------
+    ModelUnavailable
+        If a file is missing or is not what it should be.
+    InvalidArgument
+        If the columns are others.
+    """
+
+    def __init__(self, folder: str) -> None:
+        names = CrossEncoder(folder, label=0, first="text").labels
+        places = [
+            [at for at, name in enumerate(names) if str(name).lower().startswith(meant)] for meant in _MEANT
+        ]
+        if len(names) != len(_MEANT) or [len(one) for one in places] != [1, 1, 1]:
+            raise InvalidArgument(
+                f"the model in {folder} has the columns {quoted(names)}; want entailment, contradiction and neutral, "
+                "named in id2label of its config.json"
+            )
+        self._order = [one[0] for one in places]
+        self._model = CrossEncoder(folder, label=self._order[1], first="text")
+        self.name = self._model.name
+        self.fingerprint = self._model.fingerprint
+        self.remote = False
+
+    def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
+        """Return ``(n, 3)`` probabilities; see :class:`~carag.evaluation.regulatory.ports.StanceJudge`."""
+        return np.asarray(self._model.probabilities(claim, passages)[:, self._order])

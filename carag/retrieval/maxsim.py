@@ -1,0 +1,68 @@
+"""Rerank by the tokens of a question, each compared with the most similar token of a passage.
+
+This is the late interaction of ColBERT (Khattab and Zaharia, *ColBERT*, SIGIR 2020, section 3), on the token vectors of
+the default embedder, which were not trained for it. Nothing more is installed for it, and nothing leaves this machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.retrieval.embedder import check_texts, unit_rows
+from carag.retrieval.minilm import MiniLm
+from carag.retrieval.model_files import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["MaxSim"]
+
+_SCORING: Final = 1
+"""Version of the score. Raise it when it changes, and records tell the difference."""
+
+
+class MaxSim:
+    """The mean over a question's tokens of the greatest cosine with a token of a passage, from 0 to 1.
+
+    All tokens of all windows of :class:`~carag.retrieval.minilm.MiniLm` count, so no end of a long passage is lost; the
+    special ones too, so that no text is without any.
+
+    Parameters
+    ----------
+    threads : int, optional
+        Every processor where not given. Scores do not depend on it.
+
+    Raises
+    ------
+    ModelUnavailable
+        If a model file is missing or altered.
+
+    Examples
+    --------
+    >>> near, far = MaxSim().rerank("Who audits the accounts?", ["The auditor reviewed them.", "Snow fell."])
+    >>> near > far
+    True
+    """
+
+    name: Final = "maxsim"
+    remote: Final = False
+    fingerprint: Final = fingerprint("maxsim", MiniLm.fingerprint, _SCORING)
+
+    def __init__(self, *, threads: int | None = None) -> None:
+        self._model = MiniLm(threads=threads)
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Score texts; see :class:`~carag.retrieval.reranker.Reranker`.
+
+        Raises
+        ------
+        InvalidArgument
+            If the question or a text is empty or all white space.
+        """
+        check_texts(texts)
+        asked, *passages = (
+            np.concatenate(windows) for windows in self._model.of_windows([question, *texts], unit_rows)
+        )
+        return [float(np.clip((asked @ one.T).max(axis=1).mean(), 0, 1)) for one in passages]
