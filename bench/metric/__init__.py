@@ -1,0 +1,1 @@
+"""Train and measure what the regulatory compliance metric judges with."""
