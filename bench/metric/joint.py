@@ -20,16 +20,17 @@ import numpy as np
 
 from bench.metric.corpora import ActCorpus
 from bench.metric.measures import THRESHOLDS, Interval, accuracy, confusion, interval, kappa
+from bench.metric.models import Bm25
 from carag.evaluation.regulatory import Batch, MeasuredSession, Regulatory, SessionVerdict, Settings, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from bench.metric.corpora import Excerpt
     from bench.metric.models import KeptEmbedder, KeptJudge
-    from carag.evaluation.regulatory import RegulatoryMetric, Reranker
+    from carag.evaluation.regulatory import DocumentRetriever, RegulatoryInteraction, Reranker, RetrievedChunk
 
 __all__ = ["CROSS_VALIDATED", "Cell", "Truth", "cross_validated", "experts", "joint", "sessions_of", "truths"]
 
@@ -67,14 +68,12 @@ class Cell:
         return f"{self.embedder} × {self.reranker}, {self.variant}"
 
 
-def sessions_of(found: Sequence[Excerpt]) -> tuple[list[MeasuredSession], list[MeasuredSession]]:
-    """Return each excerpt as a session of its own, and the documentation of each use and scenario as one."""
+def sessions_of(found: Sequence[Excerpt]) -> list[MeasuredSession]:
+    """Return the documentation of each use and scenario as a session, each of its excerpts with the same weight."""
     by_use: dict[str, list[Excerpt]] = defaultdict(list)
     for one in found:
         by_use[f"use{one.use}-{one.scenario}"].append(one)
-    alone = [MeasuredSession(one.id, "aireg-bench", list(_turns([one]))) for one in found]
-    whole = [MeasuredSession(name, "aireg-bench", list(_turns(some))) for name, some in by_use.items()]
-    return alone, whole
+    return [MeasuredSession(name, "aireg-bench", list(_turns(some))) for name, some in by_use.items()]
 
 
 def truths(found: Sequence[Excerpt]) -> tuple[list[Truth], list[Truth]]:
@@ -115,14 +114,15 @@ def joint(
 ) -> dict[str, Any]:
     """Run every combination, and return its agreement with the experts."""
     cells: list[Cell] = []
-    sessions = sessions_of(found)
+    whole = sessions_of(found)
     for embedder in embedders:
+        searched = _searched(embedder, articles)
         for model, variants in [
             *((one, (Variant.PAPER, Variant.REFERENCE)) for one in rerankers),
             *((one, (Variant.STANCE,)) for one in judges),
         ]:
             for variant in variants:
-                cells.append(_measured(embedder, model, variant, articles, sessions))
+                cells.append(_measured(embedder, model, variant, searched, whole))
                 one = cells[-1]
                 print(f"joint: {one.name}: {one.seconds:.0f} s", file=sys.stderr, flush=True)
     cells += [cross_validated(one, truths(found)[0]) for one in cells if one.variant == Variant.PAPER]
@@ -155,37 +155,75 @@ def cross_validated(cell: Cell, decided: Sequence[Truth]) -> Cell:
     return made
 
 
-def _turns(some: Iterable[Excerpt]) -> Iterable[Batch]:
-    listed = list(some)
-    for one in listed:
+def _turns(some: Sequence[Excerpt]) -> Iterator[Batch]:
+    for one in some:
         for at, text in enumerate(one.turns):
-            weight = 1 / (len(listed) * len(one.turns))
+            weight = 1 / (len(some) * len(one.turns))
             yield Batch(qa_id=f"{one.id}/{at}", query=one.query, assistant=text, weight=weight)
+
+
+class _Found:
+    """The passages of every turn, searched once and judged by every model: they do not depend on it."""
+
+    def __init__(self, retriever: DocumentRetriever) -> None:
+        self._retriever = retriever
+        self._kept: dict[tuple[str, str], list[RetrievedChunk]] = {}
+
+    def __len__(self) -> int:
+        return len(self._retriever)
+
+    def retrieve_merged(self, query: str, response: str) -> list[RetrievedChunk]:
+        if (query, response) not in self._kept:
+            self._kept[query, response] = self._retriever.retrieve_merged(query, response)
+        return self._kept[query, response]
+
+
+def _searched(embedder: KeptEmbedder, articles: dict[str, str]) -> dict[bool, _Found]:
+    """Return the passages as the package cuts and finds them, and as the paper does."""
+    found = {}
+    for variant in (Variant.PAPER, Variant.REFERENCE):
+        metric = Regulatory(ActCorpus(articles), embedder, Bm25(()), Settings(variant=variant))
+        metric.load()
+        found[variant.is_package] = _Found(metric._retriever)  # noqa: SLF001 - so that each turn is searched once
+    return found
 
 
 def _measured(
     embedder: KeptEmbedder,
     model: Any,
     variant: Variant,
-    articles: dict[str, str],
-    sessions: tuple[list[MeasuredSession], list[MeasuredSession]],
+    searched: dict[bool, _Found],
+    whole: Sequence[MeasuredSession],
 ) -> Cell:
     began = time.monotonic()
     cell = Cell(embedder.name, model.name, variant.value)
-    metric = Regulatory(ActCorpus(articles), embedder, model, Settings(variant=variant))
-    for some in sessions:
-        for session, result in zip(some, metric.measure(some), strict=True):
-            cell.verdicts[session.session_id] = result.verdict.value
+    metric = Regulatory(ActCorpus({}), embedder, model, Settings(variant=variant))
+    metric._retriever = searched[variant.is_package]  # type: ignore[assignment]  # noqa: SLF001
+    for session in whole:
+        judged = metric.batch(session.session_id, session.assistant_id, session.turns)
+        cell.verdicts[session.session_id] = metric.result(session.session_id).verdict.value
+        parts: dict[str, list[int]] = defaultdict(list)
+        for at, turn in enumerate(session.turns):
+            parts[turn.qa_id.partition("/")[0]].append(at)
+        for name, places in parts.items():
+            # What result() would say of these turns alone, with equal weights; they are judged already.
+            of_part, weights = [judged[at] for at in places], [1 / len(places)] * len(places)
+            alone = metric._aggregated(name, session.assistant_id, of_part, weights)  # noqa: SLF001
+            cell.verdicts[name] = alone.verdict.value
             if variant is Variant.PAPER:
-                cell.marks[session.session_id] = _marks(session, result)
+                cell.marks[name] = _marks(weights, of_part)
+        if variant is Variant.PAPER:
+            cell.marks[session.session_id] = _marks([turn.weight or 0.0 for turn in session.turns], judged)
     cell.seconds = time.monotonic() - began
     return cell
 
 
-def _marks(session: MeasuredSession, result: RegulatoryMetric) -> list[tuple[float, list[float]]]:
+def _marks(
+    weights: Sequence[float], judged: Sequence[RegulatoryInteraction]
+) -> list[tuple[float, list[float]]]:
     return [
-        (turn.weight or 0.0, [chunk.reranker_score for chunk in one.retrieved_chunks])
-        for turn, one in zip(session.turns, result.interactions, strict=True)
+        (weight, [chunk.reranker_score for chunk in one.retrieved_chunks])
+        for weight, one in zip(weights, judged, strict=True)
     ]
 
 

@@ -71,7 +71,8 @@ it does not mention are left out; the threshold is that of the greatest macro-F1
 *AIReg-Bench*: an excerpt against the chunks of its article: of each turn the greatest score, of these the mean; the
 threshold is cross-validated, each use by that of the seven others. `bm25` is a share of the greatest score that the
 words of a response can reach. `stance_head` was trained on the development part of ContractNLI, and remembers its
-seventeen statements, which are those of the test part too. `nli` is slow, and reads of each excerpt the longest sentence of {slow} drawn turns.
+seventeen statements, which are those of the test part too. `nli` is slow, and reads of each excerpt the longest
+sentence of {slow} drawn turns.
 """
 _JOINT: Final = """\
 ## 3. Together: the metric's verdict beside the experts'

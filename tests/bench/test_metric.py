@@ -308,10 +308,9 @@ def test_a_session_is_the_documentation_of_one_use_in_one_scenario(room: Any) ->
         excerpt(room, 1, "B", "art9", 1, "one"),
         excerpt(room, 2, "A", "art9", 3, "one"),
     ]
-    alone, whole = room("joint").sessions_of(documentation)
+    whole = room("joint").sessions_of(documentation)
     assert ["use1-A", "use1-B", "use2-A"] == [one.session_id for one in whole]
     assert [1 / 6, 1 / 6, 1 / 3, 1 / 3] == [pytest.approx(turn.weight) for turn in whole[0].turns]
-    assert [0.5, 0.5] == [turn.weight for turn in alone[0].turns]
     excerpts, sessions = room("joint").truths(documentation)
     assert [True, False, False] == [one.is_compliant for one in excerpts]
     assert {"use1-A": True, "use1-B": False} == {one.id: one.is_compliant for one in sessions}
@@ -319,7 +318,7 @@ def test_a_session_is_the_documentation_of_one_use_in_one_scenario(room: Any) ->
 
 def test_another_threshold_judges_as_the_metric_itself_would(room: Any) -> None:
     """The verdicts computed from kept scores are those of the metric that is set to that threshold."""
-    from carag.evaluation.regulatory import Regulatory, Settings
+    from carag.evaluation.regulatory import Regulatory, Settings, Variant
 
     speed, joint = room("speed"), room("joint")
     documentation = [
@@ -333,14 +332,22 @@ def test_another_threshold_judges_as_the_metric_itself_would(room: Any) -> None:
         )
         for at in range(6)
     ]
+    fake, seen = speed.Fake(), set()
+    articles = {one.source: one.text for one in speed.Drawn(30).load_documents()}
     sessions = joint.sessions_of(documentation)
-    fake = speed.Fake()
-    seen = set()
+    alone = [session for one in documentation for session in joint.sessions_of([one])]
+    cells = joint._measured(fake, fake, Variant.PAPER, joint._searched(fake, articles), sessions)
     for limit in (0.3, 0.5, 0.6):
-        metric = Regulatory(speed.Drawn(30), fake, fake, Settings(contradiction_threshold=limit))
-        for some in sessions:
-            for session, result in zip(some, metric.measure(some), strict=True):
-                assert joint._verdict(joint._marks(session, result), limit) == result.verdict.value
+        metric = Regulatory(
+            room("corpora").ActCorpus(articles), fake, fake, Settings(contradiction_threshold=limit)
+        )
+        for names, some in (
+            ([one.session_id for one in sessions], sessions),
+            ([one.id for one in documentation], alone),
+        ):
+            for name, result in zip(names, metric.measure(some), strict=True):
+                assert joint._verdict(cells.marks[name], limit) == result.verdict.value
+                assert limit != 0.6 or cells.verdicts[name] == result.verdict.value
                 seen.add(result.verdict.value)
     assert len(seen) > 1, "verdicts of one kind would show nothing"
 
