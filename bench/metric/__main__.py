@@ -43,6 +43,9 @@ def main() -> None:
     parser.add_argument(
         "--nli-conflict", type=int, default=1, help="column of conflict in its logits (default 1)"
     )
+    parser.add_argument(
+        "--turns", type=int, help="turns read of each excerpt of AIReg-Bench, drawn; all by default"
+    )
     parser.add_argument("--quick", action="store_true", help="small draws: that it runs, nothing of models")
     given = parser.parse_args()
     found = _measured(given)
@@ -67,7 +70,7 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
     stances, none = judges(kept)
     nli = None if given.nli is None else (given.nli, given.nli_conflict)
     models, missing = rerankers(vectors, stances, kept, nli)
-    articles, documentation = act(given.data), excerpts(given.data)[::part]
+    articles, documentation = act(given.data), excerpts(given.data, given.turns)[::part]
     chunks = {
         name: tuple(one.text for one in paper_chunks(text, name, ChunkerConfig()))
         for name, text in articles.items()
@@ -94,6 +97,7 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
         found["absent"][f"{slow} in the joint part"] = (
             "it reads about ten windows a second on a core, and would take hours"
         )
+    described["turns"] = given.turns
     found["joint"] = joint(documentation, articles, vectors, [Bm25(every), *fast], stances)
     spent = {"seconds": time.monotonic() - began, "CPU seconds": time.process_time() - cpu}
     return found | spent | {"computed": kept.computed}

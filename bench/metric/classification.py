@@ -6,13 +6,11 @@ clusters but the one that is judged.
 
 from __future__ import annotations
 
-import random
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bench.metric.corpora import SEED
 from bench.metric.measures import (
     Interval,
     accuracy,
@@ -132,12 +130,13 @@ def cross_validated(marks: Sequence[float], truth: Sequence[bool], clusters: Seq
 
 
 def _drawn(one: Judged) -> list[str]:
-    """Return what a slow model reads of a response: of a few drawn turns the longest sentence."""
+    """Return what a slow model reads of a response: of the first turns, which are drawn, the longest sentence."""
     if len(one.claims) == 1:
         return [*one.claims]
-    draw = random.Random(f"{SEED}/{one.id}")  # noqa: S311 - sampling, not secrets
-    some = draw.sample(one.claims, min(SLOW_TURNS, len(one.claims)))
-    return [max((text[start:end] for start, end in sentences(text)), key=len, default=text) for text in some]
+    return [
+        max((text[start:end] for start, end in sentences(text)), key=len, default=text)
+        for text in one.claims[:SLOW_TURNS]
+    ]
 
 
 def _with_intervals(

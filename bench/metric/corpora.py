@@ -38,6 +38,10 @@ _HEADING_WORDS: Final = 20
 """A block of fewer words is a heading or the lead of a list, which says nothing alone: it opens the block below it."""
 
 
+_DRAWN: Final = 5
+"""Turns that stand first, drawn."""
+
+
 class Asked(NamedTuple):
     """A question, and what answers it; nothing, if the corpus does not."""
 
@@ -147,8 +151,15 @@ def obliqa(data: Path, *, questions: int, passages: int) -> Searched:
     return Searched("ObliQA", [texts[name] for name in names], names, chosen, [])
 
 
-def excerpts(data: Path) -> list[Excerpt]:
-    """Return the excerpts of AIReg-Bench, ordered by use, so that those of one use are adjacent."""
+def excerpts(data: Path, most: int | None = None) -> list[Excerpt]:
+    """Return the excerpts of AIReg-Bench, ordered by use, so that those of one use are adjacent.
+
+    Parameters
+    ----------
+    data : Path
+    most : int, optional
+        Turns kept of each; of all turns a few drawn ones stand first, so fewer are always the first ones.
+    """
     headings = {row["id"]: _headed(row) for row in _rows(data / "ai_act" / "articles.jsonl")}
     found = []
     for row in _rows(data / "ai_act" / "aireg_bench.jsonl.gz"):
@@ -157,7 +168,7 @@ def excerpts(data: Path) -> list[Excerpt]:
         found.append(
             Excerpt(
                 *(row["id"], row["use"], row["scenario"], row["article"], headings[row["article"]]),
-                turns=tuple(turns(row["excerpt"])),
+                turns=tuple(_drawn_first(row["id"], [*turns(row["excerpt"])])[:most]),
                 scores=scores,
                 median=int(row["median_compliance"]),
             )
@@ -183,6 +194,12 @@ def turns(text: str) -> Iterator[str]:
             blocks = []
     if blocks:
         yield "\n\n".join(blocks)
+
+
+def _drawn_first(name: str, every: list[str]) -> list[str]:
+    draw = random.Random(f"{SEED}/{name}")  # noqa: S311 - sampling, not secrets
+    first = draw.sample(every, min(_DRAWN, len(every)))
+    return [*first, *(one for one in every if one not in first)]
 
 
 def _headed(row: dict[str, Any]) -> str:

@@ -78,8 +78,8 @@ _JOINT: Final = """\
 ## 3. Together: the metric's verdict beside the experts'
 
 AIReg-Bench: documentation written by a language model, judged by three experts each. An excerpt is cut at empty lines
-into turns, a block of fewer than 20 words joined to the one below ({turns:,} turns in all): a turn is what says one
-thing. The query of each is the article's number and title. A median of 4 or 5 is compliant, 1 or 2 is not, 3 is
+into turns, a block of fewer than 20 words joined to the one below: a turn is what says one thing. {read} ({turns:,} in
+all). The query of each is the article's number and title. A median of 4 or 5 is compliant, 1 or 2 is not, 3 is
 undecided and counted apart. A session is the documentation of one use in one scenario; each of its excerpts weighs the
 same; it is compliant if at least half of its decided excerpts are. IRRELEVANT is counted as a wrong verdict. Clusters
 are the 8 uses. *Threshold cross-validated*: `paper` with the contradiction threshold of the greatest accuracy on the
@@ -135,7 +135,7 @@ def report(found: dict[str, Any]) -> str:
         absent=f"{missing}\n" if missing else "",
         retrieval=_retrieval(found["retrieval"]),
         classification=_classification(found["classification"]),
-        joint=_joint(found["joint"]),
+        joint=_joint(found["joint"], found["about"]["turns"]),
         speed=_speed(found.get("speed")),
         seconds=found["seconds"],
         cpu=found["CPU seconds"],
@@ -220,9 +220,10 @@ def _classification(parts: Sequence[dict[str, Any]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _joint(part: dict[str, Any]) -> str:
+def _joint(part: dict[str, Any], most: int | None) -> str:
+    read = f"**Of each excerpt {most} drawn turns are read**, in part 2 too" if most else "All turns are read"
     lines = [
-        _JOINT.format(**part),
+        _JOINT.format(**part, read=read),
         *_table(
             ["experts", "n", "kappa"],
             ([name, str(one["n"]), _shown(one)] for name, one in part["experts"].items()),

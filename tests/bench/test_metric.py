@@ -278,18 +278,27 @@ def test_a_score_is_the_mean_over_claims_of_the_best_passage(room: Any) -> None:
     assert room_of.scored(Told(), [item]) == [pytest.approx(0.6)]
 
 
-def test_a_slow_model_reads_one_sentence_of_few_turns(room: Any) -> None:
-    """The same ones in every run, and a statement of one sentence whole."""
+def test_a_slow_model_reads_one_sentence_of_the_first_turns(room: Any) -> None:
+    """A statement of one sentence is read whole."""
     room_of = room("classification")
     turns = tuple(
         f"Head\n\nThis is number {at}. It is a longer sentence, the longest of {at}." for at in range(9)
     )
     item = room_of.Judged("1", 1, turns, ("p",), contradicts=False)
-    drawn = room_of._drawn(item)
-    assert room_of.SLOW_TURNS == len({*drawn}) == len(drawn)
-    assert all(one.startswith("It is a longer") for one in drawn)
-    assert drawn == room_of._drawn(item)
+    read = room_of._drawn(item)
+    assert room_of.SLOW_TURNS == len(read) == 2
+    assert [f"It is a longer sentence, the longest of {at}." for at in range(2)] == read
     assert room_of._drawn(item._replace(claims=("One. Two.",))) == ["One. Two."]
+
+
+def test_fewer_turns_are_the_first_of_more(room: Any) -> None:
+    """Drawn ones stand first, the same in every run, and none is lost or doubled."""
+    every = [f"turn {at}" for at in range(23)]
+    drawn = room("corpora")._drawn_first("use1-art9-A", every)
+    assert sorted(drawn) == sorted(every)
+    assert drawn != every
+    assert drawn == room("corpora")._drawn_first("use1-art9-A", every)
+    assert drawn[:5] != room("corpora")._drawn_first("use2-art9-A", every)[:5]
 
 
 def excerpt(room: Any, use: int, scenario: str, article: str, median: int, *said: str) -> Any:
