@@ -6,11 +6,12 @@ import hashlib
 import sqlite3
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Kept", "key"]
@@ -79,7 +80,9 @@ class Kept:
         known = self._of(model)
         missing = list({one: at for at, one in enumerate(keys) if one not in known}.values())
         for start in range(0, len(missing), _BATCH):
-            places = missing[start : start + _BATCH]
+            places = [at for at in missing[start : start + _BATCH] if not self._came(model, keys[at])]
+            if not places:
+                continue
             fresh = dict(zip((keys[at] for at in places), compute(places), strict=True))
             self._file.execute("BEGIN")
             self._file.executemany(
@@ -94,12 +97,19 @@ class Kept:
         return [known[one] for one in keys]
 
     def _of(self, model: str) -> dict[bytes, NDArray[np.float32]]:
-        import numpy as np
-
         if model not in self._read:
             rows = self._file.execute("SELECT key, value FROM kept WHERE model = ?", (model,))
             self._read[model] = {one: np.frombuffer(value, "<f4") for one, value in rows}
         return self._read[model]
+
+    def _came(self, model: str, one: bytes) -> bool:
+        """Return whether another process has computed it meanwhile."""
+        row = self._file.execute(
+            "SELECT value FROM kept WHERE model = ? AND key = ?", (model, one)
+        ).fetchone()
+        if row is not None:
+            self._read[model][one] = np.frombuffer(row[0], "<f4")
+        return row is not None
 
     def close(self) -> None:
         """Close the file."""
