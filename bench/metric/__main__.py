@@ -23,6 +23,7 @@ from bench.metric.models import Bm25, embedders, judges, rerankers
 from bench.metric.plots import draw
 from bench.metric.report import about, report
 from bench.metric.retrieval import retrieval
+from bench.metric.three_way import three_way
 from carag.evaluation.regulatory import ChunkerConfig
 from carag.evaluation.regulatory.chunks import paper_chunks
 
@@ -70,7 +71,7 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
     part = _QUICK if given.quick else 1
     kept = Kept(given.cache)
     vectors, absent = embedders(kept)
-    stances, none = judges(kept)
+    stances, none = judges()
     nli = None if given.nli is None else (given.nli, given.nli_conflict)
     models, missing = rerankers(vectors, stances, kept, nli)
     articles, documentation = act(given.data), excerpts(given.data, given.turns)[::part]
@@ -87,6 +88,8 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
             retrieval(obliqa(given.data, questions=QUESTIONS // part, passages=PASSAGES // part), vectors),
         ],
     }
+    tokens = next(one for one in models if one.name == "maxsim")
+    found["three-way"] = three_way(given.data, vectors[0], tokens, kept, nli, part)
     contracts = contract_pairs(given.data)[::part]
     found["classification"] = [
         classification(name, each, items, [Bm25(corpus), *models])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bench.metric.corpora import Excerpt
-    from bench.metric.models import KeptEmbedder, KeptJudge
+    from bench.metric.models import KeptEmbedder
     from carag.evaluation.regulatory import DocumentRetriever, RegulatoryInteraction, Reranker, RetrievedChunk
 
 __all__ = ["CROSS_VALIDATED", "Cell", "Truth", "cross_validated", "experts", "joint", "sessions_of", "truths"]
@@ -110,7 +110,7 @@ def joint(
     articles: dict[str, str],
     embedders: Sequence[KeptEmbedder],
     rerankers: Sequence[Reranker],
-    judges: Sequence[KeptJudge],
+    judges: Sequence[Any],
 ) -> dict[str, Any]:
     """Run every combination, and return its agreement with the experts."""
     cells: list[Cell] = []

@@ -20,7 +20,7 @@ import numpy as np
 from bench.metric.kept import key
 from carag.errors import MissingExtra, ModelUnavailable
 from carag.evaluation.regulatory import CosineReranker, Reranker
-from carag.evaluation.regulatory.stance import sentences
+from carag.evaluation.regulatory.sentences import sentences
 from carag.retrieval import embedder_by_name
 from carag.retrieval.model_files import fingerprint
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Bm25",
     "KeptEmbedder",
-    "KeptJudge",
     "KeptReranker",
     "Nli",
     "Stance",
@@ -224,28 +223,6 @@ class KeptReranker(Reranker):
         return [float(row[0]) for row in rows]
 
 
-class KeptJudge:
-    """A judge that judges each pair once."""
-
-    remote = False
-
-    def __init__(self, inner: Any, kept: Kept) -> None:
-        self._inner, self._kept = inner, kept
-        self.name, self.fingerprint = inner.name, inner.fingerprint
-        if hasattr(inner, "thresholds"):
-            self.thresholds = inner.thresholds
-
-    def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
-        """Return three probabilities for each passage, as they are kept: in single precision, of sum 1."""
-        rows = self._kept.rows(
-            self.fingerprint,
-            [key(claim, one) for one in passages],
-            lambda places: self._inner.judge(claim, [passages[at] for at in places]),
-        )
-        found = np.array(rows, np.float64)
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
-
-
 def embedders(kept: Kept) -> tuple[list[KeptEmbedder], dict[str, str]]:
     """Return the embedders that are there, and why others are not."""
     made, absent = _made({name: partial(embedder_by_name, name) for name in ("minilm", "wordllama")})
@@ -270,10 +247,10 @@ def rerankers(
     ], absent
 
 
-def judges(kept: Kept) -> tuple[list[KeptJudge], dict[str, str]]:
+def judges() -> tuple[list[Any], dict[str, str]]:
     """Return the judges of stance that are there, and why others are not."""
     made, absent = _made({"stance-head": _stance_head})
-    return [KeptJudge(one, kept) for one in made], absent
+    return made, absent
 
 
 def _made(wanted: dict[str, Callable[[], Any]]) -> tuple[list[Any], dict[str, str]]:

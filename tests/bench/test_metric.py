@@ -240,17 +240,6 @@ def test_of_a_judge_the_part_that_supports_is_the_score(room: Any) -> None:
     assert room("models").Stance(Judge()).score("claim", ["0", "1"]) == [pytest.approx(0.25), 0.5]
 
 
-def test_a_kept_judge_is_asked_once_a_pair_and_gives_probabilities(room: Any) -> None:
-    """Single precision on the disk: the rows sum to 1 again when they are read."""
-    judge = Judge()
-    kept = room("models").KeptJudge(judge, room("kept").Kept())
-    first = kept.judge("claim", ["0", "1", "0"])
-    assert first.tolist() == kept.judge("claim", ["0", "1", "0"]).tolist()
-    assert judge.asked == 2
-    assert first.sum(axis=1).tolist() == pytest.approx([1, 1, 1], abs=1e-12)
-    assert first[0] == pytest.approx([0.1, 0.3, 0.6], abs=1e-6)
-
-
 @pytest.mark.release  # the model itself: three seconds
 def test_tokens_computed_once_give_the_scores_of_maxsim(room: Any) -> None:
     from carag.retrieval.maxsim import MaxSim

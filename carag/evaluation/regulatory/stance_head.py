@@ -102,6 +102,8 @@ class StanceHead:
     ----------
     weights : bytes, optional
         As ``bench/metric/train_stance.py`` writes them; those that ship by default.
+    knows_requirements : bool
+        Whether what was learnt of single requirements is used.
 
     Examples
     --------
@@ -114,7 +116,7 @@ class StanceHead:
     name: Final = "stance-head"
     remote: Final = False
 
-    def __init__(self, weights: bytes | None = None) -> None:
+    def __init__(self, weights: bytes | None = None, *, knows_requirements: bool = True) -> None:
         data = files(__package__).joinpath("stance_head.npz").read_bytes() if weights is None else weights
         with np.load(BytesIO(data), allow_pickle=False) as read:
             self._idf = read["idf"].astype(np.float64)
@@ -123,9 +125,10 @@ class StanceHead:
             self._scale = read["scale"].astype(np.float64)
             self._prior = read["prior"].astype(np.float64)
             self._pooled = read["pooled"].astype(np.float64)  # (3, 1 + POOLED + 3)
-            self._known = {bytes(one).hex(): at for at, one in enumerate(read["claims"])}
+            claims = read["claims"] if knows_requirements else ()
+            self._known = {bytes(one).hex(): at for at, one in enumerate(claims)}
             self.provenance: dict[str, Any] = json.loads(bytes(read["provenance"]))
-        self.fingerprint = fingerprint(self.name, hashlib.sha256(data).hexdigest())
+        self.fingerprint = fingerprint(self.name, hashlib.sha256(data).hexdigest(), len(self._known))
 
     def knows(self, claim: str) -> bool:
         """Tell whether a claim is one of the requirements learnt."""
