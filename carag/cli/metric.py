@@ -182,7 +182,7 @@ def _reranker(
     context: typer.Context, name: str | None, label: str | None, embedder: Any, variant: Variant, corpus: Path
 ) -> Any:
     from carag.engine.named import imported, is_factory
-    from carag.evaluation.regulatory import CosineReranker, NliJudge, Variant
+    from carag.evaluation.regulatory import CosineReranker, NliJudge, StanceHead, Variant
     from carag.retrieval import reranker_by_name
 
     configuration: Configuration = context.obj
@@ -194,8 +194,6 @@ def _reranker(
             "--label names a column for the reranker onnx:DIR of paper and reference; leave it out"
         )
     if is_stance and name == _STANCE:
-        from carag.evaluation.regulatory.stance_head import StanceHead
-
         return StanceHead()
     if is_stance and kind == "onnx":
         return NliJudge(path)

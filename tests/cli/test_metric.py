@@ -160,6 +160,44 @@ def test_every_verdict_of_the_page_leads_to_its_passage(rules: Path, turns: Path
     assert "script" not in read.tags
 
 
+def test_by_default_sentences_are_judged_in_three_ways(
+    rules: Path, turns: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also when an assistant contradicts a figure: the page leads from the sentence to what it contradicts."""
+    wrong = {
+        **TURNS[0],
+        "session_id": "bad",
+        "assistant": "Providers shall keep the logs of their systems for two months.",
+    }
+    turns.write_text(turns.read_text() + json.dumps(wrong) + "\n")
+    page = tmp_path / "page.html"
+    assert (
+        run(
+            [
+                "metric",
+                "run",
+                str(rules),
+                str(turns),
+                "--embedder",
+                "wordllama",
+                "--html",
+                str(page),
+                "--json",
+            ]
+        )
+        == Exit.OK
+    )
+    good, far, bad = (RegulatoryMetric.model_validate(one) for one in json.loads(capsys.readouterr().out))
+    assert [one.verdict.value for one in (good, far, bad)] == ["COMPLIANT", "IRRELEVANT", "NON_COMPLIANT"]
+    (claim,) = bad.interactions[0].claims
+    assert (claim.verdict, claim.source) == ("CONTRADICTS", "logs.md")
+    assert RULES["logs.md"][claim.evidence_start : claim.evidence_end] == RULES["logs.md"]
+    read = _Anchors()
+    read.feed(page.read_text())
+    assert {link[1:] for link in read.links} <= set(read.places)
+    assert "s2t0p0" in {link[1:] for link in read.links}
+
+
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "a variant misspelt": (
         ("--variant", "papers"),

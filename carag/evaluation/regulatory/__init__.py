@@ -26,6 +26,7 @@ from carag.evaluation.regulatory.schemas import (
     Verdict,
 )
 from carag.evaluation.regulatory.sessions import MeasuredSession, read_sessions
+from carag.evaluation.regulatory.stance_head import StanceHead
 from carag.evaluation.regulatory.statistical import BayesianMode, Estimate, FrequentistMode, StatisticalMode
 from carag.evaluation.regulatory.variants import Settings, Variant
 
@@ -54,6 +55,7 @@ __all__ = [
     "RetrievedChunk",
     "SessionVerdict",
     "Settings",
+    "StanceHead",
     "StanceJudge",
     "StatisticalMode",
     "StoreCorpusConnector",

@@ -7,6 +7,7 @@ sentence is irrelevant.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -35,6 +36,8 @@ _LEAST: Final = 3
 _LONG: Final = 16
 """Letters of a single word that is one: of a language that writes without spaces."""
 
+_GOES_ON: Final = re.compile(r"[^.!?:;][^\S\n]*\n[^\S\n]*(?=[a-z])(?![a-z0-9]{1,4}[.)])")
+"""A line end within a sentence: behind no mark, and before a small letter that is no entry of a list."""
 _NOTHING: Final = f"No sentence of this response has {_LEAST} words, so it claims nothing."
 
 
@@ -159,15 +162,23 @@ class StanceChecker:
 
 
 def claims_in(text: str) -> list[tuple[int, int]]:
-    """Return where the sentences of a response stand that claim something, in characters.
+    r"""Return where the sentences of a response stand that claim something, in characters.
+
+    A line that the next one goes on is no end: who writes an answer may break its lines anywhere.
 
     Examples
     --------
-    >>> text = "Certainly! Logs are kept for six months. They are never shared."
+    >>> text = "Certainly! Logs are kept\nfor six months. They are never shared."
     >>> [text[start:end] for start, end in claims_in(text)]
-    ['Logs are kept for six months.', 'They are never shared.']
+    ['Logs are kept\nfor six months.', 'They are never shared.']
     """
-    return [span for span in sentences(text) if _claims(text[span[0] : span[1]].split())]
+    joined: list[tuple[int, int]] = []
+    for start, end in sentences(text):
+        if joined and _GOES_ON.match(text, joined[-1][1] - 1):
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    return [span for span in joined if _claims(text[span[0] : span[1]].split())]
 
 
 def _claims(words: Sequence[str]) -> bool:

@@ -1,204 +1,200 @@
-"""The stance head: laws of its rows, traps, cases it must get right, and that its weights are those of the script."""
+"""The stance head: laws of its rows, conflicts read off two sentences, and weights that the script makes."""
 
 from __future__ import annotations
 
+import io
 import itertools
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
-from carag.evaluation.regulatory import stance_head
-from carag.evaluation.regulatory.stance_head import StanceHead, negated, pooled, sentences
+from carag.evaluation.regulatory import (
+    Batch,
+    CorpusConnector,
+    Regulatory,
+    RegulatoryDocument,
+    Settings,
+    Variant,
+)
+from carag.evaluation.regulatory.sentences import sentences
+from carag.evaluation.regulatory.stance_head import POOLED, StanceHead, claim_hash, contradicts, pooled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-RETURN = (
-    "Receiving Party shall destroy or return some Confidential Information upon the termination of Agreement."
+CLAIM = "Providers keep the logs of a system for six months."
+SAYS = "The providers shall keep the logs of each system for 6 months at least."
+DENIES = "The providers shall keep the logs of each system for two months at least."
+BESIDE = "Dogs are kept on a lead in the park."
+HEAD = StanceHead()
+texts = st.lists(
+    st.sampled_from([SAYS, DENIES, BESIDE, f"{BESIDE} {SAYS}", "§ 4", "12"]), min_size=1, max_size=5
 )
-TECHNICAL = "Confidential Information shall only include technical information."
-DEVELOP = "Receiving Party may independently develop information similar to Confidential Information."
-PASSAGES = [
-    "The Recipient shall return or destroy all Confidential Information upon termination of this Agreement.",
-    "This Agreement is governed by the laws of Delaware.",
-    "Confidential Information means technical, financial, marketing and personnel information.\nNotices go by post.",
-]
 
 
-@pytest.fixture(scope="module")
-def head() -> StanceHead:
-    return StanceHead()
-
-
-@given(st.lists(st.sampled_from([*PASSAGES, "12", "§ 4", "Keep it.", "a" * 900]), min_size=1, max_size=4))
-@settings(max_examples=25, deadline=None)
+@given(texts)
 def test_rows_are_probabilities_that_depend_on_their_own_passage(passages: list[str]) -> None:
-    head = SHARED()
-    rows = head.judge(RETURN, passages)
+    rows = HEAD.judge(CLAIM, passages)
     assert rows.shape == (len(passages), 3)
-    assert rows.dtype == np.float64
     assert ((rows >= 0) & (rows <= 1)).all()
     assert np.allclose(rows.sum(axis=1), 1, atol=1e-12)
-    for passage, row in zip(passages, rows, strict=True):
-        assert (head.judge(RETURN, [passage])[0] == row).all()
+    assert all((HEAD.judge(CLAIM, [one])[0] == row).all() for one, row in zip(passages, rows, strict=True))
 
 
-def _shared() -> Callable[[], StanceHead]:
-    made: list[StanceHead] = []
-
-    def get() -> StanceHead:
-        if not made:
-            made.append(StanceHead())
-        return made[0]
-
-    return get
-
-
-SHARED = _shared()
-
-
-def test_the_verdict_does_not_depend_on_the_order_of_passages(head: StanceHead) -> None:
+@given(texts)
+def test_neither_the_order_of_passages_nor_a_passage_twice_changes_the_conclusion(
+    passages: list[str],
+) -> None:
     said = {
-        head.verdict(RETURN, head.judge(RETURN, list(order))) for order in itertools.permutations(PASSAGES)
+        HEAD.conclude(CLAIM, list(order)).probabilities
+        for order in itertools.islice(itertools.permutations([*passages, passages[0]]), 24)
     }
     assert len(said) == 1
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20))
-def test_pooled_rows_are_finite_whatever_the_rows(pairs: list[tuple[float, float]]) -> None:
-    rows = np.array([(bears * (1 - against), bears * against, 1 - bears) for bears, against in pairs])
-    pool = pooled(rows)
-    assert np.isfinite(pool).all()
-    shuffled = rows[np.random.default_rng(1).permutation(len(rows))]
-    assert np.allclose(pooled(shuffled), pool)
+@pytest.mark.parametrize(("passage", "column"), [(SAYS, 0), (DENIES, 1), (BESIDE, 2)])
+def test_a_claim_never_seen_is_judged_by_the_words_it_shares(passage: str, column: int) -> None:
+    assert not HEAD.knows(CLAIM)
+    assert int(HEAD.judge(CLAIM, [passage]).argmax()) == column
+    assert int(np.argmax(HEAD.conclude(CLAIM, [BESIDE, passage]).probabilities)) == column
 
 
-def test_another_head_gives_the_same_rows_and_fingerprint(head: StanceHead) -> None:
-    other = StanceHead()
-    assert (other.judge(TECHNICAL, PASSAGES) == head.judge(TECHNICAL, PASSAGES)).all()
-    assert other.fingerprint == head.fingerprint
+def test_the_sentence_that_decides_is_named() -> None:
+    passage = f"{BESIDE} {SAYS} {BESIDE}"
+    found = HEAD.conclude(CLAIM, [BESIDE, passage])
+    assert (found.passage, passage[found.start : found.end]) == (1, SAYS)
 
 
-def test_other_weights_are_another_fingerprint(head: StanceHead) -> None:
-    altered = json.loads(json.dumps(head.weights))
-    altered["verdict"]["bears_from"] += 0.01
-    assert StanceHead(altered).fingerprint != head.fingerprint
+CONFLICTS = {
+    "another figure of one thing": ("The fee is 34 %.", "The fee is 43 %.", True),
+    "the same figure, written out": ("Keep it for six months.", "Keep it for 6 months.", False),
+    "a figure of another thing": ("Pay 5 euros in 3 days.", "Pay 5 euros in the 2 cases.", False),
+    "thousands with and without a comma": ("It has 1,000 seats.", "It has 1000 seats.", False),
+    "a negation more": ("Logs may be sold.", "Logs may not be sold.", True),
+    "two negations": ("Logs may not be sold.", "No logs may be sold.", False),
+    "a short negation": ("Logs can be sold.", "Logs can't be sold.", True),
+    "nothing": ("Logs may be sold.", "Logs may be sold.", False),
+}
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_only_what_can_be_read_off_two_sentences_is_a_conflict(name: str) -> None:
+    claim, sentence, is_conflict = CONFLICTS[name]
+    assert contradicts(claim, sentence) == contradicts(sentence, claim) == is_conflict
+
+
+def test_a_negation_in_a_sentence_on_something_else_is_no_contradiction() -> None:
+    assert HEAD.judge(CLAIM, ["Dogs are not kept on a lead."])[0, 1] == 0
 
 
 @pytest.mark.parametrize("claim", ["", "  \n", 3, None, "\ud800"])
-def test_a_claim_without_text_is_refused(head: StanceHead, claim: Any) -> None:
+def test_a_claim_without_text_is_refused(claim: Any) -> None:
+    for ask in (HEAD.judge, HEAD.conclude):
+        with pytest.raises(InvalidArgument):
+            ask(claim, [SAYS])
+
+
+@pytest.mark.parametrize("passages", ["one string", ["fine", ""], ["fine", 3], [b"bytes"]])
+def test_passages_that_cannot_be_judged_are_refused(passages: Any) -> None:
     with pytest.raises(InvalidArgument):
-        head.judge(claim, PASSAGES)
+        HEAD.judge(CLAIM, passages)
 
 
-@pytest.mark.parametrize("passages", [[], "one string", ["fine", ""], ["fine", 3], [b"bytes"]])
-def test_passages_that_cannot_be_judged_are_refused(head: StanceHead, passages: Any) -> None:
+def test_without_passages_there_are_no_rows_and_no_conclusion() -> None:
+    assert HEAD.judge(CLAIM, []).shape == (0, 3)
     with pytest.raises(InvalidArgument):
-        head.judge(RETURN, passages)
+        HEAD.conclude(CLAIM, [])
 
 
-def test_the_sentence_that_decided_is_named(head: StanceHead) -> None:
-    passage = f"Notices go by post. {PASSAGES[0]} Delaware law governs."
-    (judged,) = head.judge_spans(RETURN, [passage])
-    assert passage[judged.start : judged.end] == PASSAGES[0]
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=20))
+def test_pooled_scores_do_not_depend_on_the_order_of_sentences(pairs: list[tuple[float, float]]) -> None:
+    scores = np.array(pairs).reshape(-1, 2)
+    scores[:, 1] = np.minimum(scores[:, 0], scores[:, 1])
+    made = pooled(scores)
+    assert made.shape == (POOLED,)
+    sums = [place for place in range(POOLED) if place != POOLED - 1]  # of equal ones the last may take either
+    assert np.allclose(pooled(scores[::-1])[sums], made[sums])
 
 
-def test_sentences_cover_all_letters_of_a_passage() -> None:
-    passage = "One (see 4.2). Two\n\n  three?\n---\n Four"
-    assert [passage[start:end].strip() for start, end in sentences(passage)] == [
-        "One (see 4.2).",
-        "Two",
-        "three?",
-        "Four",
-    ]
-    assert sentences("---") == [(0, 3)]
+def test_sentences_hold_every_letter_and_lines_end_them() -> None:
+    passage = "One (see 4.2). Two\n\n  three?\n---\n (a) Four; see Art. 5"
+    found = [passage[start:end] for start, end in sentences(passage)]
+    assert found == ["One (see 4.2).", "Two", "three?", "(a) Four; see Art. 5"]
+    assert sentences("---") == []
 
 
-def test_a_claim_is_turned_round_by_its_first_modal_verb() -> None:
-    assert negated("X shall only sell Y.") == "X shall not only sell Y."
-    assert negated("The fee is due.") == "The fee is not due."
-    assert negated("Fees rose.") == "It is not true that Fees rose."
+def test_what_was_learnt_can_be_left_out_and_is_another_judge() -> None:
+    assert StanceHead().fingerprint == HEAD.fingerprint
+    assert StanceHead(knows_requirements=False).fingerprint != HEAD.fingerprint
 
 
-def test_encoded_sentences_are_kept_up_to_a_bound(head: StanceHead, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stance_head, "_CACHED", 3)
-    few = StanceHead(head.weights)
-    first = few.judge(RETURN, PASSAGES)
-    assert len(few._cache) == 3
-    assert (few.judge(RETURN, PASSAGES) == first).all()
-    monkeypatch.setattr(stance_head, "_CACHED", 100)
-    few.judge(RETURN, PASSAGES)
-    monkeypatch.setattr(few, "_encode", lambda text: pytest.fail(f"{text} was encoded again"))
-    assert (few.judge(RETURN, PASSAGES) == first).all()
+def test_the_weights_hold_numbers_and_where_they_come_from() -> None:
+    assert HEAD.provenance["script"] == "bench/metric/train_stance.py"
+    with np.load(io.BytesIO(_committed()), allow_pickle=False) as read:
+        kinds = {name: read[name].dtype.kind for name in read.files}
+    assert set(kinds.values()) <= {"f", "i", "u"}
 
 
-@pytest.mark.parametrize(
-    ("claim", "passages", "want"),
-    [
-        (RETURN, PASSAGES[1:2], "neutral"),
-        (TECHNICAL, PASSAGES, "contradicted"),
-        (
-            DEVELOP,
-            ["Nothing prevents a party from independently developing similar information."],
-            "supported",
-        ),
-        (DEVELOP, PASSAGES[1:2], "neutral"),
-    ],
-)
-def test_plain_cases_of_trained_claims_come_out_right(
-    head: StanceHead, claim: str, passages: list[str], want: str
-) -> None:
-    verdict = head.verdict(claim, head.judge(claim, passages))
-    assert (verdict.verdict, verdict.known) == (want, True)
-    assert verdict.supported + verdict.contradicted + verdict.neutral == pytest.approx(1)
+def _committed() -> bytes:
+    from importlib.resources import files
+
+    return files("carag.evaluation.regulatory").joinpath("stance_head.npz").read_bytes()
 
 
-def test_evidence_raises_support_even_where_the_verdict_stays_neutral(head: StanceHead) -> None:
-    """Only 22 of 61 contracts trained on held this claim, and one plain clause does not overcome that."""
-    with_clause = head.verdict(RETURN, head.judge(RETURN, PASSAGES))
-    without = head.verdict(RETURN, head.judge(RETURN, PASSAGES[1:]))
-    assert with_clause.supported > without.supported
+class _Held(CorpusConnector):
+    def load_documents(self) -> list[RegulatoryDocument]:
+        return [RegulatoryDocument(f"{BESIDE}\n\n  {SAYS}\n{BESIDE}", "act")]
 
 
-def test_an_unseen_claim_is_judged_neutral_by_passages_about_something_else(head: StanceHead) -> None:
-    claim = "Banks must report suspicious transactions within two days."
-    rows = head.judge(claim, ["Dogs are kept on a lead in the park.", PASSAGES[1]])
-    verdict = head.verdict(claim, rows)
-    assert (verdict.verdict, verdict.known) == ("neutral", False)
+def test_a_claim_leads_to_the_sentence_in_its_document() -> None:
+    """Offsets are those of the document, whose white space the passage has not."""
+    from carag.retrieval import embedder_by_name
 
-
-def test_a_passage_on_the_claim_bears_more_than_one_beside_it(head: StanceHead) -> None:
-    claim = "Banks must report suspicious transactions within two days."
-    on, beside = head.judge(
-        claim, ["A bank shall report a suspicious transaction within two days.", PASSAGES[1]]
-    )
-    assert on[2] < beside[2]
-
-
-def test_the_weights_hold_no_text(head: StanceHead) -> None:
-    text = json.dumps({key: part for key, part in head.weights.items() if key != "provenance"})
-    assert "Party" not in text
-    assert all(len(key) == 64 and int(key, 16) for key in head.weights["known"])
+    metric = Regulatory(_Held(), embedder_by_name("wordllama"), HEAD, Settings(variant=Variant.STANCE))
+    (judged,) = metric.batch("s", "a", [Batch(qa_id="1", query="How long?", assistant=f"Of course. {CLAIM}")])
+    (claim,) = judged.claims
+    assert (claim.verdict, claim.source) == ("SUPPORTS", "act")
+    text = _Held().load_documents()[0].text
+    assert text[claim.evidence_start : claim.evidence_end] == SAYS
+    assert judged.assistant[claim.start : claim.end] == CLAIM
+    assert judged.verdict == "COMPLIANT"
 
 
 @pytest.mark.release
 def test_training_again_gives_the_committed_weights(shared_data: Path, tmp_path: Path) -> None:
-    """To the fourth digit of the general weights, and half precision's last bits of the others."""
-    from bench.metric.train_stance import WEIGHTS, main
+    """Of whole numbers within 1 of 127, of others to three digits: machines sum in other orders."""
+    import sys
+    from unittest.mock import patch
 
-    out = tmp_path / "weights.json"
-    assert main(["--data", str(shared_data / "legal"), "--out", str(out)]) == 0
-    made, kept = json.loads(out.read_text()), json.loads(WEIGHTS.read_text())
-    assert made["provenance"] == kept["provenance"]
-    assert made["known"].keys() == kept["known"].keys()
-    for part in ("relevance", "polarity"):
-        assert np.allclose(made[part], kept[part], rtol=1e-3, atol=1e-4)
-    for part in ("verdict", "verdict_known"):
-        for key, value in kept[part].items():
-            assert np.allclose(made[part][key], value, rtol=1e-3, atol=1e-3), (part, key)
+    from bench.metric import train_stance
+
+    out = tmp_path / "weights.npz"
+    with patch.object(sys, "argv", ["train_stance", "--data", str(shared_data), "--out", str(out)]):
+        train_stance.main()
+    with np.load(io.BytesIO(_committed())) as kept, np.load(out) as made:
+        assert kept.files == made.files
+        for name in kept.files:
+            one, other = (read[name].astype(np.float64) for read in (kept, made))
+            tolerance = 1.0 if kept[name].dtype == np.int8 else 1e-3 * max(1.0, float(np.abs(one).max()))
+            assert np.abs(one - other).max() <= tolerance, name
+
+
+@pytest.mark.release
+def test_the_requirements_learnt_are_those_of_the_data(shared_data: Path) -> None:
+    """Known whatever their case and spacing, and judged by contracts they were learnt from."""
+    from bench.metric.contracts import read_contracts
+
+    contracts = read_contracts(shared_data / "legal", "dev")[:6]
+    right = total = 0
+    for contract in contracts:
+        for pair in contract.pairs:
+            assert HEAD.knows(f"  {pair.hypothesis.upper()} ")
+            found = HEAD.conclude(pair.hypothesis, [contract.text])
+            right += int(np.argmax(found.probabilities)) == pair.label
+            total += 1
+    assert right / total > 0.8
+    assert claim_hash("A  b") == claim_hash("a B")
