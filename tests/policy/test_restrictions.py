@@ -213,6 +213,12 @@ def test_a_basis_that_does_not_cover_the_purpose_refuses(
     assert refusal.value.code == code
 
 
+@pytest.mark.parametrize(("role", "purpose"), [("compliance", "surveil"), ("auditor", "assure")])
+def test_a_legal_obligation_covers_surveillance_and_assurance(role: str, purpose: str) -> None:
+    """GDPR Art. 6(1)(c)."""
+    assert decide(role, purpose, legal_basis=LegalBasis(LawfulBasis.LEGAL_OBLIGATION))
+
+
 def test_objection_and_restriction_close_a_person_but_not_to_that_person() -> None:
     """Art. 18 and 21; an access request still answers, and a legal obligation outlives an objection."""
     said_no = {"objections": frozenset({1}), "restrictions": frozenset({2})}
