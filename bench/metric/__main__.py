@@ -50,6 +50,10 @@ def main() -> None:
     parser.add_argument(
         "--turns", type=int, help="turns read of each excerpt of AIReg-Bench, drawn; all by default"
     )
+    for kind, example in (("embedder", "bedrock:cohere.embed-multilingual-v3"), ("reranker", "onnx:FOLDER")):
+        parser.add_argument(
+            f"--{kind}", action="append", default=[], metavar="NAME", help=f"one more, such as {example}"
+        )
     parser.add_argument("--quick", action="store_true", help="small draws: that it runs, nothing of models")
     given = parser.parse_args()
     found = _measured(given)
@@ -70,10 +74,10 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
     began, cpu, described = time.monotonic(), time.process_time(), about(quick=given.quick)
     part = _QUICK if given.quick else 1
     kept = Kept(given.cache)
-    vectors, absent = embedders(kept)
+    vectors, absent = embedders(kept, given.embedder)
     stances, none = judges()
     nli = None if given.nli is None else (given.nli, given.nli_conflict)
-    models, missing = rerankers(vectors, stances, kept, nli)
+    models, missing = rerankers(vectors, stances, kept, nli, given.reranker)
     articles, documentation = act(given.data), excerpts(given.data, given.turns)[::part]
     chunks = {
         name: tuple(one.text for one in paper_chunks(text, name, ChunkerConfig()))
