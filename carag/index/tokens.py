@@ -1,10 +1,10 @@
 """Cut text into the terms by which it is found: the same for what is indexed and for what is asked.
 
 Unicode's NFKC and case folding first, so that "ﬁ", "Ⅳ" and "STRASSE" are what they look like; then words, by the
-general category of each character: letters, marks and numbers belong to a word, all else ends it. No language is assumed
-and no word is left out, least of all one that the corpus makes look frequent: a list made from all rows would tell of
-hidden ones. Han, Hiragana and Katakana stand without spaces, so each of their characters is a term of its own; other scripts
-without spaces (Thai, Khmer, Lao) keep a run of letters as one term.
+general category of each character: letters, marks and numbers belong to a word, all else ends it. No language is
+assumed and no word is left out, least of all one that the corpus makes look frequent: a list made from all rows would
+tell of hidden ones. Han, Hiragana and Katakana stand without spaces, so each of their characters is a term of its own;
+other scripts without spaces (Thai, Khmer, Lao) keep a run of letters as one term.
 
 With ``figures``, what figures, tickers and clauses are written with is kept as well. Such a term stands before its
 parts, which are terms too:
@@ -38,7 +38,10 @@ TOKENS_VERSION: Final = 1
 """Changes whenever a text may give other terms: what was indexed under another version is indexed again. The terms of
 characters that Unicode adds later change with Python's ``unicodedata``."""
 
-_ALONE: Final = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_ALONE: Final = (
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
 """Hiragana, Katakana and Han: the Unicode blocks of scripts whose every character is a term."""
 
 

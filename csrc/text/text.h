@@ -32,6 +32,7 @@ typedef struct carag_part {
     uint64_t length; /* of the live chunks together */
     uint32_t first, size; /* chunks */
     uint32_t live;
+    uint32_t shortest; /* least length of its chunks */
     uint32_t changes; /* of its labels since it was last asked whether it is even */
     uint32_t classes[CARAG_PART_CLASSES];
     uint32_t class_count;
@@ -68,6 +69,7 @@ typedef struct carag_segment {
     uint64_t terms;
     const uint64_t *ends[3];         /* [terms] where each term's stream ends */
     const unsigned char *streams[3]; /* CARAG_WORDS, CARAG_RUNS, CARAG_POSTINGS */
+    uint64_t sizes[3];               /* of the streams */
     carag_blob blob;                 /* in which all of them lie */
 } carag_segment;
 
@@ -80,6 +82,7 @@ typedef struct carag_shelf {
     uint32_t chunk_count, chunk_room;
     carag_part *parts;
     uint32_t part_count, part_room;
+    uint32_t widest; /* chunks of the largest part */
     carag_label *labels;
     uint32_t label_count, label_room; /* slots in use or used before */
     uint32_t free_label;              /* the first slot not in use, CARAG_NONE: none below label_count */
@@ -90,11 +93,17 @@ typedef struct carag_shelf {
     uint32_t segment_count;
 } carag_shelf;
 
+/* Working memory of a search. */
+typedef struct carag_block {
+    size_t size;
+    unsigned char *bytes; /* aligned to a cache line */
+} carag_block;
+
 struct carag_text {
     carag_shelf shelf;
     pthread_mutex_t writer;
     pthread_rwlock_t lock;
-    _Atomic(struct carag_text_scratch *) scratches[CARAG_TEXT_SCRATCHES];
+    _Atomic(carag_block *) scratches[CARAG_TEXT_SCRATCHES];
 };
 
 /* A stream being read, or written. */
@@ -112,7 +121,8 @@ typedef struct carag_run {
     uint32_t part;
     uint32_t count;   /* chunks of the part whose own text has the term */
     uint32_t heading; /* how often it stands in the heading */
-    uint32_t bytes;   /* of the postings */
+    uint32_t bytes;   /* of the postings; 0 when count is 0 */
+    uint32_t most;    /* how often it stands in one of the chunks at most; likewise */
 } carag_run;
 
 /* The next number of a stream: false at its end, or when it is no number of 32 bits. */
@@ -141,8 +151,7 @@ void carag_lookup_remove(carag_lookup *lookup, int64_t key);
 carag_status carag_lookup_grown(const carag_lookup *from, size_t wanted, carag_lookup *out);
 
 /* text/segment.c */
-carag_status carag_segment_build(const carag_text_batch *batch, uint32_t first_part, carag_segment **out,
-                                 uint32_t *out_lengths, carag_fault *out_fault);
+carag_status carag_segment_build(const carag_text_batch *batch, uint32_t first_part, carag_segment **out);
 carag_status carag_segment_merge(const carag_shelf *shelf, carag_segment *const *segments, uint32_t count,
                                  const uint32_t *parts, const uint32_t *places, carag_segment **out,
                                  carag_fault *out_fault);
@@ -151,16 +160,67 @@ void carag_blob_free(carag_blob *blob);
 bool carag_segment_term(const carag_segment *segment, uint64_t term, int which, carag_stream *out);
 bool carag_segment_find(const carag_segment *segment, const unsigned char *word, size_t size, uint64_t *out_term,
                         bool *out_found);
-bool carag_next_run(carag_stream *runs, uint32_t *part, carag_run *out);
+bool carag_next_run(carag_stream *runs, carag_run *run);
+bool carag_next_posting(carag_stream *postings, uint32_t *place, uint32_t *out_frequency);
 
 /* text/text.c */
-void carag_shelf_free(carag_shelf *shelf);
 carag_status carag_shelf_init(carag_shelf *shelf);
-void carag_part_settle(const carag_shelf *shelf, carag_part *part);
+void carag_shelf_free(carag_shelf *shelf);
+carag_status carag_text_reserve(carag_text *text, size_t chunks, size_t parts, size_t labels);
+void carag_text_replace(carag_text *text, carag_shelf *shelf);
+
+/* text/labels.c */
 bool carag_windows_overlap(carag_terms a, carag_terms b);
+void carag_shelf_open(carag_shelf *shelf, uint32_t slot, int64_t key, uint32_t chunk, uint32_t class);
+void carag_shelf_close(carag_shelf *shelf, uint32_t slot);
+void carag_part_settle(const carag_shelf *shelf, carag_part *part);
 
 /* text/compact.c; the writer's */
 carag_status carag_text_compact_now(carag_text *text, carag_fault *out_fault);
+
+/* text/admit.c */
+typedef enum carag_share { CARAG_NOTHING, CARAG_SOME, CARAG_ALL } carag_share;
+
+/* What a predicate admits. */
+typedef struct carag_admission {
+    bool *passes;    /* [classes] */
+    uint8_t *shares;   /* [parts] a carag_share */
+    uint32_t *counts;  /* [parts] admissible chunks */
+    uint64_t *bits;    /* [chunks / 64 + 1] by chunk, of parts that are admissible in part */
+    uint64_t chunks;   /* admissible */
+    uint64_t length;   /* of them together */
+} carag_admission;
+
+void carag_admit(const carag_shelf *shelf, const carag_test *test, carag_admission *admission);
+int64_t carag_admitting_label(const carag_shelf *shelf, const carag_admission *admission, uint32_t chunk);
+
+static inline bool carag_is_admitted(const carag_admission *admission, uint32_t chunk)
+{
+    return admission->bits[chunk / 64] >> (chunk % 64) & 1;
+}
+
+/* text/block.c */
+carag_block *carag_block_take(carag_text *text, size_t size);
+void carag_block_give(carag_text *text, carag_block *block);
+void carag_block_free(carag_block *block);
+
+/* text/rank.c */
+typedef struct carag_ranked {
+    double score;
+    int64_t key; /* of the label */
+    uint32_t chunk;
+} carag_ranked;
+
+typedef struct carag_ranking {
+    carag_ranked *items;
+    size_t count, room;
+    size_t limit; /* how many are wanted; 0: all */
+    double floor; /* below this no item is wanted */
+} carag_ranking;
+
+bool carag_rank_wants(const carag_ranking *ranking, double score, int64_t key);
+carag_status carag_rank_keep(carag_ranking *ranking, carag_ranked item);
+carag_status carag_rank_sort(carag_ranking *ranking);
 
 /* text/sound.c */
 carag_status carag_shelf_verify(const carag_shelf *shelf, carag_fault *out_fault);

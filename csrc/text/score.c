@@ -1,0 +1,188 @@
+/* text/score.c - score the parts that have terms of a question, those that could matter.
+ *
+ * Where only the k best are wanted, the most that a chunk of a part could reach is known before its postings are read:
+ * a few parts that could reach the most go first, and later parts that stay below the k-th best are left out. The bound
+ * uses the largest frequency of each run and the shortest chunk; it is raised by far more than rounding can lose, and
+ * only what lies strictly below is left out, so the answer is the same. A term's frequency and weight are complete
+ * before anything is scored, so no bound rests on what was left out.
+ */
+#include "carag_internal.h"
+#include "text/ask.h"
+#include "text/text.h"
+
+#include <math.h>
+
+#define FIRST_PARTS 64    /* parts that are scored first, for a floor */
+#define BOUND_MARGIN 1e-9 /* of a bound: rounding loses less than 10^-11 of it for any query that is allowed */
+
+typedef struct part_bound {
+    double bound;
+    uint32_t part;
+} part_bound;
+
+/* ---------------------------------------------------------------- one part */
+
+static double norm_of(const carag_asking *job, uint32_t length)
+{
+    return job->query->k1 * (1.0 - job->query->b + job->query->b * (double)length / job->mean);
+}
+
+static double gain(const carag_asking *job, double weight, uint32_t frequency, double norm)
+{
+    return weight * ((double)frequency * (job->query->k1 + 1.0) / ((double)frequency + norm));
+}
+
+/* What a part's own text adds; false when it is malformed. */
+static bool add_postings(carag_asking *job, const carag_part *part, const carag_scored_run *run, bool is_whole)
+{
+    const double weight = job->terms[run->term].weight;
+    carag_stream postings = {run->postings, run->postings + run->bytes};
+    uint32_t place = CARAG_NONE;
+    for (uint32_t i = 0; i < run->count; i++) {
+        uint32_t frequency;
+        if (!carag_next_posting(&postings, &place, &frequency) || place >= part->size)
+            return false;
+        if (is_whole || carag_is_admitted(&job->admission, part->first + place))
+            job->scores[place] += gain(job, weight, frequency, job->norms[place]);
+    }
+    return true;
+}
+
+/* A term of the heading stands in every chunk. */
+static bool add_everywhere(carag_asking *job, const carag_part *part, const carag_scored_run *run)
+{
+    const double weight = job->terms[run->term].weight;
+    carag_stream postings = {run->postings, run->postings + run->bytes};
+    uint32_t place = CARAG_NONE;
+    for (uint32_t i = 0; i < part->size; i++)
+        job->frequencies[i] = run->heading;
+    for (uint32_t i = 0; i < run->count; i++) {
+        uint32_t frequency;
+        if (!carag_next_posting(&postings, &place, &frequency) || place >= part->size ||
+            frequency > UINT32_MAX - run->heading)
+            return false;
+        job->frequencies[place] += frequency;
+    }
+    for (uint32_t i = 0; i < part->size; i++)
+        job->scores[i] += gain(job, weight, job->frequencies[i], job->norms[i]);
+    return true;
+}
+
+static carag_status offer(carag_asking *job, uint32_t chunk, double score)
+{
+    job->stats.matched++;
+    if (score < job->ranking.floor || (job->ranking.limit > 0 && job->ranking.count == job->ranking.limit &&
+                                       score < job->ranking.items[0].score))
+        return CARAG_OK;
+    const int64_t key = carag_admitting_label(job->shelf, &job->admission, chunk);
+    if (key < 0 || !carag_rank_wants(&job->ranking, score, key))
+        return CARAG_OK;
+    return carag_rank_keep(&job->ranking, (carag_ranked){.score = score, .key = key, .chunk = chunk});
+}
+
+static carag_status score_part(carag_asking *job, uint32_t number)
+{
+    const carag_part *part = &job->shelf->parts[number];
+    const bool is_whole = job->admission.shares[number] == CARAG_ALL;
+    for (uint32_t i = 0; i < part->size; i++) {
+        job->scores[i] = 0.0;
+        job->norms[i] = norm_of(job, job->shelf->lengths[part->first + i]);
+    }
+    for (uint32_t at = job->first[number]; at != CARAG_NONE; at = job->runs[at].next) {
+        const carag_scored_run *run = &job->runs[at];
+        job->stats.postings += run->count;
+        if (run->heading > 0 ? !add_everywhere(job, part, run) : !add_postings(job, part, run, is_whole))
+            return CARAG_CORRUPT;
+    }
+    carag_status status = CARAG_OK;
+    for (uint32_t i = 0; status == CARAG_OK && i < part->size; i++)
+        if (job->scores[i] > 0.0 && (is_whole || carag_is_admitted(&job->admission, part->first + i)))
+            status = offer(job, part->first + i, job->scores[i]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- all parts */
+
+/* Weights, the parts that have runs, and what their chunks could reach. */
+static void weigh(carag_asking *job)
+{
+    const double chunks = (double)job->admission.chunks;
+    job->mean = (double)job->admission.length / chunks;
+    for (uint32_t i = 0; i < job->term_count; i++) {
+        const double with = (double)job->terms[i].frequency;
+        job->terms[i].weight = (double)job->terms[i].times * log(1.0 + (chunks - with + 0.5) / (with + 0.5));
+    }
+    for (uint32_t part = 0; part < job->shelf->part_count; part++) {
+        if (job->first[part] == CARAG_NONE)
+            continue;
+        const double norm = norm_of(job, job->shelf->parts[part].shortest);
+        double bound = 0.0;
+        for (uint32_t at = job->first[part]; at != CARAG_NONE; at = job->runs[at].next) {
+            const carag_scored_run *run = &job->runs[at];
+            const double frequency = (double)run->most + (double)run->heading;
+            bound += job->terms[run->term].weight * (frequency * (job->query->k1 + 1.0) / (frequency + norm));
+        }
+        job->bounds[part] = bound * (1.0 + BOUND_MARGIN);
+        job->parts[job->part_count++] = part;
+    }
+    job->stats.parts = job->part_count;
+}
+
+/* Those of the parts that could reach the most, in front of the others: a heap with the least of them on top. */
+static uint32_t choose_first(const carag_asking *job, part_bound first[FIRST_PARTS])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        const part_bound item = {job->bounds[job->parts[i]], job->parts[i]};
+        uint32_t hole = 0;
+        if (count < FIRST_PARTS) {
+            for (hole = count++; hole > 0 && first[(hole - 1) / 2].bound > item.bound; hole = (hole - 1) / 2)
+                first[hole] = first[(hole - 1) / 2];
+        } else if (item.bound <= first[0].bound) {
+            continue;
+        } else {
+            for (uint32_t child = 1; child < count; child = 2 * hole + 1) {
+                if (child + 1 < count && first[child + 1].bound < first[child].bound)
+                    child++;
+                if (first[child].bound >= item.bound)
+                    break;
+                first[hole] = first[child];
+                hole = child;
+            }
+        }
+        first[hole] = item;
+    }
+    return count;
+}
+
+/* Whether no chunk of the part can be wanted. */
+static bool is_hopeless(const carag_asking *job, uint32_t part)
+{
+    const carag_ranking *ranking = &job->ranking;
+    return job->bounds[part] < ranking->floor || (ranking->limit > 0 && ranking->count == ranking->limit &&
+                                                  job->bounds[part] < ranking->items[0].score);
+}
+
+carag_status carag_text_score(carag_asking *job)
+{
+    const bool may_skip = !job->query->count_matched && (job->query->k > 0 || job->query->floor > 0.0);
+    carag_status status = CARAG_OK;
+    weigh(job);
+    if (may_skip && job->part_count > FIRST_PARTS && job->query->k > 0) {
+        part_bound first[FIRST_PARTS];
+        const uint32_t count = choose_first(job, first);
+        for (uint32_t i = 0; status == CARAG_OK && i < count; i++) {
+            status = score_part(job, first[i].part);
+            job->first[first[i].part] = CARAG_NONE; /* done */
+        }
+    }
+    for (uint32_t i = 0; status == CARAG_OK && i < job->part_count; i++) {
+        if (job->first[job->parts[i]] == CARAG_NONE)
+            continue;
+        if (may_skip && is_hopeless(job, job->parts[i]))
+            job->stats.parts_skipped++;
+        else
+            status = score_part(job, job->parts[i]);
+    }
+    return status == CARAG_OK ? carag_rank_sort(&job->ranking) : status;
+}
