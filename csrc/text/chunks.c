@@ -131,6 +131,12 @@ static carag_status last_segment(const carag_shelf *shelf, const carag_text_batc
     for (uint32_t i = 0; i < *out_merged; i++)
         some[i] = shelf->segments[shelf->segment_count - *out_merged + i];
     some[*out_merged] = fresh;
+    if (carag_shelf_is_mapped(shelf)) /* nothing is built on damage */
+        status = carag_shelf_verify(shelf, out_fault);
+    if (status != CARAG_OK) {
+        carag_segment_free(fresh);
+        return status;
+    }
     carag_shelf after = *shelf; /* with the records that are written and not counted yet */
     after.part_count += (uint32_t)batch->parts;
     after.chunk_count += (uint32_t)batch->chunks;

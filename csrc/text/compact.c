@@ -107,7 +107,12 @@ static carag_status compact(compaction *job, carag_fault *out_fault)
 carag_status carag_text_compact_now(carag_text *text, carag_fault *out_fault)
 {
     compaction job = {.from = &text->shelf};
-    const carag_status status = compact(&job, out_fault);
+    carag_status status = CARAG_OK;
+    if (carag_shelf_is_mapped(&text->shelf)) /* nothing is built on damage */
+        status = carag_shelf_verify(&text->shelf, out_fault);
+    if (status != CARAG_OK)
+        return status;
+    status = compact(&job, out_fault);
     if (status == CARAG_OK)
         carag_text_replace(text, &job.to);
     else

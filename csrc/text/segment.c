@@ -69,34 +69,6 @@ bool carag_segment_find(const carag_segment *segment, const unsigned char *word,
     return true;
 }
 
-/* The next run; *run is the one before, of the first {.part = CARAG_NONE}. False when the stream is malformed: ask for
- * no more than there are. */
-bool carag_next_run(carag_stream *runs, carag_run *run)
-{
-    uint32_t gap;
-    uint32_t count;
-    if (!carag_next_number(runs, &gap) || !carag_next_number(runs, &count) || gap == 0)
-        return false;
-    const uint64_t part = (uint64_t)(uint32_t)(run->part + 1) + gap - 1; /* CARAG_NONE + 1 is 0 */
-    *run = (carag_run){.part = (uint32_t)part, .count = count >> 1};
-    if (part >= CARAG_NONE || count == 0)
-        return false;
-    if ((count & 1) && (!carag_next_number(runs, &run->heading) || run->heading == 0))
-        return false;
-    return run->count == 0 || (carag_next_number(runs, &run->bytes) && carag_next_number(runs, &run->most));
-}
-
-/* The next posting; *place is that of the one before, of the first CARAG_NONE. */
-bool carag_next_posting(carag_stream *postings, uint32_t *place, uint32_t *out_frequency)
-{
-    uint32_t gap;
-    if (!carag_next_number(postings, &gap) || !carag_next_number(postings, out_frequency) || gap == 0)
-        return false;
-    const uint64_t next = (uint64_t)(uint32_t)(*place + 1) + gap - 1;
-    *place = (uint32_t)next;
-    return next < CARAG_NONE && *out_frequency > 0;
-}
-
 /* ---------------------------------------------------------------- writing */
 
 typedef struct builder {

@@ -144,6 +144,50 @@ static inline bool carag_next_number(carag_stream *stream, uint32_t *out)
     return false;
 }
 
+/* The next run; *run is the one before, of the first {.part = CARAG_NONE}. False when the stream is malformed: ask for
+ * no more than there are. */
+static inline bool carag_next_run(carag_stream *runs, carag_run *run)
+{
+    uint32_t gap;
+    uint32_t count;
+    if (runs->end - runs->at >= 4) { /* nearly all: four numbers of a byte each, none of them the heading's */
+        const unsigned char *at = runs->at;
+        if (((at[0] | at[1] | at[2] | at[3]) & 128) == 0 && at[0] > 0 && at[1] > 1 && (at[1] & 1) == 0 &&
+            run->part + at[0] < CARAG_MAX_ROWS) {
+            *run = (carag_run){.part = run->part + at[0], .count = at[1] >> 1, .bytes = at[2], .most = at[3]};
+            runs->at += 4;
+            return true;
+        }
+    }
+    if (!carag_next_number(runs, &gap) || !carag_next_number(runs, &count) || gap == 0)
+        return false;
+    const uint64_t part = (uint64_t)(uint32_t)(run->part + 1) + gap - 1; /* CARAG_NONE + 1 is 0 */
+    *run = (carag_run){.part = (uint32_t)part, .count = count >> 1};
+    if (part >= CARAG_NONE || count == 0)
+        return false;
+    if ((count & 1) && (!carag_next_number(runs, &run->heading) || run->heading == 0))
+        return false;
+    return run->count == 0 || (carag_next_number(runs, &run->bytes) && carag_next_number(runs, &run->most));
+}
+
+/* The next posting; *place is that of the one before, of the first CARAG_NONE. */
+static inline bool carag_next_posting(carag_stream *postings, uint32_t *place, uint32_t *out_frequency)
+{
+    uint32_t gap;
+    if (postings->end - postings->at >= 2 && ((postings->at[0] | postings->at[1]) & 128) == 0) { /* nearly all */
+        gap = postings->at[0];
+        *out_frequency = postings->at[1];
+        postings->at += 2;
+        *place += gap;
+        return gap > 0 && *out_frequency > 0 && *place < CARAG_NONE;
+    }
+    if (!carag_next_number(postings, &gap) || !carag_next_number(postings, out_frequency) || gap == 0)
+        return false;
+    const uint64_t next = (uint64_t)(uint32_t)(*place + 1) + gap - 1;
+    *place = (uint32_t)next;
+    return next < CARAG_NONE && *out_frequency > 0;
+}
+
 /* text/lookup.c */
 uint32_t carag_lookup_find(const carag_lookup *lookup, int64_t key);
 bool carag_lookup_insert(carag_lookup *lookup, int64_t key, uint32_t number);
@@ -160,8 +204,6 @@ void carag_blob_free(carag_blob *blob);
 bool carag_segment_term(const carag_segment *segment, uint64_t term, int which, carag_stream *out);
 bool carag_segment_find(const carag_segment *segment, const unsigned char *word, size_t size, uint64_t *out_term,
                         bool *out_found);
-bool carag_next_run(carag_stream *runs, carag_run *run);
-bool carag_next_posting(carag_stream *postings, uint32_t *place, uint32_t *out_frequency);
 
 /* text/text.c */
 carag_status carag_shelf_init(carag_shelf *shelf);
@@ -224,5 +266,6 @@ carag_status carag_rank_sort(carag_ranking *ranking);
 
 /* text/sound.c */
 carag_status carag_shelf_verify(const carag_shelf *shelf, carag_fault *out_fault);
+bool carag_shelf_is_mapped(const carag_shelf *shelf);
 
 #endif
