@@ -1,7 +1,8 @@
 """CARAG: compliance-aware vector search with a native core, and a receipt for every answer.
 
-:class:`Index` is the filtered vector index (keys and scores, unaudited), :class:`TextIndex` that of words. :class:`Engine` answers questions over
-regulated documents, so that what a person may not use for this purpose never reaches them, the model, or a log.
+:class:`Index` is the filtered vector index (keys and scores, unaudited), :class:`TextIndex` that of words.
+:class:`Engine` answers questions over regulated documents, so that what a person may not use for this purpose never
+reaches them, the model, or a log.
 
 Names are loaded on first use: ``Index`` needs numpy alone, an auditor's ``carag.audit`` neither numpy nor the native
 core, and a name whose extra is not installed says which one that is.

@@ -37,14 +37,18 @@ class TextQuery(NamedTuple):
     """A query, converted; hold it during the call."""
 
     struct: CData
-    count: int
+    terms: int
+    is_counted: bool
+    """Whether every chunk that matches is counted."""
     memory: tuple[Any, ...]
 
 
 def _encoded(name: str, terms: Iterable[str]) -> list[bytes]:
     """Encode terms; the core knows bytes alone."""
     if isinstance(terms, str):
-        raise InvalidArgument(f"{name} are {quoted(terms)}; want a list of terms: carag.index.tokens.tokenize() cuts text")
+        raise InvalidArgument(
+            f"{name} are {quoted(terms)}; want a list of terms: carag.index.tokens.tokenize() cuts text"
+        )
     try:
         encoded = [str.encode(term) for term in terms]
     except (TypeError, UnicodeEncodeError) as error:
@@ -73,9 +77,13 @@ def text_batch(
     numbers = key_array(documents, keys.size)
     if len(tokens) != keys.size:
         raise InvalidArgument(f"{len(tokens)} lists of tokens for {keys.size} chunks; give one for each")
-    names, firsts, inverse, sizes = np.unique(numbers, return_index=True, return_inverse=True, return_counts=True)
+    names, firsts, inverse, sizes = np.unique(
+        numbers, return_index=True, return_inverse=True, return_counts=True
+    )
     if unknown := set(headings) - set(names.tolist()):
-        raise InvalidArgument(f"headings name document {quoted(min(unknown, key=str))}, of which no chunk is added")
+        raise InvalidArgument(
+            f"headings name document {quoted(min(unknown, key=str))}, of which no chunk is added"
+        )
     order = np.argsort(firsts[inverse], kind="stable")
     parts = np.argsort(firsts, kind="stable")
     texts = [_encoded(f"tokens[{at}]", tokens[at]) for at in order.tolist()]
@@ -83,7 +91,7 @@ def text_batch(
     terms = sorted(set(chain.from_iterable(chain(texts, tops))))
     by_term = {term: number for number, term in enumerate(terms)}
     keys = np.ascontiguousarray(keys[order])
-    memory = {
+    memory: dict[str, NDArray[Any]] = {
         "documents": np.ascontiguousarray(names[parts]),
         "sizes": sizes[parts].astype(np.uint32),
         "words": np.frombuffer(b"".join(terms), np.uint8),
@@ -120,10 +128,14 @@ def text_query(
             "count_matched": bool(count_matched),
         },
     )
-    return TextQuery(struct, len(words), memory)
+    return TextQuery(struct, len(words), struct.count_matched or (k is None and struct.floor == 0.0), memory)
 
 
 def _real(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)) or math.isnan(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.floating, np.integer))
+        or math.isnan(value)
+    ):
         raise InvalidArgument(f"{name} is {quoted(value)}; want a number")
     return float(value)

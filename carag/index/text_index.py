@@ -1,12 +1,12 @@
 """Index the words of chunks, and find those that a policy admits by BM25, as if no others existed.
 
-Beside :class:`carag.Index` and not inside of it: text is immutable and belongs to a chunk, while the rows of an index are
-labels. A chunk has several, one a window, and a relabel makes a new one under a new key; its words stay what they were.
-And an index of vectors must not depend on words. The two meet in keys: a result names the label that admitted the chunk,
-and a label's key is that of its row in the index of vectors.
+Beside :class:`carag.Index` and not inside of it: text is immutable and belongs to a chunk, while the rows of an index
+are labels. A chunk has several, one a window, and a relabel makes a new one under a new key; its words stay what they
+were. And an index of vectors must not depend on words. The two meet in keys: a result names the label that admitted the
+chunk, and a label's key is that of its row in the index of vectors.
 
-Calls release the GIL: any threads may search and count while one changes the index, and a search sees all of a change or
-nothing of it.
+Calls release the GIL: any threads may search and count while one changes the index, and a search sees all of a change
+or nothing of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from carag.index._buffers import lent, room
 from carag.index._core import ffi, lib
 from carag.index._status import new_fault, raise_for, text
 from carag.index._texts import TextBatch, text_batch, text_query
-from carag.index.text_results import TermCounts, TextResult, found_result, stats_of
+from carag.index.text_results import TermCounts, TextResult, found_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,15 +47,15 @@ __all__ = ["TextIndex"]
 class TextIndex:
     """An index of words, searched by BM25 under a policy.
 
-    A chunk is admissible if one of its labels is: the policy admits the label's word and entity, and the instant is in its
-    window. For a search only admissible chunks exist. With ``N`` of them, ``L`` the mean of their lengths in tokens, ``n``
-    the number of them that hold a term, ``f`` how often a chunk holds it, and ``q`` how often the query names it, the score
-    of a chunk is the sum, over the query's terms in the order of their UTF-8 bytes, of ::
+    A chunk is admissible if one of its labels is: the policy admits the label's word and entity, and the instant is in
+    its window. For a search only admissible chunks exist. With ``N`` of them, ``L`` the mean of their lengths in
+    tokens, ``n`` the number of them that hold a term, ``f`` how often a chunk holds it, and ``q`` how often the query
+    names it, the score of a chunk is the sum, over the query's terms in the order of their UTF-8 bytes, of ::
 
         q * log(1 + (N - n + 0.5) / (n + 0.5)) * (f * (k1 + 1) / (f + k1 * (1 - b + b * length / L)))
 
-    in float64. A term that no admissible chunk holds adds nothing. The heading of a document counts as if it stood at the
-    beginning of each of its chunks: in ``f``, in ``length``, in ``n`` and in ``L``.
+    in float64. A term that no admissible chunk holds adds nothing. The heading of a document counts as if it stood at
+    the beginning of each of its chunks: in ``f``, in ``length``, in ``n`` and in ``L``.
 
     Examples
     --------
@@ -104,9 +104,7 @@ class TextIndex:
 
     @property
     def term_count(self) -> int:
-        """Number of terms kept in memory, counted once in each segment; :meth:`compact` leaves one segment, and no term
-        that stood in deleted chunks alone.
-        """
+        """Number of terms kept, counted in each segment; :meth:`compact` leaves one, without those deleted."""
         return int(self._info().terms)
 
     @property
@@ -182,8 +180,8 @@ class TextIndex:
         chunks : (n,) integer
             The chunk of each.
         words : (n,) integer
-            Policy words, see :func:`carag.policy.policy_word`. A word of version 0 is stored and never admissible, with an
-            :class:`~carag.errors.UnlabelledWarning`.
+            Policy words, see :func:`carag.policy.policy_word`. A word of version 0 is stored and never admissible, with
+            an :class:`~carag.errors.UnlabelledWarning`.
         public_at, expires_at : (n,) or scalar integer, optional
             Minutes since 1970-01-01T00:00Z from which the label holds, and from which it no longer does; as for
             :meth:`carag.Index.add`.
@@ -197,8 +195,8 @@ class TextIndex:
         Raises
         ------
         InvalidArgument
-            If a key is in use or a chunk or label unknown, a word has control bits set, or the window of a label overlaps
-            that of another live label of its chunk: at each instant, one at most may admit it.
+            If a key is in use or a chunk or label unknown, a word has control bits set, or the window of a label
+            overlaps that of another live label of its chunk: at each instant, one at most may admit it.
         """
         named, on = key_array(keys), key_array(chunks)
         opened, closed = word_array(words, named.size), distinct(key_array(closes))
@@ -289,7 +287,8 @@ class TextIndex:
         floor : float
             Least score of a chunk that is wanted.
         count_matched : bool
-            Count how many chunks hold a term even where that takes reading more than ``k`` of them need.
+            Count how many chunks hold a term, which takes scoring those that cannot be among the ``k``; all are
+            counted where all are wanted.
 
         Returns
         -------
@@ -308,7 +307,8 @@ class TextIndex:
         out, fault = ffi.new("carag_text_found **"), new_fault()
         status = lib.carag_text_search(self._core, query.struct, test.predicate, out, fault)
         raise_for(status, fault, path=self._path)
-        return found_result(ffi.gc(out[0], lib.carag_text_found_free))
+        found = ffi.gc(out[0], lib.carag_text_found_free)
+        return found_result(found, is_counted=query.is_counted)
 
     def count(
         self, terms: Iterable[str], policy: Policy | Mask, *, as_of: datetime | date | int | None = None
@@ -332,22 +332,21 @@ class TextIndex:
         """
         query = text_query(terms, None, 0.0, 0.0, 0.0, count_matched=False)
         test = predicate(policy, as_of)
-        frequencies = np.zeros(query.count, np.uint64)
+        frequencies = np.zeros(query.terms, np.uint64)
         stats, fault = ffi.new("carag_text_stats *"), new_fault()
         status = lib.carag_text_count(
             self._core, query.struct, test.predicate, room(frequencies), stats, fault
         )
         raise_for(status, fault, path=self._path)
-        counted = stats_of(stats[0])
-        return TermCounts(counted.admissible, counted.length, tuple(frequencies.tolist()))
+        return TermCounts(stats.admissible, stats.length, tuple(frequencies.tolist()))
 
     # ------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Compact, and write the index to one file, replacing it atomically and durably.
 
-        The file holds no word that stands in deleted chunks alone. That of before is unlinked, not overwritten: what a disk
-        does with its blocks, and copies and backups of it, are beyond this library.
+        The file holds no word that stands in deleted chunks alone. That of before is unlinked, not overwritten: what a
+        disk does with its blocks, and copies and backups of it, are beyond this library.
 
         Raises
         ------
@@ -366,8 +365,8 @@ class TextIndex:
         ----------
         path : str or PathLike
         mmap : bool
-            Leave terms and postings in the file, whose pages processes share. Every checksum is verified; the rest of what
-            can be wrong waits for :meth:`verify`, and a search that meets it raises.
+            Leave terms and postings in the file, whose pages processes share. Every checksum is verified; the rest of
+            what can be wrong waits for :meth:`verify`, and a search that meets it raises.
 
         Raises
         ------

@@ -10,11 +10,11 @@ import numpy as np
 from carag.index._core import ffi
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import NDArray
 
     from carag.index._core import CData
 
-__all__ = ["TermCounts", "TextResult", "TextStats", "found_result", "stats_of"]
+__all__ = ["TermCounts", "TextResult", "TextStats", "found_result"]
 
 
 class TermCounts(NamedTuple):
@@ -32,8 +32,8 @@ class TermCounts(NamedTuple):
 class TextStats:
     """What a search by words counted, and what it read.
 
-    The first four numbers depend on admissible chunks alone. The last three tell how much hidden text has the terms: they
-    are for who runs the index, not for who asks.
+    The first three numbers depend on admissible chunks alone. The others say how much was read, and move with hidden
+    text that has the terms: they are for who runs the index, not for who asks.
     """
 
     admissible: int
@@ -41,7 +41,7 @@ class TextStats:
     length: int
     """Their tokens together."""
     matched: int | None
-    """Number of them that hold a term; None if it was not counted, since some could not be among the ``k``."""
+    """Number of them that hold a term; None if they were not to be counted."""
     parts: int
     """Number of parts (a document's chunks that were added together) with an admissible chunk that holds a term."""
     parts_skipped: int
@@ -88,31 +88,27 @@ class TextResult:
         return f"<TextResult of {len(self)} chunks: {self.stats.admissible:,} admissible>"
 
 
-def stats_of(stats: CData) -> TextStats:
-    """Read the core's statistics."""
-    return TextStats(
-        admissible=stats.admissible,
-        length=stats.length,
-        matched=None if stats.parts_skipped else stats.matched,
-        parts=stats.parts,
-        parts_skipped=stats.parts_skipped,
-        runs=stats.runs,
-        postings=stats.postings,
-        runs_skipped=stats.runs_skipped,
-        chunks=stats.chunks,
-    )
-
-
-def found_result(found: CData) -> TextResult:
+def found_result(found: CData, *, is_counted: bool) -> TextResult:
     """Copy what the core found; it is released with ``found``."""
 
-    def copied(array: CData, dtype: DTypeLike) -> NDArray[np.generic]:
-        return np.frombuffer(ffi.buffer(array, 8 * found.count), dtype).copy()
+    def keys(array: CData) -> NDArray[np.int64]:
+        return np.frombuffer(ffi.buffer(array, 8 * found.count), np.int64).copy()
 
+    stats = found.stats
     return TextResult(
-        copied(found.keys, np.int64),
-        copied(found.chunks, np.int64),
-        copied(found.documents, np.int64),
-        copied(found.scores, np.float64),
-        stats_of(found.stats),
+        keys=keys(found.keys),
+        chunks=keys(found.chunks),
+        documents=keys(found.documents),
+        scores=keys(found.scores).view(np.float64),
+        stats=TextStats(
+            admissible=stats.admissible,
+            length=stats.length,
+            matched=stats.matched if is_counted else None,
+            parts=stats.parts,
+            parts_skipped=stats.parts_skipped,
+            runs=stats.runs,
+            postings=stats.postings,
+            runs_skipped=stats.runs_skipped,
+            chunks=stats.chunks,
+        ),
     )

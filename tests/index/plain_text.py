@@ -1,4 +1,4 @@
-"""What a text index must answer, in plain Python: BM25 over the chunks that a policy admits, as if no others existed."""
+"""What a text index must answer, in plain Python: BM25 over admissible chunks, as if no others existed."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,6 +23,9 @@ from tests.index.plain_text import (
     overlap,
 )
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 # Labels without a schema version are among those drawn.
 pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
 
@@ -39,7 +42,9 @@ class History:
 
     def some(self, keys):
         keys = sorted(keys)
-        return self.rng.permutation(keys)[: self.rng.integers(0, min(len(keys), 6) + 1)].tolist() if keys else []
+        return (
+            self.rng.permutation(keys)[: self.rng.integers(0, min(len(keys), 6) + 1)].tolist() if keys else []
+        )
 
     def add(self):
         chunks = draw_chunks(self.rng, int(self.rng.integers(0, 12)), 10 * self.next_key)
@@ -59,7 +64,9 @@ class History:
             drawn = draw_label(self.rng, one)
             together = [one]
             if self.rng.random() < 0.5:
-                together = [c for c in chunks if self.world.chunks[c].document == self.world.chunks[one].document]
+                together = [
+                    c for c in chunks if self.world.chunks[c].document == self.world.chunks[one].document
+                ]
             for chunk in together:
                 fresh = drawn._replace(chunk=chunk)
                 live = [*self.world.labels.values(), *opened.values()]
@@ -85,7 +92,16 @@ class History:
         self.index.verify()
 
     def step(self):
-        steps = [self.add, self.add, self.label, self.label, self.label, self.delete, self.compact, self.save_and_load]
+        steps = [
+            self.add,
+            self.add,
+            self.label,
+            self.label,
+            self.label,
+            self.delete,
+            self.compact,
+            self.save_and_load,
+        ]
         steps[int(self.rng.integers(0, len(steps)))]()
 
     def ask(self):
