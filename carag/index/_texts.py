@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from carag.index._core import CData
 
 __all__ = ["TextBatch", "TextQuery", "text_batch", "text_query"]
+
+
+_BYTES: Final = ffi.typeof("uint8_t[]")
 
 
 class TextBatch(NamedTuple):
@@ -114,20 +117,13 @@ def text_query(
 ) -> TextQuery:
     """Convert a query; the core checks ranges."""
     words = _encoded("terms", terms)
-    memory = np.frombuffer(b"".join(words), np.uint8), _ends(map(len, words))
-    struct = ffi.new(
-        "carag_text_query *",
-        {
-            "words": lent(memory[0]),
-            "word_ends": lent(memory[1]),
-            "terms": len(words),
-            "k1": _real("k1", k1),
-            "b": _real("b", b),
-            "k": 0 if k is None else integer("k", k, 1, 2**31 - 1),
-            "floor": _real("floor", floor),
-            "count_matched": bool(count_matched),
-        },
+    memory = (
+        ffi.from_buffer(_BYTES, b"".join(words)),
+        ffi.new("uint64_t[]", list(accumulate(map(len, words)))),
     )
+    wanted = 0 if k is None else integer("k", k, 1, 2**31 - 1)
+    numbers = _real("k1", k1), _real("b", b), wanted, _real("floor", floor)
+    struct = ffi.new("carag_text_query *", (*memory, len(words), *numbers, bool(count_matched)))
     return TextQuery(struct, len(words), struct.count_matched or (k is None and struct.floor == 0.0), memory)
 
 
