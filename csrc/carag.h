@@ -266,7 +266,7 @@ typedef struct carag_text_query {
 typedef struct carag_text_stats {
     uint64_t admissible;   /* chunks that satisfied the predicate */
     uint64_t length;       /* their tokens, headings included, together */
-    uint64_t matched;      /* admissible chunks with a term of the query; of parts_skipped, none are counted */
+    uint64_t matched;      /* admissible chunks with a term of the query; 0 unless all are wanted, or counted */
     uint64_t chunks;       /* live */
     uint64_t runs;         /* of a term in a part: read */
     uint64_t runs_skipped; /* because nothing of the part is admissible */

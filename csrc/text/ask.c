@@ -116,6 +116,7 @@ static size_t carve(carag_asking *job, unsigned char *block, uint64_t runs)
     CARVE(job->scores, widest);
     CARVE(job->norms, widest);
     CARVE(job->frequencies, widest);
+    CARVE(job->wanted, widest);
 #undef CARVE
     return size;
 }
@@ -164,7 +165,7 @@ static bool read_runs(carag_asking *job, uint32_t number, carag_stream runs, car
         term->frequency += admitted;
         job->stats.runs++;
         const uint32_t at = job->run_count++;
-        job->runs[at] = (carag_scored_run){own.at, run.bytes, run.count, run.heading, run.most, number, CARAG_NONE};
+        job->runs[at] = (carag_scored_run){own.at, run.bytes, run.count, run.heading, run.most, number, CARAG_NONE, 0.0};
         if (job->first[run.part] == CARAG_NONE)
             job->first[run.part] = at;
         else

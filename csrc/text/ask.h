@@ -12,6 +12,7 @@ typedef struct carag_asked {
     uint64_t frequency; /* admissible chunks that hold it */
     double weight;      /* how often it is carag_asked for, times its inverse document frequency */
     uint32_t times;
+    bool is_light;      /* of so little weight that it is added last, where it still matters */
 } carag_asked;
 
 /* A run that is to be scored. */
@@ -20,6 +21,7 @@ typedef struct carag_scored_run {
     uint32_t bytes, count, heading, most;
     uint32_t term;
     uint32_t next; /* run of the same part */
+    double bound;  /* the most that it adds to a score */
 } carag_scored_run;
 
 typedef struct carag_asking {
@@ -38,6 +40,7 @@ typedef struct carag_asking {
     uint32_t part_count;
     double *scores, *norms;  /* [widest part] */
     uint32_t *frequencies;   /* [widest part] */
+    bool *wanted;            /* [widest part] whether a chunk may be in the answer */
     double mean;             /* of the lengths */
     carag_ranking ranking;
     carag_text_stats stats;

@@ -3,7 +3,10 @@
  * Where only the k best are wanted, the most that a chunk of a part could reach is known before its postings are read:
  * a few parts that could reach the most go first, and later parts that stay below the k-th best are left out. The bound
  * uses the largest frequency of each run and the shortest chunk; it is raised by far more than rounding can lose, and
- * only what lies strictly below is left out, so the answer is the same. A term's frequency and weight are complete
+ * only what lies strictly below is left out, so the answer is the same. Of a part that remains, light terms wait: those of
+ * the least weight, which together cannot add a third of the floor, and which have most of the postings. Where no chunk
+ * reaches the floor with the most that they could add, they are not read; what is left is scored anew, in the order of
+ * bytes (MaxScore, Turtle & Flood 1995, a part at a time). A term's frequency and weight are complete
  * before anything is scored, so no bound rests on what was left out.
  */
 #include "carag_internal.h"
@@ -12,7 +15,9 @@
 
 #include <math.h>
 
-#define FIRST_PARTS 64    /* parts that are scored first, for a floor */
+#define FIRST_PARTS 16    /* parts that are scored first, for a floor */
+#define LIGHT_SHARE 0.3   /* of the floor: the most that the terms which are added last may make up together */
+#define HALVINGS 24       /* of the range of weights, to find them */
 #define BOUND_MARGIN 1e-9 /* of a bound: rounding loses less than 10^-11 of it for any query that is allowed */
 
 typedef struct part_bound {
@@ -32,8 +37,8 @@ static double gain(const carag_asking *job, double weight, uint32_t frequency, d
     return weight * ((double)frequency * (job->query->k1 + 1.0) / ((double)frequency + norm));
 }
 
-/* What a part's own text adds; false when it is malformed. */
-static bool add_postings(carag_asking *job, const carag_part *part, const carag_scored_run *run, bool is_whole)
+/* What a term adds in the part's own text to the scores of chunks that are wanted; false when it is malformed. */
+static bool add_postings(carag_asking *job, const carag_part *part, const carag_scored_run *run)
 {
     const double weight = job->terms[run->term].weight;
     carag_stream postings = {run->postings, run->postings + run->bytes};
@@ -42,13 +47,13 @@ static bool add_postings(carag_asking *job, const carag_part *part, const carag_
         uint32_t frequency;
         if (!carag_next_posting(&postings, &place, &frequency) || place >= part->size)
             return false;
-        if (is_whole || carag_is_admitted(&job->admission, part->first + place))
+        if (job->wanted[place])
             job->scores[place] += gain(job, weight, frequency, job->norms[place]);
     }
     return true;
 }
 
-/* A term of the heading stands in every chunk. */
+/* The same of a term that the heading has: it stands in every chunk. */
 static bool add_everywhere(carag_asking *job, const carag_part *part, const carag_scored_run *run)
 {
     const double weight = job->terms[run->term].weight;
@@ -64,7 +69,23 @@ static bool add_everywhere(carag_asking *job, const carag_part *part, const cara
         job->frequencies[place] += frequency;
     }
     for (uint32_t i = 0; i < part->size; i++)
-        job->scores[i] += gain(job, weight, job->frequencies[i], job->norms[i]);
+        if (job->wanted[i])
+            job->scores[i] += gain(job, weight, job->frequencies[i], job->norms[i]);
+    return true;
+}
+
+/* The terms of a part in the order of their bytes: all of them, or those that are not light. */
+static bool add_runs(carag_asking *job, uint32_t number, bool light_too)
+{
+    const carag_part *part = &job->shelf->parts[number];
+    for (uint32_t at = job->first[number]; at != CARAG_NONE; at = job->runs[at].next) {
+        const carag_scored_run *run = &job->runs[at];
+        if (!light_too && job->terms[run->term].is_light)
+            continue;
+        job->stats.postings += run->count;
+        if (run->heading > 0 ? !add_everywhere(job, part, run) : !add_postings(job, part, run))
+            return false;
+    }
     return true;
 }
 
@@ -80,23 +101,59 @@ static carag_status offer(carag_asking *job, uint32_t chunk, double score)
     return carag_rank_keep(&job->ranking, (carag_ranked){.score = score, .key = key, .chunk = chunk});
 }
 
-static carag_status score_part(carag_asking *job, uint32_t number)
+/* Below this, no score is wanted any more. */
+static double present_floor(const carag_asking *job)
+{
+    const carag_ranking *ranking = &job->ranking;
+    const bool is_full = ranking->limit > 0 && ranking->count == ranking->limit;
+    return is_full && ranking->items[0].score > ranking->floor ? ranking->items[0].score : ranking->floor;
+}
+
+/* Leave out the chunks that stay below the floor even with the most that light terms could add; false when the
+ * postings are malformed. *out_any: whether one is left. */
+static bool sift(carag_asking *job, uint32_t number, bool *out_any)
+{
+    const uint32_t size = job->shelf->parts[number].size;
+    const double floor = present_floor(job);
+    double rest = 0.0;
+    for (uint32_t at = job->first[number]; at != CARAG_NONE; at = job->runs[at].next)
+        if (job->terms[job->runs[at].term].is_light)
+            rest += job->runs[at].bound;
+    *out_any = true;
+    if (floor <= 0.0 || rest <= 0.0)
+        return true;
+    if (!add_runs(job, number, false))
+        return false;
+    *out_any = false;
+    for (uint32_t i = 0; i < size; i++) {
+        job->wanted[i] = job->wanted[i] && (job->scores[i] + rest) * (1.0 + BOUND_MARGIN) >= floor;
+        job->scores[i] = 0.0;
+        *out_any |= job->wanted[i];
+    }
+    return true;
+}
+
+static carag_status score_part(carag_asking *job, uint32_t number, bool may_skip)
 {
     const carag_part *part = &job->shelf->parts[number];
     const bool is_whole = job->admission.shares[number] == CARAG_ALL;
+    bool any = true;
     for (uint32_t i = 0; i < part->size; i++) {
         job->scores[i] = 0.0;
         job->norms[i] = norm_of(job, job->shelf->lengths[part->first + i]);
+        job->wanted[i] = is_whole || carag_is_admitted(&job->admission, part->first + i);
     }
-    for (uint32_t at = job->first[number]; at != CARAG_NONE; at = job->runs[at].next) {
-        const carag_scored_run *run = &job->runs[at];
-        job->stats.postings += run->count;
-        if (run->heading > 0 ? !add_everywhere(job, part, run) : !add_postings(job, part, run, is_whole))
-            return CARAG_CORRUPT;
+    if (may_skip && !sift(job, number, &any))
+        return CARAG_CORRUPT;
+    if (!any) {
+        job->stats.parts_skipped++;
+        return CARAG_OK;
     }
+    if (!add_runs(job, number, true))
+        return CARAG_CORRUPT;
     carag_status status = CARAG_OK;
     for (uint32_t i = 0; status == CARAG_OK && i < part->size; i++)
-        if (job->scores[i] > 0.0 && (is_whole || carag_is_admitted(&job->admission, part->first + i)))
+        if (job->scores[i] > 0.0)
             status = offer(job, part->first + i, job->scores[i]);
     return status;
 }
@@ -118,9 +175,10 @@ static void weigh(carag_asking *job)
         const double norm = norm_of(job, job->shelf->parts[part].shortest);
         double bound = 0.0;
         for (uint32_t at = job->first[part]; at != CARAG_NONE; at = job->runs[at].next) {
-            const carag_scored_run *run = &job->runs[at];
+            carag_scored_run *run = &job->runs[at];
             const double frequency = (double)run->most + (double)run->heading;
-            bound += job->terms[run->term].weight * (frequency * (job->query->k1 + 1.0) / (frequency + norm));
+            run->bound = job->terms[run->term].weight * (frequency * (job->query->k1 + 1.0) / (frequency + norm));
+            bound += run->bound;
         }
         job->bounds[part] = bound * (1.0 + BOUND_MARGIN);
         job->parts[job->part_count++] = part;
@@ -155,12 +213,26 @@ static uint32_t choose_first(const carag_asking *job, part_bound first[FIRST_PAR
     return count;
 }
 
-/* Whether no chunk of the part can be wanted. */
-static bool is_hopeless(const carag_asking *job, uint32_t part)
+/* The terms of the least weight are light, as many as can add less than a third of the floor together. */
+static void choose_light(carag_asking *job)
 {
-    const carag_ranking *ranking = &job->ranking;
-    return job->bounds[part] < ranking->floor || (ranking->limit > 0 && ranking->count == ranking->limit &&
-                                                  job->bounds[part] < ranking->items[0].score);
+    const double most = LIGHT_SHARE * present_floor(job);
+    double low = 0.0;
+    double high = 0.0;
+    for (uint32_t i = 0; i < job->term_count; i++)
+        high = job->terms[i].weight > high ? job->terms[i].weight : high;
+    for (int step = 0; step < HALVINGS; step++) {
+        const double middle = low + (high - low) / 2.0;
+        double sum = 0.0;
+        for (uint32_t i = 0; i < job->term_count; i++)
+            sum += job->terms[i].weight <= middle ? job->terms[i].weight * (job->query->k1 + 1.0) : 0.0;
+        if (sum <= most)
+            low = middle;
+        else
+            high = middle;
+    }
+    for (uint32_t i = 0; i < job->term_count; i++)
+        job->terms[i].is_light = job->terms[i].weight <= low;
 }
 
 carag_status carag_text_score(carag_asking *job)
@@ -172,17 +244,21 @@ carag_status carag_text_score(carag_asking *job)
         part_bound first[FIRST_PARTS];
         const uint32_t count = choose_first(job, first);
         for (uint32_t i = 0; status == CARAG_OK && i < count; i++) {
-            status = score_part(job, first[i].part);
+            status = score_part(job, first[i].part, may_skip);
             job->first[first[i].part] = CARAG_NONE; /* done */
         }
     }
+    if (may_skip)
+        choose_light(job);
     for (uint32_t i = 0; status == CARAG_OK && i < job->part_count; i++) {
         if (job->first[job->parts[i]] == CARAG_NONE)
             continue;
-        if (may_skip && is_hopeless(job, job->parts[i]))
+        if (may_skip && job->bounds[job->parts[i]] < present_floor(job))
             job->stats.parts_skipped++;
         else
-            status = score_part(job, job->parts[i]);
+            status = score_part(job, job->parts[i], may_skip);
     }
+    if (may_skip)
+        job->stats.matched = 0;
     return status == CARAG_OK ? carag_rank_sort(&job->ranking) : status;
 }

@@ -71,6 +71,13 @@ bool carag_segment_find(const carag_segment *segment, const unsigned char *word,
 
 /* ---------------------------------------------------------------- writing */
 
+/* Words are text: not even memory that is given back keeps them. */
+static void wipe(unsigned char *bytes, size_t size)
+{
+    memset(bytes, 0, size);
+    __asm__ volatile("" : : "r"(bytes) : "memory"); /* else it may be left out, since nobody reads what is released */
+}
+
 typedef struct builder {
     carag_bytes streams[3];
     uint64_t *ends[3]; /* [room] */
@@ -88,8 +95,10 @@ static void put(builder *to, int which, const void *data, size_t size)
         unsigned char *more = carag_allocate(room, 1);
         to->failed = !more;
         if (more) {
-            if (bytes->size)
+            if (bytes->size) {
                 memcpy(more, bytes->data, bytes->size);
+                wipe(bytes->data, bytes->size);
+            }
             carag_release(bytes->data);
             bytes->data = more;
             bytes->room = room;
@@ -146,11 +155,6 @@ static void put_word(builder *to, const unsigned char *word, size_t size)
         to->ends[which][to->terms] = to->streams[which].size;
     to->terms++;
     to->part = CARAG_NONE;
-}
-
-static void wipe(unsigned char *bytes, size_t size)
-{
-    explicit_bzero(bytes, size); /* words are text: not even memory that is given back keeps them */
 }
 
 static void builder_free(builder *to)

@@ -136,6 +136,30 @@ def test_5_what_is_left_out_lies_strictly_below_and_ties_go_to_the_smaller_key(s
     assert len(set(every.scores.tolist())) < len(every) / 3  # ties there are
 
 
+@given(seeds, st.integers(1, 12), st.booleans())
+def test_5_light_terms_that_are_not_read_change_nothing(seed, k, headed):
+    """Frequent and rare terms, many parts: the k best are the first k of all, under a mask and a floor, too."""
+    rng = np.random.default_rng(seed)
+    ranks = rng.zipf(1.2, (240, 20)).clip(max=400)
+    texts = [[f"r{rank}" for rank in row[: rng.integers(0, 21)]] for row in ranks.tolist()]
+    documents = np.sort(rng.integers(0, 90, 240))
+    heads = {one: ["r3", f"r{one}"] for one in set(documents.tolist())} if headed else {}
+    index = TextIndex()
+    index.add(np.arange(240), documents, texts, headings=heads)
+    index.label(np.arange(240), np.arange(240), policy_word(rng.integers(1, 3, 240)))
+    terms = [f"r{rank}" for rank in (1, 2, 3, *rng.zipf(1.3, 5).clip(max=400).tolist())]
+    for mask in (Mask(), OPEN):
+        every = hits(index.search(terms, None, mask))
+        assert every[:k] == hits(index.search(terms, k, mask))
+        floor = every[len(every) // 2].score
+        assert [hit for hit in every if hit.score >= floor] == hits(
+            index.search(terms, None, mask, floor=floor)
+        )
+        assert [hit for hit in every if hit.score >= floor][:k] == hits(
+            index.search(terms, k, mask, floor=floor)
+        )
+
+
 def test_5_parts_are_left_out_at_all():
     """The bound is of use: most of a few hundred parts are not scored. What matched is told where it is asked for."""
     rng = np.random.default_rng(1)
