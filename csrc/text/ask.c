@@ -85,8 +85,10 @@ static carag_status count_runs(const carag_asking *job, uint64_t *out_runs)
                 return CARAG_CORRUPT;
             if (found && !carag_segment_term(segment, term, CARAG_RUNS, &runs))
                 return CARAG_CORRUPT;
-            if (found)
-                *out_runs += (uint64_t)(runs.end - runs.at) / MIN_RUN_BYTES;
+            if (!found)
+                continue;
+            const uint64_t most = (uint64_t)(runs.end - runs.at) / MIN_RUN_BYTES;
+            *out_runs += most < job->shelf->part_count ? most : job->shelf->part_count;
         }
     return *out_runs < CARAG_NONE ? CARAG_OK : CARAG_NO_MEMORY;
 }
@@ -111,6 +113,7 @@ static size_t carve(carag_asking *job, unsigned char *block, uint64_t runs)
     CARVE(job->runs, runs);
     CARVE(job->first, parts);
     CARVE(job->last, parts);
+    CARVE(job->norms_least, parts);
     CARVE(job->bounds, parts);
     CARVE(job->parts, parts);
     CARVE(job->scores, widest);
@@ -138,14 +141,47 @@ static bool count_admitted(const carag_asking *job, const carag_run *run, carag_
     return true;
 }
 
+/* Pass over the runs of hidden parts, those that are four numbers of a byte each: nearly all. False when they claim more
+ * postings than there are. */
+static bool skip_hidden(carag_asking *job, carag_stream *runs, uint32_t *part, carag_stream *postings)
+{
+    const uint8_t *shares = job->admission.shares;
+    const uint32_t parts = job->shelf->part_count;
+    const unsigned char *at = runs->at;
+    uint32_t here = *part;
+    size_t passed = 0; /* bytes of postings */
+    for (; runs->end - at >= 4; at += 4) {
+        uint32_t four; /* gap, 2 * count, bytes, most */
+        memcpy(&four, at, sizeof four);
+        if ((four & 0x80808180) != 0 || (four & 0x7F) == 0 || (four & 0x7E00) == 0)
+            break;
+        const uint32_t next = here + (four & 0x7F);
+        if (next >= parts || shares[next] != CARAG_NOTHING)
+            break;
+        here = next;
+        passed += four >> 16 & 0x7F;
+        job->stats.runs_skipped++;
+    }
+    if (passed > (size_t)(postings->end - postings->at))
+        return false;
+    runs->at = at;
+    postings->at += passed;
+    *part = here;
+    return true;
+}
+
 /* The parts that the term's runs name and the predicate admits are kept for scoring, and their chunks are counted. */
 static bool read_runs(carag_asking *job, uint32_t number, carag_stream runs, carag_stream postings)
 {
     const carag_shelf *shelf = job->shelf;
     carag_asked *term = &job->terms[number];
     carag_run run = {.part = CARAG_NONE};
-    while (runs.at < runs.end) {
-        if (!carag_next_run(&runs, &run) || run.part >= shelf->part_count ||
+    for (;;) {
+        if (!skip_hidden(job, &runs, &run.part, &postings))
+            return false;
+        if (runs.at == runs.end)
+            return true;
+        if (!carag_next_run(&runs, &run) || run.part >= shelf->part_count || job->run_count == job->run_room ||
             run.count > shelf->parts[run.part].size || run.bytes > (size_t)(postings.end - postings.at))
             return false;
         const carag_stream own = {postings.at, postings.at + run.bytes};
@@ -165,14 +201,20 @@ static bool read_runs(carag_asking *job, uint32_t number, carag_stream runs, car
         term->frequency += admitted;
         job->stats.runs++;
         const uint32_t at = job->run_count++;
-        job->runs[at] = (carag_scored_run){own.at, run.bytes, run.count, run.heading, run.most, number, CARAG_NONE, 0.0};
+        job->runs[at] = (carag_scored_run){.postings = own.at,
+                                             .bytes = run.bytes,
+                                             .count = run.count,
+                                             .heading = run.heading,
+                                             .most = run.most,
+                                             .term = number,
+                                             .part = run.part,
+                                             .next = CARAG_NONE};
         if (job->first[run.part] == CARAG_NONE)
             job->first[run.part] = at;
         else
             job->runs[job->last[run.part]].next = at;
         job->last[run.part] = at;
     }
-    return true;
 }
 
 static bool read_term(carag_asking *job, uint32_t number)
@@ -200,11 +242,13 @@ static bool look_up(carag_asking *job)
 {
     const carag_shelf *shelf = job->shelf;
     carag_admit(shelf, &job->test, &job->admission);
-    for (uint32_t part = 0; part < shelf->part_count; part++)
-        job->first[part] = CARAG_NONE;
-    for (uint32_t i = 0; i < job->term_count; i++)
+    carag_text_weigh_parts(job);
+    for (uint32_t i = 0; i < job->term_count; i++) {
+        const uint32_t first_run = job->run_count;
         if (!read_term(job, i))
             return false;
+        carag_text_weigh_term(job, i, first_run);
+    }
     job->stats.admissible = job->admission.chunks;
     job->stats.length = job->admission.length;
     job->stats.chunks = shelf->live_chunks;
@@ -265,6 +309,7 @@ static carag_status ask(carag_asking *job, carag_text_found **out_found)
     if (!block)
         return CARAG_NO_MEMORY;
     carve(job, block->bytes, runs);
+    job->run_room = (uint32_t)runs;
     if (!look_up(job))
         status = CARAG_CORRUPT;
     if (status == CARAG_OK && out_found) {

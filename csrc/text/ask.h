@@ -19,9 +19,9 @@ typedef struct carag_asked {
 typedef struct carag_scored_run {
     const unsigned char *postings;
     uint32_t bytes, count, heading, most;
-    uint32_t term;
+    uint32_t term, part;
     uint32_t next; /* run of the same part */
-    double bound;  /* the most that it adds to a score */
+    float bound;   /* the most that it adds to a score, but for rounding */
 } carag_scored_run;
 
 typedef struct carag_asking {
@@ -33,9 +33,10 @@ typedef struct carag_asking {
     carag_asked *terms; /* [term_count] distinct, ascending by bytes */
     uint32_t term_count;
     carag_scored_run *runs;
-    uint32_t run_count;
+    uint32_t run_count, run_room;
     uint32_t *first, *last; /* [parts] runs */
-    double *bounds;         /* [parts] */
+    double *norms_least;    /* [parts] of the shortest chunk */
+    double *bounds;         /* [parts] the most that a chunk could score, but for rounding */
     uint32_t *parts;        /* those with runs, ascending */
     uint32_t part_count;
     double *scores, *norms;  /* [widest part] */
@@ -47,6 +48,8 @@ typedef struct carag_asking {
 } carag_asking;
 
 /* text/score.c */
+void carag_text_weigh_parts(carag_asking *job);
+void carag_text_weigh_term(carag_asking *job, uint32_t number, uint32_t first_run);
 carag_status carag_text_score(carag_asking *job);
 
 #endif

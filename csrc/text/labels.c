@@ -217,13 +217,17 @@ static carag_status check_label(labelling *job, size_t i, carag_fault *out_fault
     if (job->before[i] != CARAG_NONE)
         carag_lookup_remove(&job->last, chunk);
     carag_lookup_insert(&job->last, chunk, (uint32_t)i);
-    for (uint32_t at = job->before[i]; at != CARAG_NONE; at = job->before[at])
+    size_t others = 0;
+    for (uint32_t at = job->before[i]; at != CARAG_NONE; at = job->before[at], others++)
         if (carag_windows_overlap(terms, terms_of(labels, at)))
             return fail_at(out_fault, CARAG_OVERLAP, i, "keys", "");
-    for (uint32_t at = shelf->chunks[chunk].label; at != CARAG_NONE; at = shelf->labels[at].next)
+    for (uint32_t at = shelf->chunks[chunk].label; at != CARAG_NONE; at = shelf->labels[at].next, others++)
         if (!shelf->labels[at].is_closing &&
             carag_windows_overlap(terms, shelf->classes->terms[shelf->labels[at].class]))
             return fail_at(out_fault, CARAG_OVERLAP, i, "keys", "");
+    if (others >= CARAG_MAX_LABELS)
+        return fail_at(out_fault, CARAG_FULL, i, "keys",
+                       "a chunk has at most 4,096 labels, those that close in the call included");
     return CARAG_OK;
 }
 

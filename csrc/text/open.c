@@ -169,9 +169,10 @@ static carag_status read_label(const opening *job, uint32_t slot, carag_fault *o
         !carag_lookup_insert(&shelf->label_of, key, slot))
         return carag_corrupt(out_fault, "labels", "a key is negative, out of order, or of two labels");
     for (uint32_t other = slot; !is_first && other > 0 && shelf->labels[other - 1].chunk == chunk; other--)
-        if (carag_windows_overlap(shelf->classes->terms[class],
+        if (slot - other >= CARAG_MAX_LABELS ||
+            carag_windows_overlap(shelf->classes->terms[class],
                                   shelf->classes->terms[shelf->labels[other - 1].class]))
-            return carag_corrupt(out_fault, "labels", "two labels of a chunk hold at one instant");
+            return carag_corrupt(out_fault, "labels", "two labels of a chunk hold at one instant, or it has too many");
     shelf->label_count++;
     shelf->labels[slot] = (carag_label){.key = key, .chunk = chunk, .class = class, .next = CARAG_NONE};
     if (is_first)

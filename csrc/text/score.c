@@ -18,7 +18,7 @@
 #define FIRST_PARTS 16    /* parts that are scored first, for a floor */
 #define LIGHT_SHARE 0.3   /* of the floor: the most that the terms which are added last may make up together */
 #define HALVINGS 24       /* of the range of weights, to find them */
-#define BOUND_MARGIN 1e-9 /* of a bound: rounding loses less than 10^-11 of it for any query that is allowed */
+#define BOUND_MARGIN 1e-6 /* of a bound: rounding loses less than a tenth of that for any query that is allowed */
 
 typedef struct part_bound {
     double bound;
@@ -118,7 +118,7 @@ static bool sift(carag_asking *job, uint32_t number, bool *out_any)
     double rest = 0.0;
     for (uint32_t at = job->first[number]; at != CARAG_NONE; at = job->runs[at].next)
         if (job->terms[job->runs[at].term].is_light)
-            rest += job->runs[at].bound;
+            rest += (double)job->runs[at].bound;
     *out_any = true;
     if (floor <= 0.0 || rest <= 0.0)
         return true;
@@ -160,29 +160,42 @@ static carag_status score_part(carag_asking *job, uint32_t number, bool may_skip
 
 /* ---------------------------------------------------------------- all parts */
 
-/* Weights, the parts that have runs, and what their chunks could reach. */
-static void weigh(carag_asking *job)
+/* Before terms are read: of each part, the norm of its shortest chunk. */
+void carag_text_weigh_parts(carag_asking *job)
+{
+    job->mean = (double)job->admission.length / (double)job->admission.chunks;
+    for (uint32_t part = 0; part < job->shelf->part_count; part++) {
+        job->first[part] = CARAG_NONE;
+        job->bounds[part] = 0.0;
+        if (job->admission.shares[part] != CARAG_NOTHING)
+            job->norms_least[part] = norm_of(job, job->shelf->parts[part].shortest);
+    }
+}
+
+/* When all runs of a term were read, from first_run on: its weight, and the most that each adds. */
+void carag_text_weigh_term(carag_asking *job, uint32_t number, uint32_t first_run)
 {
     const double chunks = (double)job->admission.chunks;
-    job->mean = (double)job->admission.length / chunks;
-    for (uint32_t i = 0; i < job->term_count; i++) {
-        const double with = (double)job->terms[i].frequency;
-        job->terms[i].weight = (double)job->terms[i].times * log(1.0 + (chunks - with + 0.5) / (with + 0.5));
+    carag_asked *term = &job->terms[number];
+    const double with = (double)term->frequency;
+    term->weight = (double)term->times * log(1.0 + (chunks - with + 0.5) / (with + 0.5));
+    for (uint32_t at = first_run; at < job->run_count; at++) {
+        carag_scored_run *run = &job->runs[at];
+        const double frequency = (double)run->most + (double)run->heading;
+        const double most =
+            term->weight * (frequency * (job->query->k1 + 1.0) / (frequency + job->norms_least[run->part]));
+        run->bound = (float)most;
+        job->bounds[run->part] += most;
     }
-    for (uint32_t part = 0; part < job->shelf->part_count; part++) {
-        if (job->first[part] == CARAG_NONE)
-            continue;
-        const double norm = norm_of(job, job->shelf->parts[part].shortest);
-        double bound = 0.0;
-        for (uint32_t at = job->first[part]; at != CARAG_NONE; at = job->runs[at].next) {
-            carag_scored_run *run = &job->runs[at];
-            const double frequency = (double)run->most + (double)run->heading;
-            run->bound = job->terms[run->term].weight * (frequency * (job->query->k1 + 1.0) / (frequency + norm));
-            bound += run->bound;
+}
+
+static void list_parts(carag_asking *job)
+{
+    for (uint32_t part = 0; part < job->shelf->part_count; part++)
+        if (job->first[part] != CARAG_NONE) {
+            job->bounds[part] *= 1.0 + BOUND_MARGIN;
+            job->parts[job->part_count++] = part;
         }
-        job->bounds[part] = bound * (1.0 + BOUND_MARGIN);
-        job->parts[job->part_count++] = part;
-    }
     job->stats.parts = job->part_count;
 }
 
@@ -239,7 +252,7 @@ carag_status carag_text_score(carag_asking *job)
 {
     const bool may_skip = !job->query->count_matched && (job->query->k > 0 || job->query->floor > 0.0);
     carag_status status = CARAG_OK;
-    weigh(job);
+    list_parts(job);
     if (may_skip && job->part_count > FIRST_PARTS && job->query->k > 0) {
         part_bound first[FIRST_PARTS];
         const uint32_t count = choose_first(job, first);

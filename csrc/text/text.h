@@ -19,6 +19,7 @@
 #define CARAG_TEXT_SCRATCHES 8   /* working memories kept between calls */
 #define CARAG_MAX_TERM 65535     /* bytes of a term */
 #define CARAG_MAX_PART (1U << 24) /* chunks of a part */
+#define CARAG_MAX_LABELS 4096    /* live labels of a chunk: each new one is compared with all */
 
 typedef struct carag_chunk {
     int64_t key; /* -1: deleted */

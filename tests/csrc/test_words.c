@@ -90,6 +90,74 @@ static void parts_left_out_would_not_have_been_found(void)
     carag_text_free(text);
 }
 
+/* Parts of forty chunks, far apart, of terms that stand in them hundreds of times: numbers that take more than a byte.
+ * `open_alone` leaves out what the question may not see. */
+static carag_text *long_numbers(bool open_alone)
+{
+    enum { PARTS = 300, WIDE = 40, MANY = 200 };
+    static int64_t keys[PARTS * WIDE], documents[PARTS];
+    static uint32_t sizes[PARTS], tokens[PARTS * WIDE * 2 + PARTS * MANY], words[PARTS * WIDE];
+    static uint64_t ends[PARTS * WIDE], heading_ends[PARTS];
+    static const uint64_t word_ends[] = {1, 2, 3};
+    size_t chunks = 0;
+    size_t count = 0;
+    size_t parts = 0;
+    for (size_t part = 0; part < PARTS; part++) {
+        const bool is_open = part % 3 == 0;
+        if (open_alone && !is_open)
+            continue;
+        documents[parts] = (int64_t)part;
+        sizes[parts++] = part % 5 ? 1 : WIDE;
+        for (size_t i = 0; i < (part % 5 ? 1 : WIDE); i++) {
+            tokens[count++] = 0;
+            if (part % 100 == 0) /* a gap of a hundred and of two hundred parts */
+                tokens[count++] = part % 200 ? 1 : 2;
+            for (size_t j = 0; i == 0 && part % 7 == 0 && j < MANY; j++)
+                tokens[count++] = 1;
+            keys[chunks] = (int64_t)(part * WIDE + i);
+            words[chunks] = WORD(is_open ? 1 : 2);
+            ends[chunks++] = count;
+        }
+    }
+    const carag_text_batch given = {.keys = keys, .chunks = chunks, .documents = documents, .sizes = sizes,
+                                    .parts = parts, .words = (const uint8_t *)"abc", .word_ends = word_ends,
+                                    .terms = 3, .tokens = tokens, .token_ends = ends, .headings = tokens,
+                                    .heading_ends = heading_ends};
+    const carag_text_labels labels = {.keys = keys, .chunks = keys, .words = words, .count = chunks};
+    carag_text *text;
+    CHECK_OK(carag_text_new(&text, NULL));
+    CHECK_OK(carag_text_add(text, &given, NULL));
+    CHECK_OK(carag_text_label(text, &labels, NULL));
+    return text;
+}
+
+static void what_is_passed_over_changes_nothing(void)
+{
+    static const uint64_t query_ends[] = {1, 2, 3};
+    const carag_predicate open = one_mask(1, 0);
+    carag_text *texts[] = {long_numbers(false), long_numbers(true)};
+    for (size_t k = 0; k < 200; k += 40) {
+        carag_text_found *found[2] = {NULL, NULL};
+        const carag_text_query query = {.words = (const uint8_t *)"abc", .word_ends = query_ends, .terms = 3,
+                                        .k1 = 0.9, .b = 0.4, .k = k};
+        uint64_t frequencies[2][3];
+        for (int i = 0; i < 2; i++) {
+            carag_text_stats stats = {0};
+            CHECK_OK(carag_text_search(texts[i], &query, &open, &found[i], NULL));
+            CHECK_OK(carag_text_count(texts[i], &query, &open, frequencies[i], &stats, NULL));
+        }
+        CHECK(memcmp(frequencies[0], frequencies[1], sizeof *frequencies) == 0 && frequencies[0][1] > 0);
+        CHECK(found[0]->count > 0 && found[0]->count == found[1]->count);
+        CHECK(found[0]->stats.runs_skipped > 0 && found[1]->stats.runs_skipped == 0);
+        CHECK(memcmp(found[0]->keys, found[1]->keys, found[0]->count * sizeof *found[0]->keys) == 0);
+        CHECK(memcmp(found[0]->scores, found[1]->scores, found[0]->count * sizeof *found[0]->scores) == 0);
+        carag_text_found_free(found[0]);
+        carag_text_found_free(found[1]);
+    }
+    carag_text_free(texts[0]);
+    carag_text_free(texts[1]);
+}
+
 /* ---------------------------------------------------------------- refusals */
 
 static void what_cannot_be_is_refused_and_changes_nothing(void)
@@ -394,6 +462,7 @@ int main(int argc, char **argv)
     for (uint64_t seed = 0; seed < 300; seed++)
         answers_are_those_of_the_account(seed);
     parts_left_out_would_not_have_been_found();
+    what_is_passed_over_changes_nothing();
     what_cannot_be_is_refused_and_changes_nothing();
     every_flipped_bit_cut_and_extra_byte_is_found();
     numbers_made_up_with_right_sums_are_survived();

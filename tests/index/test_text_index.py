@@ -295,6 +295,19 @@ def test_windows_of_a_chunk_do_not_overlap():
     assert [1, 6] == index.search(["sales"], None, OPEN).keys.tolist()
 
 
+def test_a_chunk_has_as_many_labels_as_it_may_and_no_more(tmp_path):
+    """4,096 windows, each another minute; one more is refused, and changes nothing."""
+    index = TextIndex()
+    index.add([1], [1], [["sales"]])
+    minutes = np.arange(4_096)
+    index.label(minutes, minutes * 0 + 1, policy_word(minutes % 3 + 1), public_at=minutes, expires_at=minutes + 1)
+    with pytest.raises(InvalidArgument, match="4,096 labels"):
+        index.label([5_000], [1], [policy_word(1)], public_at=5_000)
+    assert [4_095] == index.search(["sales"], 1, Mask(), as_of=4_095).keys.tolist()
+    index.save(tmp_path / "a")
+    assert 4_096 == TextIndex.load(tmp_path / "a").label_count
+
+
 def test_relabelling_all_of_a_part_one_by_one_makes_it_even_again():
     """What is read of postings to count tells: an even part's chunks are not asked one by one."""
     index = TextIndex()
