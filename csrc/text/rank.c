@@ -106,8 +106,13 @@ static void radix_pass(const carag_ranked *from, carag_ranked *to, size_t count,
 static void sort_passes(carag_ranked **items, carag_ranked **other, size_t count, bool by_score)
 {
     uint64_t differs = 0;
-    for (size_t i = 1; i < count; i++)
+    bool ascends = true;
+    for (size_t i = 1; i < count; i++) {
         differs |= rank_of(&(*items)[i], by_score) ^ rank_of(&(*items)[0], by_score);
+        ascends &= rank_of(&(*items)[i - 1], by_score) <= rank_of(&(*items)[i], by_score);
+    }
+    if (ascends) /* of keys, often: labels were made in the order of chunks */
+        return;
     for (int shift = 0; shift < 64; shift += RADIX_BITS) {
         if ((differs >> shift & ((1 << RADIX_BITS) - 1)) == 0)
             continue;

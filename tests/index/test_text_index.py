@@ -300,7 +300,9 @@ def test_a_chunk_has_as_many_labels_as_it_may_and_no_more(tmp_path):
     index = TextIndex()
     index.add([1], [1], [["sales"]])
     minutes = np.arange(4_096)
-    index.label(minutes, minutes * 0 + 1, policy_word(minutes % 3 + 1), public_at=minutes, expires_at=minutes + 1)
+    index.label(
+        minutes, minutes * 0 + 1, policy_word(minutes % 3 + 1), public_at=minutes, expires_at=minutes + 1
+    )
     with pytest.raises(InvalidArgument, match="4,096 labels"):
         index.label([5_000], [1], [policy_word(1)], public_at=5_000)
     assert [4_095] == index.search(["sales"], 1, Mask(), as_of=4_095).keys.tolist()
