@@ -3,8 +3,11 @@
  *   1  The predicate is asked (text/admit.c): N, the mean length, and of each part whether all, some or none of it counts.
  *   2  The runs of the query's terms are read, in the order of the terms' bytes: their counts give the exact number of
  *      admissible chunks that hold each term, without a posting where a part is admissible whole or not at all.
- *   3  Parts are scored one after the other (text/score.c), all terms of a part together; what a posting adds is computed and added in
- *      the order of the terms' bytes, so that a score does not depend on how anything came in.
+ *   3  Parts are scored one after the other (text/score.c), all terms of a part together; what a posting adds is computed
+ *      and added in the order of the terms' bytes, so that a score does not depend on how anything came in.
+ *
+ * Postings of a hidden part are not read. In a part of which some chunks count, those of the others are passed over: they
+ * cost time, and no number of theirs is used.
  */
 #include "carag_internal.h"
 #include "text/ask.h"
@@ -13,9 +16,9 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_TERMS 4096     /* of a query */
-#define MAX_K1 1000.0      /* of a query */
-#define MIN_RUN_BYTES 3    /* of a stream */
+#define MAX_TERMS 4096  /* of a query */
+#define MAX_K1 1000.0   /* of a query */
+#define MIN_RUN_BYTES 3 /* of a stream */
 
 /* ---------------------------------------------------------------- the query */
 
@@ -202,13 +205,13 @@ static bool read_runs(carag_asking *job, uint32_t number, carag_stream runs, car
         job->stats.runs++;
         const uint32_t at = job->run_count++;
         job->runs[at] = (carag_scored_run){.postings = own.at,
-                                             .bytes = run.bytes,
-                                             .count = run.count,
-                                             .heading = run.heading,
-                                             .most = run.most,
-                                             .term = number,
-                                             .part = run.part,
-                                             .next = CARAG_NONE};
+                                           .bytes = run.bytes,
+                                           .count = run.count,
+                                           .heading = run.heading,
+                                           .most = run.most,
+                                           .term = number,
+                                           .part = run.part,
+                                           .next = CARAG_NONE};
         if (job->first[run.part] == CARAG_NONE)
             job->first[run.part] = at;
         else

@@ -3,11 +3,13 @@
  * Where only the k best are wanted, the most that a chunk of a part could reach is known before its postings are read:
  * a few parts that could reach the most go first, and later parts that stay below the k-th best are left out. The bound
  * uses the largest frequency of each run and the shortest chunk; it is raised by far more than rounding can lose, and
- * only what lies strictly below is left out, so the answer is the same. Of a part that remains, light terms wait: those of
- * the least weight, which together cannot add a third of the floor, and which have most of the postings. Where no chunk
- * reaches the floor with the most that they could add, they are not read; what is left is scored anew, in the order of
- * bytes (MaxScore, Turtle & Flood 1995, a part at a time). A term's frequency and weight are complete
- * before anything is scored, so no bound rests on what was left out.
+ * only what lies strictly below is left out, so the answer is the same. It may be that of a hidden chunk, in a part of
+ * which some count: then it is too high, and only spares less.
+ *
+ * Of a part that remains, light terms wait: those of the least weight, which together cannot add a third of the floor, and
+ * which have most of the postings. Where no chunk reaches the floor with the most that they could add, they are not read;
+ * what is left is scored anew, in the order of bytes (MaxScore, Turtle & Flood 1995, a part at a time). A term's frequency
+ * and weight are complete before anything is scored, so no bound rests on what was left out.
  */
 #include "carag_internal.h"
 #include "text/ask.h"
