@@ -10,8 +10,10 @@ from carag.index.index import Index
 from carag.index.results import DType, Hits, Plan, SearchResult, SearchStats, Why
 from carag.index.text_index import TextIndex
 from carag.index.text_results import TermCounts, TextResult, TextStats
+from carag.index.tokens import TOKENS_VERSION, tokenize
 
 __all__ = [
+    "TOKENS_VERSION",
     "DType",
     "Hits",
     "Index",
@@ -23,4 +25,5 @@ __all__ = [
     "TextResult",
     "TextStats",
     "Why",
+    "tokenize",
 ]

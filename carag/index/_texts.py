@@ -50,7 +50,7 @@ def _encoded(name: str, terms: Iterable[str]) -> list[bytes]:
     """Encode terms; the core knows bytes alone."""
     if isinstance(terms, str):
         raise InvalidArgument(
-            f"{name} are {quoted(terms)}; want a list of terms: carag.index.tokens.tokenize() cuts text"
+            f"{name} are {quoted(terms)}; want a list of terms: carag.index.tokenize() cuts text"
         )
     try:
         encoded = [str.encode(term) for term in terms]

@@ -146,7 +146,7 @@ class TextIndex:
         documents : (n,) integer
             The document of each chunk, 0 or more.
         tokens : sequence of n iterables of str
-            The terms of each chunk, as :func:`carag.index.tokens.tokenize` gives them; any string but an empty one.
+            The terms of each chunk, as :func:`carag.index.tokenize` gives them; any string but an empty one.
         headings : mapping of int to iterable of str, optional
             By document, terms that count as if they stood at the beginning of each of its chunks of this call.
 
