@@ -115,6 +115,14 @@ static uint32_t segments_to_merge(const carag_shelf *shelf, uint64_t size)
     return count;
 }
 
+static uint32_t widest_with(const carag_shelf *shelf, const carag_text_batch *batch)
+{
+    uint32_t widest = shelf->widest;
+    for (size_t i = 0; i < batch->parts; i++)
+        widest = batch->sizes[i] > widest ? batch->sizes[i] : widest;
+    return widest;
+}
+
 /* The last segment that there will be: the new one, or what it makes with some of those there are. */
 static carag_status last_segment(const carag_shelf *shelf, const carag_text_batch *batch, uint32_t *out_merged,
                                  carag_segment **out, carag_fault *out_fault)
@@ -140,6 +148,7 @@ static carag_status last_segment(const carag_shelf *shelf, const carag_text_batc
     carag_shelf after = *shelf; /* with the records that are written and not counted yet */
     after.part_count += (uint32_t)batch->parts;
     after.chunk_count += (uint32_t)batch->chunks;
+    after.widest = widest_with(shelf, batch);
     status = carag_segment_merge(&after, some, *out_merged + 1, NULL, NULL, out, out_fault);
     carag_segment_free(fresh);
     return status;
@@ -183,8 +192,7 @@ static carag_status add(carag_text *text, const carag_text_batch *batch, carag_f
         shelf->chunk_count += (uint32_t)batch->chunks;
         shelf->part_count += (uint32_t)batch->parts;
         shelf->live_chunks += (uint32_t)batch->chunks;
-        for (size_t i = 0; i < batch->parts; i++)
-            shelf->widest = batch->sizes[i] > shelf->widest ? batch->sizes[i] : shelf->widest;
+        shelf->widest = widest_with(shelf, batch);
     }
     pthread_rwlock_unlock(&text->lock);
     if (status != CARAG_OK)

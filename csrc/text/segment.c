@@ -430,12 +430,9 @@ carag_status carag_segment_merge(const carag_shelf *shelf, carag_segment *const 
 {
     merging job = {.shelf = shelf, .parts = parts, .places = places};
     uint64_t terms = 0;
-    uint32_t widest = 0;
     for (uint32_t i = 0; i < count; i++)
         terms += segments[i]->terms;
-    for (uint32_t part = 0; part < shelf->part_count; part++)
-        widest = shelf->parts[part].size > widest ? shelf->parts[part].size : widest;
-    if (builder_init(&job.to, terms, widest) != CARAG_OK)
+    if (builder_init(&job.to, terms, shelf->widest) != CARAG_OK)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     carag_status status = CARAG_CORRUPT;
     if (merge(&job, segments, count)) {
