@@ -3,13 +3,14 @@
  * An index holds rows: a unit vector, a 32-bit policy word, the terms of its release (public from, until, about
  * which entity), and the caller's key. A search names a predicate and gets the nearest rows that satisfy it, and no
  * other, however it runs: search/exact.c exactly, search/scan.c over one-bit codes, hnsw/search.c over an HNSW graph.
+ * An index of texts (carag_text) holds the words of chunks, and answers with those of highest BM25 score instead.
  *
  * Contract for every function here
  *   - The result is a carag_status. On anything but CARAG_OK outputs are untouched and the index is as
  *     before the call; *out_fault (may be NULL) says what was wrong and where.
  *   - Any threads may call anything at any time. Writers (add, relabel, delete, consolidate, save) take turns;
- *     searches and counts take no lock and never wait. carag_index_free is the exception: no other thread may
- *     hold the index.
+ *     searches and counts take no lock and never wait. Those of an index of texts share a lock, and wait for the few
+ *     stores that make a change visible. Freeing is the exception: no other thread may hold the index.
  *   - Same calls, same seed: same file bytes and same answers, for any number of threads, on every kernel and machine.
  *     (Which plan CARAG_PLAN_AUTO takes depends on timings of this machine.)
  *   - All memory comes from the allocator hooks; nothing is printed, no signal raised, no process ended.
@@ -218,7 +219,8 @@ const char *carag_invariant_name(uint32_t bit);
  *
  *     q * log(1 + (N - n + 0.5) / (n + 0.5)) * (f * (k1 + 1) / (f + k1 * (1 - b + b * length / L)))
  *
- * in double, each operation rounded. The heading of a part counts in f and length of each of its chunks. */
+ * in double, each operation rounded; log is the C library's, so that another one may give another last bit. The heading
+ * of a part counts in f and length of each of its chunks. */
 
 typedef struct carag_text carag_text;
 
