@@ -1,7 +1,8 @@
 """CARAG: compliance-aware vector search with a native core, and a receipt for every answer.
 
-:class:`Index` is the filtered vector index (keys and scores, unaudited). :class:`Engine` answers questions over
-regulated documents, so that what a person may not use for this purpose never reaches them, the model, or a log.
+:class:`Index` is the filtered vector index (keys and scores, unaudited), :class:`TextIndex` that of words.
+:class:`Engine` answers questions over regulated documents, so that what a person may not use for this purpose never
+reaches them, the model, or a log.
 
 Names are loaded on first use: ``Index`` needs numpy alone, an auditor's ``carag.audit`` neither numpy nor the native
 core, and a name whose extra is not installed says which one that is.
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from carag.audit import Outcome
     from carag.engine import Answer, Engine, Explanation, Retrieval
-    from carag.index import Index
+    from carag.index import Index, TextIndex
     from carag.labelling.document import Document
     from carag.policy import Mask, Policy, PolicyBit, Session, policy_word
 
@@ -33,13 +34,14 @@ __all__ = [
     "PolicyBit",
     "Retrieval",
     "Session",
+    "TextIndex",
     "policy_word",
 ]
 
 _HOMES = {
     "carag.audit": ("Outcome",),
     "carag.engine": ("Answer", "Engine", "Explanation", "Retrieval"),
-    "carag.index": ("Index",),
+    "carag.index": ("Index", "TextIndex"),
     "carag.labelling.document": ("Document",),
     "carag.policy": ("Mask", "Policy", "PolicyBit", "Session", "policy_word"),
 }

@@ -3,13 +3,14 @@
  * An index holds rows: a unit vector, a 32-bit policy word, the terms of its release (public from, until, about
  * which entity), and the caller's key. A search names a predicate and gets the nearest rows that satisfy it, and no
  * other, however it runs: search/exact.c exactly, search/scan.c over one-bit codes, hnsw/search.c over an HNSW graph.
+ * An index of texts (carag_text) holds the words of chunks, and answers with those of highest BM25 score instead.
  *
  * Contract for every function here
  *   - The result is a carag_status. On anything but CARAG_OK outputs are untouched and the index is as
  *     before the call; *out_fault (may be NULL) says what was wrong and where.
  *   - Any threads may call anything at any time. Writers (add, relabel, delete, consolidate, save) take turns;
- *     searches and counts take no lock and never wait. carag_index_free is the exception: no other thread may
- *     hold the index.
+ *     searches and counts take no lock and never wait. Those of an index of texts share a lock, and wait for the few
+ *     stores that make a change visible. Freeing is the exception: no other thread may hold the index.
  *   - Same calls, same seed: same file bytes and same answers, for any number of threads, on every kernel and machine.
  *     (Which plan CARAG_PLAN_AUTO takes depends on timings of this machine.)
  *   - All memory comes from the allocator hooks; nothing is printed, no signal raised, no process ended.
@@ -53,7 +54,8 @@ typedef enum carag_status {
     CARAG_FULL,          /* more rows than 32-bit row numbers can name */
     CARAG_IO,            /* fault.os_error is errno */
     CARAG_CORRUPT,       /* the file fails its own checks: fault.where is the section */
-    CARAG_BAD_KERNEL     /* no such kernel here: fault.what says which */
+    CARAG_BAD_KERNEL,    /* no such kernel here: fault.what says which */
+    CARAG_OVERLAP        /* the window of label fault.row overlaps that of another label of its chunk */
 } carag_status;
 
 typedef struct carag_fault {
@@ -208,6 +210,118 @@ carag_status carag_index_verify(carag_index *index, carag_fault *out_fault);
 /* Prove. One bit per broken invariant, 0 when sound; carag_invariant_name(bit) puts it in words. */
 uint32_t carag_index_check(carag_index *index, carag_fault *out_fault);
 const char *carag_invariant_name(uint32_t bit);
+
+/* ---- Words: an index of texts, searched by BM25 under the same predicates (text/text.h says what it is made of).
+ *
+ * For a predicate only the admissible chunks exist: one of their live labels satisfies it. With N of them, L the mean
+ * of their lengths, n the number of them that hold a term, f how often a chunk holds it, and q how often the query
+ * names it, a chunk's score is the sum, over the terms in the order of their bytes, of
+ *
+ *     q * log(1 + (N - n + 0.5) / (n + 0.5)) * (f * (k1 + 1) / (f + k1 * (1 - b + b * length / L)))
+ *
+ * in double, each operation rounded; log is the C library's, so that another one may give another last bit. The heading
+ * of a part counts in f and length of each of its chunks. */
+
+typedef struct carag_text carag_text;
+
+/* Chunks to add, part after part. */
+typedef struct carag_text_batch {
+    const int64_t *keys;          /* (chunks,) */
+    size_t chunks;
+    const int64_t *documents;     /* (parts,) */
+    const uint32_t *sizes;        /* (parts,) chunks of each, 1 or more */
+    size_t parts;
+    const uint8_t *words;         /* the terms one after the other, ascending by their bytes, none twice or empty */
+    const uint64_t *word_ends;    /* (terms,) */
+    size_t terms;
+    const uint32_t *tokens;       /* numbers of terms, chunk after chunk */
+    const uint64_t *token_ends;   /* (chunks,) */
+    const uint32_t *headings;     /* likewise, of the parts */
+    const uint64_t *heading_ends; /* (parts,) */
+} carag_text_batch;
+
+/* Labels to open, and to close; readers see all of it at once, or nothing. */
+typedef struct carag_text_labels {
+    const int64_t *keys;        /* (count,) */
+    const int64_t *chunks;      /* (count,) keys of chunks */
+    const uint32_t *words;      /* (count,) */
+    const uint32_t *public_at;  /* (count,), or NULL: always public */
+    const uint32_t *expires_at; /* (count,), or NULL: never expires */
+    const uint32_t *entities;   /* (count,), or NULL: about no entity */
+    size_t count;
+    const int64_t *closes;      /* (close_count,) keys of labels */
+    size_t close_count;
+    int allow_quarantine;       /* whether words may carry the quarantine bit */
+} carag_text_labels;
+
+typedef struct carag_text_query {
+    const uint8_t *words;      /* the terms one after the other, in any order; one named twice counts twice */
+    const uint64_t *word_ends; /* (terms,) */
+    size_t terms;
+    double k1;                 /* 0 .. 1000 */
+    double b;                  /* 0 .. 1 */
+    size_t k;                  /* chunks wanted; 0: all that match */
+    double floor;              /* least score of a chunk that is wanted; 0: any */
+    int count_matched;         /* count all that match, which costs reading what could not be among the k */
+} carag_text_query;
+
+typedef struct carag_text_stats {
+    uint64_t admissible;   /* chunks that satisfied the predicate */
+    uint64_t length;       /* their tokens, headings included, together */
+    uint64_t matched;      /* admissible chunks with a term of the query; 0 unless all are wanted, or counted */
+    uint64_t chunks;       /* live */
+    uint64_t runs;         /* of a term in a part: read */
+    uint64_t runs_skipped; /* because nothing of the part is admissible */
+    uint64_t postings;     /* of chunks: read */
+    uint64_t parts;        /* with an admissible chunk and a term of the query */
+    uint64_t parts_skipped; /* of those: not scored, since none of their chunks could be among the k */
+} carag_text_stats;
+
+/* Highest score first, ties by smaller key. */
+typedef struct carag_text_found {
+    size_t count;
+    int64_t *keys;      /* (count,) of the label that admitted the chunk; the smallest if there are several */
+    int64_t *chunks;    /* (count,) */
+    int64_t *documents; /* (count,) */
+    double *scores;     /* (count,) */
+    carag_text_stats stats;
+} carag_text_found;
+
+typedef struct carag_text_info {
+    uint64_t chunks; /* live */
+    uint64_t labels; /* live */
+    uint64_t parts;
+    uint64_t terms;  /* kept, in each segment; those of deleted chunks until they are compacted away */
+    uint64_t bytes;  /* of terms, runs and postings */
+    uint32_t segments;
+    uint32_t classes; /* distinct (word, terms) of the live labels, at most */
+} carag_text_info;
+
+carag_status carag_text_new(carag_text **out_text, carag_fault *out_fault);
+void carag_text_free(carag_text *text);
+void carag_text_get_info(carag_text *text, carag_text_info *out_info);
+
+/* Change. Deleting a chunk closes its labels; its words stay in memory, seen by nobody, until carag_text_compact. */
+carag_status carag_text_add(carag_text *text, const carag_text_batch *batch, carag_fault *out_fault);
+carag_status carag_text_label(carag_text *text, const carag_text_labels *labels, carag_fault *out_fault);
+carag_status carag_text_delete(carag_text *text, const int64_t *chunks, size_t count, carag_fault *out_fault);
+carag_status carag_text_compact(carag_text *text, carag_fault *out_fault);
+
+/* Ask. carag_text_count writes for each term of the query how many admissible chunks hold it. The key functions write
+ * the keys of live chunks, or labels, ascending, at most `room`, and return how many there are. */
+carag_status carag_text_search(carag_text *text, const carag_text_query *query, const carag_predicate *predicate,
+                               carag_text_found **out_found, carag_fault *out_fault);
+void carag_text_found_free(carag_text_found *found);
+carag_status carag_text_count(carag_text *text, const carag_text_query *query, const carag_predicate *predicate,
+                              uint64_t *out_frequencies, carag_text_stats *out_stats, carag_fault *out_fault);
+size_t carag_text_chunks(carag_text *text, int64_t *out_keys, size_t room);
+size_t carag_text_label_keys(carag_text *text, int64_t *out_keys, size_t room);
+
+/* Keep. Saving compacts first, so a file holds no word of a deleted chunk. Loading checks every checksum, and unless it
+ * maps, all that carag_text_verify does. */
+carag_status carag_text_save(carag_text *text, const char *path, carag_fault *out_fault);
+carag_status carag_text_load(const char *path, int map, carag_text **out_text, carag_fault *out_fault);
+carag_status carag_text_verify(carag_text *text, carag_fault *out_fault);
 
 /* Kernels: bit-identical implementations of the dot product, one per instruction set. */
 size_t carag_kernel_count(void);

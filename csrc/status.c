@@ -18,6 +18,7 @@ const char *carag_status_text(carag_status status)
     case CARAG_IO: return "input or output failed";
     case CARAG_CORRUPT: return "corrupt file";
     case CARAG_BAD_KERNEL: return "no such kernel here";
+    case CARAG_OVERLAP: return "overlapping windows";
     }
     return "unknown status";
 }

@@ -1,11 +1,29 @@
-"""Search vectors for the nearest rows that a policy admits, with the native core in ``csrc``.
+"""Search vectors, and words, for what a policy admits, with the native core in ``csrc``.
 
-Only this package calls the C core. It knows words, terms and minutes, and nothing of documents or text.
+Only this package calls the C core. It knows policy words, terms of release and minutes, and nothing of what a text
+says: terms are strings.
 """
 
 from __future__ import annotations
 
 from carag.index.index import Index
 from carag.index.results import DType, Hits, Plan, SearchResult, SearchStats, Why
+from carag.index.text_index import TextIndex
+from carag.index.text_results import TermCounts, TextResult, TextStats
+from carag.index.tokens import TOKENS_VERSION, tokenize
 
-__all__ = ["DType", "Hits", "Index", "Plan", "SearchResult", "SearchStats", "Why"]
+__all__ = [
+    "TOKENS_VERSION",
+    "DType",
+    "Hits",
+    "Index",
+    "Plan",
+    "SearchResult",
+    "SearchStats",
+    "TermCounts",
+    "TextIndex",
+    "TextResult",
+    "TextStats",
+    "Why",
+    "tokenize",
+]

@@ -20,6 +20,7 @@ _POINTERS: Final = {
     np.dtype(np.int64): ffi.typeof("int64_t[]"),
     np.dtype(np.uint8): ffi.typeof("uint8_t[]"),
     np.dtype(np.uint32): ffi.typeof("uint32_t[]"),
+    np.dtype(np.uint64): ffi.typeof("uint64_t[]"),
 }
 
 

@@ -8,6 +8,8 @@
 #include "file/crc32c.h"
 #include "row/row.h"
 
+#include <sys/types.h>
+
 #define CARAG_FILE_VERSION 1
 #define CARAG_ALIGNMENT 64 /* bytes: every section begins at a multiple */
 
@@ -90,6 +92,13 @@ typedef struct carag_reading {
     int file;
     uint64_t length;
 } carag_reading;
+
+/* file/disk.c */
+typedef bool (*carag_write_fn)(int file, const void *context);
+ssize_t carag_read_all(int file, void *data, size_t size);
+bool carag_write_all(int file, const void *data, size_t size);
+carag_status carag_replace_file(const char *path, carag_write_fn write_to, const void *context,
+                                carag_fault *out_fault);
 
 /* file/header.c */
 bool carag_lay_out(const carag_index *index, const carag_header *header, carag_section sections[SECTIONS],

@@ -10,31 +10,12 @@
 #include "file/file.h"
 #include "row/row.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- the header */
-
-/* How much was read, less than asked for when the file ends; -1 with errno on failure. */
-static ssize_t read_all(int file, void *data, size_t size)
-{
-    unsigned char *bytes = data;
-    size_t done = 0;
-    while (done < size) {
-        const ssize_t got = read(file, bytes + done, size - done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        done += (size_t)got;
-    }
-    return (ssize_t)done;
-}
 
 static carag_status read_header(carag_reading *job, carag_fault *out_fault)
 {
@@ -46,7 +27,7 @@ static carag_status read_header(carag_reading *job, carag_fault *out_fault)
     if (!S_ISREG(stat.st_mode))
         return carag_corrupt(out_fault, "", "this is no regular file");
     job->length = (uint64_t)stat.st_size;
-    const ssize_t got = read_all(job->file, bytes, sizeof bytes);
+    const ssize_t got = carag_read_all(job->file, bytes, sizeof bytes);
     if (got < 0)
         return carag_io_failed(out_fault, "header", "cannot read");
     return carag_parse_header(job, bytes, (size_t)got, out_fault);
@@ -57,7 +38,7 @@ static carag_status read_header(carag_reading *job, carag_fault *out_fault)
 static carag_status read_part(const carag_reading *job, const char *where, void *data, size_t size,
                               carag_fault *out_fault)
 {
-    const ssize_t got = read_all(job->file, data, size);
+    const ssize_t got = carag_read_all(job->file, data, size);
     if (got < 0)
         return carag_io_failed(out_fault, where, "cannot read");
     return (size_t)got == size ? CARAG_OK : carag_corrupt(out_fault, where, "the file ends too early");

@@ -1,8 +1,7 @@
 /* file/save.c - save an index to a file.
  *
- * Saving writes a temporary file beside the target, syncs it, renames it over the target and syncs the directory: a
- * reader sees the old file or the new one, whatever fails. Searches go on meanwhile; words do not change, since a
- * change of them waits for the writer's lock.
+ * The file is replaced whole (file/disk.c). Searches go on meanwhile; words do not change, since a change of them waits
+ * for the writer's lock.
  *
  * A section still in the file it was mapped from is saved with the checksum it came with, so that saving never makes
  * damage look sound.
@@ -11,26 +10,7 @@
 #include "file/file.h"
 #include "row/row.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-static bool write_all(int file, const void *data, size_t size)
-{
-    const unsigned char *bytes = data;
-    while (size > 0) {
-        const ssize_t written = write(file, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
 
 static void fill_header(const carag_index *index, const carag_view *view, const carag_crc_tables *tables,
                         carag_header *header)
@@ -77,22 +57,30 @@ static void fill_header(const carag_index *index, const carag_view *view, const 
     header->crc = carag_crc(tables, 0, header, offsetof(carag_header, crc));
 }
 
-static bool write_view(int file, const carag_index *index, const carag_view *view)
+typedef struct saving {
+    const carag_index *index;
+    carag_view view;
+} saving;
+
+static bool write_view(int file, const void *context)
 {
+    const saving *job = context;
+    const carag_index *index = job->index;
+    const carag_view *view = &job->view;
     static const unsigned char zeros[CARAG_ALIGNMENT];
     carag_crc_tables tables;
     carag_header header;
     carag_crc_tables_init(&tables);
     fill_header(index, view, &tables, &header);
-    if (!write_all(file, &header, sizeof header))
+    if (!carag_write_all(file, &header, sizeof header))
         return false;
     for (int section = 0; section < SECTIONS; section++) {
         const uint64_t size = header.sections[section].size;
-        if (!write_all(file, carag_section_data(view, section), size) ||
-            !write_all(file, zeros, carag_aligned(size) - size))
+        if (!carag_write_all(file, carag_section_data(view, section), size) ||
+            !carag_write_all(file, zeros, carag_aligned(size) - size))
             return false;
     }
-    return fsync(file) == 0;
+    return true;
 }
 
 /* The view as it is saved: with a fresh catalog, since the present one depends on how rows came and changed. */
@@ -105,74 +93,16 @@ static carag_status view_to_save(const carag_index *index, carag_view *out_view)
     return out_view->catalog ? CARAG_OK : CARAG_NO_MEMORY;
 }
 
-/* Make a rename durable: sync the directory that holds the path. `room` has strlen(path) + 2 bytes. */
-static bool sync_directory(const char *path, char *room)
-{
-    const char *slash = strrchr(path, '/');
-    if (slash) {
-        const size_t length = slash == path ? 1 : (size_t)(slash - path);
-        memcpy(room, path, length);
-        room[length] = '\0';
-    } else {
-        memcpy(room, ".", 2);
-    }
-    const int directory = open(room, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0)
-        return false;
-    const bool synced = fsync(directory) == 0;
-    const int os_error = errno;
-    close(directory);
-    errno = os_error;
-    return synced;
-}
-
 carag_status carag_index_save(carag_index *index, const char *path, carag_fault *out_fault)
 {
-    static const char suffix[] = ".XXXXXX";
-    const size_t length = strlen(path);
-    carag_status status = CARAG_OK;
-    char *temporary = carag_allocate(length + sizeof suffix, 1);
-    if (!temporary)
-        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    memcpy(temporary, path, length);
-    memcpy(temporary + length, suffix, sizeof suffix);
-    carag_view view;
-    int file = -1;
+    saving job = {.index = index};
     pthread_mutex_lock(&index->writer);
-    status = view_to_save(index, &view);
-    if (status != CARAG_OK) {
+    carag_status status = view_to_save(index, &job.view);
+    if (status == CARAG_OK)
+        status = carag_replace_file(path, write_view, &job, out_fault);
+    else
         carag_fail(out_fault, status, 0, "");
-        goto done;
-    }
-    file = mkstemp(temporary);
-    if (file < 0) {
-        status = carag_io_failed(out_fault, "", "cannot make a temporary file beside the target");
-        goto done;
-    }
-    if (!write_view(file, index, &view)) {
-        status = carag_io_failed(out_fault, "", "cannot write the temporary file");
-        goto abandon;
-    }
-    if (close(file) != 0) {
-        file = -1;
-        status = carag_io_failed(out_fault, "", "cannot close the temporary file");
-        goto abandon;
-    }
-    file = -1;
-    if (rename(temporary, path) != 0) {
-        status = carag_io_failed(out_fault, "", "cannot rename the temporary file over the target");
-        goto abandon;
-    }
-    if (!sync_directory(path, temporary))
-        status = carag_io_failed(out_fault, "", "saved, but cannot sync the directory");
-    goto done;
-abandon:
-    if (file >= 0)
-        close(file);
-    unlink(temporary);
-done:
-    carag_catalog_free(view.catalog);
+    carag_catalog_free(job.view.catalog);
     pthread_mutex_unlock(&index->writer);
-    carag_release(temporary);
     return status;
 }

@@ -2,10 +2,9 @@
  * says so, the index is as before, nothing leaks; and the same call made again does what it would have done
  * at once.
  */
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <unistd.h>
 
+#include "failing.h"
 #include "oracle.h"
 
 enum { DIM = 5, ROWS = 700, QUERIES = 4 };
@@ -13,44 +12,6 @@ enum { DIM = 5, ROWS = 700, QUERIES = 4 };
 static float *vectors;
 static uint32_t *words;
 static char path[512];
-
-/* ---------------------------------------------------------------- the allocator */
-
-static atomic_long outstanding;
-static atomic_long before_failure = -1; /* allocations until one fails; negative: none will */
-static atomic_bool fails_on;            /* so do all that follow */
-static atomic_bool has_failed;
-
-static void *failing_allocate(size_t size)
-{
-    const long left = atomic_fetch_sub(&before_failure, 1);
-    if (left == 0 || (left < 0 && atomic_load(&has_failed) && atomic_load(&fails_on))) {
-        atomic_store(&has_failed, true);
-        return NULL;
-    }
-    atomic_fetch_add(&outstanding, 1);
-    return malloc(size);
-}
-
-static void counting_release(void *memory)
-{
-    atomic_fetch_sub(&outstanding, memory != NULL);
-    free(memory);
-}
-
-static void arm(long left, bool and_all_after)
-{
-    atomic_store(&has_failed, false);
-    atomic_store(&fails_on, and_all_after);
-    atomic_store(&before_failure, left);
-}
-
-static bool disarm(void)
-{
-    const bool failed = atomic_exchange(&has_failed, false);
-    atomic_store(&before_failure, -1);
-    return failed;
-}
 
 /* ---------------------------------------------------------------- what an index is */
 

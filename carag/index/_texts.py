@@ -1,0 +1,137 @@
+"""Convert chunks, headings and queries in words for the native core."""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.index._arguments import integer, key_array
+from carag.index._buffers import lent
+from carag.index._core import ffi
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from carag.index._core import CData
+
+__all__ = ["TextBatch", "TextQuery", "text_batch", "text_query"]
+
+
+_BYTES: Final = ffi.typeof("uint8_t[]")
+
+
+class TextBatch(NamedTuple):
+    """Chunks to add, converted; hold it during the call."""
+
+    struct: CData
+    keys: NDArray[np.int64]
+    memory: tuple[Any, ...]
+    """The arrays that the struct points to."""
+
+
+class TextQuery(NamedTuple):
+    """A query, converted; hold it during the call."""
+
+    struct: CData
+    terms: int
+    is_counted: bool
+    """Whether every chunk that matches is counted."""
+    memory: tuple[Any, ...]
+
+
+def _encoded(name: str, terms: Iterable[str]) -> list[bytes]:
+    """Encode terms; the core knows bytes alone."""
+    if isinstance(terms, str):
+        raise InvalidArgument(
+            f"{name} are {quoted(terms)}; want a list of terms: carag.index.tokenize() cuts text"
+        )
+    try:
+        encoded = [str.encode(term) for term in terms]
+    except (TypeError, UnicodeEncodeError) as error:
+        raise InvalidArgument(f"{name} hold something that is no text: {error}; want strings") from error
+    if b"" in encoded:
+        raise InvalidArgument(f"{name} hold an empty string; leave it out")
+    return encoded
+
+
+def _ends(sizes: Iterable[int]) -> NDArray[np.uint64]:
+    return np.cumsum(np.fromiter(sizes, np.uint64), dtype=np.uint64)
+
+
+def _numbers(texts: list[list[bytes]], numbers: dict[bytes, int]) -> NDArray[np.uint32]:
+    return np.fromiter(map(numbers.__getitem__, chain.from_iterable(texts)), np.uint32)
+
+
+def text_batch(
+    chunks: ArrayLike,
+    documents: ArrayLike,
+    tokens: Sequence[Iterable[str]],
+    headings: Mapping[int, Iterable[str]],
+) -> TextBatch:
+    """Convert chunks: put those of a document together, in the order in which documents first occur."""
+    keys = key_array(chunks)
+    numbers = key_array(documents, keys.size)
+    if len(tokens) != keys.size:
+        raise InvalidArgument(f"{len(tokens)} lists of tokens for {keys.size} chunks; give one for each")
+    names, firsts, inverse, sizes = np.unique(
+        numbers, return_index=True, return_inverse=True, return_counts=True
+    )
+    if unknown := set(headings) - set(names.tolist()):
+        raise InvalidArgument(
+            f"headings name document {quoted(min(unknown, key=str))}, of which no chunk is added"
+        )
+    order = np.argsort(firsts[inverse], kind="stable")
+    parts = np.argsort(firsts, kind="stable")
+    texts = [_encoded(f"tokens[{at}]", tokens[at]) for at in order.tolist()]
+    tops = [_encoded(f"headings[{name}]", headings.get(name, ())) for name in names[parts].tolist()]
+    terms = sorted(set(chain.from_iterable(chain(texts, tops))))
+    by_term = {term: number for number, term in enumerate(terms)}
+    keys = np.ascontiguousarray(keys[order])
+    memory: dict[str, NDArray[Any]] = {
+        "documents": np.ascontiguousarray(names[parts]),
+        "sizes": sizes[parts].astype(np.uint32),
+        "words": np.frombuffer(b"".join(terms), np.uint8),
+        "word_ends": _ends(map(len, terms)),
+        "tokens": _numbers(texts, by_term),
+        "token_ends": _ends(map(len, texts)),
+        "headings": _numbers(tops, by_term),
+        "heading_ends": _ends(map(len, tops)),
+    }
+    fields = {name: lent(array) for name, array in memory.items()}
+    struct = ffi.new(
+        "carag_text_batch *",
+        {**fields, "keys": lent(keys), "chunks": keys.size, "parts": parts.size, "terms": len(terms)},
+    )
+    return TextBatch(struct, keys, tuple(memory.values()))
+
+
+def text_query(
+    terms: Iterable[str], k: int | None, k1: float, b: float, floor: float, *, count_matched: bool
+) -> TextQuery:
+    """Convert a query; the core checks ranges."""
+    words = _encoded("terms", terms)
+    memory = (
+        ffi.from_buffer(_BYTES, b"".join(words)),
+        ffi.new("uint64_t[]", list(accumulate(map(len, words)))),
+    )
+    wanted = 0 if k is None else integer("k", k, 1, 2**31 - 1)
+    numbers = _real("k1", k1), _real("b", b), wanted, _real("floor", floor)
+    struct = ffi.new("carag_text_query *", (*memory, len(words), *numbers, bool(count_matched)))
+    return TextQuery(struct, len(words), struct.count_matched or (k is None and struct.floor == 0.0), memory)
+
+
+def _real(name: str, value: float) -> float:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.floating, np.integer))
+        or math.isnan(value)
+    ):
+        raise InvalidArgument(f"{name} is {quoted(value)}; want a number")
+    return float(value)

@@ -1,0 +1,114 @@
+"""Define the results and statistics of a search by words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from carag.index._core import ffi
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from carag.index._core import CData
+
+__all__ = ["TermCounts", "TextResult", "TextStats", "found_result"]
+
+
+class TermCounts(NamedTuple):
+    """What the admissible chunks hold, counted exactly."""
+
+    chunks: int
+    """Number of admissible chunks."""
+    length: int
+    """Their tokens together, those of headings in each chunk included."""
+    frequencies: tuple[int, ...]
+    """For each term asked for, in the order given, how many of them hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextStats:
+    """What a search by words counted, and what it read.
+
+    The first three numbers depend on admissible chunks alone. The others say how much was read, and move with hidden
+    text that has the terms: they are for who runs the index, not for who asks.
+    """
+
+    admissible: int
+    """Number of admissible chunks."""
+    length: int
+    """Their tokens together."""
+    matched: int | None
+    """Number of them that hold a term; None if they were not to be counted."""
+    parts: int
+    """Number of parts (a document's chunks that were added together) with an admissible chunk that holds a term."""
+    parts_skipped: int
+    """Number of those not scored, since none of their chunks could be among the ``k``."""
+    runs: int
+    """Number of pairs of a term and a part that were read."""
+    postings: int
+    """Number of pairs of a term and a chunk that were scored."""
+    runs_skipped: int
+    """Number of pairs of a term and a part left out, since nothing of the part is admissible."""
+    chunks: int
+    """Number of chunks in the index."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TextResult:
+    """Admissible chunks, highest score first, ties by smaller key.
+
+    Examples
+    --------
+    >>> from carag import Mask, TextIndex, policy_word
+    >>> index = TextIndex()
+    >>> index.add([1, 2], [7, 7], [["net", "sales"], ["cost"]])
+    >>> index.label([1, 2], [1, 2], [policy_word(1)] * 2)
+    >>> index.search(["sales"], 5, Mask())
+    <TextResult of 1 chunks: 2 admissible>
+    """
+
+    keys: NDArray[np.int64]
+    """(n,) of the label that admitted each chunk."""
+    chunks: NDArray[np.int64]
+    """(n,) keys of the chunks."""
+    documents: NDArray[np.int64]
+    """(n,) documents of the chunks."""
+    scores: NDArray[np.float64]
+    """(n,) above 0."""
+    stats: TextStats
+
+    def __len__(self) -> int:
+        """Count the chunks found."""
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        return f"<TextResult of {len(self)} chunks: {self.stats.admissible:,} admissible>"
+
+
+def found_result(found: CData, *, is_counted: bool) -> TextResult:
+    """Copy what the core found; it is released with ``found``."""
+
+    def keys(array: CData) -> NDArray[np.int64]:
+        return np.frombuffer(ffi.buffer(array, 8 * found.count), np.int64).copy()
+
+    stats = found.stats
+    return TextResult(
+        keys=keys(found.keys),
+        chunks=keys(found.chunks),
+        documents=keys(found.documents),
+        scores=keys(found.scores).view(np.float64),
+        stats=TextStats(
+            admissible=stats.admissible,
+            length=stats.length,
+            matched=stats.matched if is_counted else None,
+            parts=stats.parts,
+            parts_skipped=stats.parts_skipped,
+            runs=stats.runs,
+            postings=stats.postings,
+            runs_skipped=stats.runs_skipped,
+            chunks=stats.chunks,
+        ),
+    )

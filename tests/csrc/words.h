@@ -1,0 +1,368 @@
+/* words.h - small indexes of words, and a plain account of what they must answer.
+ *
+ * Include it before any header of the system: the core's say which of its functions there are.
+ */
+#ifndef CARAG_TEST_WORDS_H
+#define CARAG_TEST_WORDS_H
+
+#define CARAG_ALLOW_LIBC
+#include "text/format.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "file/crc32c.h"
+
+enum { VOCABULARY = 6, MOST_CHUNKS = 64, MOST_LABELS = 256 };
+
+static const char *const terms[VOCABULARY] = {"a", "ab", "b", "ba", "c", "\xC3\xA9"}; /* ascending by their bytes */
+
+/* ---------------------------------------------------------------- the account */
+
+typedef struct chunk {
+    int64_t key; /* -1: deleted */
+    int64_t document;
+    uint32_t counts[VOCABULARY];   /* with the heading's */
+    uint32_t own[VOCABULARY];
+} chunk;
+
+typedef struct label {
+    int64_t key; /* -1: closed */
+    int64_t chunk;
+    uint32_t word;
+    carag_terms terms;
+} label;
+
+typedef struct account {
+    chunk chunks[MOST_CHUNKS];
+    size_t chunk_count;
+    label labels[MOST_LABELS];
+    size_t label_count;
+    int64_t next_key;
+} account;
+
+typedef struct hit {
+    int64_t key, chunk, document;
+    double score;
+} hit;
+
+/* The smallest key of a label that admits the chunk; -1: none does. */
+static inline int64_t admitted_by(const account *all, const carag_test *test, int64_t key)
+{
+    int64_t best = -1;
+    for (size_t i = 0; i < all->label_count; i++) {
+        const label *one = &all->labels[i];
+        if (one->key >= 0 && one->chunk == key && carag_is_admissible(test, one->word, one->terms) &&
+            (best < 0 || one->key < best))
+            best = one->key;
+    }
+    return best;
+}
+
+static inline uint32_t length_of(const chunk *one)
+{
+    uint32_t length = 0;
+    for (size_t term = 0; term < VOCABULARY; term++)
+        length += one->counts[term];
+    return length;
+}
+
+static inline int by_score(const void *a, const void *b)
+{
+    const hit *x = a;
+    const hit *y = b;
+    if (x->score > y->score || x->score < y->score)
+        return x->score > y->score ? -1 : 1;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Every admissible chunk that holds a term, best first; times: how often the query names each. */
+static inline size_t expected(const account *all, const carag_predicate *predicate, const uint32_t times[VOCABULARY],
+                              double k1, double b, hit out[MOST_CHUNKS], uint64_t *out_admissible)
+{
+    int64_t keys[MOST_CHUNKS];
+    uint64_t length = 0;
+    uint64_t admissible = 0;
+    size_t count = 0;
+    carag_test test;
+    carag_test_init(&test, predicate);
+    for (size_t i = 0; i < all->chunk_count; i++) {
+        keys[i] = all->chunks[i].key < 0 ? -1 : admitted_by(all, &test, all->chunks[i].key);
+        admissible += keys[i] >= 0;
+        length += keys[i] >= 0 ? length_of(&all->chunks[i]) : 0;
+    }
+    const double mean = (double)length / (double)admissible;
+    for (size_t i = 0; i < all->chunk_count; i++) {
+        const chunk *one = &all->chunks[i];
+        double score = 0.0;
+        bool matches = false;
+        const double norm = k1 * (1.0 - b + b * (double)length_of(one) / mean);
+        for (size_t term = 0; keys[i] >= 0 && term < VOCABULARY; term++) {
+            uint64_t with = 0;
+            if (times[term] == 0 || one->counts[term] == 0)
+                continue;
+            for (size_t j = 0; j < all->chunk_count; j++)
+                with += keys[j] >= 0 && all->chunks[j].counts[term] > 0;
+            const double n = (double)with;
+            const double weight = (double)times[term] * log(1.0 + ((double)admissible - n + 0.5) / (n + 0.5));
+            const double f = (double)one->counts[term];
+            score += weight * (f * (k1 + 1.0) / (f + norm));
+            matches = true;
+        }
+        if (matches)
+            out[count++] = (hit){keys[i], one->key, one->document, score};
+    }
+    qsort(out, count, sizeof *out, by_score);
+    *out_admissible = admissible;
+    return count;
+}
+
+/* ---------------------------------------------------------------- changes */
+
+static inline size_t below(uint64_t *state, size_t most)
+{
+    return (size_t)((draw(state) >> 32) % most);
+}
+
+/* A batch of up to three parts of up to four chunks, put into the account if it is added. */
+typedef struct drawn_batch {
+    int64_t keys[12], documents[3];
+    uint32_t sizes[3], tokens[12 * 9], headings[3 * 2];
+    uint64_t token_ends[12], heading_ends[3], word_ends[VOCABULARY];
+    char words[16];
+    carag_text_batch given;
+    chunk chunks[12];
+} drawn_batch;
+
+static inline void draw_batch(drawn_batch *out, uint64_t *state, const account *all)
+{
+    size_t size = 0;
+    size_t tokens = 0;
+    size_t headings = 0;
+    size_t count = 0;
+    const size_t parts = 1 + below(state, 3);
+    memset(out, 0, sizeof *out);
+    for (size_t term = 0; term < VOCABULARY; term++) {
+        memcpy(out->words + size, terms[term], strlen(terms[term]));
+        size += strlen(terms[term]);
+        out->word_ends[term] = size;
+    }
+    for (size_t part = 0; part < parts; part++) {
+        uint32_t heading[VOCABULARY] = {0};
+        out->documents[part] = (int64_t)below(state, 5);
+        out->sizes[part] = 1 + (uint32_t)below(state, 4);
+        for (size_t i = below(state, 3); i > 0; i--) {
+            out->headings[headings] = (uint32_t)below(state, VOCABULARY);
+            heading[out->headings[headings++]]++;
+        }
+        out->heading_ends[part] = headings;
+        for (uint32_t i = 0; i < out->sizes[part]; i++, count++) {
+            chunk *one = &out->chunks[count];
+            one->key = all->next_key + (int64_t)((count * 7) % 13);
+            one->document = out->documents[part];
+            memcpy(one->counts, heading, sizeof heading);
+            for (size_t t = below(state, 10); t > 0; t--) {
+                out->tokens[tokens] = (uint32_t)(below(state, VOCABULARY) * below(state, VOCABULARY) / VOCABULARY);
+                one->own[out->tokens[tokens]]++;
+                one->counts[out->tokens[tokens++]]++;
+            }
+            out->keys[count] = one->key;
+            out->token_ends[count] = tokens;
+        }
+    }
+    out->given = (carag_text_batch){.keys = out->keys, .chunks = count, .documents = out->documents,
+                                    .sizes = out->sizes, .parts = parts, .words = (const uint8_t *)out->words,
+                                    .word_ends = out->word_ends, .terms = VOCABULARY, .tokens = out->tokens,
+                                    .token_ends = out->token_ends, .headings = out->headings,
+                                    .heading_ends = out->heading_ends};
+}
+
+static inline void account_for(account *all, const drawn_batch *added)
+{
+    memcpy(all->chunks + all->chunk_count, added->chunks, added->given.chunks * sizeof *added->chunks);
+    all->chunk_count += added->given.chunks;
+    all->next_key += 13;
+}
+
+static inline void add_some(carag_text *text, account *all, uint64_t *state)
+{
+    drawn_batch some;
+    draw_batch(&some, state, all);
+    if (all->chunk_count + some.given.chunks > MOST_CHUNKS)
+        return;
+    CHECK_OK(carag_text_add(text, &some.given, NULL));
+    account_for(all, &some);
+}
+
+/* Close the labels of some chunks, and give them others: all of a part's, or some of them. */
+static inline void label_some(carag_text *text, account *all, uint64_t *state)
+{
+    int64_t keys[MOST_CHUNKS], on[MOST_CHUNKS], closes[MOST_LABELS];
+    uint32_t words[MOST_CHUNKS], public_at[MOST_CHUNKS], expires_at[MOST_CHUNKS], entities[MOST_CHUNKS];
+    size_t count = 0;
+    size_t closed = 0;
+    const int64_t document = (int64_t)below(state, 5);
+    const uint32_t word = WORD(below(state, 4));
+    const uint32_t begin = (uint32_t)below(state, 3) * 100;
+    const uint32_t entity = (uint32_t)below(state, 3);
+    const bool all_of_it = below(state, 3) > 0;
+    if (all->label_count + MOST_CHUNKS > MOST_LABELS)
+        return;
+    for (size_t i = 0; i < all->chunk_count; i++) {
+        const chunk *one = &all->chunks[i];
+        if (one->key < 0 || one->document != document || (!all_of_it && below(state, 2)))
+            continue;
+        for (size_t j = 0; j < all->label_count; j++)
+            if (all->labels[j].key >= 0 && all->labels[j].chunk == one->key &&
+                all->labels[j].terms.expires_at > begin && all->labels[j].terms.public_at < begin + 100)
+                closes[closed++] = all->labels[j].key;
+        keys[count] = 1000000 - all->next_key++;
+        on[count] = one->key;
+        words[count] = below(state, 12) ? word : WORD(1) | QUARANTINE;
+        public_at[count] = begin;
+        expires_at[count] = begin + 100;
+        entities[count++] = entity;
+    }
+    const carag_text_labels given = {.keys = keys, .chunks = on, .words = words, .public_at = public_at,
+                                     .expires_at = expires_at, .entities = entities, .count = count,
+                                     .closes = closes, .close_count = closed, .allow_quarantine = 1};
+    CHECK_OK(carag_text_label(text, &given, NULL));
+    for (size_t i = 0; i < closed; i++)
+        for (size_t j = 0; j < all->label_count; j++)
+            if (all->labels[j].key == closes[i])
+                all->labels[j].key = -1;
+    for (size_t i = 0; i < count; i++)
+        all->labels[all->label_count++] =
+            (label){keys[i], on[i], words[i], {public_at[i], expires_at[i], entities[i]}};
+}
+
+static inline void close_one(carag_text *text, account *all, uint64_t *state)
+{
+    if (all->label_count == 0)
+        return;
+    label *one = &all->labels[below(state, all->label_count)];
+    if (one->key < 0)
+        return;
+    const carag_text_labels given = {.closes = &one->key, .close_count = 1};
+    CHECK_OK(carag_text_label(text, &given, NULL));
+    one->key = -1;
+}
+
+static inline void delete_one(carag_text *text, account *all, uint64_t *state)
+{
+    if (all->chunk_count == 0)
+        return;
+    chunk *one = &all->chunks[below(state, all->chunk_count)];
+    if (one->key < 0)
+        return;
+    CHECK_OK(carag_text_delete(text, &one->key, 1, NULL));
+    for (size_t i = 0; i < all->label_count; i++)
+        if (all->labels[i].chunk == one->key)
+            all->labels[i].key = -1;
+    one->key = -1;
+}
+
+/* ---------------------------------------------------------------- questions */
+
+typedef struct question {
+    uint8_t words[64];
+    uint64_t ends[24];
+    carag_text_query query;
+    uint32_t times[VOCABULARY];
+    uint32_t entities[2];
+    carag_predicate predicate;
+} question;
+
+static inline void draw_question(question *out, uint64_t *state)
+{
+    size_t size = 0;
+    const size_t count = below(state, 7);
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < count; i++) {
+        const size_t term = below(state, VOCABULARY);
+        memcpy(out->words + size, terms[term], strlen(terms[term]));
+        size += strlen(terms[term]);
+        out->ends[i] = size;
+        out->times[term]++;
+    }
+    memcpy(out->words + size, "zz", 2); /* which no chunk holds */
+    out->ends[count] = size + 2;
+    out->query = (carag_text_query){.words = out->words, .word_ends = out->ends, .terms = count + 1,
+                                    .k1 = (double)below(state, 3), .b = (double)below(state, 3) / 2.0};
+    out->predicate = one_mask((uint32_t)below(state, 4) & (uint32_t)below(state, 4), 0);
+    out->predicate.as_of = (uint32_t)below(state, 4) * 90;
+    out->entities[1] = 1 + (uint32_t)below(state, 2);
+    out->predicate.entities = out->entities;
+    out->predicate.entity_count = 2;
+    out->predicate.entity_rule = (carag_entity_rule)below(state, 3);
+}
+
+/* All, then the k best, then those above a floor. */
+static inline void answers_as_expected(carag_text *text, const account *all, question *asked)
+{
+    hit wanted[MOST_CHUNKS];
+    uint64_t admissible;
+    const size_t count =
+        expected(all, &asked->predicate, asked->times, asked->query.k1, asked->query.b, wanted, &admissible);
+    for (size_t k = 0; k < 5; k += 2)
+        for (size_t at = 0; at <= count; at += count / 2 + 1) {
+            carag_text_found *found = NULL;
+            asked->query.k = k;
+            asked->query.floor = at == count ? 0.0 : wanted[at].score;
+            CHECK_OK(carag_text_search(text, &asked->query, &asked->predicate, &found, NULL));
+            size_t left = 0;
+            while (left < count && wanted[left].score >= asked->query.floor)
+                left++;
+            if (k > 0 && k < left)
+                left = k;
+            CHECK(found->count == left && found->stats.admissible == admissible);
+            CHECK(found->stats.matched == (k == 0 && asked->query.floor <= 0.0 ? count : 0));
+            for (size_t i = 0; i < left; i++) {
+                CHECK(found->keys[i] == wanted[i].key && found->chunks[i] == wanted[i].chunk);
+                CHECK(found->documents[i] == wanted[i].document);
+                CHECK(memcmp(&found->scores[i], &wanted[i].score, sizeof(double)) == 0);
+            }
+            carag_text_found_free(found);
+        }
+}
+
+/* An index with parts even and uneven, a deleted chunk and several segments. */
+static inline carag_text *some_text(account *all, uint64_t seed, int steps)
+{
+    carag_text *text;
+    uint64_t state = seed * 2 + 1;
+    memset(all, 0, sizeof *all);
+    CHECK_OK(carag_text_new(&text, NULL));
+    for (int i = 0; i < steps; i++) {
+        add_some(text, all, &state);
+        label_some(text, all, &state);
+        label_some(text, all, &state);
+        if (i % 3 == 2)
+            delete_one(text, all, &state);
+    }
+    return text;
+}
+
+/* ---------------------------------------------------------------- files */
+
+static inline void put_sums_right(unsigned char *bytes, size_t size)
+{
+    carag_crc_tables tables;
+    carag_text_header header;
+    carag_crc_tables_init(&tables);
+    if (size < sizeof header)
+        return;
+    memcpy(&header, bytes, sizeof header);
+    for (int s = 0; s < TEXT_SECTIONS; s++) {
+        carag_section *section = &header.sections[s];
+        if (section->offset <= size && section->size <= size - section->offset)
+            section->crc = carag_crc(&tables, 0, bytes + section->offset, section->size);
+    }
+    header.crc = carag_crc(&tables, 0, &header, offsetof(carag_text_header, crc));
+    memcpy(bytes, &header, sizeof header);
+}
+
+#endif

@@ -1,0 +1,122 @@
+"""Saving, loading and mapping words: a golden file, and everything that must be refused."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.errors import CorruptFile
+from carag.index import Index, TextIndex
+from carag.policy import Mask, policy_word
+
+GOLDEN = Path(__file__).parent / "golden" / "words_v1.carag"
+
+
+def golden_index():
+    """The recipe of the golden file."""
+    words = ["net", "sales", "10-k", "é", "x" * 200]
+    index = TextIndex()
+    for batch in range(3):
+        keys = np.arange(8) * 5 + batch
+        tokens = [
+            [words[(i * j + batch) % 5] for j in range(i + 1)] + ["rare"] * (150 * (i == 3)) for i in range(8)
+        ]
+        index.add(keys, [9, 9, 9, 4, 4, 7, 7, 9], tokens, headings={9: ["acme", "net"], 4: ["acme"] * 130})
+        index.label(
+            100 + keys, keys, policy_word(np.arange(8) % 3), public_at=batch * 10, expires_at=90, entities=2
+        )
+        index.label(300 - keys, keys, policy_word(np.full(8, 5)), public_at=90)
+    index.delete([6, 21])
+    return index
+
+
+@pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+def test_the_committed_file_stays_readable(mmap):
+    """It loads, is sound and answers."""
+    index = TextIndex.load(GOLDEN, mmap=mmap)
+    index.verify()
+    assert (22, 44) == (len(index), index.label_count)
+    assert (22, 1_223, (16, 16)) == index.count(["acme", "sales"], Mask(), as_of=95)
+    found = index.search(["sales", "rare"], 4, Mask(), as_of=95)
+    assert [300 - chunk for chunk in found.chunks.tolist()] == found.keys.tolist()
+
+
+def test_the_golden_file_is_made_again(tmp_path):
+    """As committed, byte for byte."""
+    golden_index().save(tmp_path / "again")
+    assert GOLDEN.read_bytes() == (tmp_path / "again").read_bytes()
+
+
+@pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+def test_a_loaded_index_goes_on_like_the_one_that_was_saved(tmp_path, mmap):
+    """The same changes, the same bytes; the file that is mapped is replaced under it."""
+    index = golden_index()
+    index.save(tmp_path / "a")
+    loaded = TextIndex.load(tmp_path / "a", mmap=mmap)
+    for one, name in ((index, "b"), (loaded, "a")):
+        one.add([900, 901], [1, 1], [["sales"], ["zeta"]])
+        one.label([900], [900], [policy_word(1)])
+        one.delete([900])
+        one.save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@given(st.data())
+def test_an_altered_file_is_refused(tmp_path_factory, data):
+    """Any byte changed, any cut, any byte too many: CorruptFile with the section, read or mapped."""
+    original = GOLDEN.read_bytes()
+    at = data.draw(st.integers(0, len(original) - 1))
+    flipped = original[:at] + bytes([original[at] ^ data.draw(st.integers(1, 255))]) + original[at + 1 :]
+    altered = data.draw(st.sampled_from([flipped, original[:at], original + b"\0", b"", b"CARAGTXT"]))
+    path = tmp_path_factory.mktemp("altered") / "words.carag"
+    path.write_bytes(altered)
+    for mmap in (False, True):
+        with pytest.raises(CorruptFile, match="in section"):
+            TextIndex.load(path, mmap=mmap)
+
+
+def test_nothing_is_built_on_a_mapped_file_that_is_damaged(tmp_path):
+    """Damage after it was opened: a search raises or answers, and no file is written from it."""
+    golden_index().save(tmp_path / "a")
+    whole = (tmp_path / "a").read_bytes()
+    mapped = TextIndex.load(tmp_path / "a", mmap=True)
+    entry = whole.find(b"postings")
+    at = int.from_bytes(whole[entry + 8 : entry + 16], "little")
+    with (tmp_path / "a").open("r+b") as file:
+        file.seek(at)
+        file.write(bytes([whole[at] ^ 0xFF]))
+    for call in (mapped.verify, mapped.compact, lambda: mapped.save(tmp_path / "b")):
+        with pytest.raises(CorruptFile, match="postings"):
+            call()
+    assert not (tmp_path / "b").exists()
+
+
+def test_the_files_of_vectors_and_of_words_are_not_mistaken_for_each_other(tmp_path):
+    """Each says what it is not."""
+    Index(3).save(tmp_path / "vectors")
+    with pytest.raises(CorruptFile, match="no CARAG index of texts"):
+        TextIndex.load(tmp_path / "vectors")
+    with pytest.raises(CorruptFile, match="no CARAG index"):
+        Index.load(GOLDEN)
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path):
+    """The system's refusals arrive as OSError, and a failed save leaves the old file and no litter."""
+    index = golden_index()
+    with pytest.raises(FileNotFoundError):
+        TextIndex.load(tmp_path / "nothing")
+    with pytest.raises(CorruptFile, match="no regular file"):
+        TextIndex.load(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        index.save(tmp_path / "no" / "where")
+    (tmp_path / "a").mkdir()
+    with pytest.raises(OSError, match="rename"):
+        index.save(tmp_path / "a")
+    assert [tmp_path / "a"] == list(tmp_path.iterdir())
+    index.save(tmp_path / "b")
+    assert 0o600 == stat.S_IMODE((tmp_path / "b").stat().st_mode)
