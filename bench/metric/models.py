@@ -238,7 +238,7 @@ def rerankers(
     nli: tuple[Path, int] | None,
     also: Sequence[str] = (),
 ) -> tuple[list[Reranker], dict[str, str]]:
-    """Return the rerankers that are there but BM25, which wants a corpus, and why others are not; ``also`` names some."""
+    """Return the rerankers that are there but BM25, which wants a corpus, and why others are not."""
     heavy: dict[str, Callable[[], Any]] = {"maxsim": TokenMaxSim}
     heavy |= {name: partial(_by_name, name) for name in also}
     if nli is not None:
