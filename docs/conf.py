@@ -59,7 +59,10 @@ def _describe_constant(
     room, _, constant = name.rpartition(".")
     if what == "data":
         lines.clear()  # or the text of its type would stand there
-        for module in [one for one in sorted(sys.modules) if f"{one}.".startswith(f"{room}.")]:
+        rooms = [one for one in sorted(sys.modules) if f"{one}.".startswith(f"{room}.")]
+        for module in rooms:
+            if not str(getattr(sys.modules[module], "__file__", "")).endswith(".py"):
+                continue  # the core, which is no Python
             lines[:] = ModuleAnalyzer.for_module(module).find_attr_docs().get(("", constant), lines)
 
 

@@ -161,7 +161,7 @@ class CrossEncoder:
         Returns
         -------
         (n, columns) float64
-            The softmax of the logits, in the order of :attr:`labels`; of a text cut into windows, that of the window
+            The softmax of the logits, in the order of ``labels``; of a text cut into windows, that of the window
             where the column ``label`` is greatest.
 
         Raises
