@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from carag.readers.gate_questions import GateQuestion
     from carag.store.values import StoredChunk
 
-__all__ = ["Measured", "gate_in_force"]
+__all__ = ["READ_SUITE", "Measured", "gate_in_force"]
 
+READ_SUITE: Final = "corpus-read"
+"""Name of the record that all of a session's passages were read at once."""
 _MILLION: Final = 1_000_000
 """A cosine of 1, as records hold it."""
 _NOTHING: Final = -2.0
@@ -137,17 +139,20 @@ class Measured(ABC):
     def readable(self, session: Session) -> tuple[Decision, list[StoredChunk]]:
         """Return what a session may use, and every passage of it in the order of documents and places.
 
-        For a metric that compares answers with all of them. What it finds is put on record with :meth:`evaluated`
-        before anybody sees it; a session that is refused is on record at once.
+        For a metric that compares answers with all of them. That they were read is on record before they are returned:
+        an evaluation of the suite ``corpus-read``, with the hash of who asked and what for, and that of the passages.
 
         Raises
         ------
         Refused
-            If the session may ask nothing.
+            If the session may ask nothing; that is on record.
+        AuditUnavailable
+            If the record cannot be written; nothing is returned.
         """
         self._check_open()
+        started = self._clock()
         try:
-            decision = infer(session, self._table, now=self._clock())
+            decision = infer(session, self._table, now=started)
         except Refused:
             self.retrieve("all that may be read", session)  # which puts the refusal on record
             raise
@@ -160,6 +165,16 @@ class Measured(ABC):
             if decision.admits(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
         ]
         found.sort(key=lambda one: (one.accession_number, int(one.chunk_id.rpartition(":")[2])))
+        asked: Json = [session.role, session.purpose, decision.as_of, known_at]
+        read: Json = [[one.chunk_id, one.text_sha256.hex()] for one in found]
+        self.evaluated(
+            READ_SUITE,
+            hashlib.sha256(encode(asked)).digest(),
+            hashlib.sha256(encode(read)).digest(),
+            started=started,
+            passed=True,
+            thresholds={"passages": len(found)},
+        )
         return decision, found
 
     def calibrate_gate(

@@ -204,6 +204,7 @@ TEXT_METHODS = {
     "ask": lambda engine: engine.ask(QUESTION, BUY_SIDE),
     "retrieve": lambda engine: engine.retrieve(QUESTION, BUY_SIDE),
     "explain": lambda engine: engine.explain("0000000000-00-000000:00000", COMPLIANCE),
+    "readable": lambda engine: engine.readable(BUY_SIDE),
     "aask": lambda engine: asyncio.run(engine.aask(QUESTION, BUY_SIDE)),
     "aretrieve": lambda engine: asyncio.run(engine.aretrieve(QUESTION, BUY_SIDE)),
 }
