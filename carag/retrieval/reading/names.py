@@ -1,0 +1,372 @@
+"""Find the names of companies, or the titles of documents, that a question says, by a table of names.
+
+The table is the caller's, and so is a duty: **a name that a session may not know of must not be in it.** A word such as
+"Apple" names one company by its first word only while no other name begins with it; so a hidden filer in the table
+would change how a question is read, and with it the order of what the session sees. Two tables are safe: a static,
+public one that does not depend on what a store holds, or the names that this session admits, and no others. For the
+same reason what counts as a common word is a fixed list (``common_words.txt``), never a count over a corpus.
+
+Of one spelling, the strongest way of naming wins, so a whole name is never made ambiguous by the longer names that
+begin with it. In one place of a question, the longest spelling wins: "Apple Hospitality" is not Apple.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from unicodedata import category, normalize
+
+from carag.errors import InvalidArgument
+from carag.limits import check_name, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["Key", "Mention", "NameRow", "Names", "Naming"]
+
+Key: TypeAlias = int | str
+"""What a name stands for: a CIK, or a document's id. One table has keys of one kind."""
+_Spelling: TypeAlias = tuple[str, ...]
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_SUFFIXES: Final = _listed(
+    "ab adr ads ag as asa bhd bv co com companies company corp corporation cos gmbh group groupe grp hldgs holding "
+    "holdings inc incorporated kg kgaa limited llc llp lp ltd nv oy oyj plc pte pty sa sarl sas se spa tbk the"
+)
+"""Words at the end of a name that say its legal form, and not who it is; "the" stands there in EDGAR's names."""
+_SMALL: Final = _listed("and at by de del der des di du for in of on the to van von")
+"""Words that names write without a capital, and with which no short form of a name ends."""
+_STATE: Final = re.compile(r"\s*[/\\]\s*[^\W\d_]{2,12}(?: [^\W\d_]{2,12})?\s*[/\\]?\s*$")
+"""EDGAR tells namesakes apart by a state or a remark at the end: ``/NY/``, ``\\DE\\``, ``/NEW/``."""
+_WORD: Final = re.compile(
+    r"(?:[^\W\d_]\.){2,}(?:[^\W\d_](?![^\W_]))?"  # U.S., S.p.A., U.S.A
+    r"|[^\W_]+(?:['’&][^\W_]+)*"  # McDonald's, AT&T
+    r"|&"
+)
+_POSSESSIVE: Final = re.compile(r"['’][sS]$")
+_JOINED: Final = re.compile(r"[\s,.\-‐‑–/()®™'’\"“”]*")
+"""What may stand between two words of one name."""
+_ENDS_SENTENCE: Final = re.compile(r"(?:^|[.?!:;\n])[\s\"“”'‘(\[]*$")
+_MARKED: Final = re.compile(r"(?:\$|\b(?:NYSE|NASDAQ|AMEX|LSE|ticker|symbol)\b\s*:?\s*)$", re.IGNORECASE)
+"""What says before a word that it is a ticker."""
+_CURRENCIES: Final = ("$", "€", "£", "¥")
+_LOOK_BEHIND: Final = 24
+"""Characters before a word in which a mark or the end of a sentence is looked for."""
+_INITIALS: Final = 3
+"""The least number of words of a name whose initials name it."""
+_SHORT: Final = 3
+"""The least number of characters of a first word that names, and of a side of & that is a word of its own; a first
+word with a digit, such as 3M, may have one less."""
+
+
+class Naming(IntEnum):
+    """How words name something; of one spelling, the greatest wins."""
+
+    INITIALS = 1
+    FIRST_WORD = 2
+    FIRST_TWO_WORDS = 3
+    TICKER = 4
+    NAME = 5
+
+
+class NameRow(NamedTuple):
+    """A name, the tickers of who bears it, and its key; a key may have many rows, as for former names."""
+
+    name: str
+    tickers: Sequence[str]
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Words of a question that name something."""
+
+    text: str
+    """As the question says it."""
+    keys: tuple[Key, ...]
+    """Ascending; more than one where several bear the name."""
+    naming: Naming
+
+
+class _Word(NamedTuple):
+    folded: str
+    stem: str
+    """Without the genitive's 's; the same as `folded` where there is none."""
+    written: str
+    start: int
+    end: int
+
+
+class Names:
+    """A matcher of names, made once and asked often.
+
+    Parameters
+    ----------
+    rows : iterable of (name, tickers, key)
+        In any order. See the module on which names may be among them.
+
+    Raises
+    ------
+    InvalidArgument
+        If a name or ticker is not printable text of at most 200 characters, or keys are not all int or all str.
+
+    Examples
+    --------
+    >>> names = Names([("Apple Inc.", ["AAPL"], 320193), ("Apple Hospitality REIT, Inc.", ["APLE"], 1418121)])
+    >>> [(one.text, one.keys) for one in names.find("Did Apple or AAPL pay Apple Hospitality's rent?")]
+    [('Apple', (320193,)), ('AAPL', (320193,)), ('Apple Hospitality', (1418121,))]
+    """
+
+    def __init__(self, rows: Iterable[tuple[str, Sequence[str], Key]] = ()) -> None:
+        checked = [_checked(*row) for row in rows]
+        _check_keys(checked)
+        self._set(_company_spellings(checked))
+
+    @classmethod
+    def of_titles(cls, rows: Iterable[tuple[str, Key]]) -> Names:
+        """Make a matcher of titles, which are said whole: no first words, no initials, no legal forms.
+
+        Examples
+        --------
+        >>> titles = Names.of_titles([("Remote work policy", "hr/7"), ("Canteen", "memo/7")])
+        >>> [one.keys for one in titles.find("What does the remote work policy say of the canteen?")]
+        [('hr/7',)]
+        """
+        checked = [_checked(title, (), key) for title, key in rows]
+        _check_keys(checked)
+        made = cls()
+        made._set(
+            (tuple(word.folded for word in _words(row.name)), Naming.NAME, row.name, row.key)
+            for row in checked
+        )
+        return made
+
+    def _set(self, spellings: Iterable[tuple[_Spelling, Naming, str, Key]]) -> None:
+        found: defaultdict[_Spelling, defaultdict[Naming, defaultdict[str, set[Key]]]] = defaultdict(
+            lambda: defaultdict(lambda: defaultdict(set))
+        )
+        for spelling, naming, whole, key in spellings:
+            if _can_name(spelling, naming):
+                found[spelling][naming][whole].add(key)
+        self._named: dict[_Spelling, list[tuple[Naming, tuple[Key, ...]]]] = {}
+        self._longest: dict[str, int] = {}
+        for spelling, ways in found.items():
+            usable = [
+                (naming, tuple(sorted(keys)))
+                for naming, bearers in sorted(ways.items(), reverse=True)
+                if (keys := set().union(*bearers.values()))
+                and (naming > Naming.FIRST_WORD or len(keys) == 1 or len(bearers) == 1)
+            ]
+            if usable:
+                self._named[spelling] = usable
+                self._longest[spelling[0]] = max(self._longest.get(spelling[0], 0), len(spelling))
+
+    def __len__(self) -> int:
+        """Return the number of spellings."""
+        return len(self._named)
+
+    def find(self, question: str) -> tuple[Mention, ...]:
+        """Return what a question names, in its order; the same for the same table and question.
+
+        A whole name of several words is found in any case, unless all are common words (Best Buy). All else must be
+        written with capitals. A common word alone (Target) must also not begin a sentence or stand before another
+        word with a capital, unless a legal form or the genitive follows.
+        """
+        text = normalize("NFKC", question)
+        words = list(_words(text))
+        found = []
+        at = 0
+        while at < len(words):
+            mention, length = self._at(text, words, at)
+            if mention is not None:
+                found.append(mention)
+            at += length
+        return tuple(found)
+
+    def _at(self, text: str, words: list[_Word], at: int) -> tuple[Mention | None, int]:
+        """Return the longest name that begins at a word, and its number of words; else None and 1."""
+        first = words[at]
+        most = max(self._longest.get(first.folded, 0), self._longest.get(first.stem, 0))
+        for length in range(min(most, len(words) - at), 0, -1):
+            said = words[at : at + length]
+            if not _adjoin(text, said):
+                continue
+            best, genitive = None, False
+            for spelling in _readings(said):
+                for naming, keys in self._named.get(spelling, ()):
+                    if (best is None or naming > best[0]) and _written_as(naming, text, words, at, length):
+                        best = naming, keys
+                        genitive = spelling[-1] != said[-1].folded
+            if best is not None:
+                written = text[first.start : said[-1].end]
+                return Mention(
+                    _POSSESSIVE.sub("", written) if genitive else written, best[1], best[0]
+                ), length
+        return None, 1
+
+
+def _checked(name: str, tickers: Sequence[str], key: Key) -> NameRow:
+    check_name("name of a table of names", name)
+    if isinstance(tickers, str):
+        raise InvalidArgument(f"tickers of {quoted(name)} are {quoted(tickers)}; want a list of them")
+    for ticker in tickers:
+        check_name(f"ticker of {quoted(name)}", ticker)
+    if type(key) is not int and type(key) is not str:
+        raise InvalidArgument(f"key of {quoted(name)} is {quoted(key)}; want an int or a str")
+    return NameRow(name, tuple(tickers), key)
+
+
+def _check_keys(rows: list[NameRow]) -> None:
+    if len({type(row.key) for row in rows}) > 1:
+        raise InvalidArgument("keys of a table of names are of int and of str; want one kind")
+
+
+def _words(text: str) -> Iterator[_Word]:
+    for match in _WORD.finditer(normalize("NFKC", text)):
+        written = match[0]
+        sides = written.split("&")
+        if (
+            len(sides) > 1 and max(len(_stem(side)) for side in sides) >= _SHORT
+        ):  # Johnson&Johnson, but not AT&T
+            start = match.start()
+            for number, side in enumerate(sides):
+                if number:
+                    yield _Word("and", "and", "&", start - 1, start)
+                if side:
+                    yield _Word(_folded(side), _stem(side), side, start, start + len(side))
+                start += len(side) + 1
+        else:
+            yield _Word(_folded(written), _stem(written), written, *match.span())
+
+
+def _stem(written: str) -> str:
+    return _folded(_POSSESSIVE.sub("", written))
+
+
+def _folded(written: str) -> str:
+    if written == "&":
+        return "and"
+    plain = (one for one in normalize("NFKD", written) if category(one) != "Mn" and one not in "'’.")
+    return "".join(plain).casefold()
+
+
+def _core(name: str) -> _Spelling:
+    """Return the words of a company's name without its legal form; all of them if nothing else is left."""
+    every = tuple(word.folded for word in _words(_STATE.sub("", name)))
+    core = every[1:] if len(every) > 1 and every[0] == "the" else every
+    while len(core) > 1 and (core[-1] in _SUFFIXES or core[-1] == "and" or core[-2:] == ("a", "s")):
+        core = core[:-2] if core[-2:] == ("a", "s") else core[:-1]
+    return core
+
+
+def _company_spellings(rows: list[NameRow]) -> Iterator[tuple[_Spelling, Naming, str, Key]]:
+    for name, tickers, key in rows:
+        core = _core(name)
+        whole = " ".join(core)
+        if core:
+            yield core, Naming.NAME, whole, key
+        if len(core) > 1:
+            two = core[:2]
+            if two[-1] in _SMALL:  # "Bank of America", "Procter & Gamble"
+                two = core[:3]
+            if two != core and two[-1] not in _SMALL:
+                yield two, Naming.FIRST_TWO_WORDS, whole, key
+            yield core[:1], Naming.FIRST_WORD, whole, key
+            if len(core) == _INITIALS and core[1] == "and":
+                yield (f"{core[0][0]}&{core[2][0]}",), Naming.INITIALS, whole, key  # P&G
+            telling = [word[0] for word in core if word not in _SMALL]
+            if len(telling) >= _INITIALS:
+                yield ("".join(telling),), Naming.INITIALS, whole, key
+        for ticker in tickers:
+            yield tuple(word.folded for word in _words(ticker)), Naming.TICKER, ticker.casefold(), key
+
+
+def _can_name(spelling: _Spelling, naming: Naming) -> bool:
+    if not spelling:
+        return False
+    only = spelling[0]
+    if naming is Naming.FIRST_TWO_WORDS:
+        return "-".join(spelling) not in _common()  # New York
+    if naming is Naming.FIRST_WORD:
+        least = _SHORT - any(map(str.isdigit, only))
+        return not (only in _common() or only in _SUFFIXES or only.isdigit()) and len(only) >= least
+    if naming is Naming.NAME and len(spelling) == 1:
+        return len(only) > 1 and not only.isdigit()
+    return True
+
+
+def _adjoin(text: str, said: list[_Word]) -> bool:
+    return all(_JOINED.fullmatch(text, one.end, other.start) for one, other in pairwise(said))
+
+
+def _readings(said: list[_Word]) -> Iterator[_Spelling]:
+    """Yield a run of words as it stands, and where that differs, without the genitive at its end, or anywhere."""
+    full = tuple(word.folded for word in said)
+    yield full
+    for shorter in ((*full[:-1], said[-1].stem), tuple(word.stem for word in said)):
+        if shorter != full:
+            yield shorter
+
+
+def _written_as(naming: Naming, text: str, words: list[_Word], at: int, length: int) -> bool:
+    """Tell whether words are written as such a name is."""
+    said = words[at : at + length]
+    if naming is not Naming.TICKER and text.endswith(_CURRENCIES, 0, said[0].start):  # $3M
+        return False
+    if naming is Naming.TICKER or naming is Naming.INITIALS:
+        before = text[max(0, said[0].start - _LOOK_BEHIND) : said[0].start]
+        written = _POSSESSIVE.sub("", text[said[0].start : said[-1].end])
+        if naming is Naming.TICKER and _MARKED.search(before):
+            return written.isupper()
+        if before.endswith("$") or any(word.stem in _common() for word in said):
+            return False
+        capitals = sum(map(str.isupper, written))
+        return written.isupper() and capitals > 1 if naming is Naming.INITIALS else capitals > 1
+    if naming is not Naming.NAME:
+        return all(map(_has_capital, said))
+    common = all(word.stem in _common() or word.stem in _SMALL for word in said)
+    if length > 1:
+        return not common or all(map(_has_capital, said))
+    return _capital(said[0]) and (not common or _stands_out(text, words, at))
+
+
+def _has_capital(word: _Word) -> bool:
+    return word.folded in _SMALL or _capital(word)
+
+
+def _capital(word: _Word) -> bool:
+    letters = [one for one in _POSSESSIVE.sub("", word.written) if one.isalpha()]
+    # A script without capitals cannot write one.
+    return not letters or any(one.isupper() for one in letters) or all(one.upper() == one for one in letters)
+
+
+def _stands_out(text: str, words: list[_Word], at: int) -> bool:
+    """Tell whether a common word with a capital is a name, for what stands around it."""
+    only = words[at]
+    following = words[at + 1] if at + 1 < len(words) else None
+    adjoins = following is not None and _adjoin(text, [only, following])
+    if following is not None and adjoins and following.folded in _SUFFIXES and _capital(following):
+        return True
+    if any(map(str.isdigit, only.stem)):  # Q2 is a quarter, Q2 Holdings a company
+        return False
+    if only.stem != only.folded:
+        return True
+    if _ENDS_SENTENCE.search(text[max(0, only.start - _LOOK_BEHIND) : only.start]):
+        return False
+    return following is None or not adjoins or following.written.islower() or following.written[0].isdigit()
+
+
+@cache
+def _common() -> frozenset[str]:
+    text = files("carag").joinpath("retrieval", "reading", "common_words.txt").read_text("utf-8")
+    return _listed(" ".join(line for line in text.splitlines() if not line.startswith("#")))

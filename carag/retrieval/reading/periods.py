@@ -1,0 +1,420 @@
+"""Read the periods that a question names, and tell how well a document reports for one.
+
+A question seldom says whether a year is the calendar's or a company's own, so both are tried. What can be read in two
+ways is left out: of 03/04/2022 the year alone is read.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Period", "ReportKind", "Span", "periods_of", "taken"]
+
+
+class Span(StrEnum):
+    """What a period counts in."""
+
+    YEARS = "years"
+    QUARTER = "quarter"
+    DAYS = "days"
+
+
+class ReportKind(StrEnum):
+    """For how long a document reports."""
+
+    ANNUAL = "annual"
+    INTERIM = "interim"
+    """A quarter."""
+    OTHER = "other"
+    """It has a date, and reports for no period."""
+
+
+_SAME: Final = 1.0
+_NEXT_HALF: Final = 0.8
+"""A year that ends by June of the next: retailers call it by the year in which it began."""
+_PART: Final = 0.5
+"""A report that holds the period among others: a year's for a quarter, or one with it as an earlier year."""
+_LATER: Final = 0.3
+"""A report that may still mention the period."""
+_COVERED_YEARS: Final = 3
+"""Years of the income statements in an annual report, its own included (Regulation S-X, 17 CFR 210.3-02(a))."""
+_LATER_YEARS: Final = 5
+"""Years of selected data in annual reports until 2021 (Regulation S-K, Item 301)."""
+_NEAR_END: Final = timedelta(days=7)
+"""A year of 52 or 53 weeks ends within a week of its month's end (26 U.S.C. 441(f))."""
+_INTO_MONTH: Final = timedelta(days=14)
+"""Subtracted from the end of a period to find its month: a year that ends on 2 January is December's."""
+_JUNE: Final = 6
+_FIRST_YEAR, _LAST_YEAR = 1900, 2099
+"""Years that four digits of a question can mean; a document's date in another year counts as not stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Years, a quarter or days that a question names.
+
+    A question seldom says whether 2023 is a calendar year or a company's own, so its bounds are the calendar's, and
+    :meth:`fits` also tries the fiscal year. Make one by :meth:`years`, :meth:`quarter` or :meth:`days`.
+    """
+
+    first: date
+    last: date
+    span: Span
+
+    def __post_init__(self) -> None:
+        if not (self.first.year >= _FIRST_YEAR and self.first <= self.last and self.last.year <= _LAST_YEAR):
+            raise InvalidArgument(
+                f"period begins {self.first} and ends {self.last}; want it to end later, both in {_FIRST_YEAR} to "
+                f"{_LAST_YEAR}"
+            )
+
+    @classmethod
+    def years(cls, first: int, last: int | None = None) -> Period:
+        """Make a period of one year, or of all from the first to the last."""
+        last = first if last is None else last
+        return cls(_day(first, 1, 1), _day(last, 12, 31), Span.YEARS)
+
+    @classmethod
+    def quarter(cls, year: int, number: int) -> Period:
+        """Make a quarter, 1 to 4."""
+        if number not in (1, 2, 3, 4):
+            raise InvalidArgument(f"quarter is {quoted(number)}; want 1, 2, 3 or 4")
+        month = 3 * number
+        return cls(_day(year, month - 2, 1), _end_of_month(year, month), Span.QUARTER)
+
+    @classmethod
+    def days(cls, first: date, last: date | None = None) -> Period:
+        """Make a period of one day, or of all from the first to the last."""
+        return cls(first, first if last is None else last, Span.DAYS)
+
+    def fits(
+        self, period_of_report: date | None, fiscal_year_end: str | None, kind: ReportKind | str
+    ) -> float:
+        """Tell how well a document reports for this period, from 0 to 1.
+
+        A year fits the annual report for it 1, that of a year ending by June of the next .8, later ones that cover it
+        .5 and those up to four years later .3; quarters and other documents of the year .5. A quarter fits if the
+        calendar's or the fiscal quarter fits, and the annual report of its year .5, of a fourth quarter 1. Days fit a
+        report that ends on one of them 1, that holds one .5, and an annual report that has it in an earlier year .3.
+
+        Parameters
+        ----------
+        period_of_report : date or None
+            The last day of the period that the document reports for, or its date; None fits nothing.
+        fiscal_year_end : str or None
+            Month and day of the fiscal year's end as EDGAR writes it, ``"0930"``; None leaves the calendar alone.
+        kind : ReportKind or str
+
+        Raises
+        ------
+        InvalidArgument
+            If the kind is none of ``annual``, ``interim``, ``other``, or the fiscal year's end is no month and day.
+
+        Examples
+        --------
+        >>> Period.years(2018).fits(date(2018, 12, 31), "1231", "annual")
+        1.0
+        >>> Period.quarter(2023, 2).fits(date(2022, 12, 31), "0630", "interim")  # fiscal quarter
+        1.0
+        """
+        kind = _kind(kind)
+        end_month = None if fiscal_year_end is None else _month_of(fiscal_year_end)
+        if isinstance(period_of_report, datetime):
+            raise InvalidArgument(
+                f"period of report is {quoted(period_of_report)}; want a date without a time"
+            )
+        if period_of_report is None or not _FIRST_YEAR <= period_of_report.year <= _LAST_YEAR + 1:
+            return 0.0
+        if self.span is Span.DAYS:
+            return self._days_fit(period_of_report, kind)
+        ended = period_of_report - _INTO_MONTH if kind is not ReportKind.OTHER else period_of_report
+        if self.span is Span.QUARTER:
+            return self._quarter_fits(ended, end_month, kind)
+        return max(_year_fits(year, ended, end_month, kind) for year in self._named_years(ended))
+
+    def _named_years(self, ended: date) -> set[int]:
+        """Return the years of the period among which is the one that fits best: those nearest to a report's end."""
+        near = (ended.year - 1, ended.year, ended.year + 1)
+        return {min(max(year, self.first.year), self.last.year) for year in near}
+
+    def _quarter_fits(self, ended: date, end_month: int | None, kind: ReportKind) -> float:
+        year, number = self.last.year, self.last.month // 3
+        behind = (ended.year - year) * 12 + ended.month - self.last.month
+        if kind is ReportKind.ANNUAL:
+            called = _called(year, ended)
+            whole = called if number == 4 else min(called, _PART)
+            return max(whole, _SAME if behind == 0 else _PART if 0 < behind < 12 else 0.0)
+        full = _SAME if kind is ReportKind.INTERIM else _PART
+        calendar = full if -3 < behind <= 0 else 0.0
+        if end_month is None:
+            return calendar
+        fiscal_year, fiscal_quarter = _fiscal(ended, end_month)
+        fiscal = _as_called(year, fiscal_year, end_month) if fiscal_quarter == number else 0.0
+        return max(calendar, min(full, fiscal))
+
+    def _days_fit(self, day: date, kind: ReportKind) -> float:
+        if kind is ReportKind.OTHER:
+            return _SAME if self.first <= day <= self.last else 0.0
+        if self.first - _NEAR_END <= day <= self.last + _NEAR_END:
+            return _SAME
+        if self.first > day:
+            return 0.0
+        months = 12 if kind is ReportKind.ANNUAL else 3
+        if self.last > _months_before(day, months):
+            return _PART
+        covers = kind is ReportKind.ANNUAL and self.last > _months_before(day, 12 * _COVERED_YEARS)
+        return _LATER if covers else 0.0
+
+    def described(self) -> str:
+        """Say the period in words.
+
+        Examples
+        --------
+        >>> Period.years(2015, 2017).described(), Period.quarter(2023, 2).described()
+        ('2015 to 2017', 'quarter 2 of 2023')
+        """
+        if self.span is Span.QUARTER:
+            return f"quarter {self.last.month // 3} of {self.last.year}"
+        first, last = (
+            (f"{self.first.year}", f"{self.last.year}")
+            if self.span is Span.YEARS
+            else (self.first.isoformat(), self.last.isoformat())
+        )
+        return first if first == last else f"{first} to {last}"
+
+
+# --- periods and the calendar -----------------------------------------------------------------------------
+
+
+def _kind(kind: ReportKind | str) -> ReportKind:
+    try:
+        return ReportKind(kind)
+    except ValueError:
+        raise InvalidArgument(
+            f"kind of a report is {quoted(kind)}; want one of {', '.join(ReportKind)}"
+        ) from None
+
+
+def _month_of(fiscal_year_end: str) -> int:
+    try:
+        end = datetime.strptime(f"2000{fiscal_year_end}", "%Y%m%d").date()  # noqa: DTZ007 - a day; 2000 has every one
+    except ValueError:
+        raise InvalidArgument(
+            f"fiscal year's end is {quoted(fiscal_year_end)}; want month and day, as in '0930'"
+        ) from None
+    return (end - _INTO_MONTH).month
+
+
+def _day(year: int, month: int, day: int) -> date:
+    try:
+        return date(year, month, day)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"{quoted((year, month, day))} is no day: {error}") from error
+
+
+def _end_of_month(year: int, month: int) -> date:
+    return date(year, month, monthrange(year, month)[1])
+
+
+def _months_before(day: date, months: int) -> date:
+    year, month = divmod(day.year * 12 + day.month - 1 - months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def _called(year: int, ended: date) -> float:
+    """Tell how well a year that ended is called by a number."""
+    return _as_called(year, ended.year, ended.month)
+
+
+def _as_called(year: int, ends_in: int, end_month: int) -> float:
+    if ends_in == year:
+        return _SAME
+    return _NEXT_HALF if ends_in == year + 1 and end_month <= _JUNE else 0.0
+
+
+def _fiscal(ended: date, end_month: int) -> tuple[int, int]:
+    """Return the year in which the fiscal year of a month ends, and the fiscal quarter."""
+    months = (ended.month - end_month - 1) % 12
+    return ended.year + (ended.month > end_month), months // 3 + 1
+
+
+def _year_fits(year: int, ended: date, end_month: int | None, kind: ReportKind) -> float:
+    if kind is ReportKind.ANNUAL:
+        later = ended.year - year
+        covered = _PART if 0 < later < _COVERED_YEARS else _LATER if 0 < later < _LATER_YEARS else 0.0
+        return max(_called(year, ended), covered)
+    fiscal = end_month is not None and _as_called(year, _fiscal(ended, end_month)[0], end_month)
+    return _PART if ended.year == year or fiscal else 0.0
+
+
+# --- what a question says ---------------------------------------------------------------------------------
+# What was read is replaced by NUL, which no question holds, so that nothing is read twice or across it. White space
+# is one character everywhere, and lists are of bounded length: so no question takes long to read.
+
+_Read = TypeVar("_Read")
+_NUL: Final = "\0"
+_MONTHS: Final = (
+    *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?"),
+    *("july?", "aug(?:ust)?", "sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
+)
+_MONTH: Final = "|".join(_MONTHS)
+_FOUR: Final = r"(?:19|20)\d\d"
+_DATE: Final = re.compile(
+    rf"(?<![\w.,/-])(?:(?P<y>{_FOUR})-(?P<m>\d\d)-(?P<d>\d\d)"
+    rf"|(?P<de>\d\d?)\.\s?(?P<me>\d\d?)\.\s?(?P<ye>{_FOUR})"
+    rf"|(?P<a>\d\d?)/(?P<b>\d\d?)/(?P<ys>{_FOUR})"
+    rf"|(?P<d1>\d\d?)(?:st|nd|rd|th)?\s(?:of\s)?(?P<m1>{_MONTH})\.?,?\s(?P<y1>{_FOUR})"
+    rf"|(?P<m2>{_MONTH})\.?\s(?:(?P<d2>\d\d?)(?:st|nd|rd|th)?,?\s)?(?P<y2>{_FOUR}))(?![\w-]|[.,]\d)",
+    re.IGNORECASE,
+)
+_TO: Final = r"\s?(?:to|through|thru|until|till|[-‐‑–—])\s?(?:the\s)?"
+_UP_TO: Final = re.compile(_TO, re.IGNORECASE)
+_FISCAL: Final = r"(?:FYE?|CY|(?:fiscal|financial|calendar)(?:\syears?)?|years?)"
+_SHORT_YEAR: Final = r"(?:FYE?|CY)\s?['’]?\d\d(?!\d)"
+_YEAR: Final = rf"(?:(?:{_FISCAL}[\s'’-]?[\s'’-]?)?{_FOUR}(?!\d)|{_SHORT_YEAR})"
+_SOME_YEARS: Final = re.compile(
+    rf"(?<![\w$€£¥#])(?<!\d[.,/-])(?:(?P<between>between\s{_YEAR}\sand\s{_YEAR})"
+    rf"|(?P<range>{_YEAR}{_TO}{_YEAR}|{_YEAR}[/‐‑–-]['’]?(?:{_FOUR}|\d\d)(?!\d)"
+    rf"|{_SHORT_YEAR}{_TO}['’]?\d\d(?!\d))|(?P<one>{_YEAR}))(?![\w%]|[.,]\d|-\d)",
+    re.IGNORECASE,
+)
+_ORDINALS: Final = ("first|1st", "second|2nd", "third|3rd", "fourth|4th|last|final")
+_ORDINAL: Final = "|".join(_ORDINALS)
+_ONE_QUARTER: Final = (
+    rf"(?:Q[1-4]|[1-4]Q|(?:quarter|qtr\.?)\s[1-4]|(?:{_ORDINAL})(?:[\s-](?:fiscal|financial|calendar))?"
+    r"(?:[\s-](?:quarters?|qtrs?\b\.?))?)"
+)
+_ALSO: Final = r"\s?(?:,(?:\s?and)?|&|and|or|vs\.?|versus)\s?(?:the\s)?"
+_QUARTERS: Final = rf"{_ONE_QUARTER}(?:(?>{_TO}|{_ALSO}){_ONE_QUARTER}){{0,7}}"
+_YEAR_OF_QUARTER: Final = rf"(?:{_YEAR}|['’]\d\d(?!\d)|(?<=[1-4]Q)\d\d(?!\d))"
+_SOME_QUARTERS: Final = re.compile(
+    rf"(?<!\w)(?:(?P<year>{_YEAR})\s?[-/(]?\s?(?P<after>{_QUARTERS})"
+    rf"|(?P<before>{_QUARTERS})\s?(?:,|/|-|\(|(?:of|in|for)\b)?\s?(?:the\s)?(?P<its>{_YEAR_OF_QUARTER}))(?!\w)",
+    re.IGNORECASE,
+)
+_QUARTER: Final = re.compile(_ONE_QUARTER, re.IGNORECASE)
+_AND: Final = re.compile(r"\s?and\s?", re.IGNORECASE)
+_BETWEEN: Final = re.compile(r"\bbetween\s[^.?!]*$", re.IGNORECASE)
+_LOOK_BEHIND: Final = 40
+"""Characters before the end of a period in which "between" is looked for."""
+_MOST_QUARTERS: Final = 12
+"""Of a longer run of quarters, the first and last are read."""
+
+
+def taken(
+    pattern: re.Pattern[str], text: str, read: Callable[[re.Match[str]], list[_Read]]
+) -> tuple[list[tuple[int, int, _Read]], str]:
+    """Return what matches say, each with where it begins and ends, and the text without them."""
+    found = []
+    for match in pattern.finditer(text):
+        if said := read(match):
+            found += [(*match.span(), one) for one in said]
+            text = f"{text[: match.start()]}{_NUL * len(match[0])}{text[match.end() :]}"
+    return found, text
+
+
+def periods_of(text: str) -> tuple[list[Period], str]:
+    """Return the periods that a text names, in its order, and the text without them."""
+    days, rest = taken(_DATE, text, _days_of)
+    quarters, rest = taken(_SOME_QUARTERS, rest, _quarters_of)
+    years, rest = taken(_SOME_YEARS, rest, _years_of)
+    found = sorted(
+        [*days, *quarters, *years], key=lambda one: one[:2]
+    )  # stable: quarters of one match keep order
+    periods: list[Period] = []
+    ended = 0
+    for start, end, one in found:
+        before = periods[-1] if periods else None
+        if before is not None and before.span is one.span and before.last < one.first and start > ended:
+            between, ahead = text[ended:start], text[max(0, ended - _LOOK_BEHIND) : ended]
+            if _UP_TO.fullmatch(between) or (_AND.fullmatch(between) and _BETWEEN.search(ahead)):
+                periods[-1:] = _filled(before, one)
+                ended = end
+                continue
+        periods.append(one)
+        ended = end
+    return periods, rest
+
+
+def _filled(first: Period, last: Period) -> list[Period]:
+    """Return what lies from one period to another: one span of days or years, or each quarter."""
+    if first.span is not Span.QUARTER:
+        return [Period(first.first, last.last, first.span)]
+    begin, end = (one.last.year * 4 + one.last.month // 3 - 1 for one in (first, last))
+    if end - begin >= _MOST_QUARTERS:
+        return [first, last]
+    return [Period.quarter(number // 4, number % 4 + 1) for number in range(begin, end + 1)]
+
+
+def _days_of(match: re.Match[str]) -> list[Period]:
+    year = int(match["y"] or match["ye"] or match["ys"] or match["y1"] or match["y2"])
+    if match["m2"] and not match["d2"]:
+        month = _month_named(match["m2"])
+        return [Period.days(date(year, month, 1), _end_of_month(year, month))]
+    if match["ys"]:
+        a, b = int(match["a"]), int(match["b"])
+        if a != b and max(a, b) <= 12:  # 03/04/2022 is read in two ways; the year in one
+            return [Period.years(year)]
+        month, day = (b, a) if a > 12 else (a, b)
+    elif name := match["m1"] or match["m2"]:
+        month, day = _month_named(name), int(match["d1"] or match["d2"])
+    else:
+        month, day = int(match["m"] or match["me"]), int(match["d"] or match["de"])
+    try:
+        return [Period.days(date(year, month, day))]
+    except ValueError:  # no such day
+        return []
+
+
+def _month_named(name: str) -> int:
+    return next(number for number, one in enumerate(_MONTHS, 1) if one[:3] == name[:3].casefold())
+
+
+def _quarters_of(match: re.Match[str]) -> list[Period]:
+    run = match["after"] or match["before"]
+    if "q" not in run.casefold():  # an ordinal of something else
+        return []
+    year = _year_of(match["year"] or match["its"])
+    found: list[Period] = []
+    ended = 0
+    for one in _QUARTER.finditer(run):
+        period = Period.quarter(year, _number_of(one[0]))
+        if found and found[-1].last < period.first and _UP_TO.fullmatch(run, ended, one.start()):
+            found[-1:] = _filled(found[-1], period)
+        else:
+            found.append(period)
+        ended = one.end()
+    return found
+
+
+def _number_of(quarter: str) -> int:
+    if digit := re.search("[1-4]", quarter):
+        return int(digit[0])
+    return next(number for number, one in enumerate(_ORDINALS, 1) if re.match(one, quarter, re.IGNORECASE))
+
+
+def _years_of(match: re.Match[str]) -> list[Period]:
+    if match["one"]:
+        return [Period.years(_year_of(match["one"]))]
+    numbers = re.findall(r"\d+", match[0])
+    first = _year_of(numbers[0])
+    last = int(numbers[1]) if len(numbers[1]) == 4 else first - first % 100 + int(numbers[1])
+    return [Period.years(first, last)] if first <= last <= _LAST_YEAR else [Period.years(first)]
+
+
+def _year_of(said: str) -> int:
+    """Return a year of four digits, or of two as POSIX reads them: 69 to 99 are of the last century."""
+    digits = re.findall(r"\d+", said)[-1]
+    year = int(digits)
+    return year if len(digits) == 4 else year + (1900 if year >= 69 else 2000)

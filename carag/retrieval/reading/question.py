@@ -1,0 +1,166 @@
+"""Read what a question names: companies, titles, periods, kinds of documents, sections; and if it wants the latest.
+
+Nothing is learnt and no model is asked: a reading is a function of the question and of the tables given. It can order
+what a session admits, and widen nothing. What it cannot tell it leaves out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+from unicodedata import normalize
+
+from carag.limits import check_question
+from carag.retrieval.reading.periods import periods_of, taken
+from carag.visible import visible_line
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from carag.retrieval.reading.lexicon import Lexicon
+    from carag.retrieval.reading.names import Key, Mention, Names
+    from carag.retrieval.reading.periods import Period, ReportKind
+
+__all__ = ["Reading", "Section", "read_question"]
+
+_SPACE: Final = re.compile(r"\s+")
+_LATEST: Final = re.compile(r"(?<!\bat the )\b(?:latest|newest|most\srecent(?:ly)?)\b", re.IGNORECASE)
+_NUMBER: Final = r"\d{1,9}[a-z]?\d{0,9}(?:[./-]\d{1,9}[a-z]?){0,9}(?:\s?\((?:\d{1,9}|[a-z]{1,4})\)){0,9}"
+_NUMBERED: Final = {
+    "article": r"art(?:icles?|ikel|ículo|icolo|\.)",
+    "section": r"sec(?:tions?|\.)|§{1,2}",
+    "clause": r"clauses?|cl\.",
+    "item": "items?",
+    "paragraph": r"para(?:graphs?|s?\.)|¶{1,2}",
+    "rule": "rules?",
+    "regulation": "regulations?",
+    "note": "notes?",
+    "chapter": "chapters?",
+    "exhibit": "exhibits?",
+    "annex": "annex(?:es)?",
+    "appendix": "appendi(?:x|ces)",
+    "schedule": r"schedules?(?!\s1[34][a-z])",  # Schedule 13D is a form
+    "part": "parts?",
+}
+_LETTERED: Final = frozenset({"annex", "appendix", "schedule", "exhibit"})
+_ROMAN: Final = _LETTERED | {"article", "chapter", "part"}
+_SECTION: Final = re.compile(
+    rf"(?<!\w)(?:{'|'.join(f'(?P<{kind}>{words})' for kind, words in _NUMBERED.items())})\s?"
+    rf"(?P<numbers>{_NUMBER}(?:(?:\s?,\s?(?:and\s|or\s)?|\s(?:and|or|&)\s)(?!(?:19|20)\d\d\b){_NUMBER}){{0,9}}"
+    r"|(?-i:[IVX]+|[A-Z])(?!['’])(?:\s?\(\w{1,4}\)){0,9})(?!\w)",
+    re.IGNORECASE,
+)
+
+
+class Section(NamedTuple):
+    """A numbered part of a document that a question names."""
+
+    kind: str
+    """In small letters and the singular, such as ``article``; § is ``section``."""
+    number: str
+    """In small letters, without spaces, such as ``12(3)(a)``."""
+
+    def described(self) -> str:
+        """Say the section in words."""
+        return f"{self.kind} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a question names, each in the order in which the question does."""
+
+    entities: tuple[Mention, ...] = ()
+    periods: tuple[Period, ...] = ()
+    kinds: tuple[str, ...] = ()
+    """In the order of the table of kinds."""
+    wants_latest: bool = False
+    sections: tuple[Section, ...] = ()
+    titles: tuple[Mention, ...] = ()
+
+    @property
+    def keys(self) -> frozenset[Key]:
+        """The keys of all that may be meant by the entities."""
+        return frozenset(key for one in self.entities for key in one.keys)
+
+    def fits(
+        self, period_of_report: date | None, fiscal_year_end: str | None, kind: ReportKind | str
+    ) -> float:
+        """Tell how well a document fits the best of the periods, as :meth:`Period.fits` does; 0 if none is named."""
+        return max((one.fits(period_of_report, fiscal_year_end, kind) for one in self.periods), default=0.0)
+
+    def described(self) -> str:
+        """Say in one line what was understood, in the question's own words; empty if nothing was.
+
+        Of a table it says nothing: neither a key, nor how many bear a name, nor a name that the question does not say.
+
+        Examples
+        --------
+        >>> read_question("What does Item 7A of the latest report say of Q2 2023?").described()
+        'quarter 2 of 2023; the latest; item 7a'
+        """
+        named = [visible_line(one.text) for one in (*self.entities, *self.titles)]
+        parts = [
+            *named,
+            *(one.described() for one in self.periods),
+            *self.kinds,
+            *(["the latest"] if self.wants_latest else []),
+            *(one.described() for one in self.sections),
+        ]
+        return "; ".join(dict.fromkeys(parts))
+
+
+def read_question(
+    question: str, *, names: Names | None = None, titles: Names | None = None, kinds: Lexicon | None = None
+) -> Reading:
+    """Read a question.
+
+    Parameters
+    ----------
+    question : str
+    names : Names, optional
+        Of companies; see :mod:`carag.retrieval.reading.names` on which may be in it.
+    titles : Names, optional
+        Of documents, made by :meth:`Names.of_titles`; the same duty.
+    kinds : Lexicon, optional
+        From words of a question to kinds of documents.
+
+    Raises
+    ------
+    InvalidArgument
+        If the question is no text, empty, or longer than 8,192 characters.
+
+    Examples
+    --------
+    >>> reading = read_question("What was revenue from FY2015 - FY2017, and under section 12(3)?")
+    >>> [one.described() for one in reading.periods], [one.described() for one in reading.sections]
+    (['2015 to 2017'], ['section 12(3)'])
+    """
+    check_question("question", question)
+    text = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
+    sections, rest = taken(_SECTION, text, _sections_of)
+    periods, rest = periods_of(rest)
+    return Reading(
+        entities=_each_once(names.find(rest) if names else ()),
+        periods=tuple(dict.fromkeys(periods)),
+        kinds=kinds.expand(text) if kinds else (),
+        wants_latest=bool(_LATEST.search(text)),
+        sections=tuple(dict.fromkeys(one for _, _, one in sections)),
+        titles=_each_once(titles.find(text) if titles else ()),
+    )
+
+
+def _each_once(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
+    first: dict[tuple[Key, ...], Mention] = {}
+    for one in mentions:
+        first.setdefault(one.keys, one)
+    return tuple(first.values())
+
+
+def _sections_of(match: re.Match[str]) -> list[Section]:
+    kind = next(kind for kind in _NUMBERED if match[kind])
+    numbers = re.findall(_NUMBER, match["numbers"], re.IGNORECASE)
+    if not match["numbers"][0].isdigit():
+        is_roman = match["numbers"][0] in "IVX"
+        numbers = [match["numbers"]] if kind in (_ROMAN if is_roman else _LETTERED) else []
+    return [Section(kind, "".join(one.split()).casefold()) for one in numbers]
