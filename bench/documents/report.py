@@ -6,13 +6,12 @@ import os
 import platform
 import sqlite3
 import statistics
-import subprocess
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bench.commit import commit
 from bench.documents.corpus import DIM
 from carag.evaluation.run_metadata import processor_name
 from carag.index import kernels
@@ -71,13 +70,6 @@ meanwhile in a thread of their own, and what they take is not in these times.
 
 def about(given: argparse.Namespace) -> dict[str, Any]:
     """Describe a run that begins: its settings, machine and commit."""
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     return {
         **{name: getattr(given, name) for name in ("documents", "rows", "rounds", "seed")},
         "dim": DIM,
@@ -90,7 +82,7 @@ def about(given: argparse.Namespace) -> dict[str, Any]:
         "numpy": np.__version__,
         "sqlite": sqlite3.sqlite_version,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "commit": described.stdout.strip() or "unknown",
+        "commit": commit(),
     }
 
 

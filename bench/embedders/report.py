@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bench.commit import commit
 from bench.embedders.measure import PASSES, K
 from carag.evaluation.run_metadata import processor_name
 from carag.retrieval.gate import CALIBRATIONS, Calibration
@@ -121,7 +121,7 @@ def report(rows: list[Row], pool: Pool, strangers: dict[str, list[str]]) -> str:
         python=platform.python_version(),
         numpy=np.__version__,
         date=f"{datetime.now(UTC):%Y-%m-%d}",
-        commit=_commit(),
+        commit=commit(),
     )
 
 
@@ -151,10 +151,3 @@ def _gate_row(row: Row, asked: int, sizes: list[int]) -> str:
 
 def _shown(estimate: Estimate) -> str:
     return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bench.commit import commit
 from bench.metric.advice import advice, opening
 from bench.metric.classification import SLOW_TURNS
 from bench.metric.corpora import SEED
@@ -115,13 +114,6 @@ _QUICK: Final = (
 
 def about(*, quick: bool) -> dict[str, Any]:
     """Describe a run that begins: its seeds, machine and commit."""
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     return {
         "quick": quick,
         "seed": SEED,
@@ -134,7 +126,7 @@ def about(*, quick: bool) -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "commit": described.stdout.strip() or "unknown",
+        "commit": commit(),
     }
 
 

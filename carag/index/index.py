@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from carag.errors import InvalidArgument
 from carag.index import kernels
 from carag.index._arguments import (
     MAX_KEY,
@@ -29,6 +28,7 @@ from carag.index._arguments import (
 )
 from carag.index._buffers import lent, room
 from carag.index._core import ffi, lib
+from carag.index._handle import Handle
 from carag.index._status import new_fault, raise_for, text
 from carag.index.results import DTYPE_CODES, DType, Plan, SearchResult, SearchRoom
 from carag.policy.bits import bits_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Index"]
 
 
-class Index:
+class Index(Handle):
     """A filtered vector index under cosine similarity.
 
     Parameters
@@ -78,7 +78,7 @@ class Index:
     ([[0, 1, -1]], [2])
     """
 
-    __slots__ = ("_dim", "_handle", "_made", "_path")
+    __slots__ = ("_dim", "_made")
 
     def __init__(
         self,
@@ -96,17 +96,9 @@ class Index:
         self._own(out[0], "")
 
     def _own(self, index: CData, path: str) -> None:
-        self._handle: CData | None = ffi.gc(index, lib.carag_index_free)
+        self._hold(index, lib.carag_index_free, path)
         self._made = self._info()  # used for the parameters alone; the counts in it go out of date
         self._dim = int(self._made.params.dim)
-        self._path = path
-
-    @property
-    def _core(self) -> CData:
-        """The handle. A call keeps its own reference, so close() in another thread cannot free it midway."""
-        if self._handle is None:
-            raise InvalidArgument("the index is closed; make or load another")
-        return self._handle
 
     def _info(self) -> CData:
         info = ffi.new("carag_info *")
@@ -463,13 +455,3 @@ class Index:
         """Check the invariants of the index, reachability of every row included, and list those broken."""
         broken = lib.carag_index_check(self._core, ffi.NULL)
         return tuple(text(lib.carag_invariant_name(bit)) for bit in range(32) if broken >> bit & 1)
-
-    def close(self) -> None:
-        """Free the index; idempotent. Calls running in other threads finish first."""
-        self._handle = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()

@@ -28,6 +28,7 @@ from carag.index._arguments import (
 )
 from carag.index._buffers import lent, room
 from carag.index._core import ffi, lib
+from carag.index._handle import Handle
 from carag.index._status import new_fault, raise_for, text
 from carag.index._texts import TextBatch, text_batch, text_query
 from carag.index.text_results import TermCounts, TextResult, found_result
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["TextIndex"]
 
 
-class TextIndex:
+class TextIndex(Handle):
     """An index of words, searched by BM25 under a policy.
 
     A chunk is admissible if one of its labels is: the policy admits the label's word and entity, and the instant is in
@@ -68,23 +69,12 @@ class TextIndex:
     ([10, 20], [1, 2], 2)
     """
 
-    __slots__ = ("_handle", "_path")
+    __slots__ = ()
 
     def __init__(self) -> None:
         out, fault = ffi.new("carag_text **"), new_fault()
         raise_for(lib.carag_text_new(out, fault), fault)
-        self._own(out[0], "")
-
-    def _own(self, index: CData, path: str) -> None:
-        self._handle: CData | None = ffi.gc(index, lib.carag_text_free)
-        self._path = path
-
-    @property
-    def _core(self) -> CData:
-        """The handle. A call keeps its own reference, so close() in another thread cannot free it midway."""
-        if self._handle is None:
-            raise InvalidArgument("the index is closed; make or load another")
-        return self._handle
+        self._hold(out[0], lib.carag_text_free, "")
 
     def _info(self) -> CData:
         info = ffi.new("carag_text_info *")
@@ -379,7 +369,7 @@ class TextIndex:
         status = lib.carag_text_load(path_bytes(path), bool(mmap), out, fault)
         raise_for(status, fault, path=os.fspath(path))
         index = cls.__new__(cls)
-        index._own(out[0], os.fspath(path))  # noqa: SLF001 - its own class
+        index._hold(out[0], lib.carag_text_free, os.fspath(path))  # noqa: SLF001 - its own class
         return index
 
     def verify(self) -> None:
@@ -392,13 +382,3 @@ class TextIndex:
         """
         fault = new_fault()
         raise_for(lib.carag_text_verify(self._core, fault), fault, path=self._path)
-
-    def close(self) -> None:
-        """Free the index; idempotent. Calls running in other threads finish first."""
-        self._handle = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()

@@ -152,17 +152,26 @@ class CrossEncoder:
         ModelUnavailable
             If the model fails.
         """
-        scores: list[float] = self._best(question, texts)[:, self._column].tolist()
+        scores: list[float] = self._best(question, texts, self._column)[:, self._column].tolist()
         return scores
 
-    def probabilities(self, claim: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    def probabilities(
+        self, claim: str, texts: Sequence[str], *, decides: int | None = None
+    ) -> NDArray[np.float64]:
         """Judge a claim by each text.
+
+        Parameters
+        ----------
+        claim : str
+        texts : sequence of str
+        decides : int, optional
+            Number of the column that chooses among the windows of a long text; by default that of ``label``.
 
         Returns
         -------
         (n, columns) float64
             The softmax of the logits, in the order of ``labels``; of a text cut into windows, that of the window
-            where the column ``label`` is greatest.
+            where the column that decides is greatest.
 
         Raises
         ------
@@ -173,10 +182,10 @@ class CrossEncoder:
         """
         if len(self.labels) == 1:
             raise InvalidArgument(f"{self.name} gives one logit, a score; want a model with two or more")
-        return self._best(claim, texts)
+        return self._best(claim, texts, self._column if decides is None else decides)
 
-    def _best(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return of each text the row of its best window."""
+    def _best(self, question: str, texts: Sequence[str], column: int) -> NDArray[np.float64]:
+        """Return of each text the row of the window where a column is greatest."""
         check_texts([question])
         check_texts(texts)
         if not texts:
@@ -187,7 +196,7 @@ class CrossEncoder:
         with ThreadPoolExecutor(min(self._threads, len(runs))) as pool:
             rows = _shares(np.concatenate(list(pool.map(self._logits, runs))))
         edges = np.cumsum([0, *map(len, of_texts)]).tolist()
-        best = [start + int(rows[start:end, self._column].argmax()) for start, end in pairwise(edges)]
+        best = [start + int(rows[start:end, column].argmax()) for start, end in pairwise(edges)]
         chosen: NDArray[np.float64] = rows[best]
         return chosen
 

@@ -7,7 +7,7 @@ A score below the threshold contradicts, so a passage about something else does 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from carag.evaluation.regulatory.ports import Reranker, checked_scores
 from carag.evaluation.regulatory.schemas import (
@@ -18,6 +18,7 @@ from carag.evaluation.regulatory.schemas import (
     SessionVerdict,
     Verdict,
 )
+from carag.evaluation.regulatory.variants import PACKAGE_DECIMALS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory.variants import Settings
 
 __all__ = ["Checker", "ContradictionChecker", "interaction", "verdict_of"]
-
-_DECIMALS: Final = 4
-"""Digits after the point to which the published package rounds scores."""
 
 
 class Checker(Protocol):
@@ -69,8 +67,8 @@ class ContradictionChecker:
         supporting, total = verdicts.count(Verdict.SUPPORTS), len(verdicts)
         score = supporting / total if total else self._settings.compliance_threshold
         if self._settings.variant.is_package:
-            scores = [round(one, _DECIMALS) for one in scores]
-            score = round(score, _DECIMALS) if total else score
+            scores = [round(one, PACKAGE_DECIMALS) for one in scores]
+            score = round(score, PACKAGE_DECIMALS) if total else score
         return interaction(
             turn,
             [chunk_of(*one) for one in zip(found, scores, verdicts, strict=True)],

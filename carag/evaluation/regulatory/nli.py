@@ -9,6 +9,7 @@ import numpy as np
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 from carag.retrieval.cross_encoder import CrossEncoder
+from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,8 @@ class NliJudge:
     """
 
     def __init__(self, folder: str) -> None:
-        names = CrossEncoder(folder, label=0, first="text").labels
+        self._model = CrossEncoder(folder, label=0, first="text")
+        names = self._model.labels
         places = [
             [at for at, name in enumerate(names) if str(name).lower().startswith(meant)] for meant in _MEANT
         ]
@@ -51,11 +53,11 @@ class NliJudge:
                 "named in id2label of its config.json"
             )
         self._order = [one[0] for one in places]
-        self._model = CrossEncoder(folder, label=self._order[1], first="text")
         self.name = self._model.name
-        self.fingerprint = self._model.fingerprint
+        self.fingerprint = fingerprint("nli", self._model.fingerprint, *self._order)
         self.remote = False
 
     def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
         """Return ``(n, 3)`` probabilities; see :class:`~carag.evaluation.regulatory.ports.StanceJudge`."""
-        return np.asarray(self._model.probabilities(claim, passages)[:, self._order])
+        rows = self._model.probabilities(claim, passages, decides=self._order[_MEANT.index("contradict")])
+        return np.asarray(rows[:, self._order])

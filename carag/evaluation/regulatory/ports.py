@@ -41,26 +41,26 @@ _GREATEST: Final = np.finfo(np.float32).max
 """Greatest entry of a vector: the index keeps 32 bits."""
 
 
-def _name(of: type[Embedder | Reranker]) -> None:
-    """Name a class that does not name itself; one that inherited these would be taken for its parent in a record."""
-    if isinstance(of.name, str) and "name" not in vars(of):
-        of.name = of.__name__
-    if isinstance(of.fingerprint, str) and "fingerprint" not in vars(of):
-        of.fingerprint = fingerprint("own", of.name if isinstance(of.name, str) else of.__name__)
-
-
-class Embedder(ABC):
-    """Encodes texts as vectors; the paper's interface."""
+class _Named:
+    """What a model states of itself."""
 
     name: str = ""
     """For records and messages; that of the class by default."""
     fingerprint: str = ""
-    """A hash of all that a vector depends on except its text; of the name by default."""
+    """A hash of all that its results depend on except the texts; of the name by default."""
     remote: bool = False
     """Whether texts leave this machine."""
 
     def __init_subclass__(cls) -> None:
-        _name(cls)
+        """Name a class that does not name itself; by an inherited name a record would take it for its parent."""
+        if isinstance(cls.name, str) and "name" not in vars(cls):
+            cls.name = cls.__name__
+        if isinstance(cls.fingerprint, str) and "fingerprint" not in vars(cls):
+            cls.fingerprint = fingerprint("own", cls.name if isinstance(cls.name, str) else cls.__name__)
+
+
+class Embedder(_Named, ABC):
+    """Encodes texts as vectors; the paper's interface."""
 
     @abstractmethod
     def encode(self, sentences: list[str]) -> NDArray[np.floating[Any]]:
@@ -71,16 +71,8 @@ class Embedder(ABC):
         return self.encode(sentences)
 
 
-class Reranker(ABC):
+class Reranker(_Named, ABC):
     """Scores documents against a text, in [0, 1]; the paper's interface."""
-
-    name: str = ""
-    """As of :class:`Embedder`, like what follows."""
-    fingerprint: str = ""
-    remote: bool = False
-
-    def __init_subclass__(cls) -> None:
-        _name(cls)
 
     @abstractmethod
     def score(self, query: str, documents: list[str]) -> list[float]:

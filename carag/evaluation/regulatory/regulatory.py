@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.checker import ContradictionChecker
@@ -17,7 +17,7 @@ from carag.evaluation.regulatory.retriever import DocumentRetriever
 from carag.evaluation.regulatory.schemas import RegulatoryInteraction, RegulatoryMetric, SessionVerdict
 from carag.evaluation.regulatory.stance import StanceChecker
 from carag.evaluation.regulatory.statistical import FrequentistMode, StatisticalMode, shares
-from carag.evaluation.regulatory.variants import Settings, Variant
+from carag.evaluation.regulatory.variants import PACKAGE_DECIMALS, Settings, Variant
 from carag.limits import quoted
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory.sessions import MeasuredSession
 
 __all__ = ["Regulatory"]
-
-_DECIMALS: Final = 4
-"""Digits after the point to which the published package rounds a session's score."""
 
 
 class _Kept(NamedTuple):
@@ -212,4 +209,4 @@ class Regulatory:
 
 
 def _shown(value: float, *, is_package: bool) -> float:
-    return round(value, _DECIMALS) if is_package else value
+    return round(value, PACKAGE_DECIMALS) if is_package else value

@@ -17,7 +17,7 @@ import numpy as np
 from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.chunks import Chunk, package_chunks, paper_chunks
 from carag.evaluation.regulatory.ports import Embedder, checked_vectors
-from carag.evaluation.regulatory.variants import Settings, Variant
+from carag.evaluation.regulatory.variants import PACKAGE_DECIMALS, Settings, Variant
 from carag.index import Index
 from carag.labelling.canonical_json import canonical_json
 from carag.policy import Policy
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from carag.policy import Decision, Search
 
 __all__ = ["DocumentRetriever", "RetrievedChunk"]
-
-_DECIMALS: Final = 4
-"""Digits after the point to which the published package rounds similarities and scores."""
 
 
 _CUTTERS: Final[dict[Variant, Callable[..., list[Chunk]]]] = {
@@ -198,9 +195,9 @@ class DocumentRetriever:
 
 def _rounded(product: float, name: str) -> float:
     """Round a similarity; the schema has no place for one above 1."""
-    if product > 1 + 0.5 * 10**-_DECIMALS:
+    if product > 1 + 0.5 * 10**-PACKAGE_DECIMALS:
         raise InvalidArgument(
             f"the embedder {name!r} gave vectors whose product is {product:.6g}; the variant reference takes it for a "
             "cosine, so it wants vectors of length 1"
         )
-    return min(round(product, _DECIMALS), 1.0)
+    return min(round(product, PACKAGE_DECIMALS), 1.0)

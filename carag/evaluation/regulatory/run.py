@@ -107,7 +107,8 @@ def run_metric(
         If the record cannot be written; do not show the result.
     """
     started = datetime.now(UTC)
-    read = read_sessions(sessions)
+    asked = hashlib.sha256()
+    read = read_sessions(sessions, asked)
     turns = sum(len(one.turns) for one in read)
     with ExitStack() as opened:
         engine: Engine | None = None
@@ -133,7 +134,7 @@ def run_metric(
             return run
         means = {
             "version": carag.__version__,
-            "sessions": hashlib.sha256(sessions.read_bytes()).hexdigest(),
+            "sessions": asked.hexdigest(),
             "reader": None if reader is None else [reader.role, reader.purpose],
             **metric.identity,
         }

@@ -13,7 +13,7 @@ from carag.evaluation.regulatory.schemas import Batch
 from carag.limits import check_label, check_text, quoted, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import hashlib
     from pathlib import Path
 
 __all__ = ["MeasuredSession", "read_sessions"]
@@ -32,7 +32,7 @@ class MeasuredSession(NamedTuple):
     turns: list[Batch]
 
 
-def read_sessions(path: Path) -> list[MeasuredSession]:
+def read_sessions(path: Path, digest: hashlib._Hash | None = None) -> list[MeasuredSession]:
     """Read all sessions, and check every line before any is measured.
 
     Parameters
@@ -40,6 +40,8 @@ def read_sessions(path: Path) -> list[MeasuredSession]:
     path : Path
         UTF-8; each line an object with the texts ``session_id``, ``assistant_id``, ``qa_id``, ``query``, ``assistant``
         and, if wanted, the number ``weight``. Lines of one session may stand anywhere.
+    digest : hashlib object, optional
+        Updated with the bytes that are read, so that what is hashed is what was measured.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def read_sessions(path: Path) -> list[MeasuredSession]:
     """
     found: dict[str, MeasuredSession] = {}
     seen: defaultdict[str, set[str]] = defaultdict(set)
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(_lines(path, digest), start=1):
         if not line.strip():
             continue
         try:
@@ -82,15 +84,18 @@ def read_sessions(path: Path) -> list[MeasuredSession]:
     return list(found.values())
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path, digest: hashlib._Hash | None) -> list[str]:
     try:
-        with path.open(encoding="utf-8-sig", newline="\n") as stream:
-            yield from stream
+        data = path.read_bytes()
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidArgument(f"{shown(str(path))} is not UTF-8: {error.reason}; want UTF-8") from None
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InvalidArgument(f"cannot read {shown(str(path))}: {why}; want a file of JSON Lines") from None
+    if digest is not None:
+        digest.update(data)
+    return text.split("\n")
 
 
 def _row(line: str) -> dict[str, Any]:

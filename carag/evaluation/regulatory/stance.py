@@ -56,7 +56,7 @@ class StanceChecker:
     judge : StanceJudge
         It may have ``thresholds``, the least probabilities of SUPPORTS and CONTRADICTS; otherwise both are 1/2. It may
         have ``conclude(claim, passages)``, which returns the three probabilities of all passages together, the passage
-        that decides, and from where to where in it.
+        that decides, from where to where in it, and the rows of ``judge``.
     settings : Settings
     """
 
@@ -86,12 +86,10 @@ class StanceChecker:
         spans = claims_in(turn.assistant) if texts else []
         if not spans:
             return self._interaction(turn, [], (), insight=_NOTHING if texts else "")
-        rows = np.stack([self._rows(turn.assistant[start:end], texts) for start, end in spans])
-        claims = [
-            self._claim(turn.assistant, span, row, found) for span, row in zip(spans, rows, strict=True)
-        ]
+        judged = [self._judged(turn.assistant, span, texts, found) for span in spans]
+        rows = np.stack([of_claim for of_claim, _ in judged])
         said = [self._stance(rows[:, at]) for at in range(len(found))]
-        return self._interaction(turn, list(zip(found, said, strict=True)), claims)
+        return self._interaction(turn, list(zip(found, said, strict=True)), [claim for _, claim in judged])
 
     def _interaction(
         self,
@@ -112,26 +110,27 @@ class StanceChecker:
             insight=insight,
         )
 
-    def _rows(self, claim: str, texts: list[str]) -> NDArray[np.float64]:
-        return checked_probabilities(self._judge.name, self._judge.judge(claim, texts), len(texts))
-
-    def _claim(
-        self,
-        response: str,
-        span: tuple[int, int],
-        rows: NDArray[np.float64],
-        found: Sequence[RetrievedChunk],
-    ) -> Claim:
-        """Return what all passages together say of one sentence, by the judge's own way to conclude if it has one."""
+    def _judged(
+        self, response: str, span: tuple[int, int], texts: list[str], found: Sequence[RetrievedChunk]
+    ) -> tuple[NDArray[np.float64], Claim]:
+        """Return what each passage says of one sentence, and all together, by the judge's own way if it has one."""
+        name, claim = self._judge.name, response[span[0] : span[1]]
         if hasattr(self._judge, "conclude"):
-            chances, at, *place = self._judge.conclude(
-                response[span[0] : span[1]], [one.chunk.text for one in found]
-            )
-            column = int(np.argmax(chances))
-            said = _Stance(_ORDER[column], float(chances[column]), at)
+            chances, at, *place, rows = self._judge.conclude(claim, texts)
+            rows = checked_probabilities(name, rows, len(texts))
+            (shares,) = checked_probabilities(name, [chances], 1)
+            column = int(shares.argmax())
+            said = _Stance(_ORDER[column], float(shares[column]), at)
         else:
+            rows = checked_probabilities(name, self._judge.judge(claim, texts), len(texts))
             said = self._stance(rows)
-            place = [0, len(found[said.at].chunk.text)]
+            place = [0, len(texts[said.at])]
+        return rows, self._claim(span, said, place, found)
+
+    @staticmethod
+    def _claim(
+        span: tuple[int, int], said: _Stance, place: Sequence[int], found: Sequence[RetrievedChunk]
+    ) -> Claim:
         if said.verdict is Verdict.NEUTRAL:
             return Claim(start=span[0], end=span[1], verdict=said.verdict, score=said.score)
         one = found[said.at].chunk

@@ -93,6 +93,16 @@ class Conclusion(NamedTuple):
     start: int
     """Where in it the sentence stands that decides, in characters: from ``start`` to before ``end``."""
     end: int
+    rows: NDArray[np.float64]
+    """What each passage says by itself, as :meth:`StanceHead.judge` returns it."""
+
+
+class _Read(NamedTuple):
+    """What a passage's most relevant sentence says of a claim, and where it stands."""
+
+    row: NDArray[np.float64]
+    start: int
+    end: int
 
 
 class StanceHead:
@@ -144,7 +154,7 @@ class StanceHead:
         """
         check_texts([claim])
         check_texts(passages)
-        return np.array([self._judged(claim, passage)[0] for passage in passages]).reshape(-1, 3)
+        return np.array([one.row for one in self._read(claim, passages)[0]]).reshape(-1, 3)
 
     def conclude(self, claim: str, passages: Sequence[str]) -> Conclusion:
         """Say what all passages together amount to; their order does not matter, nor that they overlap.
@@ -156,37 +166,46 @@ class StanceHead:
         """
         check_texts([claim])
         check_texts(passages or [""])
-        judged = [self._judged(claim, passage) for passage in passages]
-        rows = np.array([row for row, _ in judged])
+        read, scores = self._read(claim, passages)
+        rows = np.array([one.row for one in read])
         if (at := self._known.get(claim_hash(claim))) is None:
             best = int((rows[:, 2] - rows[:, 1] * 1e-6).argmin())
-            return Conclusion(*_three(rows[best]), best, *judged[best][1])
-        several = dict.fromkeys(
-            passage[start:end] for passage in passages for start, end in sentences(passage)
-        )
-        scores = np.array([self._scores(at, one) for one in several]).reshape(-1, 2)
-        found = np.concatenate([[1.0], pooled(scores), self._prior[at]])
+            return Conclusion(_three(rows[best]), best, read[best].start, read[best].end, rows)
+        found = np.concatenate([[1.0], pooled(np.array([*scores.values()])), self._prior[at]])
         powers = self._pooled @ found
         shares = np.exp(powers - powers.max())
         shares /= shares.sum()
         column = int(shares.argmax())
         best = int(rows[:, column].argmax()) if column < 2 else int(rows[:, 2].argmin())
-        return Conclusion(*_three(shares), best, *judged[best][1])
+        return Conclusion(_three(shares), best, read[best].start, read[best].end, rows)
 
-    def _judged(self, claim: str, passage: str) -> tuple[NDArray[np.float64], tuple[int, int]]:
-        """Return the row of a passage's most relevant sentence, and where it stands."""
-        cut = sentences(passage) or [(0, len(passage))]
-        texts = [passage[start:end] for start, end in cut]
-        if (at := self._known.get(claim_hash(claim))) is not None:
-            scores = np.array([self._scores(at, one) for one in texts]).clip(0, 1)
-            most = int(scores[:, 0].argmax())
-            bears, against = scores[most, 0], min(scores[most])
-        else:
-            covered = [self.covered(claim, one) for one in texts]
-            most = int(np.argmax(covered))
-            bears = 1 / (1 + math.exp(-(self._slope * covered[most] + self._level)))
-            against = bears if covered[most] >= _NEARLY and contradicts(claim, texts[most]) else 0.0
-        return np.array([bears - against, against, 1 - bears]), cut[most]
+    def _read(
+        self, claim: str, passages: Sequence[str]
+    ) -> tuple[list[_Read], dict[str, NDArray[np.float64]]]:
+        """Read every passage, and score each sentence that stands in any once, if the claim is one learnt."""
+        at = self._known.get(claim_hash(claim))
+        cuts = [sentences(passage) or [(0, len(passage))] for passage in passages]
+        scores: dict[str, NDArray[np.float64]] = {}
+        if at is not None:
+            texts = (
+                passage[slice(*span)] for passage, cut in zip(passages, cuts, strict=True) for span in cut
+            )
+            scores = {text: self._scores(at, text) for text in dict.fromkeys(texts)}
+        rarity = {} if at is not None else self._rarity(claim)
+        read = []
+        for passage, cut in zip(passages, cuts, strict=True):
+            own = [passage[start:end] for start, end in cut]
+            if at is not None:
+                of = np.array([scores[one] for one in own]).clip(0, 1)
+                most = int(of[:, 0].argmax())
+                bears, against = of[most, 0], min(of[most])
+            else:
+                held = [_share(rarity, one) for one in own]
+                most = int(np.argmax(held))
+                bears = 1 / (1 + math.exp(-(self._slope * held[most] + self._level)))
+                against = bears if held[most] >= _NEARLY and contradicts(claim, own[most]) else 0.0
+            read.append(_Read(np.array([bears - against, against, 1 - bears]), *cut[most]))
+        return read, scores
 
     def _scores(self, at: int, sentence: str) -> NDArray[np.float64]:
         """Return how far a sentence bears on a requirement learnt, and speaks against it: 1 at best, 0 at worst."""
@@ -199,9 +218,17 @@ class StanceHead:
 
     def covered(self, claim: str, sentence: str) -> float:
         """Return the share of a claim's words that a sentence holds, each by its rarity."""
-        wanted, held = {*_words(claim)}, {*_words(sentence)}
-        rarity = {word: self._idf[_place(word)] for word in wanted}
-        return float(sum(rarity[word] for word in wanted & held) / max(sum(rarity.values()), 1e-9))
+        return _share(self._rarity(claim), sentence)
+
+    def _rarity(self, claim: str) -> dict[str, float]:
+        return {word: float(self._idf[_place(word)]) for word in _words(claim)}
+
+
+def _share(rarity: dict[str, float], sentence: str) -> float:
+    held = {*_words(sentence)}
+    # Summed exactly: a set has another order in every process.
+    whole = math.fsum(rarity.values())
+    return math.fsum(weight for word, weight in rarity.items() if word in held) / max(whole, 1e-9)
 
 
 def claim_hash(claim: str) -> str:
@@ -276,6 +303,6 @@ def _place(term: str) -> int:
     return zlib.crc32(term.encode()) & ((1 << BITS) - 1)
 
 
-def _three(row: NDArray[np.float64]) -> tuple[tuple[float, float, float]]:
+def _three(row: NDArray[np.float64]) -> tuple[float, float, float]:
     one, two, three = row.tolist()
-    return ((one, two, three),)
+    return one, two, three

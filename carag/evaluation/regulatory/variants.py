@@ -10,7 +10,10 @@ from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.chunks import ChunkerConfig
 from carag.limits import quoted
 
-__all__ = ["Settings", "Variant"]
+__all__ = ["PACKAGE_DECIMALS", "Settings", "Variant"]
+
+PACKAGE_DECIMALS: Final = 4
+"""Digits after the point to which the published package rounds similarities and scores."""
 
 
 class Variant(StrEnum):
