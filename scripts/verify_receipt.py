@@ -392,7 +392,7 @@ TABLE = """
 every        commitments:any id:bytes16 kind:text log:label retain?:ai6m|fin5y|fin6y seq:count tc:count v:any
 begin        as_of:minute commitments:{query,subject} models:models policy:applied purpose:code? role:code?
              source:asserted|verified t0:count
-asked        as_of:minute audience?:label begun?:count commitments:{answer,entities,query,subject,where}
+asked        as_of:minute audience?:label begun?:count commitments:{answer,entities,query,reading,subject,where}
              hits:[bytes20,word,similarity,flag] index:state? intents?:[code]+ issuer?:label models:models
              outcome:answer|decline|refuse|error policy:applied purpose:code? role:code? source:asserted|verified
              t0:count t1:count where?:[code]+ why:code
@@ -415,7 +415,7 @@ key          action:rotate|add|revoke algorithm:count commitments:{subject} good
              why:code
 applied      cooling?:positive entities?:listed masks:[pair] reopened?:[pair]+ reopened_entities?:listed table:bytes32
 listed       count:count denied?:positive kind:allow|deny
-models       embed:label? generate:label? prompt:label? rerank?:label
+models       embed:label? generate:label? prompt:label? rank?:label rerank?:label
 state        admissible:count known?:count plan:code snapshot:bytes32
 opening      salt:bytes32 value:text
 passage      chunk:text proof:any text:text

@@ -147,6 +147,8 @@ def describe_receipt(checked: Verification, profile: Texts | None = None) -> dic
         said |= {"code_in_words": _CODES.get(event.why), "answer": _value(checked, "answer")}
         if event.where:
             said["narrowed"] = _value(checked, "where")
+        if "reading" in record.commitments:
+            said["understood"] = _value(checked, "reading")
         bits = _Bits(said["policy"]["table"], profile)
         pairs = zip(record.hits, checked.passages, strict=True)
         said["passages"] = [

@@ -1,7 +1,7 @@
 """Open what is searched: a store, its index and the state that proves both, always of one instant.
 
-The store is the truth. Index and state are copies of its open labels; a copy that is missing, behind or of another
-store is brought up to it, so both files may be deleted while no engine is open.
+The store is the truth. Index, words and state are copies of its open labels; a copy that is missing, behind or of
+another store is brought up to it, so these files may be deleted while no engine is open.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from carag.index import Index
 from carag.retrieval import (
     DEFAULT_EMBEDDER,
     EMBEDDERS,
+    KeptWords,
     add_labels,
     embedder_by_name,
     is_embedder,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+    from carag.index import TextIndex
     from carag.policy import Profile
     from carag.retrieval import Embedder
 
@@ -121,10 +123,16 @@ class Collection:
         self.state = StoreState(store, index_path.with_suffix(".state"))
         try:
             self.index = self._load()
+            self._words = KeptWords(store, index_path.with_suffix(".words"), self.profile.vocabulary.heading)
             self.refresh(no_progress)
         except BaseException:
             self.state.close()
             raise
+
+    @property
+    def words(self) -> TextIndex:
+        """The words of the passages, under the same labels as the rows."""
+        return self._words.index
 
     @classmethod
     @contextmanager
@@ -225,13 +233,14 @@ class Collection:
         known = self.store.known()
         # The state goes first, for it can still prove what a search finds in the index of an earlier instant.
         self.state.refresh()
-        if self.known_at != known:
+        if (self.known_at, self._words.known_at) != (known, known):
             self._follow(known, progress)
         if self._deleted > len(self.index):  # deleted rows cost memory and time until they are consolidated
             self.index.consolidate()
             self._deleted = 0
         if self._unsaved * _SAVE_FRACTION > len(self.index) or not self._path.exists():
             self._save()
+        self._words.save(least=True)
 
     def close(self) -> None:
         """Save what is not saved, and free index and state; the store stays open.
@@ -248,6 +257,7 @@ class Collection:
                 self._verifying.join()
             self._check_sound()
         finally:
+            self._words.close()
             self.index.close()
             self.state.close()
 
@@ -316,14 +326,16 @@ class Collection:
         new = np.flatnonzero(~is_here)
         for start in range(0, len(new), _INDEX_BATCH):
             some = new[start : start + _INDEX_BATCH]
-            words[some] = add_labels(self.index, self.store, opened[some], closed=True)
+            words[some] = add_labels(self.index, self.store, opened[some], closed=True).words
             done = start + len(some)
             self._unsaved += len(some)
             progress("index", done, len(new), f"{done} of {len(new)} rows")
             if done % _SAVE_ROWS < _INDEX_BATCH and done >= _SAVE_ROWS:
                 self._save()
         closed = [key for key in self.store.closed_labels(after=self.known_at).tolist() if key in self.index]
+        self._words.prepare(progress)
         with self._lock.writing():
+            self._words.switch(known)
             self.index.delete(closed)
             self.index.relabel(opened, words, allow_quarantine=True)
             self.known_at = known

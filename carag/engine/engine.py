@@ -31,13 +31,14 @@ from carag.engine.recorder import (
     no_text_in_traceback,
     proven,
     shortened,
+    stated,
 )
 from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused
 from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, Where, infer, known_at_microseconds
-from carag.retrieval import Retriever, own_reranker, reranker_by_name
+from carag.retrieval import RANKERS, Retriever, own_reranker, ranker_by_name, reranker_by_name
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Engine(Contents, Measured, Awaited):
         anchoring: Anchoring,
         collection: Collection,
         guarded: GuardedGenerator,
-        reranker: Reranker | None,
+        retriever: Retriever,
         table: PolicyTable,
         clock: Callable[[], datetime],
         intents: bool,
@@ -98,7 +99,7 @@ class Engine(Contents, Measured, Awaited):
         self._table = table
         self._asked = table.vocabulary.intents if intents else Intents()
         self._resources = resources
-        self._retriever = Retriever(collection, reranker=reranker)
+        self._retriever = retriever
         self._denials = Denials(log, lambda: known_at_microseconds(clock()))
         resources.callback(self._denials.flush)
 
@@ -111,6 +112,7 @@ class Engine(Contents, Measured, Awaited):
         profile: str | PathLike[str] | Profile | None = None,
         embedder: str | Embedder | object | None = None,
         generator: str | Generator | Callable[[str, tuple[Passage, ...], Withheld], str] = "extractive",
+        ranker: str = RANKERS[0],
         reranker: str | Reranker | object | None = None,
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
@@ -141,6 +143,9 @@ class Engine(Contents, Measured, Awaited):
         generator : str, Generator or callable
             A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``. A
             callable of your own takes (question, passages, withheld), returns text (:mod:`carag.generation.own`).
+        ranker : str
+            ``"fused-1"``: similarity, words, and what the question names (:mod:`carag.retrieval.ranking`); ``"dense"``:
+            similarity alone, as records without a ranker were made.
         reranker : str or object, optional
             Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional
@@ -215,7 +220,9 @@ class Engine(Contents, Measured, Awaited):
                 anchoring=anchoring,
                 collection=collection,
                 guarded=GuardedGenerator(model, gate),
-                reranker=_reranker(reranker),
+                retriever=Retriever(
+                    collection, ranker_by_name(ranker, collection.catalogue), reranker=_reranker(reranker)
+                ),
                 table=collection.profile.table,
                 clock=now,
                 intents=intents,
@@ -323,6 +330,7 @@ class Engine(Contents, Measured, Awaited):
             text=found.text,
             citations=found.citations,
             complete=found.complete,
+            understood=found.understood,
             gate_calibrated=self._guarded.gate.calibrated,
         )
 
@@ -353,7 +361,15 @@ class Engine(Contents, Measured, Awaited):
         found, receipt, request = self._on_record(RecordKind.RETRIEVE, question, session, retrieve, where)
         mark, searched = self._recorder.mark, found.searched
         asked = None if searched is None else Retrieved(mark, request, searched, receipt)
-        return Retrieval(found.outcome, found.why, receipt, found.passages, found.withheld, asked=asked)
+        return Retrieval(
+            found.outcome,
+            found.why,
+            receipt,
+            found.passages,
+            found.withheld,
+            understood=found.understood,
+            asked=asked,
+        )
 
     @no_text_in_traceback
     def record_answer(self, retrieval: Retrieval, text: str, *, model: str) -> Receipt:
@@ -434,9 +450,8 @@ class Engine(Contents, Measured, Awaited):
 
     @property
     def _searching(self) -> Models:
-        reranker = self._retriever.reranker
-        name = None if reranker is None else f"{reranker.name} {shortened(reranker.fingerprint)}"
-        return Models(self._collection.embedder.name, rerank=name)
+        embedder, ranker, reranker = self._collection.embedder, self._retriever.ranker, self._retriever.reranker
+        return Models(embedder.name, rerank=stated(reranker), rank=stated(ranker))
 
     @no_text_in_traceback
     def _on_record(

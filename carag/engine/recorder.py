@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from carag.engine.state import StoreState
     from carag.generation import Citation
     from carag.policy import Decision, Explained, Policy, PolicyTable, Session, Where
-    from carag.retrieval import Evidence, Withheld
+    from carag.retrieval import Evidence, Ranker, Reranker, Withheld
     from carag.retrieval import Passage as Found
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "no_text_in_traceback",
     "proven",
     "shortened",
+    "stated",
 ]
 
 _logger = logger(__name__)
@@ -120,6 +121,11 @@ class Finding:
     def passages(self) -> tuple[Found, ...]:
         """The passages found; none without a search."""
         return () if self.searched is None else self.searched.evidence.passages
+
+    @property
+    def understood(self) -> str:
+        """What the question was read to name; empty without a search."""
+        return "" if self.searched is None else self.searched.evidence.topic.understood
 
     @property
     def withheld(self) -> Withheld | None:
@@ -222,7 +228,9 @@ class Recorder:
         hits = () if searched is None else searched.hits
         receipt = self._log.append(
             event,
-            secrets=self._secrets(request, (finding.text or None) if outcome is Outcome.ANSWER else None),
+            secrets=self._secrets(
+                request, (finding.text or None) if outcome is Outcome.ANSWER else None, finding.understood
+            ),
             passages=[replace(hit, cited=hit.chunk in cited) for hit in hits],
         )
         took = (event.ended - event.started) // 1000
@@ -257,13 +265,16 @@ class Recorder:
         """Return the instant that a refused session asked about; a day ends where the table's profile says."""
         return as_of_minutes(session.as_of or request.started, self._table.vocabulary.zone)
 
-    def _secrets(self, request: Request, answer: str | None = None) -> dict[str, str | None]:
+    def _secrets(
+        self, request: Request, answer: str | None = None, reading: str = ""
+    ) -> dict[str, str | None]:
         return {
             "query": request.text,
             "answer": answer,
             "subject": request.session.subject,
             "entities": None if request.decision is None else _lists(request.decision),
             "where": request.where.text if request.where else None,
+            "reading": reading or None,
         }
 
     def begin(self, request: Request, models: Models) -> None:
@@ -354,6 +365,12 @@ def shortened(fingerprint: str) -> str:
     if not re.fullmatch("[0-9a-f]{64}", fingerprint):
         return fingerprint
     return base64.urlsafe_b64encode(bytes.fromhex(fingerprint)).rstrip(b"=").decode()
+
+
+def stated(model: Ranker | Reranker | None) -> str | None:
+    """Return the name and the fingerprint of a model for records; None of what orders by similarity alone."""
+    fingerprint = None if model is None else model.fingerprint
+    return None if model is None or fingerprint is None else f"{model.name} {shortened(fingerprint)}"
 
 
 def _applied(table: bytes, decision: Decision | None) -> PolicyApplied:

@@ -29,10 +29,12 @@ class Retrieval:
     why : str
         A stable code.
     passages : tuple of Passage
-        Admissible, best first: in the order of the reranker if there is one, else most similar first.
+        Admissible, best first: in the order of the ranker, or of the reranker if there is one.
     withheld : Withheld or None
         None when refused.
     receipt : Receipt
+    understood : str
+        What the question was read to name, in its own words: companies, periods, kinds of document; empty if nothing.
     """
 
     outcome: Outcome
@@ -40,6 +42,7 @@ class Retrieval:
     receipt: Receipt
     passages: tuple[Passage, ...] = ()
     withheld: Withheld | None = None
+    understood: str = field(default="", kw_only=True)
     asked: Retrieved | None = field(default=None, repr=False, compare=False, kw_only=True)
     """What :meth:`carag.Engine.record_answer` needs to know; the engine's own."""
 
@@ -83,6 +86,7 @@ class Answer(Retrieval):
             "text": self.text,
             "complete": self.complete,
             "gate_calibrated": self.gate_calibrated,
+            "understood": self.understood,
             "citations": [asdict(citation) for citation in self.citations],
             "passages": [
                 {"chunk_id": passage.chunk_id, "similarity": passage.similarity, "word": passage.word}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from carag.generation.generator import Draft, Generator
-    from carag.retrieval.evidence import Evidence, Passage
+    from carag.retrieval.evidence import Evidence, Passage, Topic
     from carag.retrieval.gate import ConfidenceGate
 
 __all__ = ["Answered", "Citation", "DeclineCode", "Declined", "GuardedGenerator", "citation_of"]
@@ -28,6 +28,8 @@ class DeclineCode(StrEnum):
 
     NO_ADMISSIBLE_EVIDENCE = "NO_ADMISSIBLE_EVIDENCE"
     """The session may use no passage."""
+    NOTHING_ABOUT_IT = "NOTHING_ABOUT_IT"
+    """None of the documents that the session may use is about whom, or the time that, the question names."""
     BELOW_GATE = "BELOW_GATE"
     """The best admissible passage is not similar enough; no model was called."""
     MODEL_DECLINED = "MODEL_DECLINED"
@@ -105,7 +107,9 @@ class GuardedGenerator:
         ModelUnavailable
             If the generator fails; no other takes its place.
         """
-        passages = evidence.passages
+        passages = evidence.shown
+        if evidence.passages and not passages:
+            return Declined(DeclineCode.NOTHING_ABOUT_IT, _nothing_about(evidence.topic))
         if not self.gate.passes(passages):
             code = DeclineCode.BELOW_GATE if passages else DeclineCode.NO_ADMISSIBLE_EVIDENCE
             return Declined(code, self.gate.message(passages))
@@ -136,6 +140,14 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
         )
     citations = tuple(citation_of(position, passages[position]) for position in draft.cited)
     return Answered(draft.text, citations, complete=draft.stop is Stop.END)
+
+
+def _nothing_about(topic: Topic) -> str:
+    """Say it of what was asked for in the same words, whether or not there are documents about it that are hidden."""
+    return (
+        f"None of the documents this session may use is about {topic.absent or topic.understood}. If the question means "
+        "somebody or some time else, name it as the documents do."
+    )
 
 
 def citation_of(position: int, passage: Passage) -> Citation:

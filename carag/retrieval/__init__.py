@@ -5,12 +5,13 @@ from __future__ import annotations
 from carag.retrieval.calibration import conformal_threshold, questions_wanted
 from carag.retrieval.cross_encoder import CrossEncoder
 from carag.retrieval.embedder import Embedder, headed
-from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
+from carag.retrieval.evidence import Evidence, Hidden, Passage, Topic, Withheld
 from carag.retrieval.gate import ConfidenceGate, gate_for, threshold_for, top_similarity
 from carag.retrieval.jina import JinaReranker
 from carag.retrieval.openai import OpenAiEmbedder
 from carag.retrieval.own import own_embedder
 from carag.retrieval.past_index import PastIndex, add_labels
+from carag.retrieval.ranking import FUSED, RANKERS, Question, Ranker, ranker_by_name, terms_of, topic_of
 from carag.retrieval.registry import (
     DEFAULT_EMBEDDER,
     EMBEDDERS,
@@ -22,11 +23,14 @@ from carag.retrieval.registry import (
 )
 from carag.retrieval.reranker import Reranker, own_reranker
 from carag.retrieval.retriever import EXACT_LIMIT, Retriever, passage_of
+from carag.retrieval.words import KeptWords, add_words
 
 __all__ = [
     "DEFAULT_EMBEDDER",
     "EMBEDDERS",
     "EXACT_LIMIT",
+    "FUSED",
+    "RANKERS",
     "RERANKERS",
     "ConfidenceGate",
     "CrossEncoder",
@@ -34,13 +38,18 @@ __all__ = [
     "Evidence",
     "Hidden",
     "JinaReranker",
+    "KeptWords",
     "OpenAiEmbedder",
     "Passage",
     "PastIndex",
+    "Question",
+    "Ranker",
     "Reranker",
     "Retriever",
+    "Topic",
     "Withheld",
     "add_labels",
+    "add_words",
     "conformal_threshold",
     "embedder_by_name",
     "gate_for",
@@ -51,7 +60,10 @@ __all__ = [
     "own_reranker",
     "passage_of",
     "questions_wanted",
+    "ranker_by_name",
     "reranker_by_name",
+    "terms_of",
     "threshold_for",
+    "topic_of",
     "top_similarity",
 ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from carag.policy import NEVER
 
 if TYPE_CHECKING:
     from carag.policy import Reason
 
-__all__ = ["Evidence", "Hidden", "Passage", "Withheld"]
+__all__ = ["NOTHING_NAMED", "Evidence", "Hidden", "Passage", "Topic", "Withheld"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +69,34 @@ class Withheld:
 
 
 @dataclass(frozen=True, slots=True)
+class Topic:
+    """What a question names, and what of it this session's documents are about; nothing here tells of hidden ones.
+
+    Attributes
+    ----------
+    understood : str
+        In the question's own words; empty if it names nothing.
+    absent : str
+        What of it none of the documents that the session may use is about, where that is all it asks about: then no
+        passage is shown to a generator.
+    missing : str
+        The same, where they are about the rest.
+    """
+
+    understood: str = ""
+    absent: str = ""
+    missing: str = ""
+
+
+NOTHING_NAMED: Final = Topic()
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What a search found, what is withheld, and how it was searched."""
 
     passages: tuple[Passage, ...]
-    """Admissible, best first: in the order of the reranker if there is one, else most similar first."""
+    """Admissible, best first: in the order of the ranker, or of the reranker if there is one."""
     withheld: Withheld
     plan: str
     """The search plan that ran."""
@@ -81,3 +104,12 @@ class Evidence:
     """How many passages the policy admits at the as-of time."""
     known_at: int | None = None
     """The store's instant that was searched, in microseconds since 1970 UTC; None for an empty store."""
+    topic: Topic = NOTHING_NAMED
+    """What the question names."""
+    about: int | None = None
+    """How many of the passages, the first ones, are about it; None for all."""
+
+    @property
+    def shown(self) -> tuple[Passage, ...]:
+        """The passages that a generator may read: none of another company than the one that the question names."""
+        return () if self.topic.absent else self.passages[: self.about]

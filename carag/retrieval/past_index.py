@@ -1,4 +1,4 @@
-"""Index the labels that were known at a past instant, so that a past question gets the same answer again.
+"""Index the labels that were known at a past instant, vectors and words, so that a past question gets its answer again.
 
 The store keeps with every label from when until when it was known. An index of those known at an instant gives exactly
 the answers of that instant. Exact plans depend neither on the history of an index nor on its inadmissible rows, so one
@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.index import Index
+from carag.index import Index, TextIndex
 from carag.policy import QUARANTINE
+from carag.retrieval.words import add_words, label_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from carag.store.store import CorpusStore
+    from carag.store.values import Labels
 
 __all__ = ["PastIndex", "add_labels"]
 
@@ -34,8 +36,8 @@ _BETWEEN: Final = -2
 
 def add_labels(
     index: Index, store: CorpusStore, keys: NDArray[np.int64], *, closed: bool = False
-) -> NDArray[np.uint32]:
-    """Add the rows of some labels, quarantined ones included, with their windows and entities; return their words.
+) -> Labels:
+    """Add the rows of some labels, quarantined ones included, with their windows and entities; return the labels.
 
     If ``closed``, no search finds them before :meth:`~carag.index.Index.relabel` opens them.
     """
@@ -49,7 +51,7 @@ def add_labels(
         entities=labels.entities,
         allow_quarantine=True,
     )
-    return labels.words
+    return labels
 
 
 class PastIndex:
@@ -61,10 +63,14 @@ class PastIndex:
     ----------
     store : CorpusStore
     dim : int
+    heading : sequence of str
+        What a document is headed by, as its words are indexed.
     """
 
-    def __init__(self, store: CorpusStore, dim: int) -> None:
+    def __init__(self, store: CorpusStore, dim: int, heading: Sequence[str]) -> None:
         self._store = store
+        self._heading = heading
+        self._words = TextIndex()
         self._lock = Lock()
         # Exact plans do not walk the graph, so a small one will do; with a smaller M, tuning its width takes too long.
         self._index = Index(dim, M=8, ef_construction=20)
@@ -72,29 +78,34 @@ class PastIndex:
         self._known = -1
 
     @contextmanager
-    def at(self, known_at: int) -> Iterator[Index]:
-        """Lend the index of an instant in microseconds since 1970, to one caller at a time, for exact plans only."""
+    def at(self, known_at: int) -> Iterator[tuple[Index, TextIndex]]:
+        """Lend rows and words of an instant in microseconds since 1970, to one caller at a time, for exact plans."""
         with self._lock:
             # Nothing changes between two instants at which the store learnt something.
             known = self._store.known(known_at)
             if known != self._known:
                 self._move(known)
-            yield self._index
+            yield self._index, self._words
 
     def _move(self, known: int) -> None:
         wanted = self._store.open_labels(known_at=known)
         # Neither instant until all is done, so that the next move completes one that failed midway.
         self._known = _BETWEEN
         gone = np.setdiff1d(self._open, wanted, assume_unique=True)
+        self._words.close_labels(np.intersect1d(gone, self._words.labels(), assume_unique=True))
         self._index.relabel(gone, self._index.words(gone) | QUARANTINE, allow_quarantine=True)
         self._open = np.intersect1d(self._open, wanted, assume_unique=True)
         back = np.setdiff1d(wanted, self._open, assume_unique=True)
         is_here = np.isin(back, self._index.keys(), assume_unique=True)
         for keys in _batches(back[is_here]):
-            self._index.relabel(keys, self._store.labels(keys).words, allow_quarantine=True)
+            labels = self._store.labels(keys)
+            self._index.relabel(keys, labels.words, allow_quarantine=True)
+            label_words(self._words, labels)
             self._open = np.union1d(self._open, keys)
         for keys in _batches(back[~is_here]):
-            add_labels(self._index, self._store, keys)
+            labels = add_labels(self._index, self._store, keys)
+            add_words(self._words, self._store, labels, self._heading)
+            label_words(self._words, labels)
             self._open = np.union1d(self._open, keys)
         self._known = known
 

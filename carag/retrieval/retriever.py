@@ -1,4 +1,4 @@
-"""Find evidence for a question: embed it, search under the policy, check every hit again, read its text.
+"""Find evidence for a question: embed it, rank under the policy, check every hit again, read its text.
 
 The native core tests each row's word in its inner loop. The store is the truth, so every hit is tested a second time
 against the store before its text leaves: two independent statements of the same rule.
@@ -7,27 +7,25 @@ against the store before its text leaves: two independent statements of the same
 from __future__ import annotations
 
 import heapq
-import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from carag.errors import CorruptFile
 from carag.labelling.naming import named
-from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule
+from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule, Search
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
+from carag.retrieval.ranking import Question
 from carag.retrieval.reranker import pool_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from carag.index import Index, SearchStats
-    from carag.policy import Decision, Profile, Reason, Search, Where
+    from carag.index import Index, TextIndex
+    from carag.policy import Decision, Profile, Reason, Where
     from carag.retrieval.embedder import Embedder
+    from carag.retrieval.ranking import Ranked, Ranker
     from carag.retrieval.reranker import Reranker
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk, StoredLabel
@@ -37,9 +35,6 @@ __all__ = ["EXACT_LIMIT", "Retriever", "Searchable", "passage_of"]
 EXACT_LIMIT: Final = 1 << 28
 """Largest product of admissible rows and dimension that is searched exactly. A size and not a time, so that the same
 question runs the same plan on every machine; the record says which plan ran."""
-
-_SPARE: Final = 2
-"""Ask approximate plans for 1/2 more rows than wanted: what they miss is mostly in the last ranks."""
 
 _ANYTHING: Final = Policy(Mask())
 
@@ -58,8 +53,13 @@ class Searchable(Protocol):
         ...
 
     @property
+    def words(self) -> TextIndex:
+        """The words of the passages, under the same labels."""
+        ...
+
+    @property
     def profile(self) -> Profile:
-        """How a citation reads."""
+        """How a citation and a heading read."""
         ...
 
     @property
@@ -72,11 +72,8 @@ class Searchable(Protocol):
         ...
 
 
-class _Found(NamedTuple):
-    hits: list[tuple[float, StoredChunk]]
-    """Most similar first."""
-    plan: str
-    admissible: int
+_Rows: TypeAlias = "tuple[Index, TextIndex]"
+"""Vectors and words of one instant."""
 
 
 def _reasons(one: StoredChunk | StoredLabel, decision: Decision) -> tuple[Reason, ...]:
@@ -89,6 +86,7 @@ class Retriever:
     Parameters
     ----------
     collection : Searchable
+    ranker : Ranker
     exact_limit : int
         Admissible rows x dimension above which the plan is ``auto``.
     reranker : Reranker, optional
@@ -96,14 +94,21 @@ class Retriever:
     """
 
     def __init__(
-        self, collection: Searchable, *, exact_limit: int = EXACT_LIMIT, reranker: Reranker | None = None
+        self,
+        collection: Searchable,
+        ranker: Ranker,
+        *,
+        exact_limit: int = EXACT_LIMIT,
+        reranker: Reranker | None = None,
     ) -> None:
+        self.ranker = ranker
         self.reranker = reranker
         self._collection = collection
         self._store = collection.store
         self._exact_limit = exact_limit
-        self._citation = collection.profile.vocabulary.citation
-        self._past = PastIndex(collection.store, collection.index.dim)
+        vocabulary = collection.profile.vocabulary
+        self._citation = vocabulary.citation
+        self._past = PastIndex(collection.store, collection.index.dim, vocabulary.heading)
 
     def retrieve(
         self,
@@ -116,8 +121,9 @@ class Retriever:
     ) -> Evidence:
         """Return the ``min(k, admissible)`` best admissible passages, and what is withheld.
 
-        The best are the most similar, or of more of these the ones that the reranker puts first. A decision about what
-        was known in the past is answered exactly, from the labels known then.
+        The best are those of the ranker, or of more of these the ones that the reranker puts first, after those that are
+        about what the question names. A decision about what was known in the past is answered exactly, from the labels
+        known then.
 
         Parameters
         ----------
@@ -143,131 +149,102 @@ class Retriever:
             before_remote()
         # Outside of `reading`, so that nobody who writes waits for a model.
         scores = self.reranker.rerank(question, [one.text for one in evidence.passages])
-        best = heapq.nsmallest(k, range(len(evidence.passages)), key=lambda at: (-scores[at], at))
-        return replace(evidence, passages=tuple(evidence.passages[at] for at in best))
+        about = len(scores) if evidence.about is None else evidence.about
+        best = heapq.nsmallest(k, range(len(scores)), key=lambda at: (at >= about, -scores[at], at))
+        return replace(
+            evidence,
+            passages=tuple(evidence.passages[at] for at in best),
+            about=None if evidence.about is None else min(k, about),
+        )
 
     def _found(self, question: str, decision: Decision, k: int, where: Where) -> Evidence:
-        """Return the most similar admissible passages, as many as the reranker reads."""
-        query = self._collection.embedder.embed_query(question)
+        """Return the best admissible passages, as many as the reranker reads."""
+        asked = Question(question, self._collection.embedder.embed_query(question))
         with self._collection.reading() as known_at:
             then = known_at if decision.known_at is None else self._store.known(decision.known_at)
             if then == known_at:
-                return self._gather(self._collection.index, query, decision, k, where, known_at=known_at)
-        with self._past.at(then) as index:
-            return self._gather(index, query, decision, k, where, known_at=then)
+                rows = self._collection.index, self._collection.words
+                return self._gather(rows, asked, decision, k, where, known_at=known_at)
+        with self._past.at(then) as rows:
+            return self._gather(rows, asked, decision, k, where, known_at=then)
 
     def _gather(
-        self,
-        index: Index,
-        query: NDArray[np.float32],
-        decision: Decision,
-        k: int,
-        where: Where,
-        *,
-        known_at: int,
+        self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int
     ) -> Evidence:
         wanted = k if self.reranker is None else pool_size(k)
-        found = [
-            self._search(index, query, search, decision, wanted, where, known_at=known_at)
-            for search in decision.searches
-        ]
-        # Ties go to the smaller key, as within one search.
-        best = heapq.nsmallest(
-            wanted, itertools.chain(*(one.hits for one in found)), key=lambda hit: (-hit[0], hit[1].key)
-        )
-        passages = tuple(passage_of(chunk, similarity, self._citation) for similarity, chunk in best)
+        ranked, hits = self._hits(rows, asked, decision, wanted, where, known_at=known_at)
         hidden: tuple[Hidden, ...] = ()
         if decision.may_know_existence:
-            admitted = {chunk.key for one in found for _, chunk in one.hits}
-            hidden = self._hidden(index, query, decision, k, where, admitted, known_at=known_at)
-        plans = dict.fromkeys(one.plan for one in found)
+            admitted = {chunk.key for _, chunk in hits}
+            hidden = self._hidden(rows, asked, decision, k, where, admitted, known_at=known_at)
         return Evidence(
-            passages,
+            tuple(passage_of(chunk, similarity, self._citation) for similarity, chunk in hits),
             Withheld(decision.withheld, hidden),
-            "/".join(plans),
-            sum(one.admissible for one in found),
+            ranked.plan,
+            ranked.admissible,
             known_at if known_at >= 0 else None,
+            ranked.topic,
+            None if ranked.about is None else sum(chunk.key in ranked.about for _, chunk in hits),
         )
 
-    def _search(
-        self,
-        index: Index,
-        query: NDArray[np.float32],
-        search: Search,
-        decision: Decision,
-        k: int,
-        where: Where,
-        *,
-        known_at: int,
-    ) -> _Found:
-        """Search once, and again for more if labels have ended since the instant that was searched.
+    def _hits(
+        self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int
+    ) -> tuple[Ranked, list[tuple[float, StoredChunk]]]:
+        """Rank, and again for more if labels have ended since the instant that was searched.
 
         A question about the present is answered from the index, and nothing that the store has closed since is emitted.
         """
         wanted = k
         then = None if decision.known_at is None else known_at
         while True:
-            policy = self._store.expanded(search.policy, where)
-            keys, similarities, stats = self._nearest(index, query, wanted, policy, search.as_of, decision)
-            admissible = stats.admissible
+            searches = self._searches(decision, where)
+            ranked = self._rank(rows, asked, searches, wanted, decision)
             hits, ended = [], 0
-            for chunk, similarity in zip(self._store.chunks(keys, known_at=then), similarities, strict=True):
+            for chunk, similarity in zip(
+                self._store.chunks(ranked.keys, known_at=then), ranked.similarities, strict=True
+            ):
                 why = _reasons(chunk, decision)
                 is_within = where.admits(chunk.metadata)
                 if not why and is_within:
                     hits.append((similarity, chunk))
-                elif is_within and self._has_ended(chunk.key, why, search, decision, known_at):
+                elif is_within and self._was_closed(chunk.key, why, known_at):
                     ended += 1
-                elif policy != self._store.expanded(search.policy, where):
+                elif searches != self._searches(decision, where):
                     break  # a filing with a new set of CIKs came in after the lists were put into numbers
                 else:
                     # The message does not name the passage, which is hidden from the session.
                     raise CorruptFile(
                         "index and store disagree on a passage: the index admitted it, the store does not; delete "
-                        "the index file, and the next opening rebuilds it from the store"
+                        "the index files, and the next opening rebuilds them from the store"
                     )
             else:
-                if len(hits) >= k or wanted >= admissible or not ended:
-                    # Exact except for labels farther away than what was found that ended within the cooling time, or
-                    # since the index was brought up to the store.
-                    return _Found(hits[:k], stats.plans[0].value, admissible - ended)
-                wanted = min(wanted + max(k, 2 * ended), admissible)
+                if len(hits) >= k or wanted >= ranked.admissible or not ended:
+                    # Exact except for labels that ended since the index was brought up to the store and rank lower.
+                    return ranked._replace(admissible=ranked.admissible - ended), hits[:k]
+                wanted = min(wanted + max(k, 2 * ended), ranked.admissible)
 
-    def _has_ended(
-        self, key: int, why: Sequence[Reason], search: Search, decision: Decision, known_at: int
-    ) -> bool:
-        """Tell whether a hit is hidden only because its label ended within the cooling time, or was closed since."""
-        match [reason.rule for reason in why]:
-            case [Rule.EXPIRED]:
-                return search.as_of < decision.as_of
-            case [Rule.TOMBSTONE]:
-                return key in self._store.closed_labels(after=known_at)
-        return False
+    def _searches(self, decision: Decision, where: Where) -> list[Search]:
+        """Return the searches of a decision, with its lists in the numbers that rows carry."""
+        return [
+            replace(one, policy=self._store.expanded(one.policy, where)) for one in decision.searches
+        ]
 
-    def _nearest(
-        self,
-        index: Index,
-        query: NDArray[np.float32],
-        wanted: int,
-        policy: Policy,
-        as_of: int,
-        decision: Decision,
-    ) -> tuple[list[int], list[float], SearchStats]:
-        """Return keys and similarities of the nearest, most similar first, and how they were found."""
-        if decision.known_at is not None:
-            found = index.search(query, wanted, policy, plan="certified", as_of=as_of)
-        else:
-            # An index has no use for more rows than it holds.
-            asked = min(wanted + -(-wanted // _SPARE), max(wanted, len(index)))
-            limit = max(self._exact_limit // index.dim, 0)
-            found = index.search(query, asked, policy, as_of=as_of, exact_limit=limit)
-        count = min(wanted, int(found.counts[0]))
-        return found.keys[0, :count].tolist(), found.similarities[0, :count].tolist(), found.stats
+    def _rank(
+        self, rows: _Rows, asked: Question, searches: Sequence[Search], k: int, decision: Decision
+    ) -> Ranked:
+        is_past = decision.known_at is not None
+        limit = None if is_past else max(self._exact_limit // rows[0].dim, 0)
+        return self.ranker.rank(*rows, asked, searches, k, exact_limit=limit)
+
+    def _was_closed(self, key: int, why: Sequence[Reason], known_at: int) -> bool:
+        """Tell whether a hit is hidden only because its label was closed since an instant."""
+        ended = [reason.rule for reason in why] == [Rule.TOMBSTONE]
+        return ended and key in self._store.closed_labels(after=known_at)
 
     def _hidden(
         self,
-        index: Index,
-        query: NDArray[np.float32],
+        rows: _Rows,
+        asked: Question,
         decision: Decision,
         k: int,
         where: Where,
@@ -275,13 +252,13 @@ class Retriever:
         *,
         known_at: int,
     ) -> tuple[Hidden, ...]:
-        """Search once more without a policy, and return those of the nearest k that the policy hides, without text.
+        """Rank once more without a policy, and return those of the best k that the policy hides, without text.
 
         At the last minute every passage has one label, so none is found twice; what counts is its label at the
         session's as-of. Those ``admitted`` need no second test.
         """
-        anything = self._store.expanded(_ANYTHING, where)
-        keys, _, _ = self._nearest(index, query, k, anything, NEVER - 1, decision)
+        anything = Search(self._store.expanded(_ANYTHING, where), NEVER - 1)
+        keys = self._rank(rows, asked, [anything], k, decision).keys
         rest = [key for key in keys if key not in admitted]
         neighbours = self._store.labels_as_of(rest, decision.as_of, known_at=known_at)
         return tuple(

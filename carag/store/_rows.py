@@ -33,7 +33,7 @@ INSERT_FILING: Final = """
 SELECT_CHUNK: Final = """
     SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
            valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, labels.causes, text_sha256, form, company,
-           filed, json_extract(facts, '$.metadata'), valid_from, known_to
+           filed, json_extract(facts, '$.metadata'), key, filing, valid_from, known_to
     FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
 SELECT_LABEL: Final = """
@@ -241,7 +241,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     If the label was closed by ``known_at``, or ever if that is None, the word carries the tombstone.
     """
     label, chunk_id, number, version, document, start, end, text, word, until, entity = row[:11]
-    ciks, metadata, causes, text_sha256, form, company, filed, stated, since, known_to = row[11:]
+    ciks, metadata, causes, text_sha256, form, company, filed, stated, passage, filing, since, known_to = row[11:]
     try:
         ciks, metadata = about(entity, ciks, metadata)
         chunk = StoredChunk(
@@ -265,6 +265,8 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             filed=filed,
             stated=stated_of(stated and json.loads(stated), company, form, filed),
             text_sha256=hash_of_text(text),
+            number=passage,
+            filing=filing,
         )
     except ValueError as error:
         raise _changed(path, chunk_id, error) from error

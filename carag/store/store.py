@@ -347,7 +347,7 @@ class CorpusStore:
         InvalidArgument
             If a key is unknown, or the keys do not ascend.
         """
-        return self._rows(keys, "label, word, valid_from, valid_to, entity", "labels")[0]
+        return self._rows(keys, "", "labels")[0]
 
     def rows(self, keys: ArrayLike) -> tuple[Labels, NDArray[np.float32]]:
         """Return labels by their keys, and the vectors ``(n, dim)`` of their passages.
@@ -359,9 +359,7 @@ class CorpusStore:
         CorruptFile
             If the vectors differ in length.
         """
-        labels, blobs = self._rows(
-            keys, "label, word, valid_from, valid_to, entity, vector", "labels JOIN vectors USING (key)"
-        )
+        labels, blobs = self._rows(keys, ", vector", "labels JOIN vectors USING (key)")
         sizes = {len(blob) for blob in blobs}
         if len(sizes) > 1 or (size := sizes.pop() if sizes else 0) % 4:
             raise CorruptFile(
@@ -475,19 +473,19 @@ class CorpusStore:
             found = [label for (label,) in sql.execute(f"{query} ORDER BY label", given)]
         return np.array(found, np.int64)
 
-    def _rows(self, keys: ArrayLike, columns: str, source: str) -> tuple[Labels, list[bytes]]:
+    def _rows(self, keys: ArrayLike, more: str, source: str) -> tuple[Labels, list[bytes]]:
         wanted = np.asarray(keys, np.int64).ravel()
         with self._reading() as sql:
             found = sql.execute(
-                f"SELECT {columns} FROM {source} "  # noqa: S608 - constants of this file
+                f"SELECT label, word, valid_from, valid_to, entity, key{more} FROM {source} "  # noqa: S608 - constants
                 "WHERE label IN (SELECT value FROM json_each(?)) ORDER BY label",
                 (json.dumps(wanted.tolist()),),
             ).fetchall()
-        table = np.array([row[:5] for row in found], np.int64).reshape(-1, 5)
+        table = np.array([row[:6] for row in found], np.int64).reshape(-1, 6)
         if not np.array_equal(table[:, 0], wanted):
             raise InvalidArgument(f"labels are missing in {self.path}, or were asked for out of order")
         words = (table[:, column].astype(np.uint32) for column in range(1, 5))
-        return Labels(wanted, *words), [row[5] for row in found if len(row) > 5]
+        return Labels(wanted, *words, table[:, 5]), [row[6] for row in found if len(row) > 6]
 
 
 def _open(known_at: int | None) -> str:

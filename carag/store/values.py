@@ -99,6 +99,10 @@ class StoredChunk:
     """What names its document in a citation; see :func:`stated_of`."""
     text_sha256: bytes = field(default=b"", repr=False, compare=False)
     """SHA-256 of the text's UTF-8, as the store computed and checked it when it read the text."""
+    number: int = field(default=-1, compare=False)
+    """The store's number of the passage, which its labels share."""
+    filing: int = field(default=-1, compare=False)
+    """The store's number of the filing in this version."""
 
 
 class StoredLabel(NamedTuple):
@@ -120,6 +124,8 @@ class Labels(NamedTuple):
     public_at: NDArray[np.uint32]
     expires_at: NDArray[np.uint32]
     entities: NDArray[np.uint32]
+    passages: NDArray[np.int64]
+    """The store's number of the passage of each."""
 
 
 @dataclass(frozen=True, slots=True)

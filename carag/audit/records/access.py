@@ -67,27 +67,37 @@ class IndexState:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that were used; ``None`` for a step that did not run, and a reranker is then not encoded."""
+    """The models that were used; ``None`` for a step that did not run.
+
+    ``rank`` is the ranker, with all that its order depends on; ``None`` by similarity alone, as before 0.3.0. It and a
+    reranker are not encoded if they are ``None``.
+    """
 
     embed: str | None = None
     generate: str | None = None
     prompt: str | None = None
     rerank: str | None = None
+    rank: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("embed", "generate", "prompt", "rerank"):
+        for name in ("embed", "generate", "prompt", "rerank", "rank"):
             if getattr(self, name) is not None:
                 _fields.label(name, getattr(self, name))
 
     def to_json(self) -> Json:
         """Return the JSON form."""
-        rerank: dict[str, Json] = {} if self.rerank is None else {"rerank": self.rerank}
-        return {"embed": self.embed, "generate": self.generate, "prompt": self.prompt, **rerank}
+        ordering = {"rank": self.rank, "rerank": self.rerank}
+        return {
+            "embed": self.embed,
+            "generate": self.generate,
+            "prompt": self.prompt,
+            **{step: name for step, name in ordering.items() if name is not None},
+        }
 
     @classmethod
     def from_json(cls, fields: Any) -> Models:
         """Read the JSON form."""
-        return cls(fields["embed"], fields["generate"], fields["prompt"], fields.get("rerank"))
+        return cls(fields["embed"], fields["generate"], fields["prompt"], fields.get("rerank"), fields.get("rank"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +152,7 @@ class Access:
     begun: int | None = None
 
     KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
-    COMMITS: ClassVar[tuple[str, ...]] = ("answer", "entities", "query", "subject", "where")
+    COMMITS: ClassVar[tuple[str, ...]] = ("answer", "entities", "query", "reading", "subject", "where")
 
     def __post_init__(self) -> None:
         if self.kind not in self.KINDS:

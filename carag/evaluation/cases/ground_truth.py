@@ -16,6 +16,8 @@ from carag.engine.kept_profile import kept_profile
 from carag.evaluation.cases.corpus import ChunkLocation
 from carag.evaluation.cases.ngram_index import NgramIndex
 from carag.evaluation.cases.reference_policy import ReferenceLabel, ReferencePolicy, reference_session
+from carag.index import tokenize
+from carag.labelling.naming import named
 from carag.policy import Profile, as_of_minutes
 from carag.retrieval import passage_of
 from carag.store.store import CorpusStore
@@ -50,6 +52,8 @@ class _Chunk:
     start: int
     end: int
     filing: StoredFiling
+    number: int
+    """The store's number of the filing."""
 
 
 class GroundTruth:
@@ -68,6 +72,8 @@ class GroundTruth:
     ids : list of str
         Chunk ids in the order of their keys; a *row* is a position in this list.
     vectors : (n, dim) float32
+    documents : (n,) int64
+        The store's number of the filing that each chunk is of.
     filers : list of int
         The CIK of the filing that each chunk is of; 0 if none is stated.
     """
@@ -101,7 +107,8 @@ class GroundTruth:
                 if name not in filings:
                     filings[name] = store.filing(one.accession_number, version=one.version)
                 chunk = _Chunk(
-                    one.chunk_id, key, one.text, one.word, one.document, one.start, one.end, filings[name]
+                    *(one.chunk_id, key, one.text, one.word, one.document, one.start, one.end),
+                    *(filings[name], one.filing),
                 )
                 if row == len(chunks):
                     chunks.append(chunk)
@@ -113,6 +120,7 @@ class GroundTruth:
         self._labels = {label: np.array(rows, np.int64) for label, rows in labels.items()}
         self.ids = [one.chunk_id for one in chunks]
         self.row_of = by_id
+        self.documents = np.array([one.number for one in chunks], np.int64)
         self.vectors = np.vstack(vectors) if vectors else np.empty((0, 1), np.float32)
         self.filers = [one.filing.ciks[0] if one.filing.ciks else 0 for one in chunks]
 
@@ -195,6 +203,14 @@ class GroundTruth:
     def text(self, row: int) -> str:
         """Return a chunk's text."""
         return self._chunks[row].text
+
+    @cached_property
+    def terms(self) -> list[list[str]]:
+        """The terms by which each chunk is found, those of its document's heading included."""
+        heading = self.profile.vocabulary.heading
+        return [
+            [*tokenize(" ".join(named(heading, one.filing.stated))), *tokenize(one.text)] for one in self._chunks
+        ]
 
     def rows_with(self, text: str) -> tuple[int, ...]:
         """Return the rows of the chunks that contain a text."""

@@ -1,4 +1,4 @@
-"""Run the compared systems, which share embedder, prompt, gate and generator, and differ in what they retrieve.
+"""Run the compared systems, which share embedder, ranker, prompt, gate and generator, and differ in what they search.
 
 The oracle is the reference: the same models over an index that holds only admissible chunks, searched exactly. The
 baselines are given the admissible chunks by the ground truth, without error or cost.
@@ -17,14 +17,16 @@ from carag.engine import Engine
 from carag.errors import InvalidArgument, ModelUnavailable, Refused
 from carag.evaluation.models import AlwaysAnswering, RecordingGenerator, ShowingWithheld
 from carag.evaluation.row import ORACLE, SYSTEMS, K
-from carag.evaluation.systems.baselines import Hnsw, exact_scan
+from carag.evaluation.systems.baselines import Hnsw
 from carag.evaluation.systems.output import Output
 from carag.evaluation.systems.own import checked, corpus_of, take
+from carag.evaluation.systems.reference_ranker import Best, ReferenceRanker
 from carag.generation import Answered, GuardedGenerator
-from carag.index import Index
+from carag.index import Index, TextIndex
 from carag.limits import quoted
 from carag.policy import infer
-from carag.retrieval import EXACT_LIMIT, ConfidenceGate, Evidence, Retriever, Withheld
+from carag.retrieval import EXACT_LIMIT, FUSED, ConfidenceGate, Evidence, Retriever, Withheld, ranker_by_name
+from carag.retrieval.evidence import NOTHING_NAMED
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Systems"]
 
 _log = logger(__name__)
-_NO_ROWS: Final = np.empty(0, np.int64), np.empty(0, np.float32)
+_NOTHING: Final = Best(np.empty(0, np.int64), np.empty(0, np.float32), NOTHING_NAMED, None)
 _POSTFILTER: Final = {"postfilter-1": 1, "postfilter-4": 4, "postfilter-16": 16}
 """How many times `K` passages a post-filter searches before it filters."""
 _EXACT_LIMITS: Final = {
@@ -61,10 +63,11 @@ _EXACT_LIMITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _AsLoaded:
-    """A store and the index file that was saved at one of its instants."""
+    """A store and the index files that were saved at one of its instants."""
 
     store: CorpusStore
     index: Index
+    words: TextIndex
     embedder: Embedder
     known_at: int
     profile: Profile
@@ -121,9 +124,12 @@ class Systems:
         self._reported: set[str] = set()
         self._resources = ExitStack()
         index = self._resources.enter_context(Index.load(store / "index.carag"))
-        collection = _AsLoaded(truth.store, index, embedder, truth.store.known(), truth.profile)
+        words = self._resources.enter_context(TextIndex.load(store / "index.words"))
+        collection = _AsLoaded(truth.store, index, words, embedder, truth.store.known(), truth.profile)
+        self._reference = ReferenceRanker(truth)
+        ranker = ranker_by_name(FUSED, self._reference.catalogue)
         self._retrievers = {
-            limit: Retriever(collection, exact_limit=EXACT_LIMIT if limit is None else limit)
+            limit: Retriever(collection, ranker, exact_limit=EXACT_LIMIT if limit is None else limit)
             for limit in set(_EXACT_LIMITS.values())
         }
         self.engine = self._resources.enter_context(
@@ -184,22 +190,24 @@ class Systems:
     # --- the baselines ---
 
     def _oracle(self, pair: Pair) -> Output:
-        # Its index holds what is admissible before the clock starts.
-        mask = self.truth.admissible(pair.session, pair.question.text)
-        rows = _NO_ROWS[0] if mask is None else np.flatnonzero(mask)
-        return self._governed(pair, lambda query: exact_scan(self.truth.vectors, rows, query, K))
+        mask = self._mask(pair)
+        return self._governed(pair, lambda query: self._best(pair, query, mask))
 
     def _vanilla(self, pair: Pair) -> Output:
-        return self._answer(pair, lambda query: self._walk.nearest(query, K), Withheld(()))
+        everything = np.ones(len(self.truth), bool)
+        return self._answer(
+            pair,
+            lambda query: self._best(pair, query, everything, nearest=self._walk.nearest(query, K)),
+            Withheld(()),
+        )
 
     def _postfilter(self, times: int) -> Callable[[Pair], Output]:
         def run(pair: Pair) -> Output:
-            mask = self._mask(pair)
+            mask, everything = self._mask(pair), np.ones(len(self.truth), bool)
 
-            def search(query: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-                rows, similarities = self._walk.nearest(query, K * times)
-                kept = mask[rows]
-                return rows[kept][:K], similarities[kept][:K]
+            def search(query: NDArray[np.float32]) -> Best:
+                nearest = self._walk.nearest(query, K * times)
+                return self._best(pair, query, everything, K * times, nearest=nearest).among(mask, K)
 
             return self._governed(pair, search)
 
@@ -208,14 +216,26 @@ class Systems:
     def _prefilter(self, pair: Pair) -> Output:
         mask = self.truth.partition(pair.session.role)
         if mask is None:
-            return self._governed(pair, lambda _: _NO_ROWS)
-        rows = np.flatnonzero(mask)
+            return self._governed(pair, lambda _: _NOTHING)
         # The partition knows roles but no purposes, so it has no withheld kinds to name.
-        return self._answer(pair, lambda query: exact_scan(self.truth.vectors, rows, query, K), Withheld(()))
+        return self._answer(pair, lambda query: self._best(pair, query, mask), Withheld(()))
 
     def _callback(self, pair: Pair) -> Output:
         mask = self._mask(pair)
-        return self._governed(pair, lambda query: self._walk.nearest_of(query, K, mask))
+        return self._governed(
+            pair, lambda query: self._best(pair, query, mask, nearest=self._walk.nearest_of(query, K, mask))
+        )
+
+    def _best(
+        self,
+        pair: Pair,
+        query: NDArray[np.float32],
+        mask: NDArray[np.bool_],
+        k: int = K,
+        *,
+        nearest: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None,
+    ) -> Best:
+        return self._reference.best(pair.question.text, query, mask, k, nearest=nearest)
 
     @property
     def _walk(self) -> Hnsw:
@@ -230,7 +250,7 @@ class Systems:
     def _governed(
         self,
         pair: Pair,
-        search: Callable[[NDArray[np.float32]], tuple[NDArray[np.int64], NDArray[np.float32]]],
+        search: Callable[[NDArray[np.float32]], Best],
     ) -> Output:
         """Refuse if the table refuses the session; otherwise search and answer."""
         try:
@@ -242,15 +262,15 @@ class Systems:
     def _answer(
         self,
         pair: Pair,
-        search: Callable[[NDArray[np.float32]], tuple[NDArray[np.int64], NDArray[np.float32]]],
+        search: Callable[[NDArray[np.float32]], Best],
         withheld: Withheld,
     ) -> Output:
         query = self.embedder.embed_query(pair.question.text)
         start = time.perf_counter()
-        rows, similarities = search(query)
-        passages = self.truth.passages(rows.tolist(), similarities.tolist())
+        best = search(query)
+        passages = self.truth.passages(best.rows.tolist(), best.similarities.tolist())
         retrieval = (time.perf_counter() - start) * 1000
-        evidence = Evidence(passages, withheld, "", len(passages))
+        evidence = Evidence(passages, withheld, "", len(passages), None, best.topic, best.about)
         return self._generate(pair, self._guarded, evidence, retrieval)
 
     # --- CARAG ---
@@ -291,11 +311,11 @@ class Systems:
         )
 
     def _hidden_nearby(self, pair: Pair) -> tuple[Passage, ...]:
-        """Return the inadmissible passages among the `K` nearest of all: the paper's second bucket."""
+        """Return the inadmissible passages among the `K` best of all: the paper's second bucket."""
         query = self.embedder.embed_query(pair.question.text)
-        rows, similarities = exact_scan(self.truth.vectors, np.arange(len(self.truth)), query, K)
-        hidden = ~self._mask(pair)[rows]
-        return self.truth.passages(rows[hidden].tolist(), similarities[hidden].tolist())
+        best = self._best(pair, query, np.ones(len(self.truth), bool))
+        hidden = ~self._mask(pair)[best.rows]
+        return self.truth.passages(best.rows[hidden].tolist(), best.similarities[hidden].tolist())
 
     # --- the user's own ---
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from carag.retrieval.reading.lexicon import Lexicon
 from carag.retrieval.reading.names import Key, Mention, NameRow, Names, Naming
 from carag.retrieval.reading.periods import Period, ReportKind, Span
-from carag.retrieval.reading.question import Reading, Section, read_question
+from carag.retrieval.reading.question import Reading, Section, asking, read_question
 
 __all__ = [
     "Key",
@@ -19,5 +19,6 @@ __all__ = [
     "ReportKind",
     "Section",
     "Span",
+    "asking",
     "read_question",
 ]

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.names import Key, Mention, Names
     from carag.retrieval.reading.periods import Period, ReportKind
 
-__all__ = ["Reading", "Section", "read_question"]
+__all__ = ["Reading", "Section", "asking", "read_question"]
 
 _SPACE: Final = re.compile(r"\s+")
+_SENTENCE: Final = re.compile(r"(?<=[.?!])\s+|\n+")
+_CLOSING: Final = "\"'\u201d\u2019) "
 _LATEST: Final = re.compile(r"(?<!\bat the )\b(?:latest|newest|most\srecent(?:ly)?)\b", re.IGNORECASE)
 _NUMBER: Final = r"\d{1,9}[a-z]?\d{0,9}(?:[./-]\d{1,9}[a-z]?){0,9}(?:\s?\((?:\d{1,9}|[a-z]{1,4})\)){0,9}"
 _NUMBERED: Final = {
@@ -148,6 +150,18 @@ def read_question(
         sections=tuple(dict.fromkeys(one for _, _, one in sections)),
         titles=_each_once(titles.find(text) if titles else ()),
     )
+
+
+def asking(question: str) -> str:
+    """Return the sentences of a question that ask, without instructions around them; all of it if none ends in a mark.
+
+    Examples
+    --------
+    >>> asking("Assume that you are an analyst of 3M Co. What was capex in FY2018? Answer in USD.")
+    'What was capex in FY2018?'
+    """
+    sentences = _SENTENCE.split(question)
+    return " ".join([one for one in sentences if one.rstrip(_CLOSING).endswith(("?", "\uff1f"))] or sentences)
 
 
 def _each_once(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:

@@ -227,7 +227,7 @@ def test_no_other_value_is_read_as_a_record(record, data):
         change = data.draw(st.sampled_from(["add", "drop", "retype"]))
         name = data.draw(st.sampled_from(sorted(place)))
         optional = {"known", "intents", "issuer", "audience", "cooling", "entities", "reopened"}
-        optional |= {"rerank", "where"}
+        optional |= {"rank", "rerank", "where"}
         if change == "add":
             place["zzz"] = 1
         elif change == "drop" and name not in {*optional, "reopened_entities"}:

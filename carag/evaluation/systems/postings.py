@@ -1,0 +1,81 @@
+"""Score texts by words over any part of them, stated plainly: the reference for the core's search by words.
+
+It shares the tokens with :class:`carag.TextIndex` and nothing else: no policy, no labels, no pruning. What a system may
+search is a mask of rows that the ground truth gives, so statistics are of those rows alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from math import log
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Postings"]
+
+_K1: Final = 0.9
+_B: Final = 0.4
+
+
+class Postings:
+    """Where each term stands, and how often.
+
+    Parameters
+    ----------
+    texts : sequence of n iterables of str
+        The terms of each row, those of its heading included.
+    """
+
+    def __init__(self, texts: Sequence[Iterable[str]]) -> None:
+        found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._lengths = np.zeros(len(texts))
+        for row, terms in enumerate(texts):
+            counted = Counter(terms)
+            self._lengths[row] = counted.total()
+            for term, times in counted.items():
+                found[term].append((row, times))
+        self._postings = {term: np.array(places, np.int32) for term, places in found.items()}
+
+    def holds(self, term: str, mask: NDArray[np.bool_]) -> bool:
+        """Tell whether any row that a mask admits has a term."""
+        places = self._postings.get(term)
+        return places is not None and bool(mask[places[:, 0]].any())
+
+    def scores(self, terms: Iterable[str], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Score every row that a mask admits by BM25, as if there were no others; the rest have 0.
+
+        Parameters
+        ----------
+        terms : iterable of str
+            Of the question; one named twice counts twice.
+        mask : (n,) bool
+
+        Returns
+        -------
+        (n,) float64
+
+        Examples
+        --------
+        >>> postings = Postings([["net", "sales"], ["cost"], ["net", "net"]])
+        >>> postings.scores(["net"], np.array([True, True, False])).round(3).tolist()
+        [0.652, 0.0, 0.0]
+        """
+        scores = np.zeros(len(mask))
+        count = int(np.count_nonzero(mask))
+        if count == 0:
+            return scores
+        norms = _K1 * (1 - _B + _B * self._lengths / (self._lengths[mask].sum() / count))
+        for term, times in sorted(Counter(terms).items(), key=lambda item: item[0].encode()):
+            if (places := self._postings.get(term)) is None:
+                continue
+            rows, often = places[mask[places[:, 0]]].T
+            if rows.size:
+                weight = times * log(1 + (count - rows.size + 0.5) / (rows.size + 0.5))
+                scores[rows] += weight * (often * (_K1 + 1) / (often + norms[rows]))
+        return scores

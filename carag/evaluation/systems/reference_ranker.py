@@ -1,0 +1,108 @@
+"""Rank any part of the corpus by the fused score, stated plainly: every row is scored, and the scores are sorted.
+
+The compared systems differ in what they may search and in how they find what is near; the order is one. So it is
+filters that are compared, and not rankers. What the core prunes, skips or knows of labels has no part in this.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from carag.evaluation.systems.postings import Postings
+from carag.index import tokenize
+from carag.retrieval import Catalogue, Topic, terms_of, topic_of
+from carag.retrieval.fusion import SIMILARITY, WORDS, Bonuses, Nearest, best_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from carag.evaluation.cases.ground_truth import GroundTruth
+
+__all__ = ["Best", "ReferenceRanker"]
+
+
+class Best(NamedTuple):
+    """Rows, best first."""
+
+    rows: NDArray[np.int64]
+    similarities: NDArray[np.float32]
+    topic: Topic
+    about: int | None
+    """How many of the rows, the first ones, are about what the question names; None for all."""
+
+    def among(self, mask: NDArray[np.bool_], k: int) -> Best:
+        """Return the first ``k`` of those that a mask admits."""
+        kept = np.flatnonzero(mask[self.rows])[:k]
+        about = None if self.about is None else int(np.count_nonzero(kept < self.about))
+        return Best(self.rows[kept], self.similarities[kept], self.topic, about)
+
+
+class ReferenceRanker:
+    """The fused ranker over any rows of the ground truth.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+
+    Attributes
+    ----------
+    catalogue : Catalogue
+        Of its store.
+    """
+
+    def __init__(self, truth: GroundTruth) -> None:
+        self._truth = truth
+        self.catalogue = Catalogue(truth.store, truth.profile)
+
+    @cached_property
+    def _postings(self) -> Postings:
+        return Postings(self._truth.terms)
+
+    def best(
+        self,
+        question: str,
+        query: NDArray[np.float32],
+        mask: NDArray[np.bool_],
+        k: int,
+        *,
+        nearest: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None,
+    ) -> Best:
+        """Return the ``k`` best of the rows that a mask admits; ties go to the smaller row.
+
+        Parameters
+        ----------
+        nearest : pair of arrays, optional
+            Rows that were found near, most similar first, and their similarities. Rows that are neither among them nor
+            have a word or a tier are then not found. By default every row is scored.
+        """
+        truth, similarities = self._truth, self._truth.vectors @ query
+        documents = np.unique(truth.documents[mask])
+        understood = self.catalogue.read(question, documents)
+        tiers = np.zeros(len(truth))
+        tiers[mask] = understood.tiers[np.searchsorted(documents, truth.documents[mask])]
+        words = self._postings.scores(terms_of(question, understood.terms), mask)
+        greatest = words.max(initial=0.0)
+        bonus = np.where(words > 0, WORDS * (words / (greatest or 1.0)), 0.0) + tiers
+        if nearest is None:
+            scores = SIMILARITY * similarities.astype(np.float64) + bonus
+            among = np.flatnonzero(mask)
+            rows = among[np.lexsort((among, -scores[among]))[:k]]
+        else:
+            some = np.flatnonzero(bonus > 0)
+            rows, _, _ = best_of(
+                Nearest(*nearest), Bonuses(some, bonus[some]), k, similarities.__getitem__, whole=False
+            )
+        named = understood.reading.is_about_somebody
+        topic = topic_of(understood, lambda name: self._occurs(name, mask))
+        return Best(
+            rows,
+            similarities[rows],
+            topic,
+            int(np.count_nonzero(tiers[rows] >= 1)) if named else None,
+        )
+
+    def _occurs(self, name: str, mask: NDArray[np.bool_]) -> bool:
+        return all(self._postings.holds(term, mask) for term in tokenize(name))

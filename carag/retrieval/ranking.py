@@ -1,0 +1,244 @@
+"""Rank admissible rows for a question: by similarity alone, or fused with words and with what the question names.
+
+A ranker has a name with a version, which records keep: a question that is asked again of what was known then gets the
+same passages from the ranker that its record names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.index import tokenize
+from carag.limits import quoted
+from carag.retrieval.evidence import NOTHING_NAMED, Topic
+from carag.retrieval.fusion import Bonuses, Nearest, best_of, bonuses
+from carag.retrieval.reading import asking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from carag.index import Index, TextIndex
+    from carag.policy import Search
+    from carag.retrieval.catalogue import Catalogue, Understood
+
+__all__ = ["DENSE", "FUSED", "RANKERS", "Dense", "Fused", "Ranked", "Ranker", "ranker_by_name"]
+
+DENSE: Final = "dense"
+FUSED: Final = "fused-1"
+RANKERS: Final = (FUSED, DENSE)
+"""Names of the rankers, the default first. One that changes an order gets another name, and the old one stays."""
+
+_SPARE: Final = 2
+"""Ask approximate plans for 1/2 more rows than wanted: what they miss is mostly in the last ranks."""
+
+
+class Question(NamedTuple):
+    """A question, as rankers read it."""
+
+    text: str
+    vector: NDArray[np.float32]
+
+
+class Ranked(NamedTuple):
+    """The best admissible rows."""
+
+    keys: list[int]
+    """Best first."""
+    similarities: list[float]
+    plan: str
+    """The plans that found the most similar rows."""
+    admissible: int
+    topic: Topic = NOTHING_NAMED
+    about: frozenset[int] | None = None
+    """Those of the keys whose documents are about what the question names; None if it names nobody, or is not read."""
+
+
+class Ranker(Protocol):
+    """Orders the rows that searches admit."""
+
+    @property
+    def name(self) -> str:
+        """One of :data:`RANKERS`."""
+        ...
+
+    @property
+    def fingerprint(self) -> str | None:
+        """A hash of all that an order depends on but rows, words and question; None if the name says all."""
+        ...
+
+    def rank(
+        self,
+        index: Index,
+        words: TextIndex,
+        question: Question,
+        searches: Sequence[Search],
+        k: int,
+        *,
+        exact_limit: int | None,
+    ) -> Ranked:
+        """Return the ``min(k, admissible)`` best rows that any of the searches admits.
+
+        Parameters
+        ----------
+        index, words
+            Of one instant.
+        question : Question
+        searches : sequence of Search
+            No row is admissible in two of them.
+        k : int
+        exact_limit : int or None
+            As ``exact_limit`` of :meth:`carag.Index.search`; None for the certified plan.
+        """
+        ...
+
+
+class Dense:
+    """The most similar rows."""
+
+    name: Final = DENSE
+    fingerprint: Final = None
+
+    def rank(
+        self,
+        index: Index,
+        words: TextIndex,  # noqa: ARG002
+        question: Question,
+        searches: Sequence[Search],
+        k: int,
+        *,
+        exact_limit: int | None,
+    ) -> Ranked:
+        """See :class:`Ranker`."""
+        nearest, plan, admissible = _nearest(index, question.vector, searches, k, exact_limit)
+        return Ranked(nearest.keys.tolist(), nearest.similarities.tolist(), plan, admissible)
+
+
+class Fused:
+    """The rows of the highest fused score; :mod:`carag.retrieval.fusion` says what it is.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        Reads the question, by documents that the searches admit and by no others.
+    """
+
+    name: Final = FUSED
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    @property
+    def fingerprint(self) -> str:
+        """The catalogue's."""
+        return self._catalogue.fingerprint
+
+    def rank(
+        self,
+        index: Index,
+        words: TextIndex,
+        question: Question,
+        searches: Sequence[Search],
+        k: int,
+        *,
+        exact_limit: int | None,
+    ) -> Ranked:
+        """See :class:`Ranker`."""
+        nearest, plan, admissible = _nearest(index, question.vector, searches, k, exact_limit)
+        documents = words.documents(searches)
+        understood = self._catalogue.read(question.text, documents)
+        found = words.search(terms_of(question.text, understood.terms), None, searches)
+        keys, _, of = words.admissible(searches, documents[understood.tiers > 0])
+        tiers = Bonuses(keys, understood.tiers[np.searchsorted(documents, of)])
+        bonus = bonuses(found.keys, found.scores, tiers)
+        best, similarities, _ = best_of(
+            nearest,
+            bonus,
+            k,
+            lambda asked: index.similarities(question.vector, asked),
+            whole=nearest.keys.size >= admissible,
+        )
+        return Ranked(
+            best.tolist(),
+            similarities.tolist(),
+            plan,
+            admissible,
+            topic_of(understood, lambda name: all(words.count(tokenize(name), searches).frequencies)),
+            frozenset(best[tiers.of(best) >= 1].tolist()) if understood.reading.is_about_somebody else None,
+        )
+
+
+def topic_of(understood: Understood, occurs: Callable[[str], bool]) -> Topic:
+    """Say what a question names, and whether the documents that a session may use are about it at all.
+
+    Parameters
+    ----------
+    understood : Understood
+        Read among those documents.
+    occurs : callable
+        Tells whether any passage that the session may use has a word.
+    """
+    reading, absent = understood.reading, understood.absent
+    said = "; ".join(dict.fromkeys(one.described() for one in absent))
+    # Of each entity, or of what has none: itself and every period of the question, or nothing can be said of it.
+    asked = [(entity, period) for entity in (reading.entities or (None,)) for period in (reading.periods or (None,))]
+    gone = {(one.entity, one.period) for one in absent}
+    is_in_vain = not reading.titles and all(one in gone or (one[0], None) in gone for one in asked)
+    if not (reading.is_about_somebody or said):
+        said = "; ".join(understood.unheard(occurs))
+        is_in_vain = bool(said)
+    return Topic(understood.described(), absent=said) if is_in_vain else Topic(understood.described(), missing=said)
+
+
+def terms_of(question: str, more: Sequence[str]) -> list[str]:
+    """Return the terms that a question is searched by: those of what it asks, and those that a lexicon adds.
+
+    Examples
+    --------
+    >>> terms_of("You are an analyst. What was capex?", ["purchases of property"])
+    ['what', 'was', 'capex', 'purchases', 'of', 'property']
+    """
+    return [term for text in (asking(question), *more) for term in tokenize(text)]
+
+
+def ranker_by_name(name: str, catalogue: Catalogue) -> Ranker:
+    """Return a ranker by the name that records give it.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is none of this name.
+    """
+    if name == DENSE:
+        return Dense()
+    if name == FUSED:
+        return Fused(catalogue)
+    raise InvalidArgument(f"there is no ranker {quoted(name)}; want one of {', '.join(RANKERS)}")
+
+
+def _nearest(
+    index: Index, query: NDArray[np.float32], searches: Sequence[Search], k: int, exact_limit: int | None
+) -> tuple[Nearest, str, int]:
+    """Return the nearest rows of all searches together, the plans that found them, and how many are admissible."""
+    keys, similarities, plans, admissible = [], [], [], 0
+    for search in searches:
+        asked, options = k, {"plan": "certified"}
+        if exact_limit is not None:
+            # An index has no use for more rows than it holds.
+            asked = min(k + -(-k // _SPARE), max(k, len(index)))
+            options = {"exact_limit": exact_limit}
+        found = index.search(
+            query, asked, search.policy, as_of=search.as_of, alive_at=search.alive_at, **options
+        )
+        count = min(k, int(found.counts[0]))
+        keys.append(found.keys[0, :count])
+        similarities.append(found.similarities[0, :count])
+        plans.append(found.stats.plans[0].value)
+        admissible += found.stats.admissible
+    every, of_every = np.concatenate(keys), np.concatenate(similarities)
+    order = np.lexsort((every, -of_every))[:k]
+    return Nearest(every[order], of_every[order]), "/".join(dict.fromkeys(plans)), admissible

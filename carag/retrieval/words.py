@@ -1,0 +1,193 @@
+"""Index the words of a store's passages beside their vectors: text under the passage's number, labels under their keys.
+
+The text of a passage never changes, so its words are indexed once, with what its document is headed by, as for
+vectors. Labels come and go; postings never hear of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.errors import CorruptFile
+from carag.index import TOKENS_VERSION, TextIndex, tokenize
+from carag.labelling.canonical_json import canonical_json
+from carag.labelling.naming import named
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from carag.store.store import CorpusStore
+    from carag.store.values import Labels, StoredChunk
+
+__all__ = ["KeptWords", "add_words", "label_words"]
+
+_logger = logger(__name__)
+
+_BATCH: Final = 4096
+"""Labels whose words are added at a time."""
+_SAVE_PASSAGES: Final = 1 << 16
+"""Passages between two saves while words are added, and so the most that a kill has to read again."""
+_SAVE_FRACTION: Final = 16
+"""Save at once if more than 1/16 of the labels changed, as for vectors."""
+_HEADER_BYTES: Final = 640
+"""Size of the header of a file of words (csrc/FORMAT.md)."""
+
+
+def add_words(words: TextIndex, store: CorpusStore, labels: Labels, heading: Sequence[str]) -> int:
+    """Add the passages of some labels that are not there yet; return their number.
+
+    None is admissible before :func:`label_words`.
+
+    Parameters
+    ----------
+    heading : sequence of str
+        The profile's: what a document is headed by.
+
+    Raises
+    ------
+    CorruptFile
+        If a text does not have the stored hash.
+    """
+    passages, first = np.unique(labels.passages, return_index=True)
+    is_new = ~np.isin(passages, words.chunks(), assume_unique=True)
+    found = store.chunks(labels.keys[first[is_new]])
+    by_filing: defaultdict[int, list[StoredChunk]] = defaultdict(list)
+    for one in found:
+        by_filing[one.filing].append(one)
+    words.add(
+        [one.number for some in by_filing.values() for one in some],
+        [one.filing for some in by_filing.values() for one in some],
+        [tokenize(one.text) for some in by_filing.values() for one in some],
+        headings={
+            filing: tokenize(" ".join(named(heading, some[0].stated))) for filing, some in by_filing.items()
+        },
+    )
+    return len(found)
+
+
+def label_words(words: TextIndex, labels: Labels, *, closes: ArrayLike = ()) -> None:
+    """Open labels and close others in one step; those that are open already, or not there, stay so."""
+    here = words.labels()
+    is_new = ~np.isin(labels.keys, here, assume_unique=True)
+    words.label(
+        labels.keys[is_new],
+        labels.passages[is_new],
+        labels.words[is_new],
+        public_at=labels.public_at[is_new],
+        expires_at=labels.expires_at[is_new],
+        entities=labels.entities[is_new],
+        closes=_among(np.asarray(closes, np.int64), here),
+        allow_quarantine=True,
+    )
+
+
+def _among(keys: NDArray[np.int64], those: NDArray[np.int64]) -> NDArray[np.int64]:
+    return keys[np.isin(keys, those, assume_unique=True)]
+
+
+class KeptWords:
+    """The words of a store's passages under its open labels, in a file beside the store, which is a copy of it.
+
+    A file that is missing, damaged in its header, of another way to cut text into terms, or not the one that this store
+    saved last, is made anew.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    path : Path
+    heading : sequence of str
+        What a document is headed by.
+
+    Attributes
+    ----------
+    index : TextIndex
+    known_at : int
+        The instant of the store that the labels are of, in microseconds since 1970; -1 before the first.
+
+    Raises
+    ------
+    CorruptFile
+        If the file fails its checks; without it, the next opening reads all passages again.
+    """
+
+    def __init__(self, store: CorpusStore, path: Path, heading: Sequence[str]) -> None:
+        self._store = store
+        self._path = path
+        self._heading = heading
+        self._made_of = hashlib.sha256(canonical_json([TOKENS_VERSION, list(heading)], "words").encode()).hexdigest()
+        self._unsaved = 0
+        self.known_at = -1
+        self.index = self._load()
+
+    def prepare(self, progress: Callable[[str, int, int, str], None]) -> None:
+        """Add the passages that came in since; no search finds them before :meth:`switch`."""
+        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
+        saved = 0
+        for start in range(0, len(opened), _BATCH):
+            some = opened[start : start + _BATCH]
+            added = add_words(self.index, self._store, self._store.labels(some), self._heading)
+            self._unsaved += added
+            saved += added
+            progress("words", start + len(some), len(opened), f"{start + len(some)} of {len(opened)} labels")
+            if saved >= _SAVE_PASSAGES:
+                self.save()
+                saved = 0
+
+    def switch(self, known: int) -> None:
+        """Open and close labels in one step, as known at an instant; its passages are there."""
+        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
+        closed = self._store.closed_labels(after=self.known_at)
+        label_words(self.index, self._store.labels(opened), closes=closed)
+        self.known_at = known
+        self._unsaved += len(opened) + len(closed)
+
+    def save(self, *, least: bool = False) -> None:
+        """Save what is not saved; ``least``: only if it is much, or there is no file."""
+        if not self._unsaved or (
+            least and self._path.exists() and self._unsaved * _SAVE_FRACTION <= self.index.label_count
+        ):
+            return
+        self.index.save(self._path)
+        self._store.meta_update(
+            {
+                "words_header": _header_hash(self._path),
+                "words_known": str(self.known_at),
+                "words_made_of": self._made_of,
+            }
+        )
+        self._unsaved = 0
+
+    def close(self) -> None:
+        """Save what is not saved, and free the words."""
+        try:
+            self.save()
+        finally:
+            self.index.close()
+
+    def _load(self) -> TextIndex:
+        if not self._path.exists():
+            return TextIndex()
+        kept = self._store.meta_get("words_header"), self._store.meta_get("words_made_of")
+        if kept != (_header_hash(self._path), self._made_of):
+            _logger.warning("%s is not what this store saved last; reading all words anew", self._path)
+            return TextIndex()
+        try:
+            index = TextIndex.load(self._path)
+        except CorruptFile as error:
+            raise CorruptFile(f"{error}; delete {self._path}, and the next opening makes it anew") from error
+        self.known_at = int(self._store.meta_get("words_known") or -1)
+        return index
+
+
+def _header_hash(path: Path) -> str:
+    """Hash the header of a file, which holds the checksum of every section and so identifies the file."""
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(_HEADER_BYTES)).hexdigest()
