@@ -6,6 +6,9 @@ would change how a question is read, and with it the order of what the session s
 public one that does not depend on what a store holds, or the names that this session admits, and no others. For the
 same reason what counts as a common word is a fixed list (``common_words.txt``), never a count over a corpus.
 
+A table may hold more than a session may know, as long as every question is read by :meth:`Names.among`: then the rows
+that are left out say nothing, as if the table had been made without them.
+
 Of one spelling, the strongest way of naming wins, so a whole name is never made ambiguous by the longer names that
 begin with it. In one place of a question, the longest spelling wins: "Apple Hospitality" is not Apple.
 """
@@ -13,7 +16,6 @@ begin with it. In one place of a question, the longest spelling wins: "Apple Hos
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -26,7 +28,7 @@ from carag.errors import InvalidArgument
 from carag.limits import check_name, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = ["Key", "Mention", "NameRow", "Names", "Naming"]
 
@@ -98,6 +100,14 @@ class Mention:
     naming: Naming
 
 
+class _Bearer(NamedTuple):
+    naming: Naming
+    whole: str
+    """The name without its legal form, or the ticker: of rows that share it, a first word names all."""
+    key: Key
+    row: int
+
+
 class _Word(NamedTuple):
     folded: str
     stem: str
@@ -128,9 +138,13 @@ class Names:
     """
 
     def __init__(self, rows: Iterable[tuple[str, Sequence[str], Key]] = ()) -> None:
-        checked = [_checked(*row) for row in rows]
-        _check_keys(checked)
-        self._set(_company_spellings(checked))
+        self._spelt: Callable[[NameRow], Iterator[tuple[_Spelling, Naming, str]]] = _company_spellings
+        self._bearers: dict[_Spelling, list[_Bearer]] = {}
+        self._longest: dict[str, int] = {}
+        self._rows = 0
+        self._kind: type[Key] | None = None
+        self._said: Callable[[int], bool] | None = None
+        self.add(rows)
 
     @classmethod
     def of_titles(cls, rows: Iterable[tuple[str, Key]]) -> Names:
@@ -142,38 +156,61 @@ class Names:
         >>> [one.keys for one in titles.find("What does the remote work policy say of the canteen?")]
         [('hr/7',)]
         """
-        checked = [_checked(title, (), key) for title, key in rows]
-        _check_keys(checked)
         made = cls()
-        made._set(
-            (tuple(word.folded for word in _words(row.name)), Naming.NAME, row.name, row.key)
-            for row in checked
-        )
+        made._spelt = _title_spellings
+        made.add((title, (), key) for title, key in rows)
         return made
 
-    def _set(self, spellings: Iterable[tuple[_Spelling, Naming, str, Key]]) -> None:
-        found: defaultdict[_Spelling, defaultdict[Naming, defaultdict[str, set[Key]]]] = defaultdict(
-            lambda: defaultdict(lambda: defaultdict(set))
-        )
-        for spelling, naming, whole, key in spellings:
-            if _can_name(spelling, naming):
-                found[spelling][naming][whole].add(key)
-        self._named: dict[_Spelling, list[tuple[Naming, tuple[Key, ...]]]] = {}
-        self._longest: dict[str, int] = {}
-        for spelling, ways in found.items():
-            usable = [
-                (naming, tuple(sorted(keys)))
-                for naming, bearers in sorted(ways.items(), reverse=True)
-                if (keys := set().union(*bearers.values()))
-                and (naming > Naming.FIRST_WORD or len(keys) == 1 or len(bearers) == 1)
-            ]
-            if usable:
-                self._named[spelling] = usable
-                self._longest[spelling[0]] = max(self._longest.get(spelling[0], 0), len(spelling))
+    def add(self, rows: Iterable[tuple[str, Sequence[str], Key]]) -> None:
+        """Add rows, all or none; they are numbered from 0 in the order in which they come. Not while others read.
+
+        Raises
+        ------
+        InvalidArgument
+            As for the class.
+        """
+        checked = [_checked(*row) for row in rows]
+        kinds = {type(row.key) for row in checked} | ({self._kind} if self._kind else set())
+        if len(kinds) > 1:
+            raise InvalidArgument("keys of a table of names are of int and of str; want one kind")
+        self._kind = kinds.pop() if kinds else None
+        for number, row in enumerate(checked, self._rows):
+            for spelling, naming, whole in self._spelt(row):
+                if _can_name(spelling, naming):
+                    self._bearers.setdefault(spelling, []).append(_Bearer(naming, whole, row.key, number))
+                    self._longest[spelling[0]] = max(self._longest.get(spelling[0], 0), len(spelling))
+        self._rows += len(checked)
+
+    def among(self, is_said: Callable[[int], bool]) -> Names:
+        """Return the same names without the rows whose numbers are refused: what they hold changes no reading.
+
+        It costs nothing to make, and sees what is added later as its function says.
+
+        Examples
+        --------
+        >>> names = Names([("Delta Air Lines", [], 1), ("Delta Apparel", [], 2)])
+        >>> names.find("What did Delta pay?"), names.among({0}.__contains__).find("What did Delta pay?")[0].keys
+        ((), (1,))
+        """
+        made = Names()
+        made._spelt, made._bearers, made._longest = self._spelt, self._bearers, self._longest
+        made._rows, made._kind, made._said = self._rows, self._kind, is_said
+        return made
+
+    def _ways(self, spelling: _Spelling) -> Iterator[tuple[Naming, tuple[Key, ...]]]:
+        """Yield how a spelling names something, the strongest way first, and what."""
+        bearers = self._bearers.get(spelling, ())
+        if self._said is not None:
+            bearers = [one for one in bearers if self._said(one.row)]
+        for naming in sorted({one.naming for one in bearers}, reverse=True):
+            keys = {one.key for one in bearers if one.naming is naming}
+            wholes = {one.whole for one in bearers if one.naming is naming}
+            if naming > Naming.FIRST_WORD or len(keys) == 1 or len(wholes) == 1:
+                yield naming, tuple(sorted(keys))
 
     def __len__(self) -> int:
-        """Return the number of spellings."""
-        return len(self._named)
+        """Return the number of spellings in the whole table."""
+        return len(self._bearers)
 
     def find(self, question: str) -> tuple[Mention, ...]:
         """Return what a question names, in its order; the same for the same table and question.
@@ -203,7 +240,7 @@ class Names:
                 continue
             best, genitive = None, False
             for spelling in _readings(said):
-                for naming, keys in self._named.get(spelling, ()):
+                for naming, keys in self._ways(spelling):
                     if (best is None or naming > best[0]) and _written_as(naming, text, words, at, length):
                         best = naming, keys
                         genitive = spelling[-1] != said[-1].folded
@@ -224,11 +261,6 @@ def _checked(name: str, tickers: Sequence[str], key: Key) -> NameRow:
     if type(key) is not int and type(key) is not str:
         raise InvalidArgument(f"key of {quoted(name)} is {quoted(key)}; want an int or a str")
     return NameRow(name, tuple(tickers), key)
-
-
-def _check_keys(rows: list[NameRow]) -> None:
-    if len({type(row.key) for row in rows}) > 1:
-        raise InvalidArgument("keys of a table of names are of int and of str; want one kind")
 
 
 def _words(text: str) -> Iterator[_Word]:
@@ -269,26 +301,29 @@ def _core(name: str) -> _Spelling:
     return core
 
 
-def _company_spellings(rows: list[NameRow]) -> Iterator[tuple[_Spelling, Naming, str, Key]]:
-    for name, tickers, key in rows:
-        core = _core(name)
-        whole = " ".join(core)
-        if core:
-            yield core, Naming.NAME, whole, key
-        if len(core) > 1:
-            two = core[:2]
-            if two[-1] in _SMALL:  # "Bank of America", "Procter & Gamble"
-                two = core[:3]
-            if two != core and two[-1] not in _SMALL:
-                yield two, Naming.FIRST_TWO_WORDS, whole, key
-            yield core[:1], Naming.FIRST_WORD, whole, key
-            if len(core) == _INITIALS and core[1] == "and":
-                yield (f"{core[0][0]}&{core[2][0]}",), Naming.INITIALS, whole, key  # P&G
-            telling = [word[0] for word in core if word not in _SMALL]
-            if len(telling) >= _INITIALS:
-                yield ("".join(telling),), Naming.INITIALS, whole, key
-        for ticker in tickers:
-            yield tuple(word.folded for word in _words(ticker)), Naming.TICKER, ticker.casefold(), key
+def _title_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
+    yield tuple(word.folded for word in _words(row.name)), Naming.NAME, row.name
+
+
+def _company_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
+    core = _core(row.name)
+    whole = " ".join(core)
+    if core:
+        yield core, Naming.NAME, whole
+    if len(core) > 1:
+        two = core[:2]
+        if two[-1] in _SMALL:  # "Bank of America", "Procter & Gamble"
+            two = core[:3]
+        if two != core and two[-1] not in _SMALL:
+            yield two, Naming.FIRST_TWO_WORDS, whole
+        yield core[:1], Naming.FIRST_WORD, whole
+        if len(core) == _INITIALS and core[1] == "and":
+            yield (f"{core[0][0]}&{core[2][0]}",), Naming.INITIALS, whole  # P&G
+        telling = [word[0] for word in core if word not in _SMALL]
+        if len(telling) >= _INITIALS:
+            yield ("".join(telling),), Naming.INITIALS, whole
+    for ticker in row.tickers:
+        yield tuple(word.folded for word in _words(ticker)), Naming.TICKER, ticker.casefold()
 
 
 def _can_name(spelling: _Spelling, naming: Naming) -> bool:
