@@ -30,7 +30,20 @@ from carag.limits import check_name, quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Key", "Mention", "NameRow", "Names", "Naming"]
+__all__ = [
+    "Key",
+    "Mention",
+    "NameRow",
+    "Names",
+    "Naming",
+    "Word",
+    "adjoin",
+    "begins_sentence",
+    "common_words",
+    "is_capital",
+    "words_listed",
+    "words_of",
+]
 
 Key: TypeAlias = int | str
 """What a name stands for: a CIK, or a document's id. One table has keys of one kind."""
@@ -108,7 +121,9 @@ class _Bearer(NamedTuple):
     row: int
 
 
-class _Word(NamedTuple):
+class Word(NamedTuple):
+    """A word of a text: as it is compared, as it is written, and where it stands."""
+
     folded: str
     stem: str
     """Without the genitive's 's; the same as `folded` where there is none."""
@@ -220,7 +235,7 @@ class Names:
         word with a capital, unless a legal form or the genitive follows.
         """
         text = normalize("NFKC", question)
-        words = list(_words(text))
+        words = list(words_of(text))
         found = []
         at = 0
         while at < len(words):
@@ -230,13 +245,13 @@ class Names:
             at += length
         return tuple(found)
 
-    def _at(self, text: str, words: list[_Word], at: int) -> tuple[Mention | None, int]:
+    def _at(self, text: str, words: list[Word], at: int) -> tuple[Mention | None, int]:
         """Return the longest name that begins at a word, and its number of words; else None and 1."""
         first = words[at]
         most = max(self._longest.get(first.folded, 0), self._longest.get(first.stem, 0))
         for length in range(min(most, len(words) - at), 0, -1):
             said = words[at : at + length]
-            if not _adjoin(text, said):
+            if not adjoin(text, said):
                 continue
             best, genitive = None, False
             for spelling in _readings(said):
@@ -263,7 +278,8 @@ def _checked(name: str, tickers: Sequence[str], key: Key) -> NameRow:
     return NameRow(name, tuple(tickers), key)
 
 
-def _words(text: str) -> Iterator[_Word]:
+def words_of(text: str) -> Iterator[Word]:
+    """Yield the words of a text as names are compared."""
     for match in _WORD.finditer(normalize("NFKC", text)):
         written = match[0]
         sides = written.split("&")
@@ -273,12 +289,12 @@ def _words(text: str) -> Iterator[_Word]:
             start = match.start()
             for number, side in enumerate(sides):
                 if number:
-                    yield _Word("and", "and", "&", start - 1, start)
+                    yield Word("and", "and", "&", start - 1, start)
                 if side:
-                    yield _Word(_folded(side), _stem(side), side, start, start + len(side))
+                    yield Word(_folded(side), _stem(side), side, start, start + len(side))
                 start += len(side) + 1
         else:
-            yield _Word(_folded(written), _stem(written), written, *match.span())
+            yield Word(_folded(written), _stem(written), written, *match.span())
 
 
 def _stem(written: str) -> str:
@@ -294,7 +310,7 @@ def _folded(written: str) -> str:
 
 def _core(name: str) -> _Spelling:
     """Return the words of a company's name without its legal form; all of them if nothing else is left."""
-    every = tuple(word.folded for word in _words(_STATE.sub("", name)))
+    every = tuple(word.folded for word in words_of(_STATE.sub("", name)))
     core = every[1:] if len(every) > 1 and every[0] == "the" else every
     while len(core) > 1 and (core[-1] in _SUFFIXES or core[-1] == "and" or core[-2:] == ("a", "s")):
         core = core[:-2] if core[-2:] == ("a", "s") else core[:-1]
@@ -302,7 +318,7 @@ def _core(name: str) -> _Spelling:
 
 
 def _title_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
-    yield tuple(word.folded for word in _words(row.name)), Naming.NAME, row.name
+    yield tuple(word.folded for word in words_of(row.name)), Naming.NAME, row.name
 
 
 def _company_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
@@ -323,7 +339,7 @@ def _company_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
         if len(telling) >= _INITIALS:
             yield ("".join(telling),), Naming.INITIALS, whole
     for ticker in row.tickers:
-        yield tuple(word.folded for word in _words(ticker)), Naming.TICKER, ticker.casefold()
+        yield tuple(word.folded for word in words_of(ticker)), Naming.TICKER, ticker.casefold()
 
 
 def _can_name(spelling: _Spelling, naming: Naming) -> bool:
@@ -331,20 +347,21 @@ def _can_name(spelling: _Spelling, naming: Naming) -> bool:
         return False
     only = spelling[0]
     if naming is Naming.FIRST_TWO_WORDS:
-        return "-".join(spelling) not in _common()  # New York
+        return "-".join(spelling) not in common_words()  # New York
     if naming is Naming.FIRST_WORD:
         least = _SHORT - any(map(str.isdigit, only))
-        return not (only in _common() or only in _SUFFIXES or only.isdigit()) and len(only) >= least
+        return not (only in common_words() or only in _SUFFIXES or only.isdigit()) and len(only) >= least
     if naming is Naming.NAME and len(spelling) == 1:
         return len(only) > 1 and not only.isdigit()
     return True
 
 
-def _adjoin(text: str, said: list[_Word]) -> bool:
+def adjoin(text: str, said: list[Word]) -> bool:
+    """Tell whether words of a text may be those of one name."""
     return all(_JOINED.fullmatch(text, one.end, other.start) for one, other in pairwise(said))
 
 
-def _readings(said: list[_Word]) -> Iterator[_Spelling]:
+def _readings(said: list[Word]) -> Iterator[_Spelling]:
     """Yield a run of words as it stands, and where that differs, without the genitive at its end, or anywhere."""
     full = tuple(word.folded for word in said)
     yield full
@@ -353,7 +370,7 @@ def _readings(said: list[_Word]) -> Iterator[_Spelling]:
             yield shorter
 
 
-def _written_as(naming: Naming, text: str, words: list[_Word], at: int, length: int) -> bool:
+def _written_as(naming: Naming, text: str, words: list[Word], at: int, length: int) -> bool:
     """Tell whether words are written as such a name is."""
     said = words[at : at + length]
     if naming is not Naming.TICKER and text.endswith(_CURRENCIES, 0, said[0].start):  # $3M
@@ -363,45 +380,57 @@ def _written_as(naming: Naming, text: str, words: list[_Word], at: int, length: 
         written = _POSSESSIVE.sub("", text[said[0].start : said[-1].end])
         if naming is Naming.TICKER and _MARKED.search(before):
             return written.isupper()
-        if before.endswith("$") or any(word.stem in _common() for word in said):
+        if before.endswith("$") or any(word.stem in common_words() for word in said):
             return False
         capitals = sum(map(str.isupper, written))
         return written.isupper() and capitals > 1 if naming is Naming.INITIALS else capitals > 1
     if naming is not Naming.NAME:
         return all(map(_has_capital, said))
-    common = all(word.stem in _common() or word.stem in _SMALL for word in said)
+    common = all(word.stem in common_words() or word.stem in _SMALL for word in said)
     if length > 1:
         return not common or all(map(_has_capital, said))
-    return _capital(said[0]) and (not common or _stands_out(text, words, at))
+    return is_capital(said[0]) and (not common or _stands_out(text, words, at))
 
 
-def _has_capital(word: _Word) -> bool:
-    return word.folded in _SMALL or _capital(word)
+def _has_capital(word: Word) -> bool:
+    return word.folded in _SMALL or is_capital(word)
 
 
-def _capital(word: _Word) -> bool:
+def is_capital(word: Word) -> bool:
+    """Tell whether a word has a capital, or is of a script that has none."""
     letters = [one for one in _POSSESSIVE.sub("", word.written) if one.isalpha()]
     # A script without capitals cannot write one.
     return not letters or any(one.isupper() for one in letters) or all(one.upper() == one for one in letters)
 
 
-def _stands_out(text: str, words: list[_Word], at: int) -> bool:
+def _stands_out(text: str, words: list[Word], at: int) -> bool:
     """Tell whether a common word with a capital is a name, for what stands around it."""
     only = words[at]
     following = words[at + 1] if at + 1 < len(words) else None
-    adjoins = following is not None and _adjoin(text, [only, following])
-    if following is not None and adjoins and following.folded in _SUFFIXES and _capital(following):
+    adjoins = following is not None and adjoin(text, [only, following])
+    if following is not None and adjoins and following.folded in _SUFFIXES and is_capital(following):
         return True
     if any(map(str.isdigit, only.stem)):  # Q2 is a quarter, Q2 Holdings a company
         return False
     if only.stem != only.folded:
         return True
-    if _ENDS_SENTENCE.search(text[max(0, only.start - _LOOK_BEHIND) : only.start]):
+    if begins_sentence(text, only):
         return False
     return following is None or not adjoins or following.written.islower() or following.written[0].isdigit()
 
 
+def begins_sentence(text: str, word: Word) -> bool:
+    """Tell whether a word begins a sentence, where a capital says nothing."""
+    return bool(_ENDS_SENTENCE.search(text[max(0, word.start - _LOOK_BEHIND) : word.start]))
+
+
 @cache
-def _common() -> frozenset[str]:
-    text = files("carag").joinpath("retrieval", "reading", "common_words.txt").read_text("utf-8")
+def words_listed(file: str) -> frozenset[str]:
+    """Return the words that a file beside this one lists, in small letters."""
+    text = files("carag").joinpath("retrieval", "reading", file).read_text("utf-8")
     return _listed(" ".join(line for line in text.splitlines() if not line.startswith("#")))
+
+
+def common_words() -> frozenset[str]:
+    """Return the words that name nobody when they stand alone."""
+    return words_listed("common_words.txt")

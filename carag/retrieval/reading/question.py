@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.names import Key, Mention, Names
     from carag.retrieval.reading.periods import Period, ReportKind
 
-__all__ = ["Reading", "Section", "read_question"]
+__all__ = ["Reading", "Section", "read_question", "unread"]
 
 _SPACE: Final = re.compile(r"\s+")
 _LATEST: Final = re.compile(r"(?<!\bat the )\b(?:latest|newest|most\srecent(?:ly)?)\b", re.IGNORECASE)
@@ -136,10 +136,7 @@ def read_question(
     >>> [one.described() for one in reading.periods], [one.described() for one in reading.sections]
     (['2015 to 2017'], ['section 12(3)'])
     """
-    check_question("question", question)
-    text = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
-    sections, rest = taken(_SECTION, text, _sections_of)
-    periods, rest = periods_of(rest)
+    text, sections, periods, rest = _parts(question)
     return Reading(
         entities=_each_once(names.find(rest) if names else ()),
         periods=tuple(dict.fromkeys(periods)),
@@ -148,6 +145,18 @@ def read_question(
         sections=tuple(dict.fromkeys(one for _, _, one in sections)),
         titles=_each_once(titles.find(text) if titles else ()),
     )
+
+
+def unread(question: str) -> str:
+    """Return a question without the periods and sections that it names, each replaced by NUL."""
+    return _parts(question)[3]
+
+
+def _parts(question: str) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
+    check_question("question", question)
+    text = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
+    sections, rest = taken(_SECTION, text, _sections_of)
+    return text, sections, *periods_of(rest)
 
 
 def _each_once(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
