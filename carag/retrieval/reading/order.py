@@ -94,12 +94,12 @@ def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
     Examples
     --------
     >>> from carag.retrieval.reading import Described, Documents, Names, read_question
-    >>> reading = read_question("Example Corp in 2019?", names=Names([("Example Corp", [], 7)]))
+    >>> reading = read_question("What did Amcor earn in 2019?", names=Names([("Amcor plc", [], 7)]))
     >>> [one.described() for one in absent(reading, Documents())]
-    ['Example Corp']
+    ['Amcor']
     >>> of_2012 = Described(1, "a", entities=(7,), period=date(2012, 12, 31))
     >>> [one.described() for one in absent(reading, Documents([of_2012]))]
-    ['Example Corp in 2019']
+    ['Amcor in 2019']
     """
     found = []
     for mention in reading.entities:

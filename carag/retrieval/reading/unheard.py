@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["unheard"]
 
-_TITLED: Final = 0.6
-"""Share of words with a capital above which capitals say nothing, as in a heading."""
-_LONG: Final = 4
-"""The least number of letters of a word that a heading writes with a capital."""
+_TITLED: Final = 0.8
+"""Share of long words with a capital above which a question is written like a heading, and capitals say nothing."""
+_LONG, _ENOUGH = 4, 6
+"""Letters of a long word, which a heading writes with a capital; and the least number of them to tell a heading by."""
 
 
 def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> tuple[str, ...]:
@@ -53,8 +53,8 @@ def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> t
     """
     text = unread(question)
     words = [word for word in words_of(text) if any(map(str.isalpha, word.written))]
-    long = [word for word in words if len(word.folded) >= _LONG]
-    if sum(map(is_capital, long)) > max(1.0, _TITLED * len(long)) and len(long) > _LONG:
+    long = [word for word in words[1:] if len(word.folded) >= _LONG]
+    if len(long) >= _ENOUGH and sum(map(is_capital, long)) > _TITLED * len(long):
         return ()
     known = {word.stem for said in _named(reading) for word in words_of(said)}
     found: dict[str, None] = {}
