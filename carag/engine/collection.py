@@ -22,6 +22,7 @@ from carag.index import Index
 from carag.retrieval import (
     DEFAULT_EMBEDDER,
     EMBEDDERS,
+    Catalogue,
     KeptWords,
     add_labels,
     embedder_by_name,
@@ -95,6 +96,8 @@ class Collection:
         Rows keyed by the store's labels.
     state : StoreState
         Root hash and proofs.
+    catalogue : Catalogue
+        What the store says of its documents, by which questions are read.
     known_at : int
         The instant of the store that the index reflects, in microseconds since 1970; -1 before the first.
 
@@ -123,6 +126,7 @@ class Collection:
         self.state = StoreState(store, index_path.with_suffix(".state"))
         try:
             self.index = self._load()
+            self.catalogue = Catalogue(store, self.profile)
             self._words = KeptWords(store, index_path.with_suffix(".words"), self.profile.vocabulary.heading)
             self.refresh(no_progress)
         except BaseException:
@@ -233,6 +237,7 @@ class Collection:
         known = self.store.known()
         # The state goes first, for it can still prove what a search finds in the index of an earlier instant.
         self.state.refresh()
+        self.catalogue.refresh()
         if (self.known_at, self._words.known_at) != (known, known):
             self._follow(known, progress)
         if self._deleted > len(self.index):  # deleted rows cost memory and time until they are consolidated

@@ -1,7 +1,8 @@
 """Keep a store's profile: its name, bits and declared metadata for ever.
 
 Of one that does not ship with the package its texts are kept, so that every command opens the store under its own
-policy, wherever the folder went that it was made from. Texts are data: nothing that a store holds is ever run.
+policy, wherever the folder went that it was made from; so are its tables by which questions are read. Texts are data:
+nothing that a store holds is ever run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.policy import Profile
+from carag.retrieval.reading import Declared
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ _BITS: Final = "profile_bits"
 """The store's note of the hash of what never changes under it, in hexadecimal."""
 _TEXTS: Final = "profile_texts"
 """The store's note of the profile's two files, as JSON; empty for a profile that ships with the package."""
+_READING: Final = "profile_reading"
+"""The store's note of the profile's further files, by name, as JSON; absent in a store of 0.2.0."""
 
 
 def kept_profile(store: CorpusStore) -> Profile | None:
@@ -42,7 +46,12 @@ def kept_profile(store: CorpusStore) -> Profile | None:
         return Profile.open() if store.epoch else None
     texts = store.meta_get(_TEXTS)
     try:
-        profile = Profile.open(name) if not texts else Profile.from_texts(*json.loads(texts))
+        if texts:
+            policy, roles = json.loads(texts)
+            profile = Profile.from_texts(policy, roles, json.loads(store.meta_get(_READING) or "{}"))
+            Declared.of(profile)
+        else:
+            profile = Profile.open(name)
     except MALFORMED as error:
         raise CorruptFile(
             f"{store.path} names the profile {name!r}, which cannot be read: {error}; restore a backup, or use the "
@@ -98,6 +107,7 @@ def settle_profile(
     if given is None and kept is not None:
         return kept
     profile = Profile.open() if given is None else Profile.open(given)
+    Declared.of(profile)
     if kept is None:
         _keep(store, profile)
         return profile
@@ -106,10 +116,11 @@ def settle_profile(
             f"the store's profile is {kept.name!r}, and its bits and metadata never change; {profile.name!r} has "
             "others: leave the profile out, or make a new store"
         )
-    if kept.table.sha256 != profile.table.sha256:
+    if (kept.table.sha256, kept.reading) != (profile.table.sha256, profile.reading):
         if not accept:
             raise InvalidArgument(
-                f"the store's profile {kept.name!r} has other roles, intents or words than the one given; leave it "
+                f"the store's profile {kept.name!r} has other roles, intents, words or tables for reading questions "
+                "than the one given; leave it "
                 f"out, or put it in force, on record, with: carag policy apply FOLDER --store {store.path.parent}"
             )
         _keep(store, profile)
@@ -118,5 +129,7 @@ def settle_profile(
 
 def _keep(store: CorpusStore, profile: Profile) -> None:
     # A profile that ships with the package is kept by name: its roles change with the package, on record.
-    texts = "" if profile.is_shipped else json.dumps(profile.texts)
-    store.meta_update({_NAME: profile.name, _BITS: profile.bits_sha256, _TEXTS: texts})
+    texts, reading = (
+        ("", "") if profile.is_shipped else (json.dumps(profile.texts), json.dumps(dict(profile.reading)))
+    )
+    store.meta_update({_NAME: profile.name, _BITS: profile.bits_sha256, _TEXTS: texts, _READING: reading})

@@ -1,14 +1,15 @@
 """Open a profile: the folder that says what a domain's bits mean and who may use what for which purpose.
 
 A profile is data, ``profile.toml`` and ``roles.toml``, and never code. Those of ``SHIPPED`` are named; any other is
-given by its folder.
+given by its folder. Beside the two, ``reading.toml`` and its tables may say how questions are read: they order what is
+found, decide nothing of what may be, and so are no part of the policy's hash.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING, Final
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 from carag.policy.bits import nearest
-from carag.policy.shipped import DEFAULT_PROFILE, SHIPPED, shipped_text
+from carag.policy.shipped import DEFAULT_PROFILE, READING_FILES, SHIPPED, shipped_reading, shipped_text
 from carag.policy.table import PolicyTable
 from carag.policy.toml_lines import Toml
 from carag.policy.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
 __all__ = ["Profile"]
@@ -42,6 +44,9 @@ class Profile:
         ``profile.toml`` and ``roles.toml``.
     is_shipped : bool
         Whether it is one of ``SHIPPED``, whose roles change with the package.
+    reading : mapping of str to str
+        The texts of those of ``reading.toml``, ``kinds.tsv`` and ``lexicon.tsv`` that it has, by their names. They are
+        checked where they are used, by :class:`carag.retrieval.reading.Declared`.
 
     Examples
     --------
@@ -53,6 +58,7 @@ class Profile:
     table: PolicyTable
     texts: tuple[str, str]
     is_shipped: bool = False
+    reading: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -98,17 +104,18 @@ class Profile:
                 "of a folder with profile.toml and roles.toml"
             )
         folder = Path(profile)
-        return cls.from_texts(_read(folder / "profile.toml"), _read(folder / "roles.toml"))
+        reading = {name: _read(folder / name) for name in READING_FILES if (folder / name).exists()}
+        return cls.from_texts(_read(folder / "profile.toml"), _read(folder / "roles.toml"), reading)
 
     @classmethod
     def shipped(cls, name: str) -> Self:
         """Open one of ``SHIPPED``."""
         texts = (shipped_text(name, "profile.toml"), shipped_text(name, "roles.toml"))
-        return cls(PolicyTable.shipped(name), texts, is_shipped=True)
+        return cls(PolicyTable.shipped(name), texts, is_shipped=True, reading=shipped_reading(name))
 
     @classmethod
-    def from_texts(cls, profile: str, roles: str) -> Self:
-        """Make a profile of the text of its two files.
+    def from_texts(cls, profile: str, roles: str, reading: Mapping[str, str] | None = None) -> Self:
+        """Make a profile of the text of its two files, and of those that say how questions are read.
 
         Raises
         ------
@@ -117,7 +124,7 @@ class Profile:
             metadata.
         """
         vocabulary = Vocabulary.from_toml(profile)
-        made = cls(PolicyTable.from_toml(roles, vocabulary), (profile, roles))
+        made = cls(PolicyTable.from_toml(roles, vocabulary), (profile, roles), reading=dict(reading or {}))
         kinds = vocabulary.kinds
         toml = Toml("profile.toml", profile)
         for kind in fields(kinds):

@@ -9,12 +9,26 @@ import hashlib
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["DEFAULT_PROFILE", "SHIPPED", "bits_named", "shipped_bits", "shipped_text", "table_hashes"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "DEFAULT_PROFILE",
+    "READING_FILES",
+    "SHIPPED",
+    "bits_named",
+    "shipped_bits",
+    "shipped_reading",
+    "shipped_text",
+    "table_hashes",
+]
 
 SHIPPED: Final = ("clinical", "edgar", "generic")
 """The profiles that ship with the package, by name."""
+READING_FILES: Final = ("reading.toml", "kinds.tsv", "lexicon.tsv")
+"""The files of a profile that say how questions are read; none is required."""
 DEFAULT_PROFILE: Final = "edgar"
 """The profile of a new store that names none, and of masks made of names alone."""
 
@@ -22,6 +36,13 @@ DEFAULT_PROFILE: Final = "edgar"
 def shipped_text(profile: str, file: str) -> str:
     """Return a file of a shipped profile."""
     return files("carag").joinpath("profiles", profile, file).read_text("utf-8")
+
+
+@cache
+def shipped_reading(profile: str) -> Mapping[str, str]:
+    """Return those of ``READING_FILES`` that a shipped profile has, by their names."""
+    folder = files("carag").joinpath("profiles", profile)
+    return {name: shipped_text(profile, name) for name in READING_FILES if folder.joinpath(name).is_file()}
 
 
 def table_hashes(profile: str, roles: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carag.retrieval.calibration import conformal_threshold, questions_wanted
+from carag.retrieval.catalogue import Catalogue
 from carag.retrieval.cross_encoder import CrossEncoder
 from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Topic, Withheld
@@ -32,6 +33,7 @@ __all__ = [
     "FUSED",
     "RANKERS",
     "RERANKERS",
+    "Catalogue",
     "ConfidenceGate",
     "CrossEncoder",
     "Embedder",

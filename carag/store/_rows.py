@@ -26,6 +26,11 @@ SELECT_FILING: Final = """
            quarantine_code, quarantine_text,
            (SELECT json_group_array(cik) FROM filing_ciks WHERE filing_ciks.filing = filings.filing)
     FROM filings"""
+SELECT_DESCRIBED: Final = """
+    SELECT filing, accession_number, form, company, filed, json_extract(facts, '$.period'),
+           json_extract(facts, '$.ciks'), json_extract(facts, '$.metadata')
+    FROM filings WHERE version > 0 AND filing > ? ORDER BY filing"""
+"""Version 0 has no text. Statements of other sources, which may be united with a row later, stand in ``$.stated``."""
 INSERT_FILING: Final = """
     INSERT INTO filings (filing, accession_number, version, form, company, filed, content_hash, facts, causes,
                          public_at_source, quarantine_code, quarantine_text, history)

@@ -278,6 +278,10 @@ class CorpusStore:
             raise InvalidArgument(f"no filing {quoted(accession_number)}{which} in {self.path}")
         return rows.stored_filing(row, self.path)
 
+    def described(self, *, after: int = 0) -> Iterator[tuple[Any, ...]]:
+        """Stream what orders filings, as ``SELECT_DESCRIBED`` names it, of those with text and a row above one."""
+        return self._snapshot(rows.SELECT_DESCRIBED, (after,))
+
     def content_hash(self, accession_number: str) -> str | None:
         """Return the content hash of a filing's current version, or None if the filing is not stored."""
         return self._of_current("content_hash", accession_number)
@@ -314,9 +318,8 @@ class CorpusStore:
 
     def known(self, at: int | None = None) -> int:
         """Return the microsecond of the last change, or of the last by an instant; -1 if there was none yet."""
-        return self._number(
-            "SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?", _EVER if at is None else at
-        )
+        until = _EVER if at is None else at
+        return self._number("SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?", until)
 
     def open_labels(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
         """Return the keys, ascending, of the labels after a key that are open, or were at an instant."""
@@ -490,6 +493,6 @@ class CorpusStore:
 
 def _open(known_at: int | None) -> str:
     """Return the SQL condition that a label is open, or was at the instant ``:u``."""
-    return (
-        "known_to IS NULL" if known_at is None else "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
-    )
+    if known_at is None:
+        return "known_to IS NULL"
+    return "known_from <= :u AND (known_to IS NULL OR known_to > :u)"

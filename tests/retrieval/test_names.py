@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.retrieval.reading import Names, Naming, read_question
-from carag.retrieval.reading.names import _common
+from carag.retrieval.reading.names import common_words
 
 if TYPE_CHECKING:
     from carag.retrieval.reading import Key
@@ -195,9 +195,9 @@ def test_names_without_a_word_name_nothing() -> None:
 
 
 def test_common_words_are_a_fixed_list_of_folded_words() -> None:
-    assert {"target", "the", "new-york", "eps", "q2"} <= _common()
-    assert not {"apple", "amcor", "verizon"} & _common()
-    assert all(word == word.casefold() for word in _common())
+    assert {"target", "the", "new-york", "eps", "q2"} <= common_words()
+    assert not {"apple", "amcor", "verizon"} & common_words()
+    assert all(word == word.casefold() for word in common_words())
 
 
 # --- laws -------------------------------------------------------------------------------------------------

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from carag.retrieval.reading.declared import Declared
+from carag.retrieval.reading.documents import Described, Documents
 from carag.retrieval.reading.lexicon import Lexicon
 from carag.retrieval.reading.names import Key, Mention, NameRow, Names, Naming
+from carag.retrieval.reading.order import Absent, absent, tiers
 from carag.retrieval.reading.periods import Period, ReportKind, Span
 from carag.retrieval.reading.question import Reading, Section, asking, read_question
+from carag.retrieval.reading.unheard import unheard
 
 __all__ = [
+    "Absent",
+    "Declared",
+    "Described",
+    "Documents",
     "Key",
     "Lexicon",
     "Mention",
@@ -19,6 +27,9 @@ __all__ = [
     "ReportKind",
     "Section",
     "Span",
+    "absent",
     "asking",
     "read_question",
+    "tiers",
+    "unheard",
 ]

@@ -6,6 +6,9 @@ would change how a question is read, and with it the order of what the session s
 public one that does not depend on what a store holds, or the names that this session admits, and no others. For the
 same reason what counts as a common word is a fixed list (``common_words.txt``), never a count over a corpus.
 
+A table may hold more than a session may know, as long as every question is read by :meth:`Names.among`: then the rows
+that are left out say nothing, as if the table had been made without them.
+
 Of one spelling, the strongest way of naming wins, so a whole name is never made ambiguous by the longer names that
 begin with it. In one place of a question, the longest spelling wins: "Apple Hospitality" is not Apple.
 """
@@ -13,7 +16,6 @@ begin with it. In one place of a question, the longest spelling wins: "Apple Hos
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -26,9 +28,22 @@ from carag.errors import InvalidArgument
 from carag.limits import check_name, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Key", "Mention", "NameRow", "Names", "Naming"]
+__all__ = [
+    "Key",
+    "Mention",
+    "NameRow",
+    "Names",
+    "Naming",
+    "Word",
+    "adjoin",
+    "begins_sentence",
+    "common_words",
+    "is_capital",
+    "words_listed",
+    "words_of",
+]
 
 Key: TypeAlias = int | str
 """What a name stands for: a CIK, or a document's id. One table has keys of one kind."""
@@ -98,7 +113,17 @@ class Mention:
     naming: Naming
 
 
-class _Word(NamedTuple):
+class _Bearer(NamedTuple):
+    naming: Naming
+    whole: str
+    """The name without its legal form, or the ticker: of rows that share it, a first word names all."""
+    key: Key
+    row: int
+
+
+class Word(NamedTuple):
+    """A word of a text: as it is compared, as it is written, and where it stands."""
+
     folded: str
     stem: str
     """Without the genitive's 's; the same as `folded` where there is none."""
@@ -128,9 +153,13 @@ class Names:
     """
 
     def __init__(self, rows: Iterable[tuple[str, Sequence[str], Key]] = ()) -> None:
-        checked = [_checked(*row) for row in rows]
-        _check_keys(checked)
-        self._set(_company_spellings(checked))
+        self._spelt: Callable[[NameRow], Iterator[tuple[_Spelling, Naming, str]]] = _company_spellings
+        self._bearers: dict[_Spelling, list[_Bearer]] = {}
+        self._longest: dict[str, int] = {}
+        self._rows = 0
+        self._kind: type[Key] | None = None
+        self._said: Callable[[int], bool] | None = None
+        self.add(rows)
 
     @classmethod
     def of_titles(cls, rows: Iterable[tuple[str, Key]]) -> Names:
@@ -142,38 +171,61 @@ class Names:
         >>> [one.keys for one in titles.find("What does the remote work policy say of the canteen?")]
         [('hr/7',)]
         """
-        checked = [_checked(title, (), key) for title, key in rows]
-        _check_keys(checked)
         made = cls()
-        made._set(
-            (tuple(word.folded for word in _words(row.name)), Naming.NAME, row.name, row.key)
-            for row in checked
-        )
+        made._spelt = _title_spellings
+        made.add((title, (), key) for title, key in rows)
         return made
 
-    def _set(self, spellings: Iterable[tuple[_Spelling, Naming, str, Key]]) -> None:
-        found: defaultdict[_Spelling, defaultdict[Naming, defaultdict[str, set[Key]]]] = defaultdict(
-            lambda: defaultdict(lambda: defaultdict(set))
-        )
-        for spelling, naming, whole, key in spellings:
-            if _can_name(spelling, naming):
-                found[spelling][naming][whole].add(key)
-        self._named: dict[_Spelling, list[tuple[Naming, tuple[Key, ...]]]] = {}
-        self._longest: dict[str, int] = {}
-        for spelling, ways in found.items():
-            usable = [
-                (naming, tuple(sorted(keys)))
-                for naming, bearers in sorted(ways.items(), reverse=True)
-                if (keys := set().union(*bearers.values()))
-                and (naming > Naming.FIRST_WORD or len(keys) == 1 or len(bearers) == 1)
-            ]
-            if usable:
-                self._named[spelling] = usable
-                self._longest[spelling[0]] = max(self._longest.get(spelling[0], 0), len(spelling))
+    def add(self, rows: Iterable[tuple[str, Sequence[str], Key]]) -> None:
+        """Add rows, all or none; they are numbered from 0 in the order in which they come. Not while others read.
+
+        Raises
+        ------
+        InvalidArgument
+            As for the class.
+        """
+        checked = [_checked(*row) for row in rows]
+        kinds = {type(row.key) for row in checked} | ({self._kind} if self._kind else set())
+        if len(kinds) > 1:
+            raise InvalidArgument("keys of a table of names are of int and of str; want one kind")
+        self._kind = kinds.pop() if kinds else None
+        for number, row in enumerate(checked, self._rows):
+            for spelling, naming, whole in self._spelt(row):
+                if _can_name(spelling, naming):
+                    self._bearers.setdefault(spelling, []).append(_Bearer(naming, whole, row.key, number))
+                    self._longest[spelling[0]] = max(self._longest.get(spelling[0], 0), len(spelling))
+        self._rows += len(checked)
+
+    def among(self, is_said: Callable[[int], bool]) -> Names:
+        """Return the same names without the rows whose numbers are refused: what they hold changes no reading.
+
+        It costs nothing to make, and sees what is added later as its function says.
+
+        Examples
+        --------
+        >>> names = Names([("Delta Air Lines", [], 1), ("Delta Apparel", [], 2)])
+        >>> names.find("What did Delta pay?"), names.among({0}.__contains__).find("What did Delta pay?")[0].keys
+        ((), (1,))
+        """
+        made = Names()
+        made._spelt, made._bearers, made._longest = self._spelt, self._bearers, self._longest
+        made._rows, made._kind, made._said = self._rows, self._kind, is_said
+        return made
+
+    def _ways(self, spelling: _Spelling) -> Iterator[tuple[Naming, tuple[Key, ...]]]:
+        """Yield how a spelling names something, the strongest way first, and what."""
+        bearers = self._bearers.get(spelling, ())
+        if self._said is not None:
+            bearers = [one for one in bearers if self._said(one.row)]
+        for naming in sorted({one.naming for one in bearers}, reverse=True):
+            keys = {one.key for one in bearers if one.naming is naming}
+            wholes = {one.whole for one in bearers if one.naming is naming}
+            if naming > Naming.FIRST_WORD or len(keys) == 1 or len(wholes) == 1:
+                yield naming, tuple(sorted(keys))
 
     def __len__(self) -> int:
-        """Return the number of spellings."""
-        return len(self._named)
+        """Return the number of spellings in the whole table."""
+        return len(self._bearers)
 
     def find(self, question: str) -> tuple[Mention, ...]:
         """Return what a question names, in its order; the same for the same table and question.
@@ -183,7 +235,7 @@ class Names:
         word with a capital, unless a legal form or the genitive follows.
         """
         text = normalize("NFKC", question)
-        words = list(_words(text))
+        words = list(words_of(text))
         found = []
         at = 0
         while at < len(words):
@@ -193,17 +245,17 @@ class Names:
             at += length
         return tuple(found)
 
-    def _at(self, text: str, words: list[_Word], at: int) -> tuple[Mention | None, int]:
+    def _at(self, text: str, words: list[Word], at: int) -> tuple[Mention | None, int]:
         """Return the longest name that begins at a word, and its number of words; else None and 1."""
         first = words[at]
         most = max(self._longest.get(first.folded, 0), self._longest.get(first.stem, 0))
         for length in range(min(most, len(words) - at), 0, -1):
             said = words[at : at + length]
-            if not _adjoin(text, said):
+            if not adjoin(text, said):
                 continue
             best, genitive = None, False
             for spelling in _readings(said):
-                for naming, keys in self._named.get(spelling, ()):
+                for naming, keys in self._ways(spelling):
                     if (best is None or naming > best[0]) and _written_as(naming, text, words, at, length):
                         best = naming, keys
                         genitive = spelling[-1] != said[-1].folded
@@ -226,12 +278,8 @@ def _checked(name: str, tickers: Sequence[str], key: Key) -> NameRow:
     return NameRow(name, tuple(tickers), key)
 
 
-def _check_keys(rows: list[NameRow]) -> None:
-    if len({type(row.key) for row in rows}) > 1:
-        raise InvalidArgument("keys of a table of names are of int and of str; want one kind")
-
-
-def _words(text: str) -> Iterator[_Word]:
+def words_of(text: str) -> Iterator[Word]:
+    """Yield the words of a text as names are compared."""
     for match in _WORD.finditer(normalize("NFKC", text)):
         written = match[0]
         sides = written.split("&")
@@ -241,12 +289,12 @@ def _words(text: str) -> Iterator[_Word]:
             start = match.start()
             for number, side in enumerate(sides):
                 if number:
-                    yield _Word("and", "and", "&", start - 1, start)
+                    yield Word("and", "and", "&", start - 1, start)
                 if side:
-                    yield _Word(_folded(side), _stem(side), side, start, start + len(side))
+                    yield Word(_folded(side), _stem(side), side, start, start + len(side))
                 start += len(side) + 1
         else:
-            yield _Word(_folded(written), _stem(written), written, *match.span())
+            yield Word(_folded(written), _stem(written), written, *match.span())
 
 
 def _stem(written: str) -> str:
@@ -262,33 +310,36 @@ def _folded(written: str) -> str:
 
 def _core(name: str) -> _Spelling:
     """Return the words of a company's name without its legal form; all of them if nothing else is left."""
-    every = tuple(word.folded for word in _words(_STATE.sub("", name)))
+    every = tuple(word.folded for word in words_of(_STATE.sub("", name)))
     core = every[1:] if len(every) > 1 and every[0] == "the" else every
     while len(core) > 1 and (core[-1] in _SUFFIXES or core[-1] == "and" or core[-2:] == ("a", "s")):
         core = core[:-2] if core[-2:] == ("a", "s") else core[:-1]
     return core
 
 
-def _company_spellings(rows: list[NameRow]) -> Iterator[tuple[_Spelling, Naming, str, Key]]:
-    for name, tickers, key in rows:
-        core = _core(name)
-        whole = " ".join(core)
-        if core:
-            yield core, Naming.NAME, whole, key
-        if len(core) > 1:
-            two = core[:2]
-            if two[-1] in _SMALL:  # "Bank of America", "Procter & Gamble"
-                two = core[:3]
-            if two != core and two[-1] not in _SMALL:
-                yield two, Naming.FIRST_TWO_WORDS, whole, key
-            yield core[:1], Naming.FIRST_WORD, whole, key
-            if len(core) == _INITIALS and core[1] == "and":
-                yield (f"{core[0][0]}&{core[2][0]}",), Naming.INITIALS, whole, key  # P&G
-            telling = [word[0] for word in core if word not in _SMALL]
-            if len(telling) >= _INITIALS:
-                yield ("".join(telling),), Naming.INITIALS, whole, key
-        for ticker in tickers:
-            yield tuple(word.folded for word in _words(ticker)), Naming.TICKER, ticker.casefold(), key
+def _title_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
+    yield tuple(word.folded for word in words_of(row.name)), Naming.NAME, row.name
+
+
+def _company_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
+    core = _core(row.name)
+    whole = " ".join(core)
+    if core:
+        yield core, Naming.NAME, whole
+    if len(core) > 1:
+        two = core[:2]
+        if two[-1] in _SMALL:  # "Bank of America", "Procter & Gamble"
+            two = core[:3]
+        if two != core and two[-1] not in _SMALL:
+            yield two, Naming.FIRST_TWO_WORDS, whole
+        yield core[:1], Naming.FIRST_WORD, whole
+        if len(core) == _INITIALS and core[1] == "and":
+            yield (f"{core[0][0]}&{core[2][0]}",), Naming.INITIALS, whole  # P&G
+        telling = [word[0] for word in core if word not in _SMALL]
+        if len(telling) >= _INITIALS:
+            yield ("".join(telling),), Naming.INITIALS, whole
+    for ticker in row.tickers:
+        yield tuple(word.folded for word in words_of(ticker)), Naming.TICKER, ticker.casefold()
 
 
 def _can_name(spelling: _Spelling, naming: Naming) -> bool:
@@ -296,20 +347,21 @@ def _can_name(spelling: _Spelling, naming: Naming) -> bool:
         return False
     only = spelling[0]
     if naming is Naming.FIRST_TWO_WORDS:
-        return "-".join(spelling) not in _common()  # New York
+        return "-".join(spelling) not in common_words()  # New York
     if naming is Naming.FIRST_WORD:
         least = _SHORT - any(map(str.isdigit, only))
-        return not (only in _common() or only in _SUFFIXES or only.isdigit()) and len(only) >= least
+        return not (only in common_words() or only in _SUFFIXES or only.isdigit()) and len(only) >= least
     if naming is Naming.NAME and len(spelling) == 1:
         return len(only) > 1 and not only.isdigit()
     return True
 
 
-def _adjoin(text: str, said: list[_Word]) -> bool:
+def adjoin(text: str, said: list[Word]) -> bool:
+    """Tell whether words of a text may be those of one name."""
     return all(_JOINED.fullmatch(text, one.end, other.start) for one, other in pairwise(said))
 
 
-def _readings(said: list[_Word]) -> Iterator[_Spelling]:
+def _readings(said: list[Word]) -> Iterator[_Spelling]:
     """Yield a run of words as it stands, and where that differs, without the genitive at its end, or anywhere."""
     full = tuple(word.folded for word in said)
     yield full
@@ -318,7 +370,7 @@ def _readings(said: list[_Word]) -> Iterator[_Spelling]:
             yield shorter
 
 
-def _written_as(naming: Naming, text: str, words: list[_Word], at: int, length: int) -> bool:
+def _written_as(naming: Naming, text: str, words: list[Word], at: int, length: int) -> bool:
     """Tell whether words are written as such a name is."""
     said = words[at : at + length]
     if naming is not Naming.TICKER and text.endswith(_CURRENCIES, 0, said[0].start):  # $3M
@@ -328,45 +380,57 @@ def _written_as(naming: Naming, text: str, words: list[_Word], at: int, length: 
         written = _POSSESSIVE.sub("", text[said[0].start : said[-1].end])
         if naming is Naming.TICKER and _MARKED.search(before):
             return written.isupper()
-        if before.endswith("$") or any(word.stem in _common() for word in said):
+        if before.endswith("$") or any(word.stem in common_words() for word in said):
             return False
         capitals = sum(map(str.isupper, written))
         return written.isupper() and capitals > 1 if naming is Naming.INITIALS else capitals > 1
     if naming is not Naming.NAME:
         return all(map(_has_capital, said))
-    common = all(word.stem in _common() or word.stem in _SMALL for word in said)
+    common = all(word.stem in common_words() or word.stem in _SMALL for word in said)
     if length > 1:
         return not common or all(map(_has_capital, said))
-    return _capital(said[0]) and (not common or _stands_out(text, words, at))
+    return is_capital(said[0]) and (not common or _stands_out(text, words, at))
 
 
-def _has_capital(word: _Word) -> bool:
-    return word.folded in _SMALL or _capital(word)
+def _has_capital(word: Word) -> bool:
+    return word.folded in _SMALL or is_capital(word)
 
 
-def _capital(word: _Word) -> bool:
+def is_capital(word: Word) -> bool:
+    """Tell whether a word has a capital, or is of a script that has none."""
     letters = [one for one in _POSSESSIVE.sub("", word.written) if one.isalpha()]
     # A script without capitals cannot write one.
     return not letters or any(one.isupper() for one in letters) or all(one.upper() == one for one in letters)
 
 
-def _stands_out(text: str, words: list[_Word], at: int) -> bool:
+def _stands_out(text: str, words: list[Word], at: int) -> bool:
     """Tell whether a common word with a capital is a name, for what stands around it."""
     only = words[at]
     following = words[at + 1] if at + 1 < len(words) else None
-    adjoins = following is not None and _adjoin(text, [only, following])
-    if following is not None and adjoins and following.folded in _SUFFIXES and _capital(following):
+    adjoins = following is not None and adjoin(text, [only, following])
+    if following is not None and adjoins and following.folded in _SUFFIXES and is_capital(following):
         return True
     if any(map(str.isdigit, only.stem)):  # Q2 is a quarter, Q2 Holdings a company
         return False
     if only.stem != only.folded:
         return True
-    if _ENDS_SENTENCE.search(text[max(0, only.start - _LOOK_BEHIND) : only.start]):
+    if begins_sentence(text, only):
         return False
     return following is None or not adjoins or following.written.islower() or following.written[0].isdigit()
 
 
+def begins_sentence(text: str, word: Word) -> bool:
+    """Tell whether a word begins a sentence, where a capital says nothing."""
+    return bool(_ENDS_SENTENCE.search(text[max(0, word.start - _LOOK_BEHIND) : word.start]))
+
+
 @cache
-def _common() -> frozenset[str]:
-    text = files("carag").joinpath("retrieval", "reading", "common_words.txt").read_text("utf-8")
+def words_listed(file: str) -> frozenset[str]:
+    """Return the words that a file beside this one lists, in small letters."""
+    text = files("carag").joinpath("retrieval", "reading", file).read_text("utf-8")
     return _listed(" ".join(line for line in text.splitlines() if not line.startswith("#")))
+
+
+def common_words() -> frozenset[str]:
+    """Return the words that name nobody when they stand alone."""
+    return words_listed("common_words.txt")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.names import Key, Mention, Names
     from carag.retrieval.reading.periods import Period, ReportKind
 
-__all__ = ["Reading", "Section", "asking", "read_question"]
+__all__ = ["Reading", "Section", "asking", "read_question", "unread"]
 
 _SPACE: Final = re.compile(r"\s+")
 _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+|\n+")
@@ -79,6 +79,11 @@ class Reading:
     wants_latest: bool = False
     sections: tuple[Section, ...] = ()
     titles: tuple[Mention, ...] = ()
+
+    @property
+    def is_about_somebody(self) -> bool:
+        """Whether it names an entity or a title, so that what is about others is no answer."""
+        return bool(self.entities or self.titles)
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -138,10 +143,7 @@ def read_question(
     >>> [one.described() for one in reading.periods], [one.described() for one in reading.sections]
     (['2015 to 2017'], ['section 12(3)'])
     """
-    check_question("question", question)
-    text = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
-    sections, rest = taken(_SECTION, text, _sections_of)
-    periods, rest = periods_of(rest)
+    text, sections, periods, rest = _parts(question)
     return Reading(
         entities=_each_once(names.find(rest) if names else ()),
         periods=tuple(dict.fromkeys(periods)),
@@ -152,6 +154,7 @@ def read_question(
     )
 
 
+<<<<<<< HEAD
 def asking(question: str) -> str:
     """Return the sentences of a question that ask, without instructions around them; all of it if none ends in a mark.
 
@@ -162,6 +165,18 @@ def asking(question: str) -> str:
     """
     sentences = _SENTENCE.split(question)
     return " ".join([one for one in sentences if one.rstrip(_CLOSING).endswith(("?", "\uff1f"))] or sentences)
+=======
+def unread(question: str) -> str:
+    """Return a question without the periods and sections that it names, each replaced by NUL."""
+    return _parts(question)[3]
+
+
+def _parts(question: str) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
+    check_question("question", question)
+    text = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
+    sections, rest = taken(_SECTION, text, _sections_of)
+    return text, sections, *periods_of(rest)
+>>>>>>> w-catalogue
 
 
 def _each_once(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:

@@ -1,0 +1,279 @@
+"""Read questions over a store: what they name, and in which order the documents that a session may use come.
+
+A catalogue holds what the store says of every document. A reading is a function of the question, of the profile's
+files, of a public table of names, and of the documents given, which are those that the session may use: of the others
+neither the names nor anything else is looked at. So it can be shared by all sessions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass, field
+from datetime import date
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.limits import MAX_LABEL
+from carag.policy import in_one_form
+from carag.retrieval.public_names import PublicNames
+from carag.retrieval.reading import (
+    Declared,
+    Described,
+    Documents,
+    Lexicon,
+    Names,
+    absent,
+    read_question,
+    tiers,
+    unheard,
+)
+from carag.retrieval.reading.names import words_listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from carag.policy import Profile
+    from carag.retrieval.reading import Absent, Reading
+    from carag.store.store import CorpusStore
+
+__all__ = ["Catalogue", "Understood"]
+
+_VERSION: Final = "reading-1"
+"""Must change whenever the same question may be read, or the same documents ordered, differently."""
+_NOBODY: Final = -1
+"""The row of names of a document that adds none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Understood:
+    """A question as it was read among the documents that a session may use."""
+
+    question: str
+    reading: Reading
+    records: Documents
+    """The documents, in the order given."""
+    tiers: NDArray[np.float64]
+    """Of each document, 0 or more; see :mod:`carag.retrieval.reading.order`."""
+    absent: tuple[Absent, ...]
+    """What the question names and none of them is."""
+    terms: tuple[str, ...]
+    """What the profile's lexicon adds to a search by words."""
+
+    def unheard(self, occurs: Callable[[str], bool]) -> tuple[str, ...]:
+        """Return proper names that nothing knows; see :func:`carag.retrieval.reading.unheard`."""
+        return unheard(self.question, self.reading, occurs)
+
+    def described(self) -> str:
+        """Say in one line what was understood, in the question's own words; empty if nothing was."""
+        return self.reading.described()
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the store says: the documents, and the names by which questions are read."""
+
+    public: PublicNames
+    kept: str | None
+    """The hash that the store had beside the public table."""
+    ends: dict[int, str]
+    """Of fiscal years, by CIK, as the public table states them."""
+    documents: Documents = field(default_factory=Documents)
+    names: Names = field(default_factory=Names)
+    """First the rows of the public table, then each company and CIK of the documents once."""
+    rows: dict[tuple[str, int], int] = field(default_factory=dict)
+    own: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    """By document the row of names that it adds, or ``_NOBODY``."""
+    titles: Names = field(default_factory=lambda: Names.of_titles(()))
+    """One row a document."""
+    last: int = 0
+
+
+class Catalogue:
+    """What a store says of its documents, for reading questions; shared by all threads and sessions.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    profile : Profile
+        What is read of questions and documents.
+
+    Raises
+    ------
+    InvalidArgument
+        If the profile's ``reading.toml`` or one of its tables is not valid.
+    """
+
+    def __init__(self, store: CorpusStore, profile: Profile) -> None:
+        self.declared = Declared.of(profile)
+        self._store = store
+        self._lock = threading.Lock()
+        self._known: _Known | None = None
+
+    def refresh(self) -> None:
+        """Read what came into the store since; all of it at first, and after the public table was replaced.
+
+        Raises
+        ------
+        CorruptFile
+            If the store's public table of names is not the one that was put there.
+        """
+        with self._lock:
+            self._refreshed()
+
+    def _refreshed(self) -> _Known:
+        known, self._known = self._known, None  # begun anew after a failure
+        if known is None or known.kept != PublicNames.hash_in(self._store):
+            known = self._begun()
+        self._follow(known)
+        self._known = known
+        return known
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest of all that a reading rests on, but for question and documents: rules, tables, public names."""
+        with self._lock:
+            public = (self._known or self._refreshed()).public
+        words = (" ".join(sorted(words_listed(file))) for file in ("common_words.txt", "no_names.txt"))
+        parts = (_VERSION, self.declared.sha256, public.sha256, *words)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def read(self, question: str, documents: ArrayLike) -> Understood:
+        """Read a question among some documents.
+
+        Parameters
+        ----------
+        question : str
+        documents : (n,) integer
+            The numbers of all documents that the session may use, as rows of the store and the index of words have
+            them, in any order.
+
+        Raises
+        ------
+        InvalidArgument
+            If the question is no text, empty or too long, or a number is of no document read so far.
+        """
+        with self._lock:
+            known = self._known or self._refreshed()
+            given = known.documents.of(documents)
+            reading = read_question(
+                question,
+                names=self._names(known, given),
+                titles=self._titles(known, given),
+                kinds=self._kinds(given),
+            )
+        return Understood(
+            question,
+            reading,
+            given,
+            tiers(reading, given),
+            absent(reading, given),
+            self.declared.lexicon.expand(question),
+        )
+
+    # --- names that a session may know of ---
+
+    def _names(self, known: _Known, given: Documents) -> Names | None:
+        if not self.declared.companies:
+            return None
+        public = len(known.public.rows)
+        said = np.zeros(public + len(known.rows) + 1, np.bool_)  # the last is nobody's
+        said[:public] = True
+        said[known.own[given.positions]] = True
+        return known.names.among(said.__getitem__)
+
+    def _titles(self, known: _Known, given: Documents) -> Names | None:
+        if self.declared.title is None:
+            return None
+        said = np.zeros(len(known.own), np.bool_)
+        said[given.positions] = True
+        return known.titles.among(said.__getitem__)
+
+    def _kinds(self, given: Documents) -> Lexicon | None:
+        if self.declared.kinds is not None or self.declared.kind is None:
+            return self.declared.kinds
+        return _kinds_of(given.kinds)
+
+    # --- from the store ---
+
+    def _begun(self) -> _Known:
+        kept, public = PublicNames.hash_in(self._store), PublicNames.kept_in(self._store)
+        names = (row[:3] for row in public.rows) if self.declared.companies else ()
+        ends = {row.cik: row.fiscal_year_end for row in public.rows if row.fiscal_year_end}
+        return _Known(public, kept, ends, names=Names((name, tickers, cik) for cik, name, tickers in names))
+
+    def _follow(self, known: _Known) -> None:
+        ends = known.ends
+        records = [self._described(row, ends) for row in self._store.described(after=known.last)]
+        if not records:
+            return
+        if self.declared.companies:
+            known.own = np.concatenate([known.own, self._rows_of_names(known, records)])
+        else:
+            known.own = np.concatenate([known.own, np.full(len(records), _NOBODY, np.int32)])
+        if self.declared.title is not None:
+            known.titles.add((one.title, (), one.number) for one in records)
+        known.documents = known.documents.joined(records)
+        known.last = records[-1].number
+
+    def _rows_of_names(self, known: _Known, records: Sequence[Described]) -> NDArray[np.int32]:
+        """Add the names that are new; a filing of several names none, for it does not say whose its one name is."""
+        public, new = len(known.public.rows), []
+        own = np.full(len(records), _NOBODY, np.int32)
+        for at, one in enumerate(records):
+            if one.company and len(one.entities) == 1:
+                key = (one.company, one.entities[0])
+                if key not in known.rows:
+                    known.rows[key] = public + len(known.rows)
+                    new.append((one.company, (), one.entities[0]))
+                own[at] = known.rows[key]
+        known.names.add(new)
+        return own
+
+    def _described(self, row: tuple[Any, ...], ends: dict[int, str]) -> Described:
+        number, id_, form, company, filed, period, ciks, metadata = row
+        declared = self.declared
+        if declared.companies:
+            stated: dict[str, Any] = {"form": form, "filed": filed, "period": period}
+            entities = tuple(json.loads(ciks)) if ciks else ()
+        else:
+            stated, entities, company = (json.loads(metadata) if metadata else {}), (), ""
+        kind = declared.kind_of(_text(stated, declared.kind))
+        return Described(
+            number=number,
+            id=id_,
+            kind=kind,
+            entities=entities,
+            company=company,
+            title=_text(stated, declared.title),
+            period=_date(stated, declared.period),
+            dated=_date(stated, declared.dated),
+            report=declared.report(kind),
+            fiscal_year_end=next((ends[cik] for cik in entities if cik in ends), None),
+        )
+
+
+@lru_cache(maxsize=64)
+def _kinds_of(values: tuple[str, ...]) -> Lexicon:
+    return Lexicon.of_values(values)
+
+
+def _text(stated: dict[str, Any], name: str | None) -> str:
+    """Return a field that a question could name: a text of one line; of all else, nothing."""
+    value = stated.get(name) if name else None
+    return value if isinstance(value, str) and value.isprintable() and len(value) <= MAX_LABEL else ""
+
+
+def _date(stated: dict[str, Any], name: str | None) -> date | None:
+    """Return a field that is a day; of all else, nothing, for only declared fields were checked."""
+    try:
+        day = in_one_form(name, stated.get(name), "date") if name else None
+    except InvalidArgument:
+        return None
+    return date.fromisoformat(str(day)) if day else None

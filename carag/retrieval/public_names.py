@@ -1,0 +1,212 @@
+"""Read and keep a public table of companies: names, tickers and fiscal years' ends, by CIK.
+
+Names by which questions are read must not depend on what is hidden; a table that anybody can fetch does not. A store
+keeps it whole as a note in its own file, in one transaction with its hash, so that it is backed up, restored and
+rolled back with what it orders, and no second file can be lost or swapped. The hash belongs to the ranker's
+fingerprint.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from carag.errors import MALFORMED, CorruptFile, InvalidArgument
+from carag.limits import check_label, check_name, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.store.store import CorpusStore
+
+__all__ = ["MAX_BYTES", "PublicName", "PublicNames"]
+
+MAX_BYTES: Final = 1 << 26
+"""Greatest size of a table in bytes, unpacked: SEC's of 10,000 companies has less than a megabyte."""
+_MAX_ROWS: Final = 500_000
+_MAX_KEPT: Final = 1 << 25
+"""Greatest number of characters that a store's note holds."""
+_MAX_TICKERS: Final = 100
+_MAX_CIK: Final = 10**10
+_TEXT: Final = "names"
+"""The store's note of the table: one JSON list a line, ascending."""
+_HASH: Final = "names_sha256"
+"""The store's note of the SHA-256 of that text, in hexadecimal."""
+_WANTED: Final = (
+    'want SEC\'s company_tickers.json, {"0": {"cik_str": 320193, "ticker": "AAPL", "title": "Apple Inc."}, ...}, or '
+    'lines such as {"cik": 320193, "name": "Apple Inc.", "tickers": ["AAPL"], "fiscal_year_end": "0930"}'
+)
+
+
+class PublicName(NamedTuple):
+    """A company as the table states it."""
+
+    cik: int
+    name: str
+    tickers: tuple[str, ...] = ()
+    fiscal_year_end: str = ""
+    """Month and day, such as ``0930``; empty where none is stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicNames:
+    """A table of companies, each name of a CIK once, ascending.
+
+    Examples
+    --------
+    >>> table = PublicNames.parse(b'{"0": {"cik_str": 320193, "ticker": "AAPL", "title": "Apple Inc."}}')
+    >>> table.rows
+    (PublicName(cik=320193, name='Apple Inc.', tickers=('AAPL',), fiscal_year_end=''),)
+    """
+
+    rows: tuple[PublicName, ...] = ()
+
+    @classmethod
+    def parse(cls, content: bytes, file: str = "names") -> PublicNames:
+        """Read a table from the bytes of a file, gzipped or not.
+
+        Raises
+        ------
+        InvalidArgument
+            If it is neither SEC's ``company_tickers.json`` nor JSON lines, is empty or too large, or a row is not
+            valid; the message names the row.
+        """
+        text = _unpacked(content, file)
+        tickers: dict[tuple[int, str], dict[str, None]] = {}
+        ends: dict[int, str] = {}
+        for number, (where, given) in enumerate(_rows(text, file)):
+            if number >= _MAX_ROWS:
+                raise InvalidArgument(f"{file} has more than {_MAX_ROWS} rows; want a table of companies")
+            one = _checked(given, where)
+            tickers.setdefault((one.cik, one.name), {}).update(dict.fromkeys(one.tickers))
+            if one.fiscal_year_end and ends.setdefault(one.cik, one.fiscal_year_end) != one.fiscal_year_end:
+                raise InvalidArgument(
+                    f"{where}: the fiscal year of CIK {one.cik} ends {one.fiscal_year_end}, and {ends[one.cik]} in a "
+                    "row before; want one"
+                )
+        if not tickers:
+            raise InvalidArgument(f"{file} names nobody; {_WANTED}")
+        return cls(
+            tuple(
+                PublicName(cik, name, tuple(sorted(of)), ends.get(cik, ""))
+                for (cik, name), of in sorted(tickers.items())
+            )
+        )
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of all that is read of the table, whatever file it came in."""
+        return hashlib.sha256(self._text().encode()).hexdigest()
+
+    def keep(self, store: CorpusStore) -> None:
+        """Keep the table in a store, in place of an older one.
+
+        Raises
+        ------
+        InvalidArgument
+            If it is too large for a note.
+        """
+        text = self._text()
+        if len(text) > _MAX_KEPT:
+            raise InvalidArgument(f"the table has {len(text)} characters; a store keeps {_MAX_KEPT} at most")
+        store.meta_update({_TEXT: text, _HASH: self.sha256})
+
+    @classmethod
+    def kept_in(cls, store: CorpusStore) -> PublicNames:
+        """Return the table that a store keeps; an empty one if it was given none.
+
+        Raises
+        ------
+        CorruptFile
+            If the table is not the one whose hash was kept with it.
+        """
+        text, kept = store.meta_get(_TEXT), store.meta_get(_HASH)
+        if text is None and kept is None:
+            return cls()
+        try:
+            rows = [json.loads(line) for line in (text or "").splitlines()]
+            made = cls(tuple(PublicName(cik, name, tuple(of), end) for cik, name, of, end in rows))
+            is_whole = made.sha256 == kept
+        except MALFORMED:
+            is_whole = False
+        if not is_whole:
+            raise CorruptFile(
+                f"the table of names in {store.path} is not the one that was put there; give it again: "
+                f"carag names FILE --store {store.path.parent}"
+            )
+        return made
+
+    @staticmethod
+    def hash_in(store: CorpusStore) -> str | None:
+        """Return the hash that a store keeps with its table, without reading the table."""
+        return store.meta_get(_HASH)
+
+    def _text(self) -> str:
+        return "".join(f"{json.dumps(list(row), ensure_ascii=False)}\n" for row in self.rows)
+
+
+def _unpacked(content: bytes, file: str) -> str:
+    try:
+        if content[:2] == b"\x1f\x8b":
+            with gzip.open(io.BytesIO(content)) as unpacked:
+                content = unpacked.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise InvalidArgument(f"{file} has more than {MAX_BYTES} bytes; want a table of companies")
+        return content.decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{file} is no table of names: {error}; {_WANTED}") from error
+
+
+def _rows(text: str, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield where a row stands, and the row as the lines state it."""
+    whole = _json(text) if text.lstrip()[:1] == "{" else None
+    if isinstance(whole, dict) and "cik" not in whole:
+        for key, row in whole.items():
+            where = f"{file}, entry {quoted(key)}"
+            if not (isinstance(row, dict) and {"cik_str", "title"} <= row.keys()):
+                raise InvalidArgument(f"{where} is {quoted(row)}; {_WANTED}")
+            tickers = [row["ticker"]] if row.get("ticker") else []
+            yield where, {"cik": row["cik_str"], "name": row["title"], "tickers": tickers}
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            row = _json(line)
+            if not isinstance(row, dict):
+                raise InvalidArgument(f"{file}, line {number} is {quoted(line)}; {_WANTED}")
+            yield f"{file}, line {number}", row
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except MALFORMED:
+        return None
+
+
+def _checked(row: dict[str, Any], where: str) -> PublicName:
+    cik, name, tickers = row.get("cik"), row.get("name"), row.get("tickers") or []
+    end = row.get("fiscal_year_end") or ""
+    if type(cik) is not int or not 0 < cik < _MAX_CIK:
+        raise InvalidArgument(f"{where}: cik is {quoted(cik)}; want a number of at most ten digits")
+    check_name(f"{where}: name", name)
+    if not str(name).strip():
+        raise InvalidArgument(f"{where}: name is empty; want the company's")
+    if not isinstance(tickers, list) or len(tickers) > _MAX_TICKERS:
+        raise InvalidArgument(
+            f"{where}: tickers are {quoted(tickers)}; want a list of {_MAX_TICKERS} at most"
+        )
+    for ticker in tickers:
+        check_label(f"{where}: a ticker", ticker)
+    if end:
+        try:
+            datetime.strptime(f"2000{end}", "%Y%m%d")  # noqa: DTZ007 - a day; 2000 has every one
+        except (TypeError, ValueError):
+            raise InvalidArgument(
+                f"{where}: fiscal_year_end is {quoted(end)}; want month and day, as in '0930'"
+            ) from None
+    return PublicName(cik, " ".join(str(name).split()), tuple(dict.fromkeys(tickers)), end)

@@ -1,0 +1,220 @@
+"""Order documents by what a question names, and say what it names that none of them is.
+
+Both are computed from the documents given and from nothing else: those that a session may use. So a hidden document
+changes neither, and since a tier orders what may be used anyhow, it widens nothing. A tier is ::
+
+    entity * (1 + 0.5 * period + 0.2 * kind) + 0.5 * latest
+
+in [0, 2.2]: added to a score in [0, 1], it puts every passage of a company named before all others, and within it lets
+a close passage of another year pass a distant one of the year asked for.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from carag.retrieval.reading.periods import Period, ReportKind
+from carag.visible import visible_line
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from carag.retrieval.reading.documents import Documents
+    from carag.retrieval.reading.names import Mention
+    from carag.retrieval.reading.question import Reading
+
+__all__ = ["Absent", "absent", "tiers"]
+
+_PERIOD, _KIND, _LATEST = 0.5, 0.2, 0.5
+"""Weights as measured on the benchmark's development questions, where neighbouring values did as well."""
+_REPORTS: Final = tuple(ReportKind)
+_ANNUAL: Final = _REPORTS.index(ReportKind.ANNUAL)
+_OTHER: Final = _REPORTS.index(ReportKind.OTHER)
+_STATED: Final = 1 << 22
+"""Above the ordinal of every day: a document that reports for a period is newer than one that only has a date."""
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_INTO_MONTH: Final = 14
+"""Days: a fiscal year that ends on 2 January is December's, as in :mod:`carag.retrieval.reading.periods`."""
+
+
+class Absent(NamedTuple):
+    """What a question names and no document given is: an entity; or a period, of the entity if one is named."""
+
+    entity: Mention | None
+    period: Period | None
+
+    def described(self) -> str:
+        """Say it in the question's own words."""
+        named = "" if self.entity is None else visible_line(self.entity.text)
+        when = "" if self.period is None else self.period.described()
+        return " in ".join(filter(None, (named, when)))
+
+
+def tiers(reading: Reading, documents: Documents) -> NDArray[np.float64]:
+    """Return the tier of each document: 0 or more, and 0 for all if the question names nothing.
+
+    If no entity and no title is named, periods and kinds order by themselves. The latest is the newest of those asked
+    for, each entity's own: by the period for which it reports, so that an amendment is no newer than the report it
+    amends; where none reports for a period, by its date. Where neither an entity nor a title, a period or a kind
+    narrows it, *latest* is a word like others: the newest of all documents answers nothing.
+
+    Examples
+    --------
+    >>> from carag.retrieval.reading import Described, Documents, Names, read_question
+    >>> names = Names([("Example Corp", [], 7)])
+    >>> documents = Documents([Described(1, "a", entities=(7,)), Described(2, "b", entities=(8,))])
+    >>> tiers(read_question("What did Example Corp earn?", names=names), documents).tolist()
+    [1.0, 0.0]
+    """
+    named = bool(reading.entities or reading.titles)
+    about = _about(reading, documents) if named else np.ones(len(documents), np.bool_)
+    fits = _fits(reading.periods, documents, about)
+    kind = documents.of_kinds(reading.kinds) & about if reading.kinds else np.zeros(len(documents), np.bool_)
+    found: NDArray[np.float64] = named * about + _PERIOD * fits + _KIND * kind
+    if reading.wants_latest and (named or reading.periods or reading.kinds):
+        asked = about
+        if reading.kinds:
+            asked = asked & kind
+        if reading.periods:
+            asked = asked & (fits > 0)
+        found += _LATEST * _newest(reading, documents, asked)
+    return found
+
+
+def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
+    """Return what a question names and no document given is, in the order of the question.
+
+    That nothing is of a period is said only where the documents state when they are: those without a period of report
+    count by their date, and if none has either, nothing can be told.
+
+    Examples
+    --------
+    >>> from carag.retrieval.reading import Described, Documents, Names, read_question
+    >>> reading = read_question("What did Amcor earn in 2019?", names=Names([("Amcor plc", [], 7)]))
+    >>> [one.described() for one in absent(reading, Documents())]
+    ['Amcor']
+    >>> of_2012 = Described(1, "a", entities=(7,), period=date(2012, 12, 31))
+    >>> [one.described() for one in absent(reading, Documents([of_2012]))]
+    ['Amcor in 2019']
+    """
+    found = []
+    for mention in reading.entities:
+        about = documents.of_entities(_numbers(mention))
+        if not about.any():
+            found.append(Absent(mention, None))
+        else:
+            found += [Absent(mention, one) for one in reading.periods if _none_is_of(one, documents, about)]
+    if not (reading.entities or reading.titles):
+        every = np.ones(len(documents), np.bool_)
+        found += [Absent(None, one) for one in reading.periods if _none_is_of(one, documents, every)]
+    return tuple(found)
+
+
+def _none_is_of(period: Period, documents: Documents, among: NDArray[np.bool_]) -> bool:
+    dated = among & (documents.periods + documents.dated > 0)
+    if not dated.any() or _fits((period,), documents, dated).any():
+        return False
+    return not _fits_of(
+        (period,), documents.dated, documents, dated & (documents.periods == 0), plain=True
+    ).any()
+
+
+def _about(reading: Reading, documents: Documents) -> NDArray[np.bool_]:
+    about = documents.of_entities(key for one in reading.entities for key in _numbers(one))
+    titled = [key for one in reading.titles for key in _numbers(one)]
+    return about | np.isin(documents.numbers, titled) if titled else about
+
+
+def _numbers(mention: Mention) -> list[int]:
+    return [key for key in mention.keys if isinstance(key, int)]
+
+
+def _fits(periods: tuple[Period, ...], documents: Documents, among: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Tell how well each fits the best of some periods; 0 outside of those among which it is asked."""
+    return _fits_of(periods, documents.periods, documents, among)
+
+
+def _fits_of(
+    periods: tuple[Period, ...],
+    days: NDArray[np.int32],
+    documents: Documents,
+    among: NDArray[np.bool_],
+    *,
+    plain: bool = False,
+) -> NDArray[np.float64]:
+    found = np.zeros(len(documents), np.float64)
+    asked = np.flatnonzero(among & (days > 0)) if periods else np.empty(0, np.int64)
+    if asked.size:
+        ends = documents.ends[asked] if plain else _ends(documents, asked)
+        reports = (
+            np.full(asked.size, _OTHER, np.int64) if plain else documents.reports[asked].astype(np.int64)
+        )
+        # Most documents share the day, the year's end and the kind of report with others.
+        codes = (days[asked].astype(np.int64) * len(_REPORTS) + reports) * 10_000 + ends
+        each, which = np.unique(codes, return_inverse=True)
+        best = [max(_fit(period, code) for period in periods) for code in each.tolist()]
+        found[asked] = np.array(best, np.float64)[which]
+    return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _fit(period: Period, code: int) -> float:
+    rest, end = divmod(code, 10_000)
+    day, report = divmod(rest, len(_REPORTS))
+    return period.fits(date.fromordinal(day), f"{end:04d}" if end else None, _REPORTS[report])
+
+
+def _ends(documents: Documents, asked: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return when fiscal years end: as a table states, else as the newest annual report given of the filer shows."""
+    ends = documents.ends[asked].astype(np.int64)
+    if ends.all():
+        return ends
+    which, owners = documents.owned
+    annual = (documents.reports[which] == _ANNUAL) & (documents.periods[which] > 0)
+    which_annual, owners_annual = which[annual], owners[annual]
+    order = np.lexsort((documents.periods[which_annual], owners_annual))
+    owners_annual, days = owners_annual[order], documents.periods[which_annual[order]]
+    last = np.flatnonzero(np.append(owners_annual[1:] != owners_annual[:-1], True)) if order.size else order
+    owners_annual = owners_annual[last]
+    months = (
+        (days[last].astype(np.int64) - _INTO_MONTH - _EPOCH).astype("datetime64[D]").astype("datetime64[M]")
+    )
+    shown = (
+        months.astype(np.int64) % 12 + 1
+    ) * 100 + 28  # a day that every month has: the month alone counts
+    at = np.searchsorted(owners_annual, owners)
+    known = at < owners_annual.size
+    known[known] = owners_annual[at[known]] == owners[known]
+    by_document = np.zeros(len(documents), np.int64)
+    # Of several filers the first one counts; assigned in reverse, it is the one that stays.
+    by_document[which[known][::-1]] = shown[at[known]][::-1]
+    return np.where(ends > 0, ends, by_document[asked])
+
+
+def _newest(reading: Reading, documents: Documents, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which of those asked for are the newest, of each entity or title by itself."""
+    value = np.where(documents.periods > 0, documents.periods.astype(np.int64) + _STATED, documents.dated)
+    which, groups = documents.owned
+    if reading.entities or reading.titles:
+        here = np.isin(groups, [key for one in reading.entities for key in _numbers(one)])
+        which, groups = which[here], groups[here]
+        for number, one in enumerate(reading.titles, 1):  # below every CIK
+            titled = np.flatnonzero(np.isin(documents.numbers, _numbers(one)))
+            which = np.concatenate([which, titled])
+            groups = np.concatenate([groups, np.full(titled.size, -number)])
+    else:
+        nobodys = np.setdiff1d(np.arange(len(documents)), which)
+        which = np.concatenate([which, nobodys])
+        groups = np.concatenate([groups, np.full(nobodys.size, -1)])
+    here = asked[which] & (value[which] > 0)
+    which, groups = which[here], groups[here]
+    each, group = np.unique(groups, return_inverse=True)
+    best = np.zeros(len(each), np.int64)
+    np.maximum.at(best, group, value[which])
+    found = np.zeros(len(documents), np.bool_)
+    found[which[value[which] == best[group]]] = True
+    return found

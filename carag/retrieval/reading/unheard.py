@@ -1,0 +1,99 @@
+"""Find the proper names in a question that no table knows and nothing in reach speaks of.
+
+A question about somebody of whom no passage speaks cannot be answered, whether or not such a one exists. What counts as
+a name is decided by capitals and fixed lists, so where a text has no capitals to tell by, nothing is found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from carag.retrieval.reading.names import (
+    adjoin,
+    begins_sentence,
+    common_words,
+    is_capital,
+    words_listed,
+    words_of,
+)
+from carag.retrieval.reading.question import unread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from carag.retrieval.reading.names import Word
+    from carag.retrieval.reading.question import Reading
+
+__all__ = ["unheard"]
+
+_TITLED: Final = 0.8
+"""Share of long words with a capital above which a question is written like a heading, and capitals say nothing."""
+_LONG, _ENOUGH = 4, 6
+"""Letters of a long word, which a heading writes with a capital; and the least number of them to tell a heading by."""
+
+
+def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return the proper names of a question of which a word occurs nowhere, in the order of the question.
+
+    Parameters
+    ----------
+    question : str
+    reading : Reading
+        What was read of it: what it names already is no candidate.
+    occurs : callable
+        Tells of a word, as written without the genitive's 's, whether any passage that the session may use has it. It
+        must not look at others: then a hidden company and none are the same.
+
+    Examples
+    --------
+    >>> from carag.retrieval.reading import read_question
+    >>> asked = "What did Gringotts Holdings charge Fargo for storage in May 2023?"
+    >>> unheard(asked, read_question(asked), {"Fargo", "Holdings"}.__contains__)
+    ('Gringotts Holdings',)
+    """
+    text = unread(question)
+    words = [word for word in words_of(text) if any(map(str.isalpha, word.written))]
+    long = [word for word in words[1:] if len(word.folded) >= _LONG]
+    if len(long) >= _ENOUGH and sum(map(is_capital, long)) > _TITLED * len(long):
+        return ()
+    known = {word.stem for said in _named(reading) for word in words_of(said)}
+    found: dict[str, None] = {}
+    for run in _runs(text, words):
+        alone = len(run) == 1 and run[0].stem == run[0].folded
+        if alone and begins_sentence(text, run[0]):
+            continue
+        telling = [word for word in run if _is_telling(word) and word.stem not in known]
+        if any(not occurs(_without_genitive(word)) for word in telling):
+            genitive = len(run[-1].written) - len(_without_genitive(run[-1]))
+            found[text[run[0].start : run[-1].end - genitive]] = None
+    return tuple(found)
+
+
+def _named(reading: Reading) -> list[str]:
+    return [*(one.text for one in (*reading.entities, *reading.titles)), *reading.kinds]
+
+
+def _runs(text: str, words: list[Word]) -> list[list[Word]]:
+    """Return the runs of adjoining words with capitals; a common word that begins a sentence is in none."""
+    runs: list[list[Word]] = []
+    ended: Word | None = None
+    for word in words:
+        upper = any(map(str.isupper, word.written)) and not any(map(str.isdigit, word.written))
+        if not upper or (word.stem in common_words() and begins_sentence(text, word)):
+            ended = None
+        elif ended is not None and adjoin(text, [ended, word]) and "," not in text[ended.end : word.start]:
+            runs[-1].append(word)
+            ended = word
+        else:
+            runs.append([word])
+            ended = word
+    return runs
+
+
+def _is_telling(word: Word) -> bool:
+    forms = {word.folded, word.stem, word.stem.removesuffix("s")}
+    return len(word.stem) > 1 and not forms & (common_words() | words_listed("no_names.txt"))
+
+
+def _without_genitive(word: Word) -> str:
+    return word.written if word.stem == word.folded else word.written[:-2]
