@@ -154,7 +154,6 @@ def read_question(
     )
 
 
-<<<<<<< HEAD
 def asking(question: str) -> str:
     """Return the sentences of a question that ask, without instructions around them; all of it if none ends in a mark.
 
@@ -165,7 +164,8 @@ def asking(question: str) -> str:
     """
     sentences = _SENTENCE.split(question)
     return " ".join([one for one in sentences if one.rstrip(_CLOSING).endswith(("?", "\uff1f"))] or sentences)
-=======
+
+
 def unread(question: str) -> str:
     """Return a question without the periods and sections that it names, each replaced by NUL."""
     return _parts(question)[3]
@@ -176,7 +176,6 @@ def _parts(question: str) -> tuple[str, list[tuple[int, int, Section]], list[Per
     text = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
     sections, rest = taken(_SECTION, text, _sections_of)
     return text, sections, *periods_of(rest)
->>>>>>> w-catalogue
 
 
 def _each_once(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
