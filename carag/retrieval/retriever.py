@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from carag.errors import CorruptFile
 from carag.labelling.naming import named
-from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule
+from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule, Search
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
 from carag.retrieval.reranker import pool_size
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.index import Index, SearchStats
-    from carag.policy import Decision, Profile, Reason, Search, Where
+    from carag.policy import Decision, Profile, Reason, Where
     from carag.retrieval.embedder import Embedder
     from carag.retrieval.reranker import Reranker
     from carag.store.store import CorpusStore
@@ -200,7 +200,7 @@ class Retriever:
         *,
         known_at: int,
     ) -> _Found:
-        """Search once, and again for more if labels have ended since the instant that was searched.
+        """Search once, and again for more if labels were closed since the instant that was searched.
 
         A question about the present is answered from the index, and nothing that the store has closed since is emitted.
         """
@@ -208,16 +208,17 @@ class Retriever:
         then = None if decision.known_at is None else known_at
         while True:
             policy = self._store.expanded(search.policy, where)
-            keys, similarities, stats = self._nearest(index, query, wanted, policy, search.as_of, decision)
+            expanded = replace(search, policy=policy)
+            keys, similarities, stats = self._nearest(index, query, wanted, expanded, decision)
             admissible = stats.admissible
-            hits, ended = [], 0
+            hits, closed = [], 0
             for chunk, similarity in zip(self._store.chunks(keys, known_at=then), similarities, strict=True):
                 why = _reasons(chunk, decision)
                 is_within = where.admits(chunk.metadata)
                 if not why and is_within:
                     hits.append((similarity, chunk))
-                elif is_within and self._has_ended(chunk.key, why, search, decision, known_at):
-                    ended += 1
+                elif is_within and self._was_closed(chunk.key, why, known_at):
+                    closed += 1
                 elif policy != self._store.expanded(search.policy, where):
                     break  # a filing with a new set of CIKs came in after the lists were put into numbers
                 else:
@@ -227,40 +228,42 @@ class Retriever:
                         "the index file, and the next opening rebuilds it from the store"
                     )
             else:
-                if len(hits) >= k or wanted >= admissible or not ended:
-                    # Exact except for labels farther away than what was found that ended within the cooling time, or
-                    # since the index was brought up to the store.
-                    return _Found(hits[:k], stats.plans[0].value, admissible - ended)
-                wanted = min(wanted + max(k, 2 * ended), admissible)
+                if len(hits) >= k or wanted >= admissible or not closed:
+                    # Exact except for labels farther away than what was found that were closed since the index was
+                    # brought up to the store.
+                    return _Found(hits[:k], stats.plans[0].value, admissible - closed)
+                wanted = min(wanted + max(k, 2 * closed), admissible)
 
-    def _has_ended(
-        self, key: int, why: Sequence[Reason], search: Search, decision: Decision, known_at: int
-    ) -> bool:
-        """Tell whether a hit is hidden only because its label ended within the cooling time, or was closed since."""
-        match [reason.rule for reason in why]:
-            case [Rule.EXPIRED]:
-                return search.as_of < decision.as_of
-            case [Rule.TOMBSTONE]:
-                return key in self._store.closed_labels(after=known_at)
-        return False
+    def _was_closed(self, key: int, why: Sequence[Reason], known_at: int) -> bool:
+        """Tell whether a hit is hidden only because its label was closed since the instant that was searched."""
+        is_closed = [reason.rule for reason in why] == [Rule.TOMBSTONE]
+        return is_closed and key in self._store.closed_labels(after=known_at)
 
     def _nearest(
         self,
         index: Index,
         query: NDArray[np.float32],
         wanted: int,
-        policy: Policy,
-        as_of: int,
+        search: Search,
         decision: Decision,
     ) -> tuple[list[int], list[float], SearchStats]:
         """Return keys and similarities of the nearest, most similar first, and how they were found."""
         if decision.known_at is not None:
-            found = index.search(query, wanted, policy, plan="certified", as_of=as_of)
+            found = index.search(
+                query, wanted, search.policy, plan="certified", as_of=search.as_of, alive_at=search.alive_at
+            )
         else:
             # An index has no use for more rows than it holds.
             asked = min(wanted + -(-wanted // _SPARE), max(wanted, len(index)))
             limit = max(self._exact_limit // index.dim, 0)
-            found = index.search(query, asked, policy, as_of=as_of, exact_limit=limit)
+            found = index.search(
+                query,
+                asked,
+                search.policy,
+                as_of=search.as_of,
+                alive_at=search.alive_at,
+                exact_limit=limit,
+            )
         count = min(wanted, int(found.counts[0]))
         return found.keys[0, :count].tolist(), found.similarities[0, :count].tolist(), found.stats
 
@@ -280,8 +283,8 @@ class Retriever:
         At the last minute every passage has one label, so none is found twice; what counts is its label at the
         session's as-of. Those ``admitted`` need no second test.
         """
-        anything = self._store.expanded(_ANYTHING, where)
-        keys, _, _ = self._nearest(index, query, k, anything, NEVER - 1, decision)
+        anything = Search(self._store.expanded(_ANYTHING, where), NEVER - 1)
+        keys, _, _ = self._nearest(index, query, k, anything, decision)
         rest = [key for key in keys if key not in admitted]
         neighbours = self._store.labels_as_of(rest, decision.as_of, known_at=known_at)
         return tuple(
