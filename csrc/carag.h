@@ -31,6 +31,7 @@
 #define CARAG_MAX_EF 1048576           /* rows in the beam of a graph search */
 #define CARAG_DEFAULT_EF_SEARCH 96     /* rows in the beam, until an index is large enough to be tuned */
 #define CARAG_MAX_PAIRS 8              /* pairs of a predicate */
+#define CARAG_MAX_PREDICATES 8         /* predicates of a question to an index of texts */
 #define CARAG_MAX_THREADS 1024         /* threads that a call may ask for */
 #define CARAG_ALWAYS_PUBLIC 0          /* public_at of a row open from the beginning of time */
 #define CARAG_NEVER_PUBLIC 4294967295U /* public_at of a row closed at every as_of */
@@ -96,12 +97,13 @@ typedef enum carag_entity_rule {
     CARAG_NOT_ENTITIES = 2   /* rows about any entity but a listed one */
 } carag_entity_rule;
 
-/* A row is admissible iff any pair is satisfied, public_at <= as_of < expires_at, and the rule admits its entity.
- * No pairs: nothing is. */
+/* A row is admissible iff any pair is satisfied, public_at <= as_of and alive_at < expires_at, and the rule admits its
+ * entity. No pairs: nothing is. Two different instants ask for what has been public for some time and has not expired. */
 typedef struct carag_predicate {
     carag_pair pairs[8];
     uint32_t pair_count;      /* 0 .. CARAG_MAX_PAIRS */
-    uint32_t as_of;           /* minutes since 1970-01-01T00:00Z; at most CARAG_NEVER_PUBLIC - 1 */
+    uint32_t as_of;           /* minutes since 1970-01-01T00:00Z; public by then */
+    uint32_t alive_at;        /* not expired then; as_of .. CARAG_NEVER_PUBLIC - 1 */
     const uint32_t *entities; /* (entity_count,), ascending, none twice */
     size_t entity_count;
     carag_entity_rule entity_rule;
@@ -190,7 +192,9 @@ carag_status carag_index_delete(carag_index *index, const int64_t *keys, size_t 
                                 carag_fault *out_fault);
 carag_status carag_index_consolidate(carag_index *index, uint32_t threads, carag_fault *out_fault);
 
-/* Ask. carag_index_keys writes the keys of live rows, ascending, at most `room`, and returns their number. */
+/* Ask. carag_index_similarities writes what a search would answer for live rows, whatever their words and terms: it is
+ * for a caller who has asked already what is admissible. carag_index_keys writes the keys of live rows, ascending, at most
+ * `room`, and returns their number. */
 carag_status carag_index_search(carag_index *index, const float *queries, size_t nq,
                                 const carag_predicate *predicate, const carag_search_params *params,
                                 carag_results *results, carag_fault *out_fault);
@@ -198,6 +202,8 @@ carag_status carag_index_count(carag_index *index, const carag_predicate *predic
                                uint64_t *out_admissible, carag_fault *out_fault);
 carag_status carag_index_get(carag_index *index, const int64_t *keys, size_t count,
                              const carag_columns *out_columns, carag_fault *out_fault);
+carag_status carag_index_similarities(carag_index *index, const float *query, const int64_t *keys, size_t count,
+                                      float *out_similarities, carag_fault *out_fault);
 size_t carag_index_keys(carag_index *index, int64_t *out_keys, size_t room);
 int carag_index_contains(carag_index *index, int64_t key);
 
@@ -213,7 +219,8 @@ const char *carag_invariant_name(uint32_t bit);
 
 /* ---- Words: an index of texts, searched by BM25 under the same predicates (text/text.h says what it is made of).
  *
- * For a predicate only the admissible chunks exist: one of their live labels satisfies it. With N of them, L the mean
+ * A question has 1 to CARAG_MAX_PREDICATES predicates. For it only the admissible chunks exist: one of their live
+ * labels satisfies one of the predicates; a chunk that several admit counts once. With N of them, L the mean
  * of their lengths, n the number of them that hold a term, f how often a chunk holds it, and q how often the query
  * names it, a chunk's score is the sum, over the terms in the order of their bytes, of
  *
@@ -266,7 +273,7 @@ typedef struct carag_text_query {
 } carag_text_query;
 
 typedef struct carag_text_stats {
-    uint64_t admissible;   /* chunks that satisfied the predicate */
+    uint64_t admissible;   /* chunks that satisfied a predicate */
     uint64_t length;       /* their tokens, headings included, together */
     uint64_t matched;      /* admissible chunks with a term of the query; 0 unless all are wanted, or counted */
     uint64_t chunks;       /* live */
@@ -277,7 +284,7 @@ typedef struct carag_text_stats {
     uint64_t parts_skipped; /* of those: not scored, since none of their chunks could be among the k */
 } carag_text_stats;
 
-/* Highest score first, ties by smaller key. */
+/* Highest score first, ties by smaller key. Of what was not searched for but listed, scores and stats are 0. */
 typedef struct carag_text_found {
     size_t count;
     int64_t *keys;      /* (count,) of the label that admitted the chunk; the smallest if there are several */
@@ -307,13 +314,22 @@ carag_status carag_text_label(carag_text *text, const carag_text_labels *labels,
 carag_status carag_text_delete(carag_text *text, const int64_t *chunks, size_t count, carag_fault *out_fault);
 carag_status carag_text_compact(carag_text *text, carag_fault *out_fault);
 
-/* Ask. carag_text_count writes for each term of the query how many admissible chunks hold it. The key functions write
- * the keys of live chunks, or labels, ascending, at most `room`, and return how many there are. */
-carag_status carag_text_search(carag_text *text, const carag_text_query *query, const carag_predicate *predicate,
-                               carag_text_found **out_found, carag_fault *out_fault);
+/* Ask. carag_text_count writes for each term of the query how many admissible chunks hold it. carag_text_documents
+ * lists each document with an admissible chunk once, ascending, and one such chunk; its keys are the documents.
+ * carag_text_admissible lists the admissible chunks of some documents, ascending by the keys of their labels; a
+ * document that is not there has none. Neither reads a posting. The key functions write the keys of live chunks, or
+ * labels, ascending, at most `room`, and return how many there are. */
+carag_status carag_text_search(carag_text *text, const carag_text_query *query, const carag_predicate *predicates,
+                               size_t predicate_count, carag_text_found **out_found, carag_fault *out_fault);
 void carag_text_found_free(carag_text_found *found);
-carag_status carag_text_count(carag_text *text, const carag_text_query *query, const carag_predicate *predicate,
-                              uint64_t *out_frequencies, carag_text_stats *out_stats, carag_fault *out_fault);
+carag_status carag_text_count(carag_text *text, const carag_text_query *query, const carag_predicate *predicates,
+                              size_t predicate_count, uint64_t *out_frequencies, carag_text_stats *out_stats,
+                              carag_fault *out_fault);
+carag_status carag_text_documents(carag_text *text, const carag_predicate *predicates, size_t predicate_count,
+                                  carag_text_found **out_found, carag_fault *out_fault);
+carag_status carag_text_admissible(carag_text *text, const carag_predicate *predicates, size_t predicate_count,
+                                   const int64_t *documents, size_t count, carag_text_found **out_found,
+                                   carag_fault *out_fault);
 size_t carag_text_chunks(carag_text *text, int64_t *out_keys, size_t room);
 size_t carag_text_label_keys(carag_text *text, int64_t *out_keys, size_t room);
 

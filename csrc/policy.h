@@ -11,8 +11,9 @@
  *      version 0 (unlabelled)              any        any          no
  *      quarantine or tombstone             any        any          no
  *
- * The terms are the same test's second half: public_at <= as_of < expires_at, and the rule about entities.
- * CARAG_NEVER_PUBLIC is above every as_of a predicate may carry.
+ * The terms are the same test's second half: public_at <= as_of and alive_at < expires_at, and the rule about entities.
+ * As as_of <= alive_at, the window of a row that passes holds both instants and all between them. CARAG_NEVER_PUBLIC is
+ * above every instant a predicate may carry.
  */
 #ifndef CARAG_POLICY_H
 #define CARAG_POLICY_H
@@ -30,7 +31,8 @@
 #define CARAG_QUARANTINE ((uint32_t)1 << 30)
 #define CARAG_TOMBSTONE ((uint32_t)1 << 31)
 #define CARAG_CONTROL (CARAG_VERSION_BITS | CARAG_QUARANTINE | CARAG_TOMBSTONE)
-#define CARAG_CLOSED_PREDICATE "every pair must test the five control bits; entities must ascend"
+#define CARAG_CLOSED_PREDICATE \
+    "every pair must test the five control bits; entities must ascend; alive_at must not be before as_of"
 
 /* When a row is public, and about whom. Unlike its word, they are fixed for the life of the row. */
 typedef struct carag_terms {
@@ -92,7 +94,7 @@ static inline bool carag_word_passes(const carag_predicate *predicate, uint32_t 
 static inline bool carag_terms_pass(const carag_test *test, carag_terms terms)
 {
     const carag_predicate *predicate = test->predicate;
-    if (terms.public_at > predicate->as_of || terms.expires_at <= predicate->as_of)
+    if (terms.public_at > predicate->as_of || terms.expires_at <= predicate->alive_at)
         return false;
     return predicate->entity_rule == CARAG_ANY_ENTITY ||
            carag_is_listed(test, terms.entity) == (predicate->entity_rule == CARAG_ONLY_ENTITIES);
@@ -107,8 +109,8 @@ static inline bool carag_is_admissible(const carag_test *test, uint32_t word, ca
 /* Whether a predicate is closed by default: each pair tests every control bit, against a live labelled word. */
 static inline bool carag_predicate_is_closed(const carag_predicate *predicate)
 {
-    if (predicate->pair_count > CARAG_MAX_PAIRS || predicate->as_of == CARAG_NEVER_PUBLIC ||
-        predicate->entity_rule > CARAG_NOT_ENTITIES)
+    if (predicate->pair_count > CARAG_MAX_PAIRS || predicate->alive_at < predicate->as_of ||
+        predicate->alive_at == CARAG_NEVER_PUBLIC || predicate->entity_rule > CARAG_NOT_ENTITIES)
         return false;
     for (size_t i = 1; predicate->entity_rule != CARAG_ANY_ENTITY && i < predicate->entity_count; i++)
         if (predicate->entities[i - 1] >= predicate->entities[i])

@@ -9,11 +9,12 @@ from __future__ import annotations
 from carag.index.index import Index
 from carag.index.results import DType, Hits, Plan, SearchResult, SearchStats, Why
 from carag.index.text_index import TextIndex
-from carag.index.text_results import TermCounts, TextResult, TextStats
+from carag.index.text_results import AdmissibleChunks, TermCounts, TextResult, TextStats
 from carag.index.tokens import TOKENS_VERSION, tokenize
 
 __all__ = [
     "TOKENS_VERSION",
+    "AdmissibleChunks",
     "DType",
     "Hits",
     "Index",

@@ -32,12 +32,15 @@ __all__ = [
     "MAX_KEY",
     "Batch",
     "Test",
+    "Tests",
     "batch_of",
     "distinct",
     "index_params",
     "key_array",
+    "one_query",
     "path_bytes",
     "predicate",
+    "predicates",
     "queries_of",
     "search_params",
     "threads_or_all",
@@ -79,6 +82,13 @@ def floats(name: str, values: ArrayLike, dim: int, *, allow_one: bool = False) -
         raise InvalidArgument(f"{name} have shape {array.shape}; want (n, {dim})")
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return np.require(array, np.float32, ["C", "ALIGNED"])
+
+
+def one_query(values: ArrayLike, dim: int) -> NDArray[np.float32]:
+    rows, count = queries_of(values, dim)
+    if count != 1:
+        raise InvalidArgument(f"{count} queries; want one")
+    return rows
 
 
 def queries_of(values: ArrayLike, dim: int) -> tuple[NDArray[np.float32], int]:
@@ -137,8 +147,8 @@ def warn_of_unlabelled(words: NDArray[np.uint32]) -> None:
         )
 
 
-def key_array(keys: ArrayLike, count: int | None = None) -> NDArray[np.int64]:
-    return integers("keys", keys, count, np.int64, MAX_KEY)
+def key_array(keys: ArrayLike, count: int | None = None, *, name: str = "keys") -> NDArray[np.int64]:
+    return integers(name, keys, count, np.int64, MAX_KEY)
 
 
 def distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -277,30 +287,74 @@ def search_params(
 
 
 class Test(NamedTuple):
-    """A policy and an instant, compiled for the core, which only reads it: threads may share it. Keep it in scope."""
+    """A policy and its instants, compiled for the core, which only reads it: threads may share it. Keep it in scope."""
 
     predicate: CData
     entities: CData
     """Memory to which the predicate points."""
 
 
-def predicate(policy: object, as_of: datetime | date | int | None) -> Test:
-    """Compile a policy and an instant for the core."""
+class Tests(NamedTuple):
+    """Policies of which any may admit, compiled for the core. Keep it in scope."""
+
+    predicates: CData
+    size: int
+    memory: tuple[Test, ...]
+
+
+def predicate(
+    policy: object, as_of: datetime | date | int | None, alive_at: datetime | date | int | None
+) -> Test:
+    """Compile a policy for the core, with the instants at which a row must be public, and alive."""
     if type(policy) is not Policy and type(policy) is not Mask:
         raise InvalidArgument(
             f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask: nothing is searched without one"
         )
-    if as_of is None:
-        minutes = 0
-    elif isinstance(as_of, date):
-        minutes = as_of_minutes(as_of)
-    else:
-        minutes = integer("as_of", as_of, 0, lib.CARAG_NEVER_PUBLIC - 1)
-    return _compiled(policy, minutes)
+    public = 0 if as_of is None else _minutes("as_of", as_of)
+    alive = public if alive_at is None else _minutes("alive_at", alive_at)
+    if alive < public:
+        raise InvalidArgument(f"alive_at is minute {alive}; want minute {public}, which is as_of, or later")
+    return _compiled(policy, public, alive)
+
+
+def predicates(
+    policy: object, as_of: datetime | date | int | None, alive_at: datetime | date | int | None
+) -> Tests:
+    """Compile what one question asks under: a policy and its instants, or several searches that have their own."""
+    if not isinstance(policy, (list, tuple)):
+        one = predicate(policy, as_of, alive_at)
+        return Tests(one.predicate, 1, (one,))
+    if as_of is not None or alive_at is not None:
+        raise InvalidArgument(
+            "as_of or alive_at stands beside a list of searches; want it in each of them: they have their own"
+        )
+    if not 1 <= len(policy) <= lib.CARAG_MAX_PREDICATES:
+        raise InvalidArgument(
+            f"policy is a list of {len(policy)} searches; want 1 to {lib.CARAG_MAX_PREDICATES}: "
+            "Policy() admits nothing"
+        )
+    tests = tuple(_search(at, one) for at, one in enumerate(policy))
+    return Tests(ffi.new("carag_predicate[]", [one.predicate[0] for one in tests]), len(tests), tests)
+
+
+def _search(at: int, search: Any) -> Test:
+    try:
+        policy, as_of, alive_at = search.policy, search.as_of, search.alive_at
+    except AttributeError:
+        raise InvalidArgument(
+            f"policy[{at}] is {quoted(search)}; want a carag.policy.Search, with policy, as_of and alive_at"
+        ) from None
+    return predicate(policy, as_of, alive_at)
+
+
+def _minutes(name: str, instant: datetime | date | int) -> int:
+    if isinstance(instant, date):
+        return as_of_minutes(instant, name=name)
+    return integer(name, instant, 0, lib.CARAG_NEVER_PUBLIC - 1)
 
 
 @lru_cache(maxsize=1024)
-def _compiled(policy: Policy | Mask, minutes: int) -> Test:
+def _compiled(policy: Policy | Mask, as_of: int, alive_at: int) -> Test:
     """Compile and cache: a session asks thousands of questions under one policy with a list of a thousand entities."""
     whole = Policy(policy) if isinstance(policy, Mask) else policy
     if whole.allow_entities is not None:
@@ -318,7 +372,8 @@ def _compiled(policy: Policy | Mask, minutes: int) -> Test:
     fields = {
         "pairs": [(mask.mask, mask.value) for mask in whole.masks],
         "pair_count": len(whole.masks),
-        "as_of": minutes,
+        "as_of": as_of,
+        "alive_at": alive_at,
         "entities": entities,
         "entity_count": len(listed),
         "entity_rule": rule,

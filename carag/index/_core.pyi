@@ -20,6 +20,7 @@ class _Lib:
     CARAG_MAX_M: int
     CARAG_MAX_EF: int
     CARAG_MAX_THREADS: int
+    CARAG_MAX_PREDICATES: int
     CARAG_NEVER_PUBLIC: int
 
     CARAG_OK: int
@@ -99,6 +100,9 @@ class _Lib:
     def carag_index_get(
         self, index: CData, keys: CData, count: int, out_columns: CData, out_fault: CData
     ) -> int: ...
+    def carag_index_similarities(
+        self, index: CData, query: CData, keys: CData, count: int, out_similarities: CData, out_fault: CData
+    ) -> int: ...
     def carag_index_keys(self, index: CData, out_keys: CData, room: int) -> int: ...
     def carag_index_contains(self, index: CData, key: int) -> int: ...
     def carag_index_save(self, index: CData, path: bytes, out_fault: CData) -> int: ...
@@ -120,16 +124,36 @@ class _Lib:
     def carag_text_delete(self, text: CData, chunks: CData, count: int, out_fault: CData) -> int: ...
     def carag_text_compact(self, text: CData, out_fault: CData) -> int: ...
     def carag_text_search(
-        self, text: CData, query: CData, predicate: CData, out_found: CData, out_fault: CData
+        self,
+        text: CData,
+        query: CData,
+        predicates: CData,
+        predicate_count: int,
+        out_found: CData,
+        out_fault: CData,
     ) -> int: ...
     def carag_text_found_free(self, found: CData) -> None: ...
     def carag_text_count(
         self,
         text: CData,
         query: CData,
-        predicate: CData,
+        predicates: CData,
+        predicate_count: int,
         out_frequencies: CData,
         out_stats: CData,
+        out_fault: CData,
+    ) -> int: ...
+    def carag_text_documents(
+        self, text: CData, predicates: CData, predicate_count: int, out_found: CData, out_fault: CData
+    ) -> int: ...
+    def carag_text_admissible(
+        self,
+        text: CData,
+        predicates: CData,
+        predicate_count: int,
+        documents: CData,
+        count: int,
+        out_found: CData,
         out_fault: CData,
     ) -> int: ...
     def carag_text_chunks(self, text: CData, out_keys: CData, room: int) -> int: ...

@@ -18,6 +18,7 @@ from carag.index._arguments import (
     distinct,
     index_params,
     key_array,
+    one_query,
     path_bytes,
     predicate,
     queries_of,
@@ -283,6 +284,7 @@ class Index(Handle):
         set: Bits = 0,  # noqa: A002 - bits are set and cleared
         clear: Bits = 0,
         as_of: datetime | date | int | None = None,
+        alive_at: datetime | date | int | None = None,
     ) -> int:
         """Give every row that the policy admits the word ``(word & ~clear) | set``; class by class, not key by key.
 
@@ -291,7 +293,7 @@ class Index(Handle):
         policy : Policy or Mask
         set, clear : PolicyBit, str, int, or iterable of PolicyBit and str
             Bits as :func:`carag.policy.bits_of` reads them, none in both.
-        as_of : datetime, date or int, optional
+        as_of, alive_at : datetime, date or int, optional
             As for :meth:`search`.
 
         Returns
@@ -305,7 +307,7 @@ class Index(Handle):
             If a bit is not a policy bit, or both set and cleared.
         """
         on, off = bits_of(set, name="set"), bits_of(clear, name="clear")
-        test, out, fault = predicate(policy, as_of), ffi.new("uint64_t *"), new_fault()
+        test, out, fault = predicate(policy, as_of, alive_at), ffi.new("uint64_t *"), new_fault()
         raise_for(lib.carag_index_relabel_where(self._core, test.predicate, on, off, out, fault), fault)
         return int(out[0])
 
@@ -341,6 +343,7 @@ class Index(Handle):
         plan: Plan | str = Plan.AUTO,
         ef_search: int | None = None,
         as_of: datetime | date | int | None = None,
+        alive_at: datetime | date | int | None = None,
         threads: int | None = None,
         fallback: bool = True,
         exact_limit: int = 0,
@@ -365,6 +368,8 @@ class Index(Handle):
             Rows are admissible from their ``public_at`` until before their ``expires_at``. An aware datetime; a date,
             meaning the end of that day, US Eastern; or minutes since 1970. By default the beginning of time, when only
             rows that were always public are admissible.
+        alive_at : datetime, date or int, optional
+            The instant, ``as_of`` or later, before whose end a row must not have expired; by default ``as_of``.
         threads : int, optional
             Number of threads that share the queries; by default all cores this process may use, and one for one query.
         fallback : bool
@@ -386,7 +391,7 @@ class Index(Handle):
         """
         rows, nq = queries_of(queries, self._dim)
         params = search_params(k, len(self), nq, ef_search, plan, threads, fallback, exact_limit)
-        test = predicate(policy, as_of)
+        test = predicate(policy, as_of, alive_at)
         found, fault = SearchRoom(nq, params.k), new_fault()
         status = lib.carag_index_search(
             self._core, lent(rows), nq, test.predicate, params, found.report, fault
@@ -394,11 +399,45 @@ class Index(Handle):
         raise_for(status, fault, noun="query")
         return found.result(kernels.active())
 
-    def count(self, policy: Policy | Mask, *, as_of: datetime | date | int | None = None) -> int:
+    def count(
+        self,
+        policy: Policy | Mask,
+        *,
+        as_of: datetime | date | int | None = None,
+        alive_at: datetime | date | int | None = None,
+    ) -> int:
         """Count exactly the rows that a policy admits; arguments as for :meth:`search`."""
-        test, out, fault = predicate(policy, as_of), ffi.new("uint64_t *"), new_fault()
+        test, out, fault = predicate(policy, as_of, alive_at), ffi.new("uint64_t *"), new_fault()
         raise_for(lib.carag_index_count(self._core, test.predicate, out, fault), fault)
         return int(out[0])
+
+    def similarities(self, query: ArrayLike, keys: ArrayLike) -> NDArray[np.float32]:
+        """Compute how similar some rows are to a query: what :meth:`search` reports of them, to the last bit.
+
+        No policy is asked: for rows that were found to be admissible before.
+
+        Parameters
+        ----------
+        query : (dim,) float
+        keys : (n,) integer
+            In any order.
+
+        Returns
+        -------
+        (n,) float32
+
+        Raises
+        ------
+        InvalidArgument
+            On a wrong dimension, NaN, a zero query, or a key that is unknown or named twice.
+        """
+        asked, wanted = one_query(query, self._dim), distinct(key_array(keys))
+        found, fault = np.empty(wanted.size, np.float32), new_fault()
+        status = lib.carag_index_similarities(
+            self._core, lent(asked), lent(wanted), wanted.size, room(found), fault
+        )
+        raise_for(status, fault, noun="query", keys=wanted)
+        return found
 
     # ------------------------------------------------------------ files
 

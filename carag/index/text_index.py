@@ -21,7 +21,7 @@ from carag.index._arguments import (
     distinct,
     key_array,
     path_bytes,
-    predicate,
+    predicates,
     uints,
     warn_of_unlabelled,
     word_array,
@@ -31,7 +31,7 @@ from carag.index._core import ffi, lib
 from carag.index._handle import Handle
 from carag.index._status import new_fault, raise_for, text
 from carag.index._texts import TextBatch, text_batch, text_query
-from carag.index.text_results import TermCounts, TextResult, found_result
+from carag.index.text_results import AdmissibleChunks, TermCounts, TextResult, copied, found_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from carag.index._core import CData
+    from carag.policy.decision import Search
     from carag.policy.mask import Mask, Policy
 
 __all__ = ["TextIndex"]
@@ -49,7 +50,8 @@ class TextIndex(Handle):
     """An index of words, searched by BM25 under a policy.
 
     A chunk is admissible if one of its labels is: the policy admits the label's word and entity, and the instant is in
-    its window. For a search only admissible chunks exist. With ``N`` of them, ``L`` the mean of their lengths in
+    its window. Where several policies ask, each with instants of its own, any of them may admit a label, and a chunk
+    counts once. For a search only admissible chunks exist. With ``N`` of them, ``L`` the mean of their lengths in
     tokens, ``n`` the number of them that hold a term, ``f`` how often a chunk holds it, and ``q`` how often the query
     names it, the score of a chunk is the sum, over the query's terms in the order of their UTF-8 bytes, of ::
 
@@ -252,9 +254,10 @@ class TextIndex(Handle):
         self,
         terms: Iterable[str],
         k: int | None,
-        policy: Policy | Mask,
+        policy: Policy | Mask | Sequence[Search],
         *,
         as_of: datetime | date | int | None = None,
+        alive_at: datetime | date | int | None = None,
         k1: float = 0.9,
         b: float = 0.4,
         floor: float = 0.0,
@@ -268,10 +271,11 @@ class TextIndex(Handle):
             In any order; one named twice counts twice. At most 4,096.
         k : int or None
             Chunks wanted; None for all.
-        policy : Policy or Mask
-            Admits labels. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing.
-        as_of : datetime, date or int, optional
-            As for :meth:`carag.Index.search`.
+        policy : Policy, Mask, or list or tuple of Search
+            Admits labels. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing. Of 1 to 8 searches, as those
+            of a :class:`carag.policy.Decision`, each with a policy and its instants, any may admit.
+        as_of, alive_at : datetime, date or int, optional
+            As for :meth:`carag.Index.search`; not beside searches, which have their own.
         k1, b : float
             How soon a term that is repeated stops adding, 0 to 1000; how much a chunk's length counts, 0 to 1.
         floor : float
@@ -293,22 +297,27 @@ class TextIndex(Handle):
             If the postings of a mapped file were damaged after it was opened.
         """
         query = text_query(terms, k, k1, b, floor, count_matched=count_matched)
-        test = predicate(policy, as_of)
+        tests = predicates(policy, as_of, alive_at)
         out, fault = ffi.new("carag_text_found **"), new_fault()
-        status = lib.carag_text_search(self._core, query.struct, test.predicate, out, fault)
+        status = lib.carag_text_search(self._core, query.struct, tests.predicates, tests.size, out, fault)
         raise_for(status, fault, path=self._path)
         found = ffi.gc(out[0], lib.carag_text_found_free)
         return found_result(found, is_counted=query.is_counted)
 
     def count(
-        self, terms: Iterable[str], policy: Policy | Mask, *, as_of: datetime | date | int | None = None
+        self,
+        terms: Iterable[str],
+        policy: Policy | Mask | Sequence[Search],
+        *,
+        as_of: datetime | date | int | None = None,
+        alive_at: datetime | date | int | None = None,
     ) -> TermCounts:
         """Count the chunks that a policy admits, their tokens, and how many of them hold each term.
 
         Parameters
         ----------
         terms : iterable of str
-        policy, as_of
+        policy, as_of, alive_at
             As for :meth:`search`.
 
         Examples
@@ -321,14 +330,85 @@ class TextIndex(Handle):
         TermCounts(chunks=2, length=5, frequencies=(2, 1, 0))
         """
         query = text_query(terms, None, 0.0, 0.0, 0.0, count_matched=False)
-        test = predicate(policy, as_of)
+        tests = predicates(policy, as_of, alive_at)
         frequencies = np.zeros(query.terms, np.uint64)
         stats, fault = ffi.new("carag_text_stats *"), new_fault()
         status = lib.carag_text_count(
-            self._core, query.struct, test.predicate, room(frequencies), stats, fault
+            self._core, query.struct, tests.predicates, tests.size, room(frequencies), stats, fault
         )
         raise_for(status, fault, path=self._path)
         return TermCounts(stats.admissible, stats.length, tuple(frequencies.tolist()))
+
+    def documents(
+        self,
+        policy: Policy | Mask | Sequence[Search],
+        *,
+        as_of: datetime | date | int | None = None,
+        alive_at: datetime | date | int | None = None,
+    ) -> NDArray[np.int64]:
+        """List the documents with an admissible chunk, ascending; arguments as for :meth:`search`.
+
+        Documents whose chunks have labels alike take one step each, others a step a chunk until one is admissible.
+
+        Examples
+        --------
+        >>> from carag import Mask, TextIndex, policy_word
+        >>> index = TextIndex()
+        >>> index.add([1, 2, 3], [7, 7, 8], [["net"], ["cost"], ["sales"]])
+        >>> index.label([10, 20, 30], [1, 2, 3], [policy_word(bits) for bits in (1, 2, 2)])
+        >>> index.documents(Mask(required=2)).tolist(), index.documents(Mask(required=1)).tolist()
+        ([7, 8], [7])
+        """
+        tests = predicates(policy, as_of, alive_at)
+        out, fault = ffi.new("carag_text_found **"), new_fault()
+        raise_for(lib.carag_text_documents(self._core, tests.predicates, tests.size, out, fault), fault)
+        found = ffi.gc(out[0], lib.carag_text_found_free)
+        return copied(found.documents, found.count)
+
+    def admissible(
+        self,
+        policy: Policy | Mask | Sequence[Search],
+        documents: ArrayLike,
+        *,
+        as_of: datetime | date | int | None = None,
+        alive_at: datetime | date | int | None = None,
+    ) -> AdmissibleChunks:
+        """List every admissible chunk of some documents, ascending by the key of the label that admits it.
+
+        Parameters
+        ----------
+        policy, as_of, alive_at
+            As for :meth:`search`.
+        documents : (n,) integer
+            One that is not in the index has no chunk; one named twice has each chunk once.
+
+        Raises
+        ------
+        InvalidArgument
+            On a negative document, or no policy.
+
+        Examples
+        --------
+        >>> from carag import Mask, TextIndex, policy_word
+        >>> index = TextIndex()
+        >>> index.add([1, 2, 3], [7, 7, 8], [["net"], ["cost"], ["sales"]])
+        >>> index.label([30, 20, 10], [1, 2, 3], [policy_word(1)] * 3)
+        >>> keys, chunks, documents = index.admissible(Mask(required=1), [7, 99])
+        >>> keys.tolist(), chunks.tolist(), documents.tolist()
+        ([20, 30], [2, 1], [7, 7])
+        """
+        tests, asked = predicates(policy, as_of, alive_at), key_array(documents, name="documents")
+        out, fault = ffi.new("carag_text_found **"), new_fault()
+        status = lib.carag_text_admissible(
+            self._core, tests.predicates, tests.size, lent(asked), asked.size, out, fault
+        )
+        raise_for(status, fault, keys=asked)
+        found = ffi.gc(out[0], lib.carag_text_found_free)
+        return AdmissibleChunks(
+            copied(found.keys, found.count),
+            copied(found.chunks, found.count),
+            copied(found.documents, found.count),
+        )
 
     # ------------------------------------------------------------ files
 

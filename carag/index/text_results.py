@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
 
-__all__ = ["TermCounts", "TextResult", "TextStats", "found_result"]
+__all__ = ["AdmissibleChunks", "TermCounts", "TextResult", "TextStats", "copied", "found_result"]
+
+
+class AdmissibleChunks(NamedTuple):
+    """Admissible chunks, ascending by the key of the label that admits each."""
+
+    keys: NDArray[np.int64]
+    """(n,) of the labels; of several on a chunk, the smallest."""
+    chunks: NDArray[np.int64]
+    """(n,) keys of the chunks."""
+    documents: NDArray[np.int64]
+    """(n,) documents of the chunks."""
 
 
 class TermCounts(NamedTuple):
@@ -88,18 +99,19 @@ class TextResult:
         return f"<TextResult of {len(self)} chunks: {self.stats.admissible:,} admissible>"
 
 
+def copied(numbers: CData, count: int) -> NDArray[np.int64]:
+    """Copy numbers that the core will release."""
+    return np.frombuffer(ffi.buffer(numbers, 8 * count), np.int64).copy()
+
+
 def found_result(found: CData, *, is_counted: bool) -> TextResult:
     """Copy what the core found; it is released with ``found``."""
-
-    def keys(array: CData) -> NDArray[np.int64]:
-        return np.frombuffer(ffi.buffer(array, 8 * found.count), np.int64).copy()
-
     stats = found.stats
     return TextResult(
-        keys=keys(found.keys),
-        chunks=keys(found.chunks),
-        documents=keys(found.documents),
-        scores=keys(found.scores).view(np.float64),
+        keys=copied(found.keys, found.count),
+        chunks=copied(found.chunks, found.count),
+        documents=copied(found.documents, found.count),
+        scores=copied(found.scores, found.count).view(np.float64),
         stats=TextStats(
             admissible=stats.admissible,
             length=stats.length,

@@ -1,4 +1,4 @@
-"""Hold what a session may use, and split it into searches of one policy at one instant each."""
+"""Hold what a session may use, and split it into searches of one policy each."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ _CONTROL_RULES: Final = frozenset({Rule.TOMBSTONE, Rule.UNLABELLED, Rule.QUARANT
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One policy at one instant: what one search of the index takes."""
+    """One policy, and when a row must be public and alive: what one search of the index takes."""
 
     policy: Policy
     as_of: int
-    """Minutes since 1970-01-01T00:00Z."""
+    """Minutes since 1970-01-01T00:00Z by which a row must be public."""
+    alive_at: int | None = None
+    """The minute at which it must not have expired, ``as_of`` or later; None: ``as_of``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +80,17 @@ class Decision:
     def searches(self) -> tuple[Search, ...]:
         """The searches whose results together are what is admissible; no passage is admissible in two of them.
 
-        An index tests one instant a search. A cooling time makes two of one search: passages that are not material at
-        the session's instant, and material ones at an instant earlier by the cooling time. Publication is tested
-        exactly in both. A row that expired within the cooling time is still admissible in the second; the caller drops
-        it by :meth:`reasons`. A row that began within it, also a new label of an old passage, is not yet admissible
-        there: a new label starts a new cooling time.
+        A cooling time makes two of one search: passages that are not material and public at the session's instant, and
+        material ones that were public earlier than that by the cooling time. Neither may have expired at the session's
+        instant. A row that began within the cooling time, also a new label of an old passage, is not yet admissible: a
+        new label starts a new cooling time.
 
         Examples
         --------
         >>> from carag.policy.mask import Mask
         >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
-        >>> [(hex(s.policy.masks[0].required), s.as_of) for s in cooled.searches]
-        [('0x0', 100), ('0x20000', 70)]
+        >>> [(hex(s.policy.masks[0].required), s.as_of, s.alive_at) for s in cooled.searches]
+        [('0x0', 100, None), ('0x20000', 70, 100)]
         """
         if not self.cooling:
             return tuple(Search(policy, self.as_of) for policy in self.policies)
@@ -108,7 +109,7 @@ class Decision:
             if fresh:
                 found.append(Search(policy.with_masks(*fresh), self.as_of))
             if old and self.as_of >= self.cooling:
-                found.append(Search(policy.with_masks(*old), self.as_of - self.cooling))
+                found.append(Search(policy.with_masks(*old), self.as_of - self.cooling, self.as_of))
         return tuple(found) or (Search(Policy(), self.as_of),)
 
     def admits(

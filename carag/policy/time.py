@@ -35,7 +35,7 @@ def __getattr__(name: str) -> ZoneInfo:
     raise AttributeError(f"module 'carag.policy.time' has no attribute {name!r}")
 
 
-def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None) -> int:
+def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None, *, name: str = "as_of") -> int:
     """Convert an instant, or the end of a day, to minutes since the epoch.
 
     Parameters
@@ -44,6 +44,8 @@ def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None) -> int:
         An aware datetime, rounded down to the minute; or a date, meaning the last minute of that day in ``zone``.
     zone : ZoneInfo, optional
         By default US Eastern time.
+    name : str
+        What the message of an error calls it.
 
     Returns
     -------
@@ -63,17 +65,17 @@ def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None) -> int:
     if isinstance(value, datetime):
         if value.utcoffset() is None:
             raise InvalidArgument(
-                f"as_of {value.isoformat()} has no time zone; give an aware datetime, or a date for the "
+                f"{name} {value.isoformat()} has no time zone; give an aware datetime, or a date for the "
                 f"end of that day in {zone or 'US Eastern time'}"
             )
         instant = value
     elif isinstance(value, date):
         instant = datetime.combine(value, time(23, 59), tzinfo=zone or _eastern())
     else:
-        raise InvalidArgument(f"as_of is {quoted(value)}; want an aware datetime or a date")
+        raise InvalidArgument(f"{name} is {quoted(value)}; want an aware datetime or a date")
     minutes = (instant - _EPOCH) // timedelta(minutes=1)
     if not 0 <= minutes < NEVER:
-        raise InvalidArgument(f"as_of {value.isoformat()} is before 1970; nothing was public then")
+        raise InvalidArgument(f"{name} {value.isoformat()} is before 1970; nothing was public then")
     return minutes
 
 

@@ -26,6 +26,21 @@ bool carag_is_direct(uint64_t admissible, size_t limit)
     return admissible <= DIRECT_FACTOR * (uint64_t)limit + DIRECT_ROWS;
 }
 
+/* Of rows in any order, what an answer would say of each. `room` holds dim floats. */
+void carag_score_rows(const carag_reader *reader, const float *unit, float *room, const uint32_t *rows, size_t count,
+                      float *out_similarities)
+{
+    const carag_kernel *kernel = carag_kernel_get();
+    for (size_t i = 0; i < count && i < PREFETCH_ROWS; i++)
+        prefetch_vector(reader->index, reader->view, rows[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (i + PREFETCH_ROWS < count)
+            prefetch_vector(reader->index, reader->view, rows[i + PREFETCH_ROWS]);
+        out_similarities[i] =
+            carag_ordered(carag_score(reader->index, reader->view, kernel, unit, room, rows[i]));
+    }
+}
+
 /* Score rows over their kept vectors, keep the `limit` best in scratch->found, passing over those whose upper bound
  * says that they cannot enter. */
 void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const carag_near *uppers, size_t count,

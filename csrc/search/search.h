@@ -69,6 +69,8 @@ void carag_scratches_free(carag_index *index);
 /* search/rerank.c */
 bool carag_is_direct(uint64_t admissible, size_t limit);
 size_t carag_sketch_room(size_t limit);
+void carag_score_rows(const carag_reader *reader, const float *unit, float *room, const uint32_t *rows, size_t count,
+                      float *out_similarities);
 void carag_rerank(const carag_reader *reader, carag_scratch *scratch, const carag_near *uppers, size_t count,
                   size_t limit, carag_effort *effort);
 void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size_t limit, carag_effort *effort);

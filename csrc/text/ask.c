@@ -1,6 +1,6 @@
 /* text/ask.c - score the admissible chunks by BM25 (Robertson & Zaragoza 2009, section 3), as if no other existed.
  *
- *   1  The predicate is asked (text/admit.c): N, the mean length, and of each part whether all, some or none of it counts.
+ *   1  The predicates are asked (text/admit.c): N, the mean length, and of each part whether all, some or none counts.
  *   2  The runs of the query's terms are read, in the order of the terms' bytes: their counts give the exact number of
  *      admissible chunks that hold each term, without a posting where a part is admissible whole or not at all.
  *   3  Parts are scored one after the other (text/score.c), all terms of a part together; what a posting adds is computed
@@ -30,10 +30,12 @@ static int by_bytes(const void *a, const void *b)
     return order ? order : (x->size > y->size) - (x->size < y->size);
 }
 
-static carag_status verify(const carag_text_query *query, const carag_predicate *predicate, carag_fault *out_fault)
+static carag_status verify(const carag_asking *job, carag_fault *out_fault)
 {
-    if (!carag_predicate_is_closed(predicate))
-        return carag_fail(out_fault, CARAG_BAD_PREDICATE, 0, CARAG_CLOSED_PREDICATE);
+    const carag_text_query *query = job->query;
+    const carag_status status = carag_predicates_verify(job->predicates, job->predicate_count, out_fault);
+    if (status != CARAG_OK)
+        return status;
     if (!(query->k1 >= 0.0 && query->k1 <= MAX_K1))
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "k1 must be 0 to 1000");
     if (!(query->b >= 0.0 && query->b <= 1.0))
@@ -240,11 +242,11 @@ static bool read_term(carag_asking *job, uint32_t number)
     return true;
 }
 
-/* What the predicate admits, and how many admissible chunks hold each term. */
+/* What the predicates admit, and how many admissible chunks hold each term. */
 static bool look_up(carag_asking *job)
 {
     const carag_shelf *shelf = job->shelf;
-    carag_admit(shelf, &job->test, &job->admission);
+    carag_admit(shelf, job->predicates, job->predicate_count, &job->admission);
     carag_text_weigh_parts(job);
     for (uint32_t i = 0; i < job->term_count; i++) {
         const uint32_t first_run = job->run_count;
@@ -259,45 +261,6 @@ static bool look_up(carag_asking *job)
 }
 
 /* ---------------------------------------------------------------- answers */
-
-static carag_status hand_over(const carag_asking *job, carag_text_found **out_found)
-{
-    const size_t count = job->ranking.count;
-    carag_text_found *found = carag_allocate_zeroed(1, sizeof *found);
-    if (!found)
-        return CARAG_NO_MEMORY;
-    found->count = count;
-    found->stats = job->stats;
-    found->keys = carag_allocate(count, sizeof *found->keys);
-    found->chunks = carag_allocate(count, sizeof *found->chunks);
-    found->documents = carag_allocate(count, sizeof *found->documents);
-    found->scores = carag_allocate(count, sizeof *found->scores);
-    if (!found->keys || !found->chunks || !found->documents || !found->scores) {
-        carag_text_found_free(found);
-        return CARAG_NO_MEMORY;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const carag_ranked item = job->ranking.items[i];
-        const carag_chunk *chunk = &job->shelf->chunks[item.chunk];
-        found->keys[i] = item.key;
-        found->chunks[i] = chunk->key;
-        found->documents[i] = job->shelf->parts[chunk->part].document;
-        found->scores[i] = item.score;
-    }
-    *out_found = found;
-    return CARAG_OK;
-}
-
-void carag_text_found_free(carag_text_found *found)
-{
-    if (!found)
-        return;
-    carag_release(found->keys);
-    carag_release(found->chunks);
-    carag_release(found->documents);
-    carag_release(found->scores);
-    carag_release(found);
-}
 
 /* Look terms up and, unless out_found is NULL, score; the lock is the caller's. */
 static carag_status ask(carag_asking *job, carag_text_found **out_found)
@@ -318,19 +281,17 @@ static carag_status ask(carag_asking *job, carag_text_found **out_found)
     if (status == CARAG_OK && out_found) {
         status = carag_text_score(job);
         if (status == CARAG_OK)
-            status = hand_over(job, out_found);
+            status = carag_rank_give(job->shelf, &job->ranking, &job->stats, out_found);
     }
     carag_block_give(job->text, block);
     return status;
 }
 
-static carag_status answer(carag_asking *job, const carag_predicate *predicate, carag_text_found **out_found,
-                           carag_fault *out_fault)
+static carag_status answer(carag_asking *job, carag_text_found **out_found, carag_fault *out_fault)
 {
-    carag_status status = verify(job->query, predicate, out_fault);
+    carag_status status = verify(job, out_fault);
     if (status != CARAG_OK)
         return status;
-    carag_test_init(&job->test, predicate);
     job->ranking.limit = job->query->k;
     job->ranking.floor = job->query->floor;
     job->shelf = &job->text->shelf;
@@ -348,21 +309,22 @@ static carag_status answer(carag_asking *job, const carag_predicate *predicate, 
     return status;
 }
 
-carag_status carag_text_search(carag_text *text, const carag_text_query *query, const carag_predicate *predicate,
-                               carag_text_found **out_found, carag_fault *out_fault)
+carag_status carag_text_search(carag_text *text, const carag_text_query *query, const carag_predicate *predicates,
+                               size_t predicate_count, carag_text_found **out_found, carag_fault *out_fault)
 {
-    carag_asking job = {.text = text, .query = query};
-    const carag_status status = answer(&job, predicate, out_found, out_fault);
+    carag_asking job = {.text = text, .query = query, .predicates = predicates, .predicate_count = predicate_count};
+    const carag_status status = answer(&job, out_found, out_fault);
     carag_release(job.terms);
     return status;
 }
 
 /* Of a term that is named twice, the number is written twice. */
-carag_status carag_text_count(carag_text *text, const carag_text_query *query, const carag_predicate *predicate,
-                              uint64_t *out_frequencies, carag_text_stats *out_stats, carag_fault *out_fault)
+carag_status carag_text_count(carag_text *text, const carag_text_query *query, const carag_predicate *predicates,
+                              size_t predicate_count, uint64_t *out_frequencies, carag_text_stats *out_stats,
+                              carag_fault *out_fault)
 {
-    carag_asking job = {.text = text, .query = query};
-    const carag_status status = answer(&job, predicate, NULL, out_fault);
+    carag_asking job = {.text = text, .query = query, .predicates = predicates, .predicate_count = predicate_count};
+    const carag_status status = answer(&job, NULL, out_fault);
     for (size_t i = 0; status == CARAG_OK && i < query->terms; i++) {
         const uint64_t begin = i > 0 ? query->word_ends[i - 1] : 0;
         const carag_asked wanted = {.word = query->words + begin, .size = (size_t)(query->word_ends[i] - begin)};

@@ -28,7 +28,8 @@ typedef struct carag_asking {
     carag_text *text;
     const carag_shelf *shelf;
     const carag_text_query *query;
-    carag_test test;
+    const carag_predicate *predicates; /* [predicate_count] of which any may admit */
+    size_t predicate_count;
     carag_admission admission;
     carag_asked *terms; /* [term_count] distinct, ascending by bytes */
     uint32_t term_count;

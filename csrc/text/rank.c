@@ -1,4 +1,4 @@
-/* text/rank.c - keep the best, or all, and put them in order: higher score first, then smaller key.
+/* text/rank.c - keep the best, or all, put them in order, higher score first, then smaller key, and hand them over.
  *
  * Where a number is wanted, a heap with the worst on top; where all are, an array that grows, sorted at the end by radix:
  * a hundred thousand of them in a few milliseconds.
@@ -140,4 +140,47 @@ carag_status carag_rank_sort(carag_ranking *ranking)
     sort_passes(&ranking->items, &other, ranking->count, true);
     carag_release(other);
     return CARAG_OK;
+}
+
+/* ---------------------------------------------------------------- handing over */
+
+/* What was kept, as it stands. */
+carag_status carag_rank_give(const carag_shelf *shelf, const carag_ranking *ranking, const carag_text_stats *stats,
+                             carag_text_found **out_found)
+{
+    const size_t count = ranking->count;
+    carag_text_found *found = carag_allocate_zeroed(1, sizeof *found);
+    if (!found)
+        return CARAG_NO_MEMORY;
+    found->count = count;
+    found->stats = *stats;
+    found->keys = carag_allocate(count, sizeof *found->keys);
+    found->chunks = carag_allocate(count, sizeof *found->chunks);
+    found->documents = carag_allocate(count, sizeof *found->documents);
+    found->scores = carag_allocate(count, sizeof *found->scores);
+    if (!found->keys || !found->chunks || !found->documents || !found->scores) {
+        carag_text_found_free(found);
+        return CARAG_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const carag_ranked item = ranking->items[i];
+        const carag_chunk *chunk = &shelf->chunks[item.chunk];
+        found->keys[i] = item.key;
+        found->chunks[i] = chunk->key;
+        found->documents[i] = shelf->parts[chunk->part].document;
+        found->scores[i] = item.score;
+    }
+    *out_found = found;
+    return CARAG_OK;
+}
+
+void carag_text_found_free(carag_text_found *found)
+{
+    if (!found)
+        return;
+    carag_release(found->keys);
+    carag_release(found->chunks);
+    carag_release(found->documents);
+    carag_release(found->scores);
+    carag_release(found);
 }

@@ -97,7 +97,7 @@ static carag_status offer(carag_asking *job, uint32_t chunk, double score)
     if (score < job->ranking.floor || (job->ranking.limit > 0 && job->ranking.count == job->ranking.limit &&
                                        score < job->ranking.items[0].score))
         return CARAG_OK;
-    const int64_t key = carag_admitting_label(job->shelf, &job->admission, chunk);
+    const int64_t key = carag_admitting_label(job->shelf, job->admission.passes, chunk);
     if (key < 0 || !carag_rank_wants(&job->ranking, score, key))
         return CARAG_OK;
     return carag_rank_keep(&job->ranking, (carag_ranked){.score = score, .key = key, .chunk = chunk});

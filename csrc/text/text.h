@@ -224,7 +224,7 @@ carag_status carag_text_compact_now(carag_text *text, carag_fault *out_fault);
 /* text/admit.c */
 typedef enum carag_share { CARAG_NOTHING, CARAG_SOME, CARAG_ALL } carag_share;
 
-/* What a predicate admits. */
+/* What any of some predicates admits. */
 typedef struct carag_admission {
     bool *passes;    /* [classes] */
     uint8_t *shares;   /* [parts] a carag_share */
@@ -234,8 +234,11 @@ typedef struct carag_admission {
     uint64_t length;   /* of them together */
 } carag_admission;
 
-void carag_admit(const carag_shelf *shelf, const carag_test *test, carag_admission *admission);
-int64_t carag_admitting_label(const carag_shelf *shelf, const carag_admission *admission, uint32_t chunk);
+carag_status carag_predicates_verify(const carag_predicate *predicates, size_t count, carag_fault *out_fault);
+void carag_admit_classes(const carag_shelf *shelf, const carag_predicate *predicates, size_t count, bool *out_passes);
+int64_t carag_admitting_label(const carag_shelf *shelf, const bool *passes, uint32_t chunk);
+bool carag_part_may_pass(const carag_part *part, const bool *passes);
+void carag_admit(const carag_shelf *shelf, const carag_predicate *predicates, size_t count, carag_admission *admission);
 
 static inline bool carag_is_admitted(const carag_admission *admission, uint32_t chunk)
 {
@@ -264,6 +267,8 @@ typedef struct carag_ranking {
 bool carag_rank_wants(const carag_ranking *ranking, double score, int64_t key);
 carag_status carag_rank_keep(carag_ranking *ranking, carag_ranked item);
 carag_status carag_rank_sort(carag_ranking *ranking);
+carag_status carag_rank_give(const carag_shelf *shelf, const carag_ranking *ranking, const carag_text_stats *stats,
+                             carag_text_found **out_found);
 
 /* text/sound.c */
 carag_status carag_shelf_verify(const carag_shelf *shelf, carag_fault *out_fault);

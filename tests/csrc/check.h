@@ -65,6 +65,19 @@ static inline carag_predicate one_mask(uint32_t required, uint32_t forbidden)
     return (carag_predicate){.pairs = {{required | forbidden | CONTROL, WORD(required)}}, .pair_count = 1};
 }
 
+/* What is public at an instant, and has not expired then. */
+static inline void ask_at(carag_predicate *predicate, uint32_t instant)
+{
+    predicate->as_of = predicate->alive_at = instant;
+}
+
+/* What was public at an instant, and has not expired so many minutes later. */
+static inline void ask_aged(carag_predicate *predicate, uint32_t instant, uint32_t minutes)
+{
+    predicate->as_of = instant;
+    predicate->alive_at = instant + minutes;
+}
+
 static inline carag_index *new_index_of(carag_dtype dtype, uint32_t dim, uint32_t M, uint64_t seed)
 {
     const carag_params params = {.dim = dim, .M = M, .ef_construction = 40, .seed = seed, .dtype = dtype};

@@ -136,7 +136,7 @@ static inline carag_index *loaded(int map)
 static inline carag_predicate open_on(uint32_t required, uint32_t as_of)
 {
     carag_predicate predicate = one_mask(required, 0);
-    predicate.as_of = as_of;
+    ask_at(&predicate, as_of);
     return predicate;
 }
 

@@ -197,7 +197,7 @@ static void ask(carag_index *index, const float *query, bool is_sound)
     const uint32_t entities[] = {0, 2, 3};
     for (size_t p = 0; p < 4; p++) {
         carag_predicate predicate = one_mask(required[p], 0);
-        predicate.as_of = p == 1 ? 150 : CARAG_NEVER_PUBLIC - 1;
+        ask_at(&predicate, p == 1 ? 150 : CARAG_NEVER_PUBLIC - 1);
         predicate.entities = entities;
         predicate.entity_count = 3;
         predicate.entity_rule = p == 0 ? CARAG_ANY_ENTITY : CARAG_NOT_ENTITIES;

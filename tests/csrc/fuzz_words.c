@@ -98,16 +98,20 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 /* ---------------------------------------------------------------- using */
 
-static bool is_admissible(carag_text *text, const carag_predicate *predicate, int64_t label_key, int64_t chunk_key)
+static bool is_admissible(carag_text *text, const question *asked, int64_t label_key, int64_t chunk_key)
 {
     const carag_shelf *shelf = &text->shelf;
     carag_test test;
-    carag_test_init(&test, predicate);
+    bool passes = false;
     const uint32_t slot = carag_lookup_find(&shelf->label_of, label_key);
     if (slot == CARAG_NONE || shelf->chunks[shelf->labels[slot].chunk].key != chunk_key)
         return false;
     const uint32_t class = shelf->labels[slot].class;
-    return carag_is_admissible(&test, atomic_load(&shelf->classes->words[class]), shelf->classes->terms[class]);
+    for (size_t i = 0; i < asked->predicate_count; i++) {
+        carag_test_init(&test, &asked->predicates[i]);
+        passes |= carag_is_admissible(&test, atomic_load(&shelf->classes->words[class]), shelf->classes->terms[class]);
+    }
+    return passes;
 }
 
 static void ask(carag_text *text, bool is_sound)
@@ -118,17 +122,27 @@ static void ask(carag_text *text, bool is_sound)
         carag_text_found *found = NULL;
         draw_question(&asked, &state);
         asked.query.k = (size_t)i % 3;
-        const carag_status status = carag_text_search(text, &asked.query, &asked.predicate, &found, NULL);
+        const carag_status status =
+            carag_text_search(text, &asked.query, asked.predicates, asked.predicate_count, &found, NULL);
         CHECK(status == CARAG_OK || (!is_sound && status == CARAG_CORRUPT));
         if (status != CARAG_OK)
             continue;
         CHECK(asked.query.k == 0 || found->count <= asked.query.k);
         for (size_t j = 0; j < found->count; j++) {
-            CHECK(is_admissible(text, &asked.predicate, found->keys[j], found->chunks[j]));
+            CHECK(is_admissible(text, &asked, found->keys[j], found->chunks[j]));
             CHECK(found->scores[j] > 0.0 && found->scores[j] < (double)INFINITY);
             for (size_t earlier = 0; earlier < j; earlier++)
                 CHECK(found->chunks[earlier] != found->chunks[j]);
         }
+        carag_text_found_free(found);
+        CHECK_OK(carag_text_documents(text, asked.predicates, asked.predicate_count, &found, NULL));
+        carag_text_found *listed = NULL;
+        CHECK_OK(carag_text_admissible(text, asked.predicates, asked.predicate_count, found->documents, found->count,
+                                       &listed, NULL));
+        CHECK(listed->count >= found->count);
+        for (size_t j = 0; j < listed->count; j++)
+            CHECK(is_admissible(text, &asked, listed->keys[j], listed->chunks[j]));
+        carag_text_found_free(listed);
         carag_text_found_free(found);
     }
 }

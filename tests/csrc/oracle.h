@@ -99,7 +99,7 @@ static inline int admits(const carag_predicate *predicate, uint32_t word, uint32
     int any = 0;
     for (uint32_t i = 0; i < predicate->pair_count; i++)
         any |= (word & predicate->pairs[i].mask) == predicate->pairs[i].value;
-    const int in_time = public_at <= predicate->as_of && predicate->as_of < expires_at;
+    const int in_time = public_at <= predicate->as_of && predicate->alive_at < expires_at;
     if (!any || !in_time || predicate->entity_rule == CARAG_ANY_ENTITY)
         return any && in_time;
     const int listed = predicate->entity_count > 0 && bsearch(&entity, predicate->entities, predicate->entity_count,

@@ -24,7 +24,11 @@ static void draw_pairs(uint64_t *state, carag_predicate *predicate)
 /* Lists of none, few and a thousand; dates around the edges of the windows below. */
 static carag_predicate draw_predicate(uint64_t *state, uint32_t listed[LISTED])
 {
-    carag_predicate predicate = {.as_of = below(state, 4) ? below(state, 45) : CARAG_NEVER_PUBLIC - 1};
+    carag_predicate predicate = {.pair_count = 0};
+    if (below(state, 4))
+        ask_aged(&predicate, below(state, 45), below(state, 2) * below(state, 25));
+    else
+        ask_at(&predicate, CARAG_NEVER_PUBLIC - 1);
     draw_pairs(state, &predicate);
     predicate.entity_rule = (carag_entity_rule)below(state, 3);
     const uint32_t size = below(state, 4);

@@ -102,7 +102,7 @@ static carag_predicate draw_predicate(uint64_t *state, const uint32_t listed[2])
     carag_predicate predicate = one_mask(required, bits & ~required);
     if (below(state, 2))
         predicate.pairs[predicate.pair_count++] = (carag_pair){CONTROL | 7, WORD(below(state, 8))};
-    predicate.as_of = below(state, 30);
+    ask_aged(&predicate, below(state, 30), below(state, 2) * below(state, 15));
     predicate.entity_rule = (carag_entity_rule)below(state, 3);
     predicate.entities = listed;
     predicate.entity_count = 2;

@@ -126,7 +126,7 @@ static carag_index *make_index(void)
 static carag_predicate marked(uint32_t required, uint32_t as_of)
 {
     carag_predicate predicate = one_mask(required, 0);
-    predicate.as_of = as_of;
+    ask_at(&predicate, as_of);
     return predicate;
 }
 

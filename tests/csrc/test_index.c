@@ -26,7 +26,7 @@ static void every_plan_is_complete_and_admissible(void)
             float *queries = random_vectors(d + 30, 8, dim);
             for (uint32_t q = 0; q < 8; q++) {
                 carag_predicate predicate = one_mask(q & 3, ~q & 4);
-                predicate.as_of = q % 2 ? 15 : CARAG_NEVER_PUBLIC - 1;
+                ask_at(&predicate, q % 2 ? 15 : CARAG_NEVER_PUBLIC - 1);
                 search_obeys(index, &all, queries + q * dim, &predicate, 1 + 60 * q, 16);
                 predicate.pairs[predicate.pair_count++] = (carag_pair){CONTROL | 7, WORD(5)};
                 search_obeys(index, &all, queries + q * dim, &predicate, 10, 200);
@@ -158,7 +158,7 @@ static void terms_open_and_close_a_row(void)
     world all = world_of(index);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         carag_predicate predicate = one_mask(0, 0);
-        predicate.as_of = cases[i].as_of;
+        ask_at(&predicate, cases[i].as_of);
         predicate.entity_rule = cases[i].rule;
         predicate.entities = &cases[i].listed;
         predicate.entity_count = 1;
@@ -166,7 +166,7 @@ static void terms_open_and_close_a_row(void)
         search_obeys(index, &all, vectors, &predicate, N, 10);
     }
     carag_predicate nobody = one_mask(0, 0);
-    nobody.as_of = 10;
+    ask_at(&nobody, 10);
     nobody.entity_rule = CARAG_ONLY_ENTITIES; /* an empty list: nobody's rows, or everybody's */
     CHECK(count_of(index, &nobody) == 0);
     nobody.entity_rule = CARAG_NOT_ENTITIES;
@@ -234,6 +234,49 @@ static void default_keys_pass_over_taken_ones(void)
     const carag_columns columns = {.words = back};
     CHECK_OK(carag_index_get(index, keys, 8, &columns, NULL));
     CHECK(same_bytes(back, words, sizeof words));
+    carag_index_free(index);
+    free(vectors);
+}
+
+/* What an exact search answers with, for any rows in any order; also of rows that no predicate admits. */
+static void similarities_are_those_of_a_search(carag_dtype dtype)
+{
+    enum { N = 90, DIM = 37 };
+    carag_index *index = new_index_of(dtype, DIM, 4, 1);
+    float *vectors = random_vectors(11, N + 1, DIM);
+    const float *query = vectors + N * DIM;
+    uint32_t words[N];
+    for (size_t i = 0; i < N; i++)
+        words[i] = i % 9 ? WORD(i % 3) : 0;
+    const carag_rows rows = rows_of(vectors, words, N);
+    CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
+    const int64_t gone = 7;
+    CHECK_OK(carag_index_delete(index, &gone, 1, NULL));
+    const carag_predicate open = one_mask(0, 0);
+    const carag_search_params params = {.k = N, .plan = CARAG_PLAN_EXACT, .threads = 1};
+    answer got;
+    CHECK_OK(search_with(index, query, &open, &params, &got));
+    float found[N];
+    CHECK_OK(carag_index_similarities(index, query, got.keys, (size_t)got.count, found, NULL));
+    CHECK(got.count > 70 && same_bytes(found, got.similarities, (size_t)got.count * sizeof *found));
+    int64_t backwards[N];
+    for (int64_t i = 0; i < got.count; i++)
+        backwards[i] = got.keys[got.count - 1 - i];
+    CHECK_OK(carag_index_similarities(index, query, backwards, (size_t)got.count, found, NULL));
+    for (int64_t i = 0; i < got.count; i++)
+        CHECK(same_bytes(&found[i], &got.similarities[got.count - 1 - i], sizeof *found));
+    const int64_t hidden[] = {9, 0, 9}; /* unlabelled; naming one twice is the caller's affair */
+    CHECK_OK(carag_index_similarities(index, query, hidden, 3, found, NULL));
+    CHECK(same_bytes(&found[0], &found[2], sizeof *found) && found[0] <= 1.001F);
+    CHECK_OK(carag_index_similarities(index, query, NULL, 0, found, NULL));
+    carag_fault fault;
+    found[0] = 9.0F;
+    const int64_t unknown[] = {8, 7};
+    CHECK(carag_index_similarities(index, query, unknown, 2, found, &fault) == CARAG_UNKNOWN_KEY && fault.row == 1);
+    const float zero[DIM] = {0};
+    CHECK(carag_index_similarities(index, zero, hidden, 1, found, &fault) == CARAG_ZERO_VECTOR);
+    CHECK(found[0] > 8.0F);
+    free_answer(&got);
     carag_index_free(index);
     free(vectors);
 }
@@ -332,7 +375,7 @@ static void relabel_where_changes_the_admissible_rows(void)
         const uint32_t set = (uint32_t)(draw(&state) >> 40) & 31;
         const uint32_t clear = (uint32_t)(draw(&state) >> 40) & 31 & ~set;
         carag_predicate predicate = one_mask(required, bits & ~required);
-        predicate.as_of = (uint32_t)round;
+        ask_at(&predicate, (uint32_t)round);
         predicate.entities = listed;
         predicate.entity_count = 4;
         predicate.entity_rule = (carag_entity_rule)(round % 3);
@@ -366,6 +409,8 @@ int main(void)
     terms_open_and_close_a_row();
     a_deleted_key_is_free_again();
     default_keys_pass_over_taken_ones();
+    for (int dtype = CARAG_FLOAT32; dtype <= CARAG_INT8; dtype++)
+        similarities_are_those_of_a_search((carag_dtype)dtype);
     get_gives_what_is_asked_or_nothing();
     relabel_is_seen_by_the_next_query();
     relabel_where_changes_the_admissible_rows();

@@ -155,6 +155,15 @@ static carag_status load_mapped(carag_index *index)
 
 static carag_status verify(carag_index *index) { return carag_index_verify(index, NULL); }
 
+static carag_status similarities(carag_index *index)
+{
+    const int64_t keys[] = {5, 3, 80};
+    float found[3] = {9.0F, 9.0F, 9.0F};
+    const carag_status status = carag_index_similarities(index, vectors, keys, 3, found, NULL);
+    CHECK((status == CARAG_OK) == (found[0] < 8.0F)); /* outputs untouched */
+    return status;
+}
+
 static carag_status get(carag_index *index)
 {
     const int64_t key = 8;
@@ -298,6 +307,7 @@ int main(int argc, char **argv)
         {make_holey, consolidate},     {make_holey, consolidate_on_two}, {make_empty, consolidate},
         {make_some, count},            {make_holey, save},             {make_saved, load},
         {make_saved, load_mapped},     {make_mapped, verify},          {make_mapped, get},
+        {make_some, similarities},     {make_mapped, similarities},
         {make_mapped, contains},       {make_mapped, add_one},         {make_mapped, relabel_where},
         {make_mapped, consolidate},    {make_mapped, save},
     };

@@ -122,7 +122,7 @@ static carag_predicate draw_predicate(uint64_t *state)
     carag_predicate predicate = one_mask(required, bits & ~required & below(state, 8));
     if (below(state, 3) == 0)
         predicate.pairs[predicate.pair_count++] = (carag_pair){CONTROL | 7, WORD(below(state, 8))};
-    predicate.as_of = below(state, 2) * 10;
+    ask_aged(&predicate, below(state, 2) * 10, below(state, 2) * 10);
     predicate.entity_rule = (carag_entity_rule)(below(state, 6) % 4 % 3);
     predicate.entities = listed;
     predicate.entity_count = 2;
@@ -176,7 +176,7 @@ static void every_count_obeys(void)
     carag_index *index = index_of(CARAG_FLOAT32, vectors, N, DIM, 5);
     const carag_predicate everything = one_mask(0, 0);
     carag_predicate opened = one_mask(OPENED, 0);
-    opened.as_of = 10;
+    ask_at(&opened, 10);
     uint64_t state = 6;
     const size_t ks[] = {1, 2, 10, 40};
     for (size_t i = 0; i < 4; i++) {

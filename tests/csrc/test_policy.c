@@ -101,21 +101,23 @@ static bool is_in(const uint32_t *entities, size_t count, uint32_t entity)
     return false;
 }
 
-static void terms_pass_from_public_at_until_before_expires_at(void)
+static void terms_pass_if_public_at_the_one_instant_and_alive_at_the_other(void)
 {
     const uint32_t times[] = {0, 1, 9, 10, 11, 0x7FFFFFFF, 0x80000000, UINT32_MAX - 1, UINT32_MAX};
     enum { TIMES = sizeof times / sizeof *times };
     static carag_test test;
     for (size_t p = 0; p < TIMES; p++)
         for (size_t e = 0; e < TIMES; e++)
-            for (size_t a = 0; a < TIMES; a++) {
-                const carag_predicate predicate = {.as_of = times[a]};
-                carag_test_init(&test, &predicate);
-                const double after_opening = (double)times[a] - (double)times[p];
-                const double before_expiry = (double)times[e] - (double)times[a];
-                CHECK((after_opening >= 0.0 && before_expiry > 0.0) ==
-                      carag_terms_pass(&test, (carag_terms){times[p], times[e], 7}));
-            }
+            for (size_t a = 0; a < TIMES; a++)
+                for (size_t l = 0; l < TIMES; l++) {
+                    const carag_predicate predicate = {.as_of = times[a], .alive_at = times[l]};
+                    carag_test_init(&test, &predicate);
+                    const double after_opening = (double)times[a] - (double)times[p];
+                    const double before_expiry = (double)times[e] - (double)times[l];
+                    CHECK((after_opening >= 0.0 && before_expiry > 0.0) ==
+                          carag_terms_pass(&test, (carag_terms){times[p], times[e], 7}));
+                    CHECK(carag_predicate_is_closed(&predicate) == (a <= l && l + 1 < TIMES));
+                }
 }
 
 /* Another entity of the same bit in the sieve, where a list is not looked through but for its hashes. */
@@ -185,7 +187,7 @@ static void a_list_ends_where_its_count_says(void)
 static void a_row_is_admissible_when_word_and_terms_pass(void)
 {
     static carag_test test;
-    const carag_predicate predicate = {.pairs = {{CONTROL | 1, WORD(1)}}, .pair_count = 1, .as_of = 10};
+    const carag_predicate predicate = {.pairs = {{CONTROL | 1, WORD(1)}}, .pair_count = 1, .as_of = 10, .alive_at = 10};
     carag_test_init(&test, &predicate);
     for (uint32_t word = 0; word < CORNERS; word++)
         for (uint32_t public_at = 9; public_at <= 11; public_at++) {
@@ -252,11 +254,11 @@ static void a_predicate_stays_within_its_bounds(void)
         CHECK(!carag_predicate_is_closed(&predicate));
     }
     predicate.pair_count = 0;
-    predicate.as_of = CARAG_NEVER_PUBLIC - 1;
+    ask_at(&predicate, CARAG_NEVER_PUBLIC - 1);
     CHECK(carag_predicate_is_closed(&predicate));
-    predicate.as_of = CARAG_NEVER_PUBLIC;
+    ask_at(&predicate, CARAG_NEVER_PUBLIC);
     CHECK(!carag_predicate_is_closed(&predicate));
-    predicate.as_of = 0;
+    ask_at(&predicate, 0);
     for (int rule = -1; rule <= 5; rule++) {
         predicate.entity_rule = (carag_entity_rule)rule;
         CHECK((rule >= 0 && rule <= 2) == carag_predicate_is_closed(&predicate));
@@ -286,7 +288,7 @@ int main(void)
     any_pair_within_the_count_is_enough();
     a_deleted_word_has_the_highest_bit();
     a_storable_word_is_live_and_of_a_known_version();
-    terms_pass_from_public_at_until_before_expires_at();
+    terms_pass_if_public_at_the_one_instant_and_alive_at_the_other();
     the_rule_about_entities_is_the_list();
     a_list_ends_where_its_count_says();
     a_row_is_admissible_when_word_and_terms_pass();

@@ -172,7 +172,7 @@ static void a_predicate_must_be_closed(void)
     static const uint32_t twice[] = {4, 4};
     carag_index *index = new_index(2, 4, 0);
     const float query[2] = {1, 0};
-    enum { BAD = 10 };
+    enum { BAD = 12 };
     carag_predicate bad[BAD];
     for (int i = 0; i < BAD; i++)
         bad[i] = one_mask(0, 0);
@@ -180,12 +180,14 @@ static void a_predicate_must_be_closed(void)
     bad[1].pairs[0].value |= QUARANTINE;   /* would ask for quarantined ones */
     bad[2].pairs[0].value = 0;             /* would ask for unlabelled ones */
     bad[3].pair_count = CARAG_MAX_PAIRS + 1; /* reads past the pairs */
-    bad[4].as_of = CARAG_NEVER_PUBLIC;     /* would admit what is never public */
+    ask_at(&bad[4], CARAG_NEVER_PUBLIC);   /* would admit what is never public */
     bad[5].pairs[0].value |= 1;            /* asks for a bit it does not look at */
     bad[6].entity_rule = (carag_entity_rule)3;
     bad[7].entities = descending;          /* would not be found by halving */
     bad[8].entities = twice;
     bad[9].pairs[bad[9].pair_count++] = (carag_pair){1, 1}; /* the second pair counts, too */
+    bad[10].as_of = 10;                    /* would admit what has expired by then */
+    ask_aged(&bad[11], 0, CARAG_NEVER_PUBLIC); /* no instant */
     for (int i = 7; i < 9; i++) {
         bad[i].entity_rule = CARAG_NOT_ENTITIES;
         bad[i].entity_count = 2;

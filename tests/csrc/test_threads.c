@@ -165,6 +165,9 @@ static void *look_up(void *seed)
         CHECK(admissible >= STEADY && admissible <= STEADY + FLICKERS);
         CHECK_OK(carag_index_get(shared, &key, 1, &columns, NULL));
         CHECK((word & 1) && carag_index_contains(shared, key) && !carag_index_contains(shared, INT64_MAX));
+        float similarity;
+        CHECK_OK(carag_index_similarities(shared, vector, &key, 1, &similarity, NULL));
+        CHECK(similarity > 0.999F);
         const int64_t coming = ROWS + 1; /* is there, or is not */
         const carag_status status = carag_index_get(shared, &coming, 1, &columns, NULL);
         CHECK(status == CARAG_UNKNOWN_KEY || (status == CARAG_OK && (word & 1) == 0));

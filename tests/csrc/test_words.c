@@ -33,6 +33,7 @@ static void answers_are_those_of_the_account(uint64_t seed)
             question asked;
             draw_question(&asked, &state);
             answers_as_expected(text, &all, &asked);
+            lists_as_expected(text, &all, &asked, i + 2);
         }
     }
     carag_text_free(text);
@@ -75,9 +76,9 @@ static void parts_left_out_would_not_have_been_found(void)
         carag_text_found *all = NULL;
         carag_text_query query = {.words = (const uint8_t *)"ab", .word_ends = query_ends, .terms = 2,
                                   .k1 = 0.9, .b = 0.4, .k = k};
-        CHECK_OK(carag_text_search(text, &query, &open, &some, NULL));
+        CHECK_OK(carag_text_search(text, &query, &open, 1, &some, NULL));
         query.count_matched = 1;
-        CHECK_OK(carag_text_search(text, &query, &open, &all, NULL));
+        CHECK_OK(carag_text_search(text, &query, &open, 1, &all, NULL));
         CHECK(some->count == k && all->count == k && all->stats.parts_skipped == 0);
         CHECK(all->stats.matched == PARTS && some->stats.matched == 0);
         CHECK(memcmp(some->keys, all->keys, k * sizeof *some->keys) == 0);
@@ -143,8 +144,8 @@ static void what_is_passed_over_changes_nothing(void)
         uint64_t frequencies[2][3];
         for (int i = 0; i < 2; i++) {
             carag_text_stats stats = {0};
-            CHECK_OK(carag_text_search(texts[i], &query, &open, &found[i], NULL));
-            CHECK_OK(carag_text_count(texts[i], &query, &open, frequencies[i], &stats, NULL));
+            CHECK_OK(carag_text_search(texts[i], &query, &open, 1, &found[i], NULL));
+            CHECK_OK(carag_text_count(texts[i], &query, &open, 1, frequencies[i], &stats, NULL));
         }
         CHECK(memcmp(frequencies[0], frequencies[1], sizeof *frequencies) == 0 && frequencies[0][1] > 0);
         CHECK(found[0]->count > 0 && found[0]->count == found[1]->count);
@@ -243,26 +244,41 @@ static void what_cannot_be_is_refused_and_changes_nothing(void)
     question asked;
     carag_text_found *found = NULL;
     draw_question(&asked, &state);
-    carag_predicate open_to_deleted = asked.predicate;
+    carag_predicate open_to_deleted = asked.predicates[0];
     open_to_deleted.pairs[0].mask = 0;
-    REFUSED(carag_text_search(text, &asked.query, &open_to_deleted, &found, &fault), CARAG_BAD_PREDICATE);
+    REFUSED(carag_text_search(text, &asked.query, &open_to_deleted, 1, &found, &fault), CARAG_BAD_PREDICATE);
+    REFUSED(carag_text_documents(text, &open_to_deleted, 1, &found, &fault), CARAG_BAD_PREDICATE);
+    REFUSED(carag_text_admissible(text, &open_to_deleted, 1, keys, 2, &found, &fault), CARAG_BAD_PREDICATE);
+    carag_predicate many[CARAG_MAX_PREDICATES + 1];
+    for (size_t i = 0; i <= CARAG_MAX_PREDICATES; i++)
+        many[i] = asked.predicates[0];
+    many[2].pairs[0].mask = 0; /* each of them counts */
+    REFUSED(carag_text_search(text, &asked.query, many, 3, &found, &fault), CARAG_BAD_PREDICATE);
+    CHECK(fault.row == 2);
+    many[2] = many[0];
+    REFUSED(carag_text_search(text, &asked.query, many, CARAG_MAX_PREDICATES + 1, &found, &fault), CARAG_BAD_ARGUMENT);
+    REFUSED(carag_text_search(text, &asked.query, many, 0, &found, &fault), CARAG_BAD_ARGUMENT);
+    REFUSED(carag_text_documents(text, many, 0, &found, &fault), CARAG_BAD_ARGUMENT);
+    const int64_t below_zero[] = {0, -1};
+    REFUSED(carag_text_admissible(text, many, 1, below_zero, 2, &found, &fault), CARAG_BAD_KEY);
+    CHECK(fault.row == 1);
     const double bad_numbers[] = {-1.0, (double)NAN, (double)INFINITY};
     for (size_t i = 0; i < 3; i++) {
         carag_text_query query = asked.query;
         query.k1 = bad_numbers[i];
-        REFUSED(carag_text_search(text, &query, &asked.predicate, &found, &fault), CARAG_BAD_ARGUMENT);
+        REFUSED(carag_text_search(text, &query, asked.predicates, 1, &found, &fault), CARAG_BAD_ARGUMENT);
         query = asked.query;
         query.b = bad_numbers[i];
-        REFUSED(carag_text_search(text, &query, &asked.predicate, &found, &fault), CARAG_BAD_ARGUMENT);
+        REFUSED(carag_text_search(text, &query, asked.predicates, 1, &found, &fault), CARAG_BAD_ARGUMENT);
         query = asked.query;
         query.floor = bad_numbers[i];
-        REFUSED(carag_text_search(text, &query, &asked.predicate, &found, &fault), CARAG_BAD_ARGUMENT);
+        REFUSED(carag_text_search(text, &query, asked.predicates, 1, &found, &fault), CARAG_BAD_ARGUMENT);
     }
     asked.query.terms = 5000;
-    REFUSED(carag_text_search(text, &asked.query, &asked.predicate, &found, &fault), CARAG_BAD_ARGUMENT);
+    REFUSED(carag_text_search(text, &asked.query, asked.predicates, 1, &found, &fault), CARAG_BAD_ARGUMENT);
     asked.query.terms = 1;
     asked.ends[0] = 0;
-    REFUSED(carag_text_search(text, &asked.query, &asked.predicate, &found, &fault), CARAG_BAD_ARGUMENT);
+    REFUSED(carag_text_search(text, &asked.query, asked.predicates, 1, &found, &fault), CARAG_BAD_ARGUMENT);
     CHECK(found == NULL);
 #undef REFUSED
     carag_text_get_info(text, &after);
@@ -351,7 +367,7 @@ static void numbers_made_up_with_right_sums_are_survived(void)
                 carag_text_found *found = NULL;
                 draw_question(&asked, &state);
                 const carag_status searched =
-                    carag_text_search(altered, &asked.query, &asked.predicate, &found, NULL);
+                    carag_text_search(altered, &asked.query, asked.predicates, 1, &found, NULL);
                 CHECK(searched == CARAG_OK || (map && searched == CARAG_CORRUPT));
                 carag_text_found_free(found);
                 const carag_status verified = carag_text_verify(altered, NULL);

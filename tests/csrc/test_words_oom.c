@@ -32,7 +32,7 @@ static uint64_t fingerprint(carag_text *text)
         question asked;
         carag_text_found *found = NULL;
         draw_question(&asked, &state);
-        CHECK_OK(carag_text_search(text, &asked.query, &asked.predicate, &found, NULL));
+        CHECK_OK(carag_text_search(text, &asked.query, asked.predicates, asked.predicate_count, &found, NULL));
         hash = mixed(hash, found->keys, found->count * sizeof *found->keys);
         hash = mixed(hash, found->scores, found->count * sizeof *found->scores);
         hash = mixed(hash, &found->stats.admissible, 3 * sizeof(uint64_t));
@@ -104,9 +104,9 @@ static carag_status search(carag_text *text, size_t k)
     draw_question(&asked, &state);
     while (asked.query.terms < 3)
         draw_question(&asked, &state);
-    asked.predicate = one_mask(0, 0);
+    asked.predicates[0] = one_mask(0, 0);
     asked.query.k = k;
-    const carag_status status = carag_text_search(text, &asked.query, &asked.predicate, &found, NULL);
+    const carag_status status = carag_text_search(text, &asked.query, asked.predicates, 1, &found, NULL);
     CHECK((status == CARAG_OK) == (found != NULL));
     carag_text_found_free(found);
     return status;
@@ -122,7 +122,28 @@ static carag_status count(carag_text *text)
     question asked;
     carag_text_stats stats = {0};
     draw_question(&asked, &state);
-    return carag_text_count(text, &asked.query, &asked.predicate, frequencies, &stats, NULL);
+    return carag_text_count(text, &asked.query, asked.predicates, 1, frequencies, &stats, NULL);
+}
+
+static carag_status documents(carag_text *text)
+{
+    const carag_predicate open = one_mask(0, 0);
+    carag_text_found *found = NULL;
+    const carag_status status = carag_text_documents(text, &open, 1, &found, NULL);
+    CHECK((status == CARAG_OK) == (found != NULL));
+    carag_text_found_free(found);
+    return status;
+}
+
+static carag_status admissible(carag_text *text)
+{
+    const carag_predicate open = one_mask(0, 0);
+    const int64_t of[] = {0, 1, 2, 3, 4};
+    carag_text_found *found = NULL;
+    const carag_status status = carag_text_admissible(text, &open, 1, of, 5, &found, NULL);
+    CHECK((status == CARAG_OK) == (found != NULL));
+    carag_text_found_free(found);
+    return status;
 }
 
 static carag_status save(carag_text *text)
@@ -239,6 +260,7 @@ int main(int argc, char **argv)
         {make, count},         {make, save},             {make_saved, load},      {make_saved, load_mapped},
         {make, verify},        {make_mapped, verify},    {make_mapped, compact},  {make_mapped, save},
         {make_mapped, search_best}, {make_mapped, delete_few}, {make_mapped, open_many},
+        {make, documents},     {make, admissible},
     };
     temporary(argc, argv, path, "test_words_oom.carag");
     carag_set_allocator(failing_allocate, counting_release);

@@ -78,15 +78,22 @@ static void *search(void *seed)
         carag_text_found *found = NULL;
         const carag_text_query query = {.words = (const uint8_t *)"a", .word_ends = word_ends, .terms = 1, .k1 = 0.9,
                                         .b = 0.4, .k = below(&state, 2) * STEADY};
-        CHECK_OK(carag_text_search(shared, &query, &open, &found, NULL));
+        CHECK_OK(carag_text_search(shared, &query, &open, 1, &found, NULL));
         CHECK(found->count == STEADY && found->stats.admissible == STEADY);
         for (size_t i = 0; i < STEADY; i++)
             CHECK(found->chunks[i] % 2 == 0 && found->chunks[i] < 2 * STEADY);
         carag_text_found_free(found);
         uint64_t frequency;
         carag_text_stats stats = {0};
-        CHECK_OK(carag_text_count(shared, &query, &open, &frequency, &stats, NULL));
+        CHECK_OK(carag_text_count(shared, &query, &open, 1, &frequency, &stats, NULL));
         CHECK(frequency == STEADY && stats.length == 2 * STEADY);
+        const int64_t last = (STEADY - 1) / 4; /* a document of four steady chunks */
+        CHECK_OK(carag_text_admissible(shared, &open, 1, &last, 1, &found, NULL));
+        CHECK(found->count == 4 && found->documents[3] == last);
+        carag_text_found_free(found);
+        CHECK_OK(carag_text_documents(shared, &open, 1, &found, NULL));
+        CHECK(found->count == STEADY / 4 && found->documents[STEADY / 4 - 1] == last);
+        carag_text_found_free(found);
         carag_text_info info;
         carag_text_get_info(shared, &info);
         CHECK(info.chunks >= STEADY && info.labels >= STEADY);

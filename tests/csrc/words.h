@@ -49,14 +49,16 @@ typedef struct hit {
     double score;
 } hit;
 
-/* The smallest key of a label that admits the chunk; -1: none does. */
-static inline int64_t admitted_by(const account *all, const carag_test *test, int64_t key)
+/* The smallest key of a label of the chunk that any of the tests admits; -1: none does. */
+static inline int64_t admitted_by(const account *all, const carag_test *tests, size_t count, int64_t key)
 {
     int64_t best = -1;
     for (size_t i = 0; i < all->label_count; i++) {
         const label *one = &all->labels[i];
-        if (one->key >= 0 && one->chunk == key && carag_is_admissible(test, one->word, one->terms) &&
-            (best < 0 || one->key < best))
+        bool passes = false;
+        for (size_t test = 0; test < count; test++)
+            passes |= carag_is_admissible(&tests[test], one->word, one->terms);
+        if (one->key >= 0 && one->chunk == key && passes && (best < 0 || one->key < best))
             best = one->key;
     }
     return best;
@@ -79,18 +81,30 @@ static inline int by_score(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
+#define MOST_PREDICATES 3
+
+/* Of each chunk, the label that admits it; -1: none does. */
+static inline void admitting(const account *all, const carag_predicate *predicates, size_t count,
+                             int64_t out_keys[MOST_CHUNKS])
+{
+    static carag_test tests[MOST_PREDICATES];
+    for (size_t i = 0; i < count; i++)
+        carag_test_init(&tests[i], &predicates[i]);
+    for (size_t i = 0; i < all->chunk_count; i++)
+        out_keys[i] = all->chunks[i].key < 0 ? -1 : admitted_by(all, tests, count, all->chunks[i].key);
+}
+
 /* Every admissible chunk that holds a term, best first; times: how often the query names each. */
-static inline size_t expected(const account *all, const carag_predicate *predicate, const uint32_t times[VOCABULARY],
-                              double k1, double b, hit out[MOST_CHUNKS], uint64_t *out_admissible)
+static inline size_t expected(const account *all, const carag_predicate *predicates, size_t predicate_count,
+                              const uint32_t times[VOCABULARY], double k1, double b, hit out[MOST_CHUNKS],
+                              uint64_t *out_admissible)
 {
     int64_t keys[MOST_CHUNKS];
     uint64_t length = 0;
     uint64_t admissible = 0;
     size_t count = 0;
-    carag_test test;
-    carag_test_init(&test, predicate);
+    admitting(all, predicates, predicate_count, keys);
     for (size_t i = 0; i < all->chunk_count; i++) {
-        keys[i] = all->chunks[i].key < 0 ? -1 : admitted_by(all, &test, all->chunks[i].key);
         admissible += keys[i] >= 0;
         length += keys[i] >= 0 ? length_of(&all->chunks[i]) : 0;
     }
@@ -273,7 +287,8 @@ typedef struct question {
     carag_text_query query;
     uint32_t times[VOCABULARY];
     uint32_t entities[2];
-    carag_predicate predicate;
+    carag_predicate predicates[MOST_PREDICATES];
+    size_t predicate_count;
 } question;
 
 static inline void draw_question(question *out, uint64_t *state)
@@ -292,12 +307,16 @@ static inline void draw_question(question *out, uint64_t *state)
     out->ends[count] = size + 2;
     out->query = (carag_text_query){.words = out->words, .word_ends = out->ends, .terms = count + 1,
                                     .k1 = (double)below(state, 3), .b = (double)below(state, 3) / 2.0};
-    out->predicate = one_mask((uint32_t)below(state, 4) & (uint32_t)below(state, 4), 0);
-    out->predicate.as_of = (uint32_t)below(state, 4) * 90;
     out->entities[1] = 1 + (uint32_t)below(state, 2);
-    out->predicate.entities = out->entities;
-    out->predicate.entity_count = 2;
-    out->predicate.entity_rule = (carag_entity_rule)below(state, 3);
+    out->predicate_count = 1 + below(state, MOST_PREDICATES);
+    for (size_t i = 0; i < out->predicate_count; i++) {
+        carag_predicate *predicate = &out->predicates[i];
+        *predicate = one_mask((uint32_t)below(state, 4) & (uint32_t)below(state, 4), 0);
+        ask_aged(predicate, (uint32_t)below(state, 4) * 90, (uint32_t)(below(state, 2) * below(state, 120)));
+        predicate->entities = out->entities;
+        predicate->entity_count = 2;
+        predicate->entity_rule = (carag_entity_rule)below(state, 3);
+    }
 }
 
 /* All, then the k best, then those above a floor. */
@@ -305,14 +324,14 @@ static inline void answers_as_expected(carag_text *text, const account *all, que
 {
     hit wanted[MOST_CHUNKS];
     uint64_t admissible;
-    const size_t count =
-        expected(all, &asked->predicate, asked->times, asked->query.k1, asked->query.b, wanted, &admissible);
+    const size_t count = expected(all, asked->predicates, asked->predicate_count, asked->times, asked->query.k1,
+                                  asked->query.b, wanted, &admissible);
     for (size_t k = 0; k < 5; k += 2)
         for (size_t at = 0; at <= count; at += count / 2 + 1) {
             carag_text_found *found = NULL;
             asked->query.k = k;
             asked->query.floor = at == count ? 0.0 : wanted[at].score;
-            CHECK_OK(carag_text_search(text, &asked->query, &asked->predicate, &found, NULL));
+            CHECK_OK(carag_text_search(text, &asked->query, asked->predicates, asked->predicate_count, &found, NULL));
             size_t left = 0;
             while (left < count && wanted[left].score >= asked->query.floor)
                 left++;
@@ -327,6 +346,50 @@ static inline void answers_as_expected(carag_text *text, const account *all, que
             }
             carag_text_found_free(found);
         }
+}
+
+static inline int by_key(const void *a, const void *b)
+{
+    const hit *x = a;
+    const hit *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* The admissible chunks of the documents below a number, and all documents that have one. */
+static inline void lists_as_expected(carag_text *text, const account *all, const question *asked, int64_t most)
+{
+    const int64_t documents[] = {3, 99, 1, 0, 2, 1, 4}; /* one is not there, one is named twice */
+    int64_t keys[MOST_CHUNKS], named[7];
+    hit wanted[MOST_CHUNKS];
+    bool has[5] = {false};
+    size_t count = 0;
+    size_t names = 0;
+    carag_text_found *found = NULL;
+    admitting(all, asked->predicates, asked->predicate_count, keys);
+    for (size_t i = 0; i < all->chunk_count; i++) {
+        const int64_t document = all->chunks[i].document;
+        if (keys[i] >= 0)
+            has[document] = true;
+        if (keys[i] >= 0 && document < most)
+            wanted[count++] = (hit){keys[i], all->chunks[i].key, document, 0.0};
+    }
+    qsort(wanted, count, sizeof *wanted, by_key);
+    for (size_t i = 0; i < 7; i++)
+        if (documents[i] < most || documents[i] == 99)
+            named[names++] = documents[i];
+    CHECK_OK(carag_text_admissible(text, asked->predicates, asked->predicate_count, named, names, &found, NULL));
+    CHECK(found->count == count);
+    for (size_t i = 0; i < count; i++)
+        CHECK(found->keys[i] == wanted[i].key && found->chunks[i] == wanted[i].chunk &&
+              found->documents[i] == wanted[i].document);
+    carag_text_found_free(found);
+    CHECK_OK(carag_text_documents(text, asked->predicates, asked->predicate_count, &found, NULL));
+    size_t at = 0;
+    for (int64_t document = 0; document < 5; document++)
+        if (has[document])
+            CHECK(at < found->count && found->keys[at] == document && found->documents[at++] == document);
+    CHECK(at == found->count);
+    carag_text_found_free(found);
 }
 
 /* An index with parts even and uneven, a deleted chunk and several segments. */

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from carag.index import TextIndex
-from carag.policy import NEVER, QUARANTINE, Mask, Policy, policy_word
+from carag.policy import NEVER, QUARANTINE, Mask, Policy, Search, policy_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +48,13 @@ def overlap(a: Label, b: Label) -> bool:
     return max(a.public_at, b.public_at) < min(a.expires_at, b.expires_at)
 
 
+def meets(label: Label, search: Search) -> bool:
+    """Whether a search admits a label."""
+    alive_at = search.as_of if search.alive_at is None else search.alive_at
+    is_current = label.public_at <= search.as_of and alive_at < label.expires_at
+    return is_current and search.policy.admits(label.word, label.entity)
+
+
 class World:
     """A plain account of chunks and labels, in the order in which they came."""
 
@@ -55,17 +62,22 @@ class World:
         self.chunks: dict[int, Chunk] = {}
         self.labels: dict[int, Label] = {}
 
-    def admitted(self, policy: Policy, as_of: int) -> dict[int, int]:
-        """Chunk to the key of the label that admits it."""
+    def admitted(self, policy: Policy | Sequence[Search], as_of: int = 0) -> dict[int, int]:
+        """Chunk to the key of the label that admits it: the smallest, whichever of several searches it meets."""
+        searches = [Search(policy, as_of)] if isinstance(policy, Policy) else policy
         found: dict[int, int] = {}
         for key in sorted(self.labels, reverse=True):
-            label = self.labels[key]
-            if policy.admits(label.word, label.entity) and label.public_at <= as_of < label.expires_at:
-                found[label.chunk] = key
+            if any(meets(self.labels[key], search) for search in searches):
+                found[self.labels[key].chunk] = key
         return found
 
     def answer(
-        self, terms: Sequence[str], policy: Policy, as_of: int, k1: float = 0.9, b: float = 0.4
+        self,
+        terms: Sequence[str],
+        policy: Policy | Sequence[Search],
+        as_of: int = 0,
+        k1: float = 0.9,
+        b: float = 0.4,
     ) -> list[Hit]:
         """Every admissible chunk that holds a term, best first."""
         admitted = self.admitted(policy, as_of)
@@ -161,6 +173,15 @@ def draw_policy(rng: Generator) -> Policy:
     if kind < 0.2:
         return Policy(*masks, allow_entities=listed)
     return Policy(*masks, deny_entities=listed if kind < 0.4 else ())
+
+
+def draw_searches(rng: Generator) -> list[Search]:
+    """Draw searches, of which several may admit one label, and one chunk by different labels."""
+    searches = []
+    for _ in range(int(rng.integers(1, 5))):
+        as_of, later = sorted(rng.choice(AS_OF, 2).tolist())
+        searches.append(Search(draw_policy(rng), as_of, [None, later][int(rng.integers(0, 2))]))
+    return searches
 
 
 def draw_terms(rng: Generator, most: int) -> tuple[str, ...]:

@@ -26,7 +26,15 @@ def three(**more) -> Index:
 def test_exported_names():
     """The room exports what its docstring promises, and all of it can be imported."""
     vectors = {"DType", "Hits", "Index", "Plan", "SearchResult", "SearchStats", "Why"}
-    words = {"TOKENS_VERSION", "TermCounts", "TextIndex", "TextResult", "TextStats", "tokenize"}
+    words = {
+        "TOKENS_VERSION",
+        "AdmissibleChunks",
+        "TermCounts",
+        "TextIndex",
+        "TextResult",
+        "TextStats",
+        "tokenize",
+    }
     assert vectors | words == set(carag.index.__all__)
     assert all(hasattr(carag.index, name) for name in carag.index.__all__)
 
@@ -332,6 +340,8 @@ def test_unknown_keys(keys, message):
         index.relabel(keys, [policy_word(1)] * len(keys))
     with pytest.raises(InvalidArgument, match=message):
         index.delete(keys)
+    with pytest.raises(InvalidArgument, match=message):
+        index.similarities(EYE[0], keys)
     if message != "named twice":
         with pytest.raises(InvalidArgument, match=message):
             index.words(keys)

@@ -128,6 +128,61 @@ def test_exact_plans_are_exact_over_what_is_kept(dtype):
         assert np.allclose(best, np.take_along_axis(true, found.keys, axis=1), rtol=0, atol=1e-6)
 
 
+@given(indexes(), st.sampled_from(DType), st.randoms(use_true_random=False))
+def test_similarities_are_those_of_an_exact_search_to_the_last_bit(made, dtype, chance):
+    """In any order of keys, for any of them, before and after rows go; hidden rows have one too."""
+    index, vectors, words, keys = made
+    kept = Index(index.dim, M=3, ef_construction=3, dtype=dtype)
+    kept.add(vectors, words, keys)
+    query = np.arange(1, index.dim + 1) - 1.5
+    gone = keys[::7]
+    for closed in ((), gone):
+        kept.delete(closed)
+        for plan in ("exact", "certified"):
+            found = kept.search(query, len(keys) + 1, Mask(), plan=plan)
+            count = int(found.counts[0])
+            order = chance.sample(range(count), chance.randint(0, count))
+            got = kept.similarities(query, found.keys[0][order])
+            assert (np.float32, (len(order),)) == (got.dtype, got.shape)
+            assert found.similarities[0][order].tobytes() == got.tobytes()
+    assert kept.similarities(query, kept.keys()).shape == (len(kept),)
+    kept.consolidate(threads=1)
+    assert found.similarities[0][order].tobytes() == kept.similarities(query, found.keys[0][order]).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ([1.0] * 3, "shape"),
+        (np.eye(8)[:2], "2 queries"),
+        (np.empty((0, 8)), "0 queries"),
+        ([0.0] * 8, "query 0 is zero"),
+        ([np.nan] * 8, "query 0 holds NaN"),
+        (["a"] * 8, "queries are"),
+    ],
+)
+def test_similarities_are_to_one_query_that_has_a_direction(build, query, message):
+    """And of one index at a time: a row of a batch is a batch of one."""
+    index = build()
+    with pytest.raises(InvalidArgument, match=message):
+        index.similarities(query, [0])
+    assert index.similarities(np.eye(8)[:1], [3]).shape == (1,)
+    assert index.similarities(np.eye(8)[0], []).shape == (0,)
+
+
+def test_similarities_are_read_from_a_file_as_from_memory(build, tmp_path):
+    """Mapped or read: the same bits, on every kernel."""
+    index = build(300, 33)
+    index.save(tmp_path / "index")
+    keys, query = np.arange(299, -1, -1), np.arange(33) - 15.5
+    expected = index.similarities(query, keys).tobytes()
+    for mmap in (False, True):
+        loaded = Index.load(tmp_path / "index", mmap=mmap)
+        for name in kernels.available():
+            with kernels.use(name):
+                assert expected == loaded.similarities(query, keys).tobytes()
+
+
 def test_codes_that_round_far_mislead_no_exact_plan():
     """What is kept may be half again as long as what was given: the exact plan still finds the nearest of it.
 

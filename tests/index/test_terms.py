@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,18 +52,24 @@ def filled(drawn):
     return index
 
 
-@given(rows, policies, st.sampled_from([0, 9, 10, 15, 20, NEVER - 2, NEVER - 1]), st.sampled_from(Plan))
-def test_what_is_counted_and_found_is_what_the_policy_admits(drawn, policy, as_of, plan):
+instants = st.sampled_from([0, 9, 10, 15, 20, NEVER - 2, NEVER - 1])
+
+
+@given(rows, policies, instants, st.none() | instants, st.sampled_from(Plan))
+def test_what_is_counted_and_found_is_what_the_policy_admits(drawn, policy, as_of, later, plan):
     """Word, window and entity, each row asked by itself: the count is exact and the answer is those rows."""
     index = filled(drawn)
+    alive_at = None if later is None else max(as_of, later)
     admitted = {
         key
         for key, (word, public_at, expires_at, entity) in enumerate(drawn)
-        if policy.admits(word, entity) and public_at <= as_of < expires_at
+        if policy.admits(word, entity) and public_at <= as_of and (alive_at or as_of) < expires_at
     }
-    found = index.search([1, 1, 1], len(drawn) + 1, policy, plan=plan, as_of=as_of)
-    assert len(admitted) == index.count(policy, as_of=as_of) == found.stats.admissible
+    found = index.search([1, 1, 1], len(drawn) + 1, policy, plan=plan, as_of=as_of, alive_at=alive_at)
+    assert len(admitted) == index.count(policy, as_of=as_of, alive_at=alive_at) == found.stats.admissible
     assert admitted == set(found.keys[0][: found.counts[0]].tolist())
+    assert len(admitted) == index.relabel_where(policy, set=8, as_of=as_of, alive_at=alive_at)
+    assert admitted == {key for key in range(len(drawn)) if index.words([key])[0] & 8}
 
 
 @given(rows)
@@ -127,6 +135,46 @@ def test_a_policy_may_be_asked_again_under_another_instant(plan):
     policy = Policy(Mask(), deny_entities=[1])
     for as_of, wanted in ((0, 1), (100, 2), (0, 1), (99, 1), (100, 2)):
         assert [wanted] == index.search([1, 1], 2, policy, plan=plan, as_of=as_of).counts.tolist()
+
+
+def test_what_was_public_then_and_has_not_expired_now():
+    """Two instants, each to the minute, in every form that an instant has."""
+    index = Index(2)
+    index.add(np.eye(2), [OPEN] * 2, public_at=[5, 6], expires_at=[9, 9])
+    assert [1, 1, 0] == [index.count(Mask(), as_of=5, alive_at=minute) for minute in (5, 8, 9)]
+    assert [2, 0] == [index.count(Mask(), as_of=6, alive_at=minute) for minute in (8, 9)]
+    moment = datetime(1970, 1, 1, 0, 8, tzinfo=UTC)
+    assert 2 == index.count(Mask(), as_of=moment - timedelta(minutes=1), alive_at=moment)
+    assert 0 == index.count(Mask(), as_of=moment, alive_at=date(1970, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("alive_at", "message"),
+    [
+        (8, "alive_at is minute 8; want minute 9"),
+        (None, ""),
+        (NEVER, "alive_at is"),
+        ("now", "alive_at is"),
+        (True, "alive_at is"),
+        (datetime(2024, 1, 1), "alive_at 2024.*no time zone"),  # noqa: DTZ001
+    ],
+)
+def test_alive_at_is_an_instant_not_before_as_of(alive_at, message):
+    """A row that had expired by then was never asked for."""
+    index = Index(2)
+    index.add(np.eye(2), [OPEN] * 2)
+    calls = [
+        lambda: index.count(Mask(), as_of=9, alive_at=alive_at),
+        lambda: len(index.search([1, 0], 2, Mask(), as_of=9, alive_at=alive_at)),
+        lambda: index.relabel_where(Mask(), set=1, as_of=9, alive_at=alive_at),
+    ]
+    for call in calls:
+        if message:
+            with pytest.raises(InvalidArgument, match=message):
+                call()
+        else:
+            assert call() > 0
+    assert (alive_at is None) == (index.words([0])[0] == policy_word(1))
 
 
 @pytest.mark.parametrize("rule", ["allow_entities", "deny_entities"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from carag.errors import InvalidArgument, UnlabelledWarning
 from carag.index import TextIndex
 from carag.index.tokens import tokenize
-from carag.policy import NEVER, Mask, Policy, policy_word
+from carag.policy import NEVER, Mask, Policy, Search, policy_word
 from tests.index.plain_text import (
     AS_OF,
     Label,
@@ -282,6 +282,39 @@ def test_a_chunk_with_several_labels_counts_once_by_the_one_that_admits_it():
         assert ([key], 1) == (found.keys.tolist(), found.stats.admissible)
 
 
+def test_of_several_searches_a_chunk_counts_once_by_its_smallest_label():
+    """Admitted by two searches through one label, and by two labels through one search each: one chunk, one length."""
+    index = simple([["sales", "net"], ["sales"], ["cost"]], public_at=0, expires_at=10)
+    index.label([7, 9], [0, 1], [policy_word(1), policy_word(2)], public_at=[10, 10], expires_at=[20, 20])
+    early, late = Search(Policy(OPEN), 5), Search(Policy(OPEN), 15)
+    both = index.search(["sales"], None, [late, early, early])
+    assert ([1, 0], [1, 0]) == (both.keys.tolist(), both.chunks.tolist())
+    assert (3, 4) == (both.stats.admissible, both.stats.length)
+    assert (3, 4, (2,)) == index.count(["sales"], (late, early))
+    alone = index.search(["sales"], None, [early])
+    assert of_bytes(alone) == of_bytes(index.search(["sales"], None, OPEN, as_of=5)) == of_bytes(both)
+    assert [7] == index.search(["sales"], None, [late]).keys.tolist()
+    assert [9] == index.admissible(Mask(2), [1], as_of=10).keys.tolist()
+    assert [0, 1, 2] == index.documents([late, early]).tolist()
+    assert 0 == len(index.search(["sales"], None, [Search(Policy(), 5)]))
+
+
+def test_lists_of_some_documents_take_each_once():
+    """A document that was added twice has one entry, one that is asked for twice too; what is hidden has none."""
+    index = TextIndex()
+    index.add([5, 4], [8, 7], [["x"], ["y"]])
+    index.add([3, 2, 1], [8, 8, 6], [["x"], ["x"], ["z"]])
+    index.label([30, 50, 40, 10], [3, 5, 4, 1], [policy_word(1)] * 3 + [CLOSED])
+    assert [7, 8] == index.documents(OPEN).tolist()
+    keys, chunks, documents = index.admissible(OPEN, [8, 8, 6, 99])
+    assert ([30, 50], [3, 5], [8, 8]) == (keys.tolist(), chunks.tolist(), documents.tolist())
+    index.delete([5, 3])
+    assert [7] == index.documents(OPEN).tolist()
+    assert all(column.tolist() == [] for column in index.admissible(OPEN, [8]))
+    assert all(column.tolist() == [] for column in index.admissible(OPEN, []))
+    assert [] == TextIndex().documents(OPEN).tolist()
+
+
 def test_windows_of_a_chunk_do_not_overlap():
     """In one call or in two; closing the other in the same call makes room, and an empty window takes none."""
     index = simple([["sales"], ["sales"]])
@@ -380,6 +413,23 @@ def test_answers_do_not_change_while_labels_are_replaced():
         (lambda i: i.search(["x"], 1, OPEN, floor=float("nan")), "want a number"),
         (lambda i: i.search(["x"], 1, OPEN, floor=float("inf")), "floor must be"),
         (lambda i: i.search(["x"] * 4_097, 1, OPEN), "at most 4096 terms"),
+        (lambda i: i.search(["x"], 1, []), r"0 searches; want 1 to 8: Policy\(\) admits nothing"),
+        (lambda i: i.count(["x"], [Search(Policy(OPEN), 0)] * 9), "9 searches; want 1 to 8"),
+        (
+            lambda i: i.documents([Search(Policy(OPEN), 0), OPEN]),
+            r"policy\[1\] is .*want a carag.policy.Search",
+        ),
+        (lambda i: i.documents((Search(None, 0),)), "nothing is searched without one"),
+        (lambda i: i.search(["x"], 1, [Search(Policy(OPEN), 5, 4)]), "alive_at is minute 4; want minute 5"),
+        (lambda i: i.search(["x"], 1, [Search(Policy(OPEN), -1)]), "as_of is -1"),
+        (lambda i: i.search(["x"], 1, [Search(Policy(OPEN), 0)], as_of=0), "beside a list of searches"),
+        (lambda i: i.admissible([Search(Policy(OPEN), 0)], [0], alive_at=0), "beside a list of searches"),
+        (lambda i: i.search(["x"], 1, {1: OPEN}), "nothing is searched without one"),
+        (lambda i: i.count(["x"], OPEN, as_of=5, alive_at=4), "alive_at is minute 4"),
+        (lambda i: i.admissible(OPEN, [0, -1]), "negative"),
+        (lambda i: i.admissible(OPEN, ["x"]), "documents are"),
+        (lambda i: i.admissible(None, [0]), "nothing is searched without one"),
+        (lambda i: i.documents(None), "nothing is searched without one"),
     ],
 )
 def test_what_is_refused_says_why_and_changes_nothing(call, message):

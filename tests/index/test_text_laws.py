@@ -17,6 +17,7 @@ from tests.index.plain_text import (
     draw_chunks,
     draw_label,
     draw_policy,
+    draw_searches,
     draw_terms,
     hits,
     label,
@@ -107,8 +108,11 @@ class History:
     def ask(self):
         """One question, asked in every way: all, the k best, those above a floor, and how often terms stand."""
         rng, index = self.rng, self.index
-        terms, policy = draw_terms(rng, 6), draw_policy(rng)
-        as_of, k1, b = int(rng.choice(AS_OF)), *rng.choice([0.0, 0.4, 0.9, 1.0], 2).tolist()
+        terms = draw_terms(rng, 6)
+        policy, as_of = draw_policy(rng), int(rng.choice(AS_OF))
+        if rng.random() < 0.5:
+            policy, as_of = draw_searches(rng), None
+        k1, b = rng.choice([0.0, 0.4, 0.9, 1.0], 2).tolist()
         expected = self.world.answer(terms, policy, as_of, k1, b)
         admitted = self.world.admitted(policy, as_of)
         found = index.search(terms, None, policy, as_of=as_of, k1=k1, b=b)
@@ -122,6 +126,18 @@ class History:
         texts = [self.world.chunks[key] for key in admitted]
         assert (len(texts), sum(len(t.heading + t.tokens) for t in texts)) == counts[:2]
         assert tuple(sum(term in t.heading + t.tokens for t in texts) for term in terms) == counts.frequencies
+        self.ask_for_lists(policy, as_of, admitted)
+
+    def ask_for_lists(self, policy, as_of, admitted):
+        """The documents that have something admissible, and all of it in some of them."""
+        document = {chunk: self.world.chunks[chunk].document for chunk in admitted}
+        assert sorted(set(document.values())) == self.index.documents(policy, as_of=as_of).tolist()
+        asked = self.rng.integers(0, 31, int(self.rng.integers(0, 12)))
+        expected = sorted(
+            (key, one, document[one]) for one, key in admitted.items() if document[one] in asked
+        )
+        found = self.index.admissible(policy, asked, as_of=as_of)
+        assert expected == list(zip(*(column.tolist() for column in found), strict=True))
 
     def holds(self):
         assert sorted(self.world.chunks) == self.index.chunks().tolist()

@@ -47,6 +47,10 @@ def test_search_while_others_relabel_and_add():
             got = set(found.keys[0][: found.counts[0]].tolist())
             assert not any(key % 2 for key in got)
             assert steady <= got
+            count = int(found.counts[0])
+            again = index.similarities(vectors[i], found.keys[0][:count])
+            if plan in (Plan.EXACT, Plan.CERTIFIED):
+                assert found.similarities[0][:count].tobytes() == again.tobytes()
 
     with ThreadPoolExecutor(7) as pool:
         jobs = [pool.submit(relabel, 1), pool.submit(relabel, 2), pool.submit(add), pool.submit(change_all)]

@@ -274,13 +274,15 @@ def test_material_news_cools_to_the_minute_for_advice_only() -> None:
 
 @pytest.mark.parametrize(
     ("mask", "instants"),
-    [(Mask(), [100, 70]), (Mask(0, 0x20000), [100]), (Mask(0x20000), [70])],
+    [(Mask(), [(100, None), (70, 100)]), (Mask(0, 0x20000), [(100, None)]), (Mask(0x20000), [(70, 100)])],
     ids=["either", "never material", "always material"],
 )
-def test_a_pair_is_searched_only_where_it_can_admit(mask: Mask, instants: list[int]) -> None:
+def test_a_pair_is_searched_only_where_it_can_admit(
+    mask: Mask, instants: list[tuple[int, int | None]]
+) -> None:
     """A pair that requires or forbids material news needs one search, not a contradiction."""
     decision = Decision("r", "p", Policy(mask), 100, None, False, "", cooling=30)
-    assert [search.as_of for search in decision.searches] == instants
+    assert [(search.as_of, search.alive_at) for search in decision.searches] == instants
 
 
 def test_with_an_empty_deal_list_nobody_is_on_it() -> None:
@@ -317,10 +319,17 @@ def test_the_searches_together_are_what_is_admissible(
     searches = decision.searches
     assert searches
     assert all(search.as_of >= 0 for search in searches)
-    for bits, public_at, entity in itertools.product((0, 1, 2, 3), range(5), (5, 6)):
+    for bits, public_at, expires_at, entity in itertools.product((0, 1, 2, 3), range(5), range(6), (5, 6)):
         for word in (policy_word(bits), policy_word(bits | MATERIAL)):
-            found = [one for one in searches if one.policy.admits(word, entity) and public_at <= one.as_of]
-            assert bool(found) is decision.admits(word, public_at, entity=entity)
+            found = [
+                one
+                for one in searches
+                if one.policy.admits(word, entity)
+                and public_at <= one.as_of
+                and (one.as_of if one.alive_at is None else one.alive_at) < expires_at
+            ]
+            assert bool(found) is decision.admits(word, public_at, entity=entity, expires_at=expires_at)
+            assert len(found) <= 1
 
 
 @pytest.mark.parametrize("word", [PLAIN, policy_word(MATERIAL)], ids=["fresh", "material"])

@@ -170,7 +170,14 @@ class DocumentRetriever:
         hits: dict[int, float] = {}
         for search in self._searches:
             policy = Policy(*search.policy.masks)  # lists of entities were tested as the corpus was loaded
-            found = index.search(asked, self._settings.top_k, policy, as_of=search.as_of, plan="exact")
+            found = index.search(
+                asked,
+                self._settings.top_k,
+                policy,
+                as_of=search.as_of,
+                alive_at=search.alive_at,
+                plan="exact",
+            )
             count = int(found.counts[0])
             hits.update(
                 zip(found.keys[0, :count].tolist(), found.similarities[0, :count].tolist(), strict=True)
