@@ -39,7 +39,7 @@ from carag.policy import (
 )
 from carag.profiles.edgar.reading.dataset import filing_of_row, load_row
 from carag.profiles.edgar.rules.labeller import label
-from carag.retrieval import Retriever, embedder_by_name
+from carag.retrieval import FUSED, Retriever, embedder_by_name, ranker_by_name
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def replay(
         store = resources.enter_context(CorpusStore.open(home / "corpus.db"))
         exact = _Exact(store, _Remembering(embedder), home / "index.carag")
         collection = resources.enter_context(closing(exact))
-        ingestor, retriever = Ingestor(collection), Retriever(collection)
+        ingestor = Ingestor(collection)
+        retriever = Retriever(collection, ranker_by_name(FUSED, collection.catalogue))
         saved: list[tuple[Asked, Found]] = []
         for number, batch in enumerate(batches[:early], start=1):
             before = _now()

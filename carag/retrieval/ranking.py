@@ -226,13 +226,16 @@ def _nearest(
     """Return the nearest rows of all searches together, the plans that found them, and how many are admissible."""
     keys, similarities, plans, admissible = [], [], [], 0
     for search in searches:
-        asked, options = k, {"plan": "certified"}
-        if exact_limit is not None:
-            # An index has no use for more rows than it holds.
-            asked = min(k + -(-k // _SPARE), max(k, len(index)))
-            options = {"exact_limit": exact_limit}
+        is_auto = exact_limit is not None
         found = index.search(
-            query, asked, search.policy, as_of=search.as_of, alive_at=search.alive_at, **options
+            query,
+            # An index has no use for more rows than it holds.
+            min(k + -(-k // _SPARE), max(k, len(index))) if is_auto else k,
+            search.policy,
+            plan="auto" if is_auto else "certified",
+            as_of=search.as_of,
+            alive_at=search.alive_at,
+            exact_limit=exact_limit or 0,
         )
         count = min(k, int(found.counts[0]))
         keys.append(found.keys[0, :count])

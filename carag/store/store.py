@@ -487,8 +487,9 @@ class CorpusStore:
         table = np.array([row[:6] for row in found], np.int64).reshape(-1, 6)
         if not np.array_equal(table[:, 0], wanted):
             raise InvalidArgument(f"labels are missing in {self.path}, or were asked for out of order")
-        words = (table[:, column].astype(np.uint32) for column in range(1, 5))
-        return Labels(wanted, *words, table[:, 5]), [row[6] for row in found if len(row) > 6]
+        word, since, until, entity = (table[:, column].astype(np.uint32) for column in range(1, 5))
+        labels = Labels(wanted, word, since, until, entity, table[:, 5])
+        return labels, [row[6] for row in found if len(row) > 6]
 
 
 def _open(known_at: int | None) -> str:

@@ -14,6 +14,7 @@ from carag.engine.collection import Collection, no_progress
 from carag.errors import CorruptFile
 from carag.policy import PolicyTable, Session, bits_of, infer, policy_word
 from carag.retrieval import Retriever
+from carag.retrieval.ranking import Dense
 from carag.store.store import CorpusStore
 from carag.store.values import StoredChunk, StoredFiling
 
@@ -86,7 +87,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
                 collection.refresh(no_progress)
                 instants.append((store.known(), dict(abouts)))
         collection.refresh(no_progress)
-        retriever = Retriever(collection)
+        retriever = Retriever(collection, Dense())
         yield Built(store, retriever, collection, abouts, instants)
         collection.close()
 

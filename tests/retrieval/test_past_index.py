@@ -17,7 +17,7 @@ from carag.engine.ingest import Ingestor
 from carag.errors import StoreLocked
 from carag.index import Index
 from carag.policy import NEVER, QUARANTINE, Decision, Mask, Policy, PolicyTable, infer
-from carag.retrieval import PastIndex, Retriever, add_labels, embedder_by_name
+from carag.retrieval import FUSED, PastIndex, Retriever, add_labels, embedder_by_name, ranker_by_name
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TABLE = PolicyTable.shipped()
+HEADING = ("{company}", "{form}")
 CELLS = [cell for cell in TABLE.cells if "known_at" in cell.past]
 QUESTIONS = [
     "What royalty rate does Lumenfield pay on net sales?",
@@ -113,12 +114,16 @@ def test_a_record_says_when_to_ask_again(tmp_path: Path, small_corpus: Path) -> 
         known_at = Record.parse(receipt.record).event.index.known_at  # type: ignore[union-attr]
         before = found(engine, QUESTIONS[0], Session(**session))
         engine.ingest(rest[0])
-        assert "certified" != Retriever(engine._collection, exact_limit=0).retrieve(*ask(None, clock)).plan
+        assert "certified" != _over(engine._collection).retrieve(*ask(None, clock)).plan
         assert before != found(engine, QUESTIONS[0], Session(**session))
         instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=known_at or 0)
         assert before == found(engine, QUESTIONS[0], Session(**session, known_at=instant))
         # However many rows: no other plan gives the same again when the index has other rows.
-        assert "certified" == Retriever(engine._collection, exact_limit=0).retrieve(*ask(instant, clock)).plan
+        assert "certified" == _over(engine._collection).retrieve(*ask(instant, clock)).plan
+
+
+def _over(collection: Collection) -> Retriever:
+    return Retriever(collection, ranker_by_name(FUSED, collection.catalogue), exact_limit=0)
 
 
 def ask(known_at: datetime | None, clock: Clock) -> tuple[str, Decision, int]:
@@ -176,10 +181,10 @@ def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path
         collection = Collection(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
         for portion in portions(small_corpus, tmp_path, 2, 0):
             Ingestor(collection).run(portion, progress=no_progress)
-        past = PastIndex(store, collection.index.dim)
+        past = PastIndex(store, collection.index.dim, HEADING)
         instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
         for at in [instants[0] - 1, *rng.choices(instants, k=25), 2**62]:
-            with past.at(at) as index:
+            with past.at(at) as (index, words):
                 keys = store.open_labels(known_at=at)
                 labels = store.labels(keys)
                 others = np.setdiff1d(index.keys(), keys)
@@ -188,6 +193,8 @@ def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path
                 assert labels.public_at.tolist() == index.public_at(keys).tolist()
                 assert labels.expires_at.tolist() == index.expires_at(keys).tolist()
                 assert labels.entities.tolist() == index.entities(keys).tolist()
+                assert keys.tolist() == words.labels().tolist()
+                assert set(labels.passages.tolist()) <= set(words.chunks().tolist())
                 everything = (index.count(Policy(Mask()), as_of=day) for day in (0, NEVER // 2, NEVER - 1))
                 fresh = Index(index.dim)
                 if len(keys):
@@ -209,7 +216,7 @@ def test_a_move_that_fails_midway_is_made_good(
         for portion in portions(small_corpus, tmp_path, 2, 0):
             Ingestor(collection).run(portion, progress=no_progress)
         instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
-        past = PastIndex(store, collection.index.dim)
+        past = PastIndex(store, collection.index.dim, HEADING)
         first, last = instants[0], instants[-1]
         for name, start, end in (("rows", first, last), ("labels", first, last)):
             with past.at(start):
@@ -226,9 +233,10 @@ def test_a_move_that_fails_midway_is_made_good(
                 pass
             monkeypatch.setattr(store, name, whole)
             for at in (start, end):
-                with past.at(at) as index:
+                with past.at(at) as (index, words):
                     is_open = index.words(index.keys()) & QUARANTINE == 0
                     labels = store.labels(store.open_labels(known_at=at))
                     wanted = labels.keys[labels.words & QUARANTINE == 0]
                     assert index.keys()[is_open].tolist() == wanted.tolist()
+                    assert labels.keys.tolist() == words.labels().tolist()
         collection.close()

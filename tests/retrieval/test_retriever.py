@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from carag.errors import CorruptFile
-from carag.index import Index
+from carag.index import Index, TextIndex
 from carag.policy import (
     NEVER,
     TOMBSTONE,
@@ -31,6 +31,7 @@ from carag.policy import (
     policy_word,
 )
 from carag.retrieval import Retriever
+from carag.retrieval.ranking import Dense
 from carag.store._entity_sets import EntitySets, number_of
 from carag.store._schema import TABLES
 from carag.store.values import StoredChunk
@@ -126,12 +127,13 @@ class At:
     def __init__(self, corpus: Corpus, instant: int) -> None:
         self.store = self.embedder = corpus
         self.index = corpus.index()
+        self.words = TextIndex()
         self.profile = Profile.open()
         self.reading = lambda: nullcontext(instant)
 
 
 def retriever_over(corpus: Corpus, **limit: int) -> Retriever:
-    return Retriever(At(corpus, 0), **limit)  # type: ignore[arg-type]
+    return Retriever(At(corpus, 0), Dense(), **limit)  # type: ignore[arg-type]
 
 
 def admissible_of(corpus: Corpus, decision: Decision) -> list[StoredChunk]:
@@ -341,7 +343,7 @@ def test_what_is_found_says_up_to_which_instant_it_was_known(instant: int, expec
     """An index that was told nothing yet is of none."""
     corpus = Corpus(7)
     decision = infer(SESSIONS["plain"], TABLE, now=moment(NOW))
-    retriever = Retriever(At(corpus, instant))  # type: ignore[arg-type]
+    retriever = Retriever(At(corpus, instant), Dense())  # type: ignore[arg-type]
     assert expected == retriever.retrieve("a", decision, 1).known_at
 
 
