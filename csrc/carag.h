@@ -270,6 +270,8 @@ typedef struct carag_text_query {
     size_t k;                  /* chunks wanted; 0: all that match */
     double floor;              /* least score of a chunk that is wanted; 0: any */
     int count_matched;         /* count all that match, which costs reading what could not be among the k */
+    const int64_t *documents;  /* (document_count,) whose chunks alone are found; statistics stay those of all. NULL: all */
+    size_t document_count;
 } carag_text_query;
 
 typedef struct carag_text_stats {

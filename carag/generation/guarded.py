@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from carag.generation.generator import Draft, Generator
-    from carag.retrieval.evidence import Evidence, Passage, Topic
+    from carag.retrieval.evidence import Evidence, Passage, Topic, Words
     from carag.retrieval.gate import ConfidenceGate
 
 __all__ = ["Answered", "Citation", "DeclineCode", "Declined", "GuardedGenerator", "citation_of"]
@@ -32,6 +32,8 @@ class DeclineCode(StrEnum):
     """None of the documents that the session may use is about whom, or the time that, the question names."""
     BELOW_GATE = "BELOW_GATE"
     """The best admissible passage is not similar enough; no model was called."""
+    TOO_FEW_WORDS = "TOO_FEW_WORDS"
+    """The admissible passages hold too few of the question's words; no model was called."""
     MODEL_DECLINED = "MODEL_DECLINED"
     """The generator said that it has no answer, or a content filter stopped it."""
     BAD_CITATION = "BAD_CITATION"
@@ -110,6 +112,9 @@ class GuardedGenerator:
         passages = evidence.shown
         if evidence.passages and not passages:
             return Declined(DeclineCode.NOTHING_ABOUT_IT, _nothing_about(evidence.topic))
+        words = evidence.words
+        if words is not None and words.share < words.least:
+            return Declined(DeclineCode.TOO_FEW_WORDS, _too_few(words))
         if not self.gate.passes(passages):
             code = DeclineCode.BELOW_GATE if passages else DeclineCode.NO_ADMISSIBLE_EVIDENCE
             return Declined(code, self.gate.message(passages))
@@ -147,6 +152,14 @@ def _nothing_about(topic: Topic) -> str:
     return (
         f"None of the documents this session may use is about {topic.absent or topic.understood}. If the question means "
         "somebody or some time else, name it as the documents do."
+    )
+
+
+def _too_few(words: Words) -> str:
+    return (
+        "CARAG defers on confidence: the passages this session may use hold too few of the question's words "
+        f"({words.share:.2f} of what they could; needed {words.least:.2f}). Rephrase the question in the documents' own "
+        "words, or name the document and the time that it is about."
     )
 
 

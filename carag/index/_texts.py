@@ -113,17 +113,29 @@ def text_batch(
 
 
 def text_query(
-    terms: Iterable[str], k: int | None, k1: float, b: float, floor: float, *, count_matched: bool
+    terms: Iterable[str],
+    k: int | None,
+    k1: float,
+    b: float,
+    floor: float,
+    *,
+    count_matched: bool,
+    documents: NDArray[np.int64] | None = None,
 ) -> TextQuery:
     """Convert a query; the core checks ranges."""
     words = _encoded("terms", terms)
-    memory = (
+    memory: tuple[Any, ...] = (
         ffi.from_buffer(_BYTES, b"".join(words)),
         ffi.new("uint64_t[]", list(accumulate(map(len, words)))),
     )
     wanted = 0 if k is None else integer("k", k, 1, 2**31 - 1)
     numbers = _real("k1", k1), _real("b", b), wanted, _real("floor", floor)
     struct = ffi.new("carag_text_query *", (*memory, len(words), *numbers, bool(count_matched)))
+    if documents is not None:
+        # No documents are some, too: of which nothing is found.
+        named = np.append(documents, 0)
+        struct.documents, struct.document_count = lent(named), documents.size
+        memory = (*memory, named)
     return TextQuery(struct, len(words), struct.count_matched or (k is None and struct.floor == 0.0), memory)
 
 

@@ -262,6 +262,7 @@ class TextIndex(Handle):
         b: float = 0.4,
         floor: float = 0.0,
         count_matched: bool = False,
+        documents: ArrayLike | None = None,
     ) -> TextResult:
         """Find the ``k`` chunks of the highest score among those the policy admits, or all that hold a term.
 
@@ -283,6 +284,9 @@ class TextIndex(Handle):
         count_matched : bool
             Count how many chunks hold a term, which takes scoring those that cannot be among the ``k``; all are
             counted where all are wanted.
+        documents : (n,) integer, optional
+            Find only chunks of these, each 0 or more. Scores stay what they are: statistics are of all admissible
+            chunks.
 
         Returns
         -------
@@ -296,11 +300,12 @@ class TextIndex(Handle):
         CorruptFile
             If the postings of a mapped file were damaged after it was opened.
         """
-        query = text_query(terms, k, k1, b, floor, count_matched=count_matched)
+        named = None if documents is None else key_array(documents, name="documents")
+        query = text_query(terms, k, k1, b, floor, count_matched=count_matched, documents=named)
         tests = predicates(policy, as_of, alive_at)
         out, fault = ffi.new("carag_text_found **"), new_fault()
         status = lib.carag_text_search(self._core, query.struct, tests.predicates, tests.size, out, fault)
-        raise_for(status, fault, path=self._path)
+        raise_for(status, fault, path=self._path, keys=named)
         found = ffi.gc(out[0], lib.carag_text_found_free)
         return found_result(found, is_counted=query.is_counted)
 

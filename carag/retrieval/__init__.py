@@ -12,7 +12,7 @@ from carag.retrieval.jina import JinaReranker
 from carag.retrieval.openai import OpenAiEmbedder
 from carag.retrieval.own import own_embedder
 from carag.retrieval.past_index import PastIndex, add_labels
-from carag.retrieval.ranking import FUSED, RANKERS, Question, Ranker, ranker_by_name, terms_of, topic_of
+from carag.retrieval.ranking import FUSED, RANKERS, Question, Ranker, ranker_by_name, share_of, terms_of, topic_of
 from carag.retrieval.registry import (
     DEFAULT_EMBEDDER,
     EMBEDDERS,
@@ -64,6 +64,7 @@ __all__ = [
     "questions_wanted",
     "ranker_by_name",
     "reranker_by_name",
+    "share_of",
     "terms_of",
     "threshold_for",
     "topic_of",

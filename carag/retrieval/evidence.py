@@ -10,7 +10,7 @@ from carag.policy import NEVER
 if TYPE_CHECKING:
     from carag.policy import Reason
 
-__all__ = ["NOTHING_NAMED", "Evidence", "Hidden", "Passage", "Topic", "Withheld"]
+__all__ = ["NOTHING_NAMED", "Evidence", "Hidden", "Passage", "Topic", "Withheld", "Words"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +92,15 @@ NOTHING_NAMED: Final = Topic()
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """How many of the question's words the best passage by words holds, as a share of what it could, 0 to 1."""
+
+    share: float
+    least: float = 0.0
+    """Below this the passages do not speak of what is asked; the profile's (``least_words``)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What a search found, what is withheld, and how it was searched."""
 
@@ -106,6 +115,8 @@ class Evidence:
     """The store's instant that was searched, in microseconds since 1970 UTC; None for an empty store."""
     topic: Topic = NOTHING_NAMED
     """What the question names."""
+    words: Words | None = None
+    """None where a ranker without words found the passages."""
     about: int | None = None
     """How many of the passages, the first ones, are about it; None for all."""
 

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SIMILARITY", "WORDS", "Bonuses", "Nearest", "best_of", "bonuses"]
+__all__ = ["SIMILARITY", "WORDS", "Best", "Bonuses", "Nearest", "best_of", "bonuses", "least_share"]
 
 WORDS: Final = 0.4
 """Weight of words; chosen on development questions, where 0.3 to 0.5 cannot be told apart."""
 SIMILARITY: Final = 1 - WORDS
+_ROUNDING: Final = 1 - 1e-9
+"""What a bound is lowered by, far more than its rounding loses."""
 
 
 class Nearest(NamedTuple):
@@ -48,28 +50,35 @@ class Bonuses(NamedTuple):
         return np.where(self.keys[at] == keys, self.values[at], 0.0)
 
 
-def bonuses(
-    by_words: NDArray[np.int64], scores: NDArray[np.float64], tiers: Bonuses
-) -> Bonuses:
+class Best(NamedTuple):
+    """The rows of the highest score."""
+
+    keys: NDArray[np.int64]
+    """Best first."""
+    similarities: NDArray[np.float32]
+    scores: NDArray[np.float64]
+
+
+def bonuses(by_words: NDArray[np.int64], shares: NDArray[np.float64], tiers: Bonuses) -> Bonuses:
     """Add what rows get for their words and for the tier of their document.
 
     Parameters
     ----------
     by_words : (n,) int64
-        All admissible rows that hold a term.
-    scores : (n,) float64
-        Their BM25 scores, greater than 0.
+        Rows that hold a term, each once.
+    shares : (n,) float64
+        Their BM25 scores in units of the best admissible one, 0 to 1.
     tiers : Bonuses
         All admissible rows whose document is in a tier, and the tier.
 
     Examples
     --------
     >>> keys = np.array([7, 3])
-    >>> bonuses(keys, np.array([4.0, 2.0]), Bonuses(np.array([3, 5]), np.array([1.0, 1.5])))
+    >>> bonuses(keys, np.array([1.0, 0.5]), Bonuses(np.array([3, 5]), np.array([1.0, 1.5])))
     Bonuses(keys=array([3, 5, 7]), values=array([1.2, 1.5, 0.4]))
     """
     keys = np.concatenate((by_words, tiers.keys))
-    values = np.concatenate((WORDS * (scores / scores.max(initial=0.0)), tiers.values))
+    values = np.concatenate((WORDS * shares, tiers.values))
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], values[order]
     if not keys.size:
@@ -85,8 +94,8 @@ def best_of(
     similarities_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
     *,
     whole: bool,
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64]]:
-    """Return the ``k`` rows of the highest score, their similarities and their scores; ties by smaller key.
+) -> Best:
+    """Return the ``k`` rows of the highest score; ties by smaller key.
 
     Parameters
     ----------
@@ -125,4 +134,18 @@ def best_of(
             keys, found = np.concatenate((keys, asked)), np.concatenate((found, read))
             scores = np.concatenate((scores, SIMILARITY * read.astype(np.float64) + bonus.of(asked)))
     order = np.lexsort((keys, -scores))[:k]
-    return keys[order], found[order], scores[order]
+    return Best(keys[order], found[order], scores[order])
+
+
+def least_share(best: Best, nearest: Nearest, k: int) -> float:
+    """Return the least share of words that could lift a row that is in no tier among the best, or raise one there.
+
+    Parameters
+    ----------
+    best : Best
+        The best of rows of which some may have words that are not known yet: their scores are low or right.
+    """
+    if best.scores.size < k:
+        return 0.0
+    lift = float(best.scores[-1]) - SIMILARITY * float(nearest.similarities[0])
+    return max(0.0, _ROUNDING * lift / WORDS)

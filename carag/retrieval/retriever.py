@@ -184,6 +184,7 @@ class Retriever:
             ranked.admissible,
             known_at if known_at >= 0 else None,
             ranked.topic,
+            ranked.words,
             None if ranked.about is None else sum(chunk.key in ranked.about for _, chunk in hits),
         )
 

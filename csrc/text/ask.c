@@ -3,6 +3,7 @@
  *   1  The predicates are asked (text/admit.c): N, the mean length, and of each part whether all, some or none counts.
  *   2  The runs of the query's terms are read, in the order of the terms' bytes: their counts give the exact number of
  *      admissible chunks that hold each term, without a posting where a part is admissible whole or not at all.
+ *      Where the query names documents, runs of others are counted and then left out.
  *   3  Parts are scored one after the other (text/score.c), all terms of a part together; what a posting adds is computed
  *      and added in the order of the terms' bytes, so that a score does not depend on how anything came in.
  *
@@ -125,6 +126,7 @@ static size_t carve(carag_asking *job, unsigned char *block, uint64_t runs)
     CARVE(job->norms, widest);
     CARVE(job->frequencies, widest);
     CARVE(job->wanted, widest);
+    CARVE(job->left_out, parts);
 #undef CARVE
     return size;
 }
@@ -204,6 +206,8 @@ static bool read_runs(carag_asking *job, uint32_t number, carag_stream runs, car
         if (admitted == 0)
             continue;
         term->frequency += admitted;
+        if (job->left_out[run.part])
+            continue;
         job->stats.runs++;
         const uint32_t at = job->run_count++;
         job->runs[at] = (carag_scored_run){.postings = own.at,
@@ -247,6 +251,9 @@ static bool look_up(carag_asking *job)
 {
     const carag_shelf *shelf = job->shelf;
     carag_admit(shelf, job->predicates, job->predicate_count, &job->admission);
+    for (uint32_t i = 0; i < shelf->part_count; i++)
+        job->left_out[i] = job->query->documents &&
+                           carag_lookup_find(&job->documents, shelf->parts[i].document) == CARAG_NONE;
     carag_text_weigh_parts(job);
     for (uint32_t i = 0; i < job->term_count; i++) {
         const uint32_t first_run = job->run_count;
@@ -290,6 +297,8 @@ static carag_status ask(carag_asking *job, carag_text_found **out_found)
 static carag_status answer(carag_asking *job, carag_text_found **out_found, carag_fault *out_fault)
 {
     carag_status status = verify(job, out_fault);
+    if (status == CARAG_OK && job->query->documents)
+        status = carag_lookup_of(job->query->documents, job->query->document_count, &job->documents, out_fault);
     if (status != CARAG_OK)
         return status;
     job->ranking.limit = job->query->k;
@@ -299,6 +308,7 @@ static carag_status answer(carag_asking *job, carag_text_found **out_found, cara
     status = ask(job, out_found);
     pthread_rwlock_unlock(&job->text->lock);
     carag_release(job->ranking.items);
+    carag_release(job->documents.slots);
     if (status == CARAG_CORRUPT) {
         carag_fail(out_fault, status, 0, "the postings of the mapped file are damaged");
         if (out_fault)

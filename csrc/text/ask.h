@@ -43,6 +43,8 @@ typedef struct carag_asking {
     double *scores, *norms;  /* [widest part] */
     uint32_t *frequencies;   /* [widest part] */
     bool *wanted;            /* [widest part] whether a chunk may be in the answer */
+    carag_lookup documents;  /* whose chunks alone are wanted, where the query names some */
+    bool *left_out;          /* [parts] those of other documents: counted and not scored */
     double mean;             /* of the lengths */
     carag_ranking ranking;
     carag_text_stats stats;

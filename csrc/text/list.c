@@ -103,18 +103,12 @@ carag_status carag_text_admissible(carag_text *text, const carag_predicate *pred
                                    const int64_t *documents, size_t count, carag_text_found **out_found,
                                    carag_fault *out_fault)
 {
-    const carag_lookup none = {0};
     listing job = {.passes = NULL};
     carag_status status = carag_predicates_verify(predicates, predicate_count, out_fault);
-    for (size_t i = 0; status == CARAG_OK && i < count; i++)
-        if (documents[i] < 0)
-            status = carag_fail(out_fault, CARAG_BAD_KEY, i, "documents must be 0 or more");
+    if (status == CARAG_OK)
+        status = carag_lookup_of(documents, count, &job.asked, out_fault);
     if (status != CARAG_OK)
         return status;
-    if (carag_lookup_grown(&none, count, &job.asked) != CARAG_OK)
-        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-    for (size_t i = 0; i < count; i++)
-        carag_lookup_insert(&job.asked, documents[i], 0); /* one named twice is there once */
     status = answer(text, &job, predicates, predicate_count, keep_chunks, out_found, out_fault);
     carag_release(job.asked.slots);
     return status;

@@ -77,3 +77,17 @@ carag_status carag_lookup_grown(const carag_lookup *from, size_t wanted, carag_l
             carag_lookup_insert(out, from->slots[slot].key, from->slots[slot].number);
     return CARAG_OK;
 }
+
+/* The documents that a caller names, each once; the slots are the caller's. */
+carag_status carag_lookup_of(const int64_t *documents, size_t count, carag_lookup *out, carag_fault *out_fault)
+{
+    const carag_lookup none = {0};
+    for (size_t i = 0; i < count; i++)
+        if (documents[i] < 0)
+            return carag_fail(out_fault, CARAG_BAD_KEY, i, "documents must be 0 or more");
+    if (carag_lookup_grown(&none, count, out) != CARAG_OK)
+        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
+    for (size_t i = 0; i < count; i++)
+        carag_lookup_insert(out, documents[i], 0);
+    return CARAG_OK;
+}

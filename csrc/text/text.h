@@ -194,6 +194,7 @@ uint32_t carag_lookup_find(const carag_lookup *lookup, int64_t key);
 bool carag_lookup_insert(carag_lookup *lookup, int64_t key, uint32_t number);
 void carag_lookup_remove(carag_lookup *lookup, int64_t key);
 carag_status carag_lookup_grown(const carag_lookup *from, size_t wanted, carag_lookup *out);
+carag_status carag_lookup_of(const int64_t *documents, size_t count, carag_lookup *out, carag_fault *out_fault);
 
 /* text/segment.c */
 carag_status carag_segment_build(const carag_text_batch *batch, uint32_t first_part, carag_segment **out);

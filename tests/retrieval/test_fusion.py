@@ -62,7 +62,7 @@ def test_the_best_are_those_of_a_sort_over_all_rows(world, k, more):
 def test_a_bonus_is_the_share_of_the_best_words_and_the_tier(words, tiers):
     got = bonuses(
         np.array(list(words), np.int64),
-        np.array(list(words.values()), float),
+        np.array(list(words.values()), float) / max(words.values(), default=1.0),
         Bonuses(np.array(sorted(tiers), np.int64), np.array([tiers[key] for key in sorted(tiers)], float)),
     )
     assert got.keys.tolist() == sorted({*words, *tiers})

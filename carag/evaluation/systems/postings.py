@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from math import log
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from carag.index import TermCounts
+from carag.retrieval.ranking import B, K1
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,9 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Postings"]
-
-_K1: Final = 0.9
-_B: Final = 0.4
 
 
 class Postings:
@@ -42,10 +42,14 @@ class Postings:
                 found[term].append((row, times))
         self._postings = {term: np.array(places, np.int32) for term, places in found.items()}
 
-    def holds(self, term: str, mask: NDArray[np.bool_]) -> bool:
-        """Tell whether any row that a mask admits has a term."""
-        places = self._postings.get(term)
-        return places is not None and bool(mask[places[:, 0]].any())
+    def count(self, terms: Iterable[str], mask: NDArray[np.bool_]) -> TermCounts:
+        """Count the rows that a mask admits, their terms, and how many of them hold each of some terms."""
+        held = (self._postings.get(term) for term in terms)
+        return TermCounts(
+            int(np.count_nonzero(mask)),
+            int(self._lengths[mask].sum()),
+            tuple(0 if places is None else int(np.count_nonzero(mask[places[:, 0]])) for places in held),
+        )
 
     def scores(self, terms: Iterable[str], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Score every row that a mask admits by BM25, as if there were no others; the rest have 0.
@@ -70,12 +74,12 @@ class Postings:
         count = int(np.count_nonzero(mask))
         if count == 0:
             return scores
-        norms = _K1 * (1 - _B + _B * self._lengths / (self._lengths[mask].sum() / count))
+        norms = K1 * (1 - B + B * self._lengths / (self._lengths[mask].sum() / count))
         for term, times in sorted(Counter(terms).items(), key=lambda item: item[0].encode()):
             if (places := self._postings.get(term)) is None:
                 continue
             rows, often = places[mask[places[:, 0]]].T
             if rows.size:
                 weight = times * log(1 + (count - rows.size + 0.5) / (rows.size + 0.5))
-                scores[rows] += weight * (often * (_K1 + 1) / (often + norms[rows]))
+                scores[rows] += weight * (often * (K1 + 1) / (often + norms[rows]))
         return scores

@@ -13,7 +13,8 @@ import numpy as np
 
 from carag.evaluation.systems.postings import Postings
 from carag.index import tokenize
-from carag.retrieval import Catalogue, Topic, terms_of, topic_of
+from carag.retrieval import Catalogue, Topic, share_of, terms_of, topic_of
+from carag.retrieval.evidence import Words
 from carag.retrieval.fusion import SIMILARITY, WORDS, Bonuses, Nearest, best_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Best(NamedTuple):
     rows: NDArray[np.int64]
     similarities: NDArray[np.float32]
     topic: Topic
+    words: Words | None
     about: int | None
     """How many of the rows, the first ones, are about what the question names; None for all."""
 
@@ -37,7 +39,7 @@ class Best(NamedTuple):
         """Return the first ``k`` of those that a mask admits."""
         kept = np.flatnonzero(mask[self.rows])[:k]
         about = None if self.about is None else int(np.count_nonzero(kept < self.about))
-        return Best(self.rows[kept], self.similarities[kept], self.topic, about)
+        return Best(self.rows[kept], self.similarities[kept], self.topic, self.words, about)
 
 
 class ReferenceRanker:
@@ -83,7 +85,8 @@ class ReferenceRanker:
         understood = self.catalogue.read(question, documents)
         tiers = np.zeros(len(truth))
         tiers[mask] = understood.tiers[np.searchsorted(documents, truth.documents[mask])]
-        words = self._postings.scores(terms_of(question, understood.terms), mask)
+        terms = terms_of(question, understood.terms)
+        words = self._postings.scores(terms, mask)
         greatest = words.max(initial=0.0)
         bonus = np.where(words > 0, WORDS * (words / (greatest or 1.0)), 0.0) + tiers
         if nearest is None:
@@ -101,8 +104,9 @@ class ReferenceRanker:
             rows,
             similarities[rows],
             topic,
+            Words(share_of(greatest, self._postings.count(terms, mask)), self.catalogue.declared.least_words),
             int(np.count_nonzero(tiers[rows] >= 1)) if named else None,
         )
 
     def _occurs(self, name: str, mask: NDArray[np.bool_]) -> bool:
-        return all(self._postings.holds(term, mask) for term in tokenize(name))
+        return all(self._postings.count(tokenize(name), mask).frequencies)

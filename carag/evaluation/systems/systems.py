@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Systems"]
 
 _log = logger(__name__)
-_NOTHING: Final = Best(np.empty(0, np.int64), np.empty(0, np.float32), NOTHING_NAMED, None)
+_NOTHING: Final = Best(np.empty(0, np.int64), np.empty(0, np.float32), NOTHING_NAMED, None, None)
 _POSTFILTER: Final = {"postfilter-1": 1, "postfilter-4": 4, "postfilter-16": 16}
 """How many times `K` passages a post-filter searches before it filters."""
 _EXACT_LIMITS: Final = {
@@ -270,7 +270,7 @@ class Systems:
         best = search(query)
         passages = self.truth.passages(best.rows.tolist(), best.similarities.tolist())
         retrieval = (time.perf_counter() - start) * 1000
-        evidence = Evidence(passages, withheld, "", len(passages), None, best.topic, best.about)
+        evidence = Evidence(passages, withheld, "", len(passages), None, best.topic, best.words, best.about)
         return self._generate(pair, self._guarded, evidence, retrieval)
 
     # --- CARAG ---

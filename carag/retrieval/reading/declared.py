@@ -56,6 +56,7 @@ class _Document(BaseModel):
     annual: _Kinds = []
     interim: _Kinds = []
     variants: Annotated[dict[str, _Kinds], Field(max_length=_MAX_KINDS)] = {}
+    least_words: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +89,8 @@ class Declared:
     """By kind, in small letters."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """By another name of a kind, in small letters, the kind."""
+    least_words: float = 0.0
+    """Share of a question's words, 0 to 1, that the best passage by words must hold for the question to be answered."""
     sha256: str = hashlib.sha256(b"").hexdigest()
     """Of the files, in hexadecimal."""
 
@@ -143,6 +146,7 @@ class Declared:
             lexicon=tables.get("lexicon", Lexicon()),
             reports=_reports(toml, said),
             variants=_variants(toml, said),
+            least_words=said.least_words,
             sha256=digest.hexdigest(),
         )
 
