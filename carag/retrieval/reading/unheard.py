@@ -6,6 +6,7 @@ a name is decided by capitals and fixed lists, so where a text has no capitals t
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from carag.retrieval.reading.names import (
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["unheard"]
 
+_FORM: Final = re.compile(r"\d[-‐‑]$")
+"""What stands before the rest of a form's name, as in "10-Qs"."""
 _TITLED: Final = 0.8
 """Share of long words with a capital above which a question is written like a heading, and capitals say nothing."""
 _LONG, _ENOUGH = 4, 6
@@ -79,7 +82,11 @@ def _runs(text: str, words: list[Word]) -> list[list[Word]]:
     ended: Word | None = None
     for word in words:
         upper = any(map(str.isupper, word.written)) and not any(map(str.isdigit, word.written))
-        if not upper or (word.stem in common_words() and begins_sentence(text, word)):
+        if (
+            not upper
+            or _FORM.search(text[: word.start])
+            or (word.stem in common_words() and begins_sentence(text, word))
+        ):
             ended = None
         elif ended is not None and adjoin(text, [ended, word]) and "," not in text[ended.end : word.start]:
             runs[-1].append(word)
