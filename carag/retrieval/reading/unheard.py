@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from carag.retrieval.reading.names import (
+    LEGAL_FORMS,
     adjoin,
     begins_sentence,
     common_words,
@@ -59,7 +60,7 @@ def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> t
     long = [word for word in words[1:] if len(word.folded) >= _LONG]
     if len(long) >= _ENOUGH and sum(map(is_capital, long)) > _TITLED * len(long):
         return ()
-    known = {word.stem for said in _named(reading) for word in words_of(said)}
+    known = {word.stem for said in (*reading.said, *reading.kinds) for word in words_of(said)}
     found: dict[str, None] = {}
     for run in _runs(text, words):
         alone = len(run) == 1 and run[0].stem == run[0].folded
@@ -70,10 +71,6 @@ def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> t
             genitive = len(run[-1].written) - len(_without_genitive(run[-1]))
             found[text[run[0].start : run[-1].end - genitive]] = None
     return tuple(found)
-
-
-def _named(reading: Reading) -> list[str]:
-    return [*(one.text for one in (*reading.entities, *reading.titles)), *reading.kinds]
 
 
 def _runs(text: str, words: list[Word]) -> list[list[Word]]:
@@ -99,7 +96,7 @@ def _runs(text: str, words: list[Word]) -> list[list[Word]]:
 
 def _is_telling(word: Word) -> bool:
     forms = {word.folded, word.stem, word.stem.removesuffix("s")}
-    return len(word.stem) > 1 and not forms & (common_words() | words_listed("no_names.txt"))
+    return len(word.stem) > 1 and not forms & (common_words() | LEGAL_FORMS | words_listed("no_names.txt"))
 
 
 def _without_genitive(word: Word) -> str:
