@@ -113,7 +113,7 @@ def test_a_store_without_the_hidden_documents_reads_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     every: list[StoredFiling],
     question: str,
-    has_table: bool,  # noqa: FBT001 - drawn
+    has_table: bool,
     data: st.DataObject,
 ) -> None:
     """Reading, tiers, what is absent and what is said: all as if the others had never been stored."""

@@ -54,7 +54,7 @@ def test_what_a_passage_speaks_of_is_no_stranger() -> None:
 
 
 def test_of_the_development_questions_one_names_what_no_table_has(shared_data: Path) -> None:
-    """Azure: so the rule can fire on one of 70 at most, whatever a session may use; and on 61 where no name is known."""
+    """Azure: so the rule fires on one of 70 at most, whatever a session may use; and on 61 if no name is known."""
     names = Names(
         (row["name"], row.get("tickers") or [], row["cik"])
         for row in json_lines(shared_data / "edgar" / "companies.jsonl.gz")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["unheard"]
 
-_FORM: Final = re.compile(r"\d[-‐‑]$")
+_FORM: Final = re.compile(r"\d[-‐‑]")
 """What stands before the rest of a form's name, as in "10-Qs"."""
 _TITLED: Final = 0.8
 """Share of long words with a capital above which a question is written like a heading, and capitals say nothing."""
@@ -81,7 +81,7 @@ def _runs(text: str, words: list[Word]) -> list[list[Word]]:
         upper = any(map(str.isupper, word.written)) and not any(map(str.isdigit, word.written))
         if (
             not upper
-            or _FORM.search(text[: word.start])
+            or _FORM.match(text[max(0, word.start - 2) : word.start])
             or (word.stem in common_words() and begins_sentence(text, word))
         ):
             ended = None
