@@ -170,14 +170,18 @@ def _fits_of(
     plain: bool = False,
 ) -> NDArray[np.float64]:
     found = np.zeros(len(documents), np.float64)
-    asked = np.flatnonzero(among & (days > 0)) if periods else np.empty(0, np.int64)
-    if asked.size:
-        ends = documents.ends[asked] if plain else _ends(documents, asked)
-        reports = (
-            np.full(asked.size, _OTHER, np.int64) if plain else documents.reports[asked].astype(np.int64)
+    reports = np.full(len(documents), _OTHER, np.int8) if plain else documents.reports
+    near = np.zeros(len(documents), np.bool_)
+    for period in periods:
+        first, last = (
+            np.array([period.reach(report)[end].toordinal() for report in _REPORTS]) for end in (0, 1)
         )
+        near |= (days >= first[reports]) & (days <= last[reports])
+    asked = np.flatnonzero(among & near & (days > 0))
+    if asked.size:
+        ends = documents.ends[asked].astype(np.int64) if plain else _ends(documents, asked)
         # Most documents share the day, the year's end and the kind of report with others.
-        codes = (days[asked].astype(np.int64) * len(_REPORTS) + reports) * 10_000 + ends
+        codes = (days[asked].astype(np.int64) * len(_REPORTS) + reports[asked]) * 10_000 + ends
         each, which = np.unique(codes, return_inverse=True)
         best = [max(_fit(period, code) for period in periods) for code in each.tolist()]
         found[asked] = np.array(best, np.float64)[which]
@@ -197,6 +201,10 @@ def _ends(documents: Documents, asked: NDArray[np.int64]) -> NDArray[np.int64]:
     if ends.all():
         return ends
     which, owners = documents.owned
+    unknown = np.zeros(len(documents), np.bool_)
+    unknown[asked[ends == 0]] = True
+    filers = np.unique(owners[unknown[which]])
+    which, owners = (column[np.isin(owners, filers)] for column in (which, owners))
     annual = (documents.reports[which] == _ANNUAL) & (documents.periods[which] > 0)
     which_annual, owners_annual = which[annual], owners[annual]
     order = np.lexsort((documents.periods[which_annual], owners_annual))
@@ -231,7 +239,9 @@ def _newest(reading: Reading, documents: Documents, asked: NDArray[np.bool_]) ->
             which = np.concatenate([which, titled])
             groups = np.concatenate([groups, np.full(titled.size, -number)])
     else:
-        nobodys = np.setdiff1d(np.arange(len(documents)), which)
+        is_owned = np.zeros(len(documents), np.bool_)
+        is_owned[which] = True
+        nobodys = np.flatnonzero(~is_owned)
         which = np.concatenate([which, nobodys])
         groups = np.concatenate([groups, np.full(nobodys.size, -1)])
     here = asked[which] & (value[which] > 0)
