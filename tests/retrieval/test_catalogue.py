@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from carag import Document, Engine
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import Profile
+from carag.profiles.edgar.facts.filing import Filing
+from carag.profiles.edgar.rules.labeller import label
+from carag.profiles.edgar.rules.metadata_only import facts_of_metadata, facts_of_text, united
 from carag.retrieval.catalogue import Catalogue, Understood
 from carag.retrieval.public_names import PublicNames
 from carag.retrieval.reading import Described, Names, ReportKind
@@ -242,6 +247,54 @@ def test_the_lexicon_adds_terms_for_words_alone(store: CorpusStore) -> None:
     understood = Catalogue(store, EDGAR).read("What was capex?", [])
     assert "capital expenditures" in understood.terms
     assert understood.described() == ""
+
+
+def test_news_of_a_filing_changes_no_row(store: CorpusStore) -> None:
+    """What other sources state of it is united with it in place, and would be read by some catalogues alone."""
+    own = Filing(accession_number="f1", form="10-K", ciks=(5,), filed=date(2021, 2, 3))
+    facts = facts_of_text(own, label(own))
+    put(store, [replace(filing(1, 5), facts=facts)])
+    before = list(store.described())
+    row = replace(own, ciks=(3, 5), period=date(2020, 12, 31))
+    news = united(facts, facts_of_metadata(row, label(row, metadata_only=True)))
+    with store.writing() as transaction:
+        transaction.put_metadata([replace(filing(1, 5), facts=news)])
+        transaction.relabel()
+    assert store.facts_of("f1") == news != facts
+    assert list(store.described()) == before
+
+
+def test_documents_as_the_engine_stores_them_are_read(tmp_path: Path) -> None:
+    """Filings of the corpus that ships, and documents of one's own with their versions and removals."""
+    metadata = {"title": "Canteen menu", "kind": "memo", "dated": "2024-05-01"}
+    menu = Document(id="menu", text="Soup.", facts={"classification": "public"}, metadata=metadata)
+    with Engine.open(tmp_path / "office", profile="generic", embedder="wordllama") as engine:
+        engine.add([menu, Document(id="note", text="Nothing.", facts={"classification": "public"})])
+        engine.remove(["menu"])
+        engine.add([menu])
+    with CorpusStore.open(tmp_path / "office" / "corpus.db") as store:
+        understood = Catalogue(store, GENERIC).read("What is on the canteen menu of 2024?", [4, 2])
+    assert [one.id for one in understood.records] == ["menu", "note"]
+    assert understood.described() == "canteen menu; 2024"
+    assert understood.tiers.tolist() == [1.25, 0]
+
+
+def test_filings_of_the_corpus_that_ships_are_read(tmp_path: Path, small_corpus: Path) -> None:
+    """Each row has a kind, somebody whose it is, and a date, if EDGAR's header states them."""
+    with Engine.open(tmp_path / "filings", embedder="wordllama") as engine:
+        engine.ingest(small_corpus)
+    with CorpusStore.open(tmp_path / "filings" / "corpus.db") as store:
+        catalogue = Catalogue(store, EDGAR)
+        numbers = [row[0] for row in store.described()]
+        understood = catalogue.read("What royalty rate does Lumenfield pay in FY2023?", numbers)
+        stated = {one.id: store.filing(one.id) for one in understood.records}
+    assert understood.reading.entities
+    assert {one.entities for one in understood.records if one.company and len(one.entities) == 1}
+    for one, tier in zip(understood.records, understood.tiers, strict=True):
+        filing = stated[one.id]
+        assert (one.company, one.dated and one.dated.isoformat()) == (filing.company, filing.filed or None)
+        assert list(one.entities) == filing.facts["ciks"]
+        assert (tier >= 1) == (not understood.reading.keys.isdisjoint(one.entities))
 
 
 # --- other profiles ---
