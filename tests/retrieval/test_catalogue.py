@@ -258,7 +258,8 @@ def test_news_of_a_filing_changes_no_row(store: CorpusStore) -> None:
     row = replace(own, ciks=(3, 5), period=date(2020, 12, 31))
     news = united(facts, facts_of_metadata(row, label(row, metadata_only=True)))
     with store.writing() as transaction:
-        transaction.put_metadata([replace(filing(1, 5), facts=news)])
+        listed = replace(filing(2, 3), facts=facts_of_metadata(row, label(row, metadata_only=True)))
+        transaction.put_metadata([replace(filing(1, 5), facts=news), listed])
         transaction.relabel()
     assert store.facts_of("f1") == news != facts
     assert list(store.described()) == before

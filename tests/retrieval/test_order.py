@@ -178,6 +178,12 @@ def test_the_weights_are_those_that_were_measured() -> None:
     assert of("Is anything new?", *records) == [0, 0, 0]
 
 
+def test_the_latest_of_a_year_is_of_that_year() -> None:
+    """And not the newest of all."""
+    records = report(1, 1, "2018-06-30"), report(2, 1, "2019-06-30", "10-Q"), report(3, 1, "2025-06-30")
+    assert of("Amcor's latest figures of 2019", *records) == [1, 1.75, 1]
+
+
 def test_latest_alone_is_a_word_like_others() -> None:
     """Without an entity, a kind or a period it would put one filing of anybody before all."""
     records = report(1, 1, "2020-06-30"), report(2, 2, "2021-01-31")
@@ -216,6 +222,13 @@ def test_a_fiscal_year_ends_as_an_annual_report_given_shows() -> None:
     assert of("Amcor in Q2 2021", quarter, report(1, 1, "2020-07-02")) == [1.5, 1]
     assert of("Amcor in Q2 2021", quarter, report(1, 2, "2020-06-30")) == [1, 0]
     assert of("Amcor in Q2 2021", report(2, 1, "2020-12-31", "10-Q", fiscal_year_end="0630")) == [1.5]
+    # A year of 52 weeks that ends on 2 July is June's: October is in its second quarter.
+    assert of("Amcor in Q2 2021", report(2, 1, "2020-10-31", "10-Q"), report(1, 1, "2020-07-02")) == [1.5, 1]
+    # Of two filers, the year of the first one counts.
+    for filers, tier in (((1, 2), 1.5), ((2, 1), 1)):
+        joint = report(3, 1, "2020-12-31", "10-Q")._replace(entities=filers)
+        years = report(1, 1, "2020-06-30"), report(2, 2, "2020-09-30")
+        assert of("Amcor in Q2 2021", *years, joint)[-1] == tier
 
 
 @pytest.mark.parametrize(
