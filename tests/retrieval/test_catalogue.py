@@ -113,7 +113,7 @@ FILINGS = st.builds(
     st.booleans(),
     st.data(),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_store_without_the_hidden_documents_reads_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     every: list[StoredFiling],

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
@@ -43,6 +43,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.randoms())
+@settings(max_examples=20, deadline=None)
 def test_a_table_is_kept_as_it_was_read_in_whatever_order(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, object]], random: object
 ) -> None:
