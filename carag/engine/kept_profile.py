@@ -1,8 +1,8 @@
 """Keep a store's profile: its name, bits and declared metadata for ever.
 
 Of one that does not ship with the package its texts are kept, so that every command opens the store under its own
-policy, wherever the folder went that it was made from; so are its tables by which questions are read. Texts are data:
-nothing that a store holds is ever run.
+policy, wherever the folder went that it was made from; so are its tables by which questions are read, and the public
+table of companies that a store was given beside them. Texts are data: nothing that a store holds is ever run.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.policy import Profile
+from carag.retrieval.public_names import PublicNames
 from carag.retrieval.reading import Declared
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["kept_profile", "profile_of", "settle_profile"]
+__all__ = ["keep_names", "kept_profile", "profile_of", "settle_profile"]
 
 _NAME: Final = "profile"
 """The store's note of the profile's name."""
@@ -83,6 +84,35 @@ def profile_of(directory: str | PathLike[str]) -> Profile:
             f"--store {directory}"
         )
     return profile
+
+
+def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> PublicNames:
+    """Keep a table of names in a store that no engine holds open, in place of an older one; return it.
+
+    Parameters
+    ----------
+    directory : path
+        Of the store.
+    content : bytes
+        SEC's ``company_tickers.json``, or JSON lines; see :meth:`carag.retrieval.public_names.PublicNames.parse`.
+    file : str
+        How messages call it.
+
+    Raises
+    ------
+    InvalidArgument
+        If the table is not valid, or the store's profile reads no companies.
+    """
+    profile = profile_of(directory)
+    if not Declared.of(profile).companies:
+        raise InvalidArgument(
+            f"the profile {profile.name!r} of {directory} reads no companies in questions; a table of names is for a "
+            "store of filings"
+        )
+    names = PublicNames.parse(content, file)
+    with CorpusStore.open(Path(directory, "corpus.db"), create=False) as store:
+        names.keep(store)
+    return names
 
 
 def settle_profile(

@@ -28,6 +28,7 @@ from carag.retrieval.reading import (
     Lexicon,
     Names,
     absent,
+    is_void,
     read_question,
     tiers,
     unheard,
@@ -65,6 +66,11 @@ class Understood:
     """What the question names and none of them is."""
     terms: tuple[str, ...]
     """What the profile's lexicon adds to a search by words."""
+
+    @property
+    def is_void(self) -> bool:
+        """Whether none of the documents can be meant; see :func:`carag.retrieval.reading.is_void`."""
+        return is_void(self.reading, self.absent)
 
     def unheard(self, occurs: Callable[[str], bool]) -> tuple[str, ...]:
         """Return proper names that nothing knows; see :func:`carag.retrieval.reading.unheard`."""

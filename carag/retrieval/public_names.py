@@ -12,8 +12,9 @@ import gzip
 import hashlib
 import io
 import json
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
@@ -33,6 +34,9 @@ _MAX_KEPT: Final = 1 << 25
 """Greatest number of characters that a store's note holds."""
 _MAX_TICKERS: Final = 100
 _MAX_CIK: Final = 10**10
+_MONTH_AND_DAY: Final = re.compile(r"[0-9]{4}")
+_LEAP_YEAR: Final = 2000
+"""It has every day."""
 _TEXT: Final = "names"
 """The store's note of the table: one JSON list a line, ascending."""
 _HASH: Final = "names_sha256"
@@ -189,8 +193,8 @@ def _json(text: str) -> Any:
 
 
 def _checked(row: dict[str, Any], where: str) -> PublicName:
-    cik, name, tickers = row.get("cik"), row.get("name"), row.get("tickers") or []
-    end = row.get("fiscal_year_end") or ""
+    cik, name, tickers, end = (row.get(key) for key in ("cik", "name", "tickers", "fiscal_year_end"))
+    tickers = [] if tickers is None else tickers
     if type(cik) is not int or not 0 < cik < _MAX_CIK:
         raise InvalidArgument(f"{where}: cik is {quoted(cik)}; want a number of at most ten digits")
     check_name(f"{where}: name", name)
@@ -202,11 +206,15 @@ def _checked(row: dict[str, Any], where: str) -> PublicName:
         )
     for ticker in tickers:
         check_label(f"{where}: a ticker", ticker)
-    if end:
-        try:
-            datetime.strptime(f"2000{end}", "%Y%m%d")  # noqa: DTZ007 - a day; 2000 has every one
-        except (TypeError, ValueError):
-            raise InvalidArgument(
-                f"{where}: fiscal_year_end is {quoted(end)}; want month and day, as in '0930'"
-            ) from None
-    return PublicName(cik, " ".join(str(name).split()), tuple(dict.fromkeys(tickers)), end)
+    if end not in (None, "") and not _is_day(end):
+        raise InvalidArgument(f"{where}: fiscal_year_end is {quoted(end)}; want month and day, as in '0930'")
+    return PublicName(cik, " ".join(str(name).split()), tuple(dict.fromkeys(tickers)), end or "")
+
+
+def _is_day(text: object) -> bool:
+    if not (isinstance(text, str) and _MONTH_AND_DAY.fullmatch(text)):
+        return False
+    try:
+        return bool(date(_LEAP_YEAR, int(text[:2]), int(text[2:])))
+    except ValueError:
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -106,3 +107,51 @@ def test_a_receipt_is_of_the_profiles_masks(tmp_path: Path) -> None:
     policy = Record.parse(receipt.record).event.policy  # type: ignore[union-attr]
     assert policy.table.hex() == Profile.open("generic").table.sha256
     assert policy.masks == ((0, 0b101100),)
+
+
+READING = 'schema = 1\nkind = "kind"\nkinds = "kinds.tsv"\n'
+
+
+def with_tables(folder: Path, table: str) -> Path:
+    write(folder)
+    (folder / "reading.toml").write_text(READING)
+    (folder / "kinds.tsv").write_text(table)
+    return folder
+
+
+def test_tables_for_reading_questions_are_kept_and_replaced_on_the_same_word(tmp_path: Path) -> None:
+    """They are no policy: its hash stays, and yet nobody changes them by opening a store."""
+    first, second = (with_tables(tmp_path / name, f"\\b{name}\\b\tmemo\n") for name in ("notes", "minutes"))
+    opened(tmp_path / "store", profile=first).close()
+    shutil.rmtree(first)
+    assert Profile.open(second).table.sha256 == Profile.open(write(tmp_path / "bare")).table.sha256
+    for other in (second, tmp_path / "bare"):
+        with pytest.raises(InvalidArgument, match="tables for reading questions than the one given"):
+            opened(tmp_path / "store", profile=other)
+    with opened(tmp_path / "store") as engine:
+        assert "notes" in engine.profile.reading["kinds.tsv"]
+    opened(tmp_path / "store", profile=second, accept_policy=True).close()
+    with opened(tmp_path / "store", profile=second) as engine:
+        assert engine.profile.reading == Profile.open(second).reading
+
+
+def test_a_table_that_is_not_valid_makes_no_store(tmp_path: Path) -> None:
+    """And one that was damaged in a store opens none."""
+    with pytest.raises(InvalidArgument, match=r"kinds\.tsv, line 1"):
+        opened(tmp_path / "store", profile=with_tables(tmp_path / "office", "(\tmemo\n"))
+    opened(tmp_path / "other", profile=with_tables(tmp_path / "office", "a\tmemo\n")).close()
+    with sqlite3.connect(tmp_path / "other" / "corpus.db") as connection:
+        connection.execute(
+            "UPDATE meta SET value = replace(value, 'kinds.tsv', 'kin') WHERE name = 'profile_reading'"
+        )
+    with pytest.raises(CorruptFile, match="a profile has no file 'kin'"):
+        opened(tmp_path / "other")
+
+
+def test_a_store_from_before_tables_were_kept_opens(tmp_path: Path) -> None:
+    """Its profile reads nothing of questions."""
+    opened(tmp_path / "store", profile=write(tmp_path / "office")).close()
+    with sqlite3.connect(tmp_path / "store" / "corpus.db") as connection:
+        connection.execute("DELETE FROM meta WHERE name = 'profile_reading'")
+    with opened(tmp_path / "store", profile=tmp_path / "office") as engine:
+        assert engine.profile.reading == {}

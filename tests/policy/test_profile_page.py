@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from carag.policy import FieldKind, table, vocabulary
+from carag.retrieval.reading import declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "roles.toml": table._Document,
     "[[cell]]": table.Cell,
     "masks": table.Pair,
+    "reading.toml": declared._Document,
 }
 
 

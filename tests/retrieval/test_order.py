@@ -18,6 +18,7 @@ from carag.retrieval.reading import (
     Reading,
     ReportKind,
     absent,
+    is_void,
     read_question,
     tiers,
 )
@@ -141,9 +142,12 @@ def test_what_is_the_latest_is_each_entitys_own(every: list[Described]) -> None:
     reading = read("the latest of Amcor, and of Pfizer")
     found = tiers(reading, Documents(every)) >= 1.5
     for cik in (1, 3):
-        own = [number for number, one in enumerate(every) if cik in one.entities and (one.period or one.dated)]
-        reports = [one for one in own if every[one].period]
-        days = {one: every[one].period if reports else every[one].dated for one in reports or own}
+        own = [
+            number for number, one in enumerate(every) if cik in one.entities and (one.period or one.dated)
+        ]
+        stated = [one for one in own if every[one].period]
+        reports = [one for one in stated if every[one].report is not ReportKind.OTHER]
+        days = {one: every[one].period if stated else every[one].dated for one in reports or stated or own}
         newest = {one for one, day in days.items() if day == max(days.values())}  # type: ignore[type-var]
         assert newest <= set(np.flatnonzero(found).tolist())
         assert all(
@@ -174,6 +178,12 @@ def test_the_weights_are_those_that_were_measured() -> None:
     assert of("Is anything new?", *records) == [0, 0, 0]
 
 
+def test_the_latest_of_a_year_is_of_that_year() -> None:
+    """And not the newest of all."""
+    records = report(1, 1, "2018-06-30"), report(2, 1, "2019-06-30", "10-Q"), report(3, 1, "2025-06-30")
+    assert of("Amcor's latest figures of 2019", *records) == [1, 1.75, 1]
+
+
 def test_latest_alone_is_a_word_like_others() -> None:
     """Without an entity, a kind or a period it would put one filing of anybody before all."""
     records = report(1, 1, "2020-06-30"), report(2, 2, "2021-01-31")
@@ -187,6 +197,14 @@ def test_an_amendment_is_no_newer_than_what_it_amends() -> None:
     first = report(1, 1, "2020-06-30", dated=date(2020, 8, 20))
     amended = report(2, 1, "2020-06-30", dated=date(2020, 10, 1))
     assert of("Amcor's latest 10-K", first, amended) == [1.7, 1.7]
+
+
+def test_an_event_of_last_week_is_not_the_latest_quarter() -> None:
+    """Unless its kind is asked for."""
+    event = Described(9, "event", "8-K", (1,), period=date(2020, 8, 1))
+    assert of("Amcor's revenue in the most recent quarter", report(1, 1, "2020-06-30"), event) == [1.5, 1]
+    only = Documents([event])
+    assert tiers(read("the latest of Amcor"), only).tolist() == [1.5]
 
 
 def test_of_documents_without_periods_the_newest_is_by_date() -> None:
@@ -204,6 +222,13 @@ def test_a_fiscal_year_ends_as_an_annual_report_given_shows() -> None:
     assert of("Amcor in Q2 2021", quarter, report(1, 1, "2020-07-02")) == [1.5, 1]
     assert of("Amcor in Q2 2021", quarter, report(1, 2, "2020-06-30")) == [1, 0]
     assert of("Amcor in Q2 2021", report(2, 1, "2020-12-31", "10-Q", fiscal_year_end="0630")) == [1.5]
+    # A year of 52 weeks that ends on 2 July is June's: October is in its second quarter.
+    assert of("Amcor in Q2 2021", report(2, 1, "2020-10-31", "10-Q"), report(1, 1, "2020-07-02")) == [1.5, 1]
+    # Of two filers, the year of the first one counts.
+    for filers, tier in (((1, 2), 1.5), ((2, 1), 1)):
+        joint = report(3, 1, "2020-12-31", "10-Q")._replace(entities=filers)
+        years = report(1, 1, "2020-06-30"), report(2, 2, "2020-09-30")
+        assert of("Amcor in Q2 2021", *years, joint)[-1] == tier
 
 
 @pytest.mark.parametrize(
@@ -224,6 +249,24 @@ def test_what_no_document_is_is_said_in_the_questions_words(question: str, wante
         [report(1, 1, "2020-06-30"), Described(2, "b", "8-K", (2,), dated=date(2020, 3, 1))]
     )
     assert [one.described() for one in absent(read(question), documents)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("question", "void"),
+    [
+        ("Amcor in FY2020, and Pfizer in FY2020", False),
+        ("Amcor in FY2012 and FY2020", False),
+        ("Amcor in FY2012 and FY2013", True),
+        ("Pfizer", True),
+        ("Pfizer and Amcor in FY2012", True),
+        ("anything of 2012", True),
+        ("Nothing named", False),
+    ],
+)
+def test_only_where_nothing_named_is_there_can_nothing_be_meant(question: str, *, void: bool) -> None:
+    """One company of two, or one year of two, may still be answered for."""
+    reading, documents = read(question), Documents([report(1, 1, "2020-06-30")])
+    assert is_void(reading, absent(reading, documents)) is void
 
 
 def test_of_documents_without_any_day_no_period_is_absent() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -401,3 +401,20 @@ def test_every_company_that_a_development_question_names_is_resolved_to_the_righ
     named = [(keys, gold) for keys, gold in found if keys]
     assert len(named) == 66
     assert all(gold <= keys and len(keys) <= 2 for keys, gold in named)
+
+
+@given(
+    st.builds(YEARS, st.integers(1990, 2010))
+    | st.builds(QUARTER, st.integers(1990, 2010), st.integers(1, 4))
+    | st.builds(DAYS, st.dates(date(1990, 1, 1), date(2010, 1, 1))),
+    st.sampled_from(ReportKind),
+    st.integers(-800, 2400),
+    st.none() | st.sampled_from([f"{month:02}28" for month in range(1, 13)]),
+)
+def test_what_is_out_of_a_periods_reach_fits_it_in_no_way(
+    period: Period, kind: ReportKind, days: int, end: str | None
+) -> None:
+    """So only what is within has to be looked at."""
+    first, last = period.reach(kind)
+    day = period.first + timedelta(days=days)
+    assert first <= day <= last or period.fits(day, end, kind) == 0

@@ -6,7 +6,7 @@ from carag.retrieval.reading.declared import Declared
 from carag.retrieval.reading.documents import Described, Documents
 from carag.retrieval.reading.lexicon import Lexicon
 from carag.retrieval.reading.names import Key, Mention, NameRow, Names, Naming
-from carag.retrieval.reading.order import Absent, absent, tiers
+from carag.retrieval.reading.order import Absent, absent, is_void, tiers
 from carag.retrieval.reading.periods import Period, ReportKind, Span
 from carag.retrieval.reading.question import Reading, Section, asking, read_question
 from carag.retrieval.reading.unheard import unheard
@@ -29,6 +29,7 @@ __all__ = [
     "Span",
     "absent",
     "asking",
+    "is_void",
     "read_question",
     "tiers",
     "unheard",

@@ -200,6 +200,7 @@ def _variants(toml: Toml, said: _Document) -> dict[str, str]:
         with toml.at("variants", kind):
             for other in others:
                 check_label("a kind", other)
-                if other in said.variants or found.setdefault(other.casefold(), kind) != kind:
+                base = kind if said.companies else kind.casefold()
+                if other in said.variants or found.setdefault(other.casefold(), base) != base:
                     raise InvalidArgument(f"{other} is also another kind; want each name once")
     return found

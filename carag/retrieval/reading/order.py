@@ -27,15 +27,16 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.names import Mention
     from carag.retrieval.reading.question import Reading
 
-__all__ = ["Absent", "absent", "tiers"]
+__all__ = ["Absent", "absent", "is_void", "tiers"]
 
 _PERIOD, _KIND, _LATEST = 0.5, 0.2, 0.5
 """Weights as measured on the benchmark's development questions, where neighbouring values did as well."""
 _REPORTS: Final = tuple(ReportKind)
 _ANNUAL: Final = _REPORTS.index(ReportKind.ANNUAL)
 _OTHER: Final = _REPORTS.index(ReportKind.OTHER)
-_STATED: Final = 1 << 22
-"""Above the ordinal of every day: a document that reports for a period is newer than one that only has a date."""
+_RANK: Final = 1 << 22
+"""Above the ordinal of every day: what reports for a year or a quarter is newer than what is of another day, and that
+newer than what only came out on one. An 8-K of last week does not hold the figures of the latest quarter."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _INTO_MONTH: Final = 14
 """Days: a fiscal year that ends on 2 January is December's, as in :mod:`carag.retrieval.reading.periods`."""
@@ -58,9 +59,10 @@ def tiers(reading: Reading, documents: Documents) -> NDArray[np.float64]:
     """Return the tier of each document: 0 or more, and 0 for all if the question names nothing.
 
     If no entity and no title is named, periods and kinds order by themselves. The latest is the newest of those asked
-    for, each entity's own: by the period for which it reports, so that an amendment is no newer than the report it
-    amends; where none reports for a period, by its date. Where neither an entity nor a title, a period or a kind
-    narrows it, *latest* is a word like others: the newest of all documents answers nothing.
+    for, each entity's own: of those that report for a year or a quarter by the end of it, so that an amendment is no
+    newer than the report it amends; where there are none, by the period stated, and else by date. Where neither an
+    entity nor a title, a period or a kind narrows it, *latest* is a word like others: the newest of all documents
+    answers nothing.
 
     Examples
     --------
@@ -114,6 +116,27 @@ def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
     return tuple(found)
 
 
+def is_void(reading: Reading, missing: tuple[Absent, ...]) -> bool:
+    """Tell whether no document given can be meant: every entity named is absent, or in each period asked for.
+
+    Of two companies or two years, one that is there is enough: what it can answer, it may.
+
+    Examples
+    --------
+    >>> from carag.retrieval.reading import Documents, Names, read_question
+    >>> reading = read_question("What did Amcor earn in 2019?", names=Names([("Amcor plc", [], 7)]))
+    >>> is_void(reading, absent(reading, Documents()))
+    True
+    """
+    wanted = [
+        Absent(entity, period)
+        for entity in reading.entities or (None,)
+        for period in reading.periods or (None,)
+    ]
+    gone = [one for one in wanted if one in missing or Absent(one.entity, None) in missing]
+    return bool(missing) and len(gone) == len(wanted)
+
+
 def _none_is_of(period: Period, documents: Documents, among: NDArray[np.bool_]) -> bool:
     dated = among & (documents.periods + documents.dated > 0)
     if not dated.any() or _fits((period,), documents, dated).any():
@@ -147,14 +170,18 @@ def _fits_of(
     plain: bool = False,
 ) -> NDArray[np.float64]:
     found = np.zeros(len(documents), np.float64)
-    asked = np.flatnonzero(among & (days > 0)) if periods else np.empty(0, np.int64)
-    if asked.size:
-        ends = documents.ends[asked] if plain else _ends(documents, asked)
-        reports = (
-            np.full(asked.size, _OTHER, np.int64) if plain else documents.reports[asked].astype(np.int64)
+    reports = np.full(len(documents), _OTHER, np.int8) if plain else documents.reports
+    near = np.zeros(len(documents), np.bool_)
+    for period in periods:
+        first, last = (
+            np.array([period.reach(report)[end].toordinal() for report in _REPORTS]) for end in (0, 1)
         )
+        near |= (days >= first[reports]) & (days <= last[reports])
+    asked = np.flatnonzero(among & near & (days > 0))
+    if asked.size:
+        ends = documents.ends[asked].astype(np.int64) if plain else _ends(documents, asked)
         # Most documents share the day, the year's end and the kind of report with others.
-        codes = (days[asked].astype(np.int64) * len(_REPORTS) + reports) * 10_000 + ends
+        codes = (days[asked].astype(np.int64) * len(_REPORTS) + reports[asked]) * 10_000 + ends
         each, which = np.unique(codes, return_inverse=True)
         best = [max(_fit(period, code) for period in periods) for code in each.tolist()]
         found[asked] = np.array(best, np.float64)[which]
@@ -174,6 +201,10 @@ def _ends(documents: Documents, asked: NDArray[np.int64]) -> NDArray[np.int64]:
     if ends.all():
         return ends
     which, owners = documents.owned
+    unknown = np.zeros(len(documents), np.bool_)
+    unknown[asked[ends == 0]] = True
+    filers = np.unique(owners[unknown[which]])
+    which, owners = (column[np.isin(owners, filers)] for column in (which, owners))
     annual = (documents.reports[which] == _ANNUAL) & (documents.periods[which] > 0)
     which_annual, owners_annual = which[annual], owners[annual]
     order = np.lexsort((documents.periods[which_annual], owners_annual))
@@ -197,7 +228,8 @@ def _ends(documents: Documents, asked: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _newest(reading: Reading, documents: Documents, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Tell which of those asked for are the newest, of each entity or title by itself."""
-    value = np.where(documents.periods > 0, documents.periods.astype(np.int64) + _STATED, documents.dated)
+    rank = 1 + (documents.reports != _OTHER)
+    value = np.where(documents.periods > 0, documents.periods + rank * _RANK, documents.dated)
     which, groups = documents.owned
     if reading.entities or reading.titles:
         here = np.isin(groups, [key for one in reading.entities for key in _numbers(one)])
@@ -207,7 +239,9 @@ def _newest(reading: Reading, documents: Documents, asked: NDArray[np.bool_]) ->
             which = np.concatenate([which, titled])
             groups = np.concatenate([groups, np.full(titled.size, -number)])
     else:
-        nobodys = np.setdiff1d(np.arange(len(documents)), which)
+        is_owned = np.zeros(len(documents), np.bool_)
+        is_owned[which] = True
+        nobodys = np.flatnonzero(~is_owned)
         which = np.concatenate([which, nobodys])
         groups = np.concatenate([groups, np.full(nobodys.size, -1)])
     here = asked[which] & (value[which] > 0)

@@ -143,6 +143,15 @@ class Period:
             return self._quarter_fits(ended, end_month, kind)
         return max(_year_fits(year, ended, end_month, kind) for year in self._named_years(ended))
 
+    def reach(self, kind: ReportKind | str) -> tuple[date, date]:
+        """Return the first and last day between which a document of a kind must report to fit at all.
+
+        A fiscal year called by a year begins at most eleven months before it, and ends at most six after it; an annual
+        report may still mention a year four years later. A few weeks more are given on either side.
+        """
+        later = timedelta(days=366 * _LATER_YEARS if _kind(kind) is ReportKind.ANNUAL else 220)
+        return self.first - timedelta(days=400), self.last + later
+
     def _named_years(self, ended: date) -> set[int]:
         """Return the years of the period among which is the one that fits best: those nearest to a report's end."""
         near = (ended.year - 1, ended.year, ended.year + 1)

@@ -79,6 +79,8 @@ class Reading:
     wants_latest: bool = False
     sections: tuple[Section, ...] = ()
     titles: tuple[Mention, ...] = ()
+    said: tuple[str, ...] = ()
+    """All words that name an entity or a title, also where they name one again."""
 
     @property
     def is_about_somebody(self) -> bool:
@@ -144,13 +146,16 @@ def read_question(
     (['2015 to 2017'], ['section 12(3)'])
     """
     text, sections, periods, rest = _parts(question)
+    entities = names.find(rest) if names else ()
+    titled = titles.find(text) if titles else ()
     return Reading(
-        entities=_each_once(names.find(rest) if names else ()),
+        entities=_each_once(entities),
         periods=tuple(dict.fromkeys(periods)),
         kinds=kinds.expand(text) if kinds else (),
         wants_latest=bool(_LATEST.search(text)),
         sections=tuple(dict.fromkeys(one for _, _, one in sections)),
-        titles=_each_once(titles.find(text) if titles else ()),
+        titles=_each_once(titled),
+        said=tuple(dict.fromkeys(one.text for one in (*entities, *titled))),
     )
 
 

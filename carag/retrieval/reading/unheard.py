@@ -6,9 +6,11 @@ a name is decided by capitals and fixed lists, so where a text has no capitals t
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from carag.retrieval.reading.names import (
+    LEGAL_FORMS,
     adjoin,
     begins_sentence,
     common_words,
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["unheard"]
 
+_FORM: Final = re.compile(r"\d[-‐‑]")
+"""What stands before the rest of a form's name, as in "10-Qs"."""
 _TITLED: Final = 0.8
 """Share of long words with a capital above which a question is written like a heading, and capitals say nothing."""
 _LONG, _ENOUGH = 4, 6
@@ -56,7 +60,7 @@ def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> t
     long = [word for word in words[1:] if len(word.folded) >= _LONG]
     if len(long) >= _ENOUGH and sum(map(is_capital, long)) > _TITLED * len(long):
         return ()
-    known = {word.stem for said in _named(reading) for word in words_of(said)}
+    known = {word.stem for said in (*reading.said, *reading.kinds) for word in words_of(said)}
     found: dict[str, None] = {}
     for run in _runs(text, words):
         alone = len(run) == 1 and run[0].stem == run[0].folded
@@ -69,17 +73,17 @@ def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> t
     return tuple(found)
 
 
-def _named(reading: Reading) -> list[str]:
-    return [*(one.text for one in (*reading.entities, *reading.titles)), *reading.kinds]
-
-
 def _runs(text: str, words: list[Word]) -> list[list[Word]]:
     """Return the runs of adjoining words with capitals; a common word that begins a sentence is in none."""
     runs: list[list[Word]] = []
     ended: Word | None = None
     for word in words:
         upper = any(map(str.isupper, word.written)) and not any(map(str.isdigit, word.written))
-        if not upper or (word.stem in common_words() and begins_sentence(text, word)):
+        if (
+            not upper
+            or _FORM.match(text[max(0, word.start - 2) : word.start])
+            or (word.stem in common_words() and begins_sentence(text, word))
+        ):
             ended = None
         elif ended is not None and adjoin(text, [ended, word]) and "," not in text[ended.end : word.start]:
             runs[-1].append(word)
@@ -92,7 +96,7 @@ def _runs(text: str, words: list[Word]) -> list[list[Word]]:
 
 def _is_telling(word: Word) -> bool:
     forms = {word.folded, word.stem, word.stem.removesuffix("s")}
-    return len(word.stem) > 1 and not forms & (common_words() | words_listed("no_names.txt"))
+    return len(word.stem) > 1 and not forms & (common_words() | LEGAL_FORMS | words_listed("no_names.txt"))
 
 
 def _without_genitive(word: Word) -> str:
