@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -321,7 +322,7 @@ def predicates(
     policy: object, as_of: datetime | date | int | None, alive_at: datetime | date | int | None
 ) -> Tests:
     """Compile what one question asks under: a policy and its instants, or several searches that have their own."""
-    if not isinstance(policy, (list, tuple)):
+    if not isinstance(policy, Sequence):
         one = predicate(policy, as_of, alive_at)
         return Tests(one.predicate, 1, (one,))
     if as_of is not None or alive_at is not None:

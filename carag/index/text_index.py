@@ -272,7 +272,7 @@ class TextIndex(Handle):
             In any order; one named twice counts twice. At most 4,096.
         k : int or None
             Chunks wanted; None for all.
-        policy : Policy, Mask, or list or tuple of Search
+        policy : Policy, Mask, or sequence of Search
             Admits labels. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing. Of 1 to 8 searches, as those
             of a :class:`carag.policy.Decision`, each with a policy and its instants, any may admit.
         as_of, alive_at : datetime, date or int, optional
