@@ -225,16 +225,13 @@ def topic_of(understood: Understood, occurs: Callable[[str], bool]) -> Topic:
     occurs : callable
         Tells whether any passage that the session may use has a word.
     """
-    reading, absent = understood.reading, understood.absent
-    said = "; ".join(dict.fromkeys(one.described() for one in absent))
-    # Of each entity, or of what has none: itself and every period of the question, or nothing can be said of it.
-    asked = [(entity, period) for entity in (reading.entities or (None,)) for period in (reading.periods or (None,))]
-    gone = {(one.entity, one.period) for one in absent}
-    is_in_vain = not reading.titles and all(one in gone or (one[0], None) in gone for one in asked)
-    if not (reading.is_about_somebody or said):
+    said = "; ".join(dict.fromkeys(one.described() for one in understood.absent))
+    is_void = understood.is_void
+    if not (understood.reading.is_about_somebody or said):
         said = "; ".join(understood.unheard(occurs))
-        is_in_vain = bool(said)
-    return Topic(understood.described(), absent=said) if is_in_vain else Topic(understood.described(), missing=said)
+        is_void = bool(said)
+    what = understood.described()
+    return Topic(what, absent=said) if is_void else Topic(what, missing=said)
 
 
 def terms_of(question: str, more: Sequence[str]) -> list[str]:
