@@ -1,0 +1,222 @@
+"""List what statements report under several captions: how questions call it, and which rows are it.
+
+The captions are those of Regulation S-X (17 CFR 210.5-02, 5-03, and 230.230-10 of the Codification for cash flows) and
+of usual statements, the total before its parts. A row is meant only if its whole label is such a caption: "Net sales of
+nails" are no net sales.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from carag.generation.figures.number import NOTES
+from carag.generation.figures.units import Kind
+
+if TYPE_CHECKING:
+    from carag.generation.figures.entries import Entry
+
+__all__ = ["CONCEPTS", "Concept", "concept_named", "rank_of"]
+
+_NOTE: Final = re.compile(rf"\((?:see\s)?notes?\s[^)]{{1,30}}\)|{NOTES}$", re.IGNORECASE)
+_FLOWS: Final = re.compile(r"\bcash flows?\b|\bchanges?\sin\b|\badjustments\sto\b", re.IGNORECASE)
+_BALANCES: Final = re.compile(r"\bbalance\ssheets?\b|\bfinancial\s(?:position|condition)\b|\bassets\b|\bliabilities\b", re.IGNORECASE)
+_SIGNS: Final = re.compile(r"[^\w&%]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """An entry of a statement."""
+
+    name: str
+    """In answers."""
+    asks: re.Pattern[str]
+    """How a question calls it."""
+    captions: tuple[re.Pattern[str], ...]
+    """Of rows, in small letters and without signs; the best first."""
+    is_balance: bool = False
+    """Whether it is of a day and not of a time."""
+
+
+def _concept(name: str, asks: str, *captions: str, is_balance: bool = False) -> Concept:
+    compiled = tuple(re.compile(one) for one in captions)
+    return Concept(name, re.compile(rf"\b(?:{asks})\b", re.IGNORECASE), compiled, is_balance)
+
+
+_OWNERS: Final = r"(?: attributable to (?!.*non ?controlling).*)"
+CONCEPTS: Final = {
+    concept.name: concept
+    for concept in (
+        _concept(
+            "cost of sales",
+            r"costs? of (?:goods sold|sales|revenues?|products sold)|cogs",
+            r"total costs? of (?:goods sold|sales|net sales|revenues?|net revenues?|products sold|products and services|sales and services)",
+            r"costs? of (?:goods sold|sales|net sales|revenues?|net revenues?|products sold|merchandise sold|goods and services sold"
+            r"|products and services sold)",
+        ),
+        _concept("gross profit", r"gross (?:profit|margin dollars)", r"(?:total )?gross (?:profit|margin)(?: loss)?"),
+        _concept(
+            "operating income",
+            r"(?:unadjusted )?operating (?:income|profit|earnings)|income from operations|ebit",
+            r"(?:total )?operating (?:income|profit|earnings|loss)(?: loss)?",
+            r"(?:total )?(?:income|profit|earnings|loss)(?: loss)? from operations",
+        ),
+        _concept(
+            "income before taxes",
+            r"(?:income|earnings|profit) before (?:income )?tax(?:es)?|pre-?tax (?:income|profit|earnings)",
+            r"(?:income|earnings|profit|loss)(?: loss)?(?: from continuing operations)? before (?:the )?"
+            r"(?:provision for |benefit from |provision benefit for )?(?:income )?tax(?:es)?(?: expense)?(?: benefit)?",
+        ),
+        _concept(
+            "income tax",
+            r"(?:provision for )?income tax(?:es)?(?: expenses?| provision)?|tax expenses?",
+            r"(?:total )?provision(?: benefit)? for (?:income )?tax(?:es)?",
+            r"(?:total )?income tax(?:es)? (?:expense|provision)(?: benefit)?",
+            r"(?:provision for )?income taxes",
+        ),
+        _concept(
+            "net income",
+            r"net (?:income|profit|earnings)(?: attributable to \w+)?|bottom line",
+            rf"(?:consolidated )?net (?:income|earnings|profit|loss)(?: loss)?{_OWNERS}",
+            r"(?:consolidated )?net (?:income|earnings|profit|loss)(?: loss)?",
+        ),
+        _concept(
+            "depreciation and amortization",
+            r"depreciation (?:and|&) amorti[sz]ation|d&a",
+            r"(?:total )?depreciation(?: depletion)? and amorti[sz]ation(?: expense)?",
+        ),
+        _concept(
+            "research and development",
+            r"research (?:and|&) development|r&d",
+            r"(?:total )?research(?: and)? development(?: expenses?| costs?)?(?: net)?",
+        ),
+        _concept(
+            "selling, general and administrative expense",
+            r"selling,? general,? (?:and|&) administrative|sg&a",
+            r"(?:total )?(?:selling general and administrative|sg&a)(?: expenses?| costs?)?",
+        ),
+        _concept("interest expense", r"interest expenses?", r"(?:total )?interest expense(?: net)?"),
+        _concept(
+            "operating cash flow",
+            r"(?:net )?cash (?:flows? )?(?:provided by|from|generated (?:by|from)) operat(?:ing activities|ions)"
+            r"|operating cash flows?|cash from operations",
+            r"(?:total )?(?:net )?cash(?: flows?)? (?:provided by|from|generated by|used in)(?: used in| provided by| used for)? "
+            r"operat(?:ing activities|ions)",
+        ),
+        _concept(
+            "capital expenditure",
+            r"capital (?:expenditures?|spending)|cap[- ]?ex",
+            r"(?:total )?(?:capital expenditures?|capital spending)(?: net of .*| including .*)?",
+            r"(?:cash paid for )?(?:purchases?|acquisitions?|additions?|payments?|expenditures) (?:of|to|for)"
+            r"(?: purchases? of| acquisition of| the acquisition of)? (?:property|land buildings).*",
+        ),
+        _concept(
+            "dividends paid",
+            r"(?:cash )?dividends? paid|(?:total )?cash dividends?",
+            r"(?:cash )?dividends (?:paid|declared and paid)(?: (?:on|to) .*)?",
+            r"payments? of (?:cash )?dividends(?: to .*)?",
+        ),
+        _concept("total assets", r"total assets", "total assets", is_balance=True),
+        _concept("total liabilities", r"total liabilities", "total liabilities", is_balance=True),
+        _concept("current assets", r"(?:total )?current assets", "total current assets", is_balance=True),
+        _concept("current liabilities", r"(?:total )?current liabilities", "total current liabilities", is_balance=True),
+        _concept(
+            "shareholders' equity",
+            r"(?:total )?(?:(?:share|stock)holders[’']? )?equity",
+            r"total (?:[\w&]+ ){0,4}(?:share|stock)holders (?:equity|investment)(?: deficit)?",
+            r"(?:share|stock)holders equity|total equity",
+            is_balance=True,
+        ),
+        _concept(
+            "inventories",
+            r"(?:total )?inventor(?:y|ies)",
+            r"total (?:merchandise )?inventor(?:y|ies)(?: net)?",
+            r"(?:merchandise )?inventor(?:y|ies)(?: net)?",
+            is_balance=True,
+        ),
+        _concept(
+            "receivables",
+            r"(?:net )?(?:trade |accounts )?receivables?(?:,? net)?",
+            r"(?:total )?(?:trade )?(?:accounts )?receivables? net(?: of .*)?",
+            r"(?:total )?(?:trade )?(?:accounts )?receivables?(?: (?:net|less|trade).*)?",
+            is_balance=True,
+        ),
+        _concept(
+            "accounts payable",
+            r"(?:accounts|trade) payables?",
+            r"(?:trade )?accounts payable(?: trade)?|trade payables",
+            is_balance=True,
+        ),
+        _concept(
+            "prepaid expenses",
+            r"prepaid expenses?",
+            r"prepaid expenses?(?: and other(?: current assets)?)?|prepaids?(?: and other(?: current assets)?)?",
+            is_balance=True,
+        ),
+        _concept(
+            "property, plant and equipment, net",
+            r"net (?:pp&?n?e|property,? plant,? (?:and|&) equipment|fixed assets)|pp&?n?e(?:,? net)?|fixed assets"
+            r"|property,? plant,? (?:and|&) equipment,? net",
+            r"(?:total )?(?:net )?property(?: plant)? and equipment(?: net)(?: of .*)?",
+            r"net (?:property(?: plant)? and equipment|pp&e)|property plant and equipment less accumulated depreciation",
+            is_balance=True,
+        ),
+        _concept(
+            "cash and cash equivalents",
+            r"cash (?:and|&) cash equivalents",
+            r"(?:total )?cash and cash equivalents(?: at end of (?:year|period|the year))?",
+            is_balance=True,
+        ),
+        _concept(
+            "revenue",
+            r"(?:total |net )?(?:revenues?|net sales|sales)|top line",
+            r"total (?:net )?(?:operating )?(?:revenues?|sales)(?: net)?|(?:net )?revenues? total",
+            r"(?:net )?(?:operating )?revenues?(?: net)?|net sales|sales|sales to customers",
+        ),
+    )
+}
+"""By name. Where the words of one are within those of another, the longer stands first."""
+
+
+def concept_named(text: str) -> tuple[Concept, re.Match[str]] | None:
+    """Return the entry that a text names, with where; None if it names none or more than one.
+
+    Examples
+    --------
+    >>> found = concept_named("what was the total cost of revenue in FY2018")
+    >>> found[0].name if found else None
+    'cost of sales'
+    """
+    found: list[tuple[Concept, re.Match[str]]] = []
+    for concept in CONCEPTS.values():
+        for match in concept.asks.finditer(text):
+            if not any(match.start() < other.end() and other.start() < match.end() for _, other in found):
+                found.append((concept, match))
+    return found[0] if len(found) == 1 else None
+
+
+def rank_of(concept: Concept, entry: Entry) -> int | None:
+    """Return the place of a row's caption among those of an entry, 0 the best, or None if the row is not it."""
+    if entry.unit.kind is not Kind.AMOUNT or (concept.is_balance and _is_flow(entry)):
+        return None
+    caption = normal(entry.label.text)
+    return next((rank for rank, one in enumerate(concept.captions) if one.fullmatch(caption)), None)
+
+
+def _is_flow(entry: Entry) -> bool:
+    """Tell whether a figure counts over a time: in a statement of cash flows, "Inventories" are their change."""
+    above = " ".join([*entry.captions, entry.section.text if entry.section else ""])
+    return _FLOWS.search(above) is not None or (entry.time.months is not None and not _BALANCES.search(above))
+
+
+def normal(label: str) -> str:
+    """Reduce a label to its words in small letters.
+
+    Examples
+    --------
+    >>> normal("Property, plant and equipment — net (Note 5)(1)")
+    'property plant and equipment net'
+    """
+    plain = label.replace("’", "").replace("'", "").casefold()
+    return " ".join(_SIGNS.sub(" ", _NOTE.sub(" ", plain)).split())
