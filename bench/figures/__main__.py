@@ -32,7 +32,7 @@ The best cell, whatever the gate says, of the questions whose answer is one numb
 | {u.asked} | {cell:.1%} ({u.right_cell}) | {row:.1%} ({u.right_row}) | {u.none} |
 
 What passes the gate, of all questions of the file, of any type. No question names a company, so the gate is given one.
-Right is within ±0.5 % of the one answer, or half a unit of its last digit, scale counted, sign not.
+Right is within ±0.5 % of the one answer or half a unit of its last digit, scale counted, sign not.
 
 | n | answered | right of those answered |
 |---|---|---|
@@ -40,24 +40,31 @@ Right is within ±0.5 % of the one answer, or half a unit of its last digit, sca
 
 ## FinanceBench, {split} questions
 
-{asked} questions, of which {numeric} have a number as answer. Right is within ±0.5 %, or half a unit of the answer's last
-digit, scale counted. Of the whole filing, several hundred chunks are given at once.
+{asked} questions, of which {numeric} have a number as answer. Right is within ±0.5 %, or half a unit of the answer's
+last digit, scale counted. Of the whole filing, several hundred chunks are given at once.
 
 | passages | answered | right | wrong |
 |---|---|---|---|
 {ways}
 
-Of {t.chunks:,} chunks of these filings with three rows of figures or more, {t.headless:,} have no year above their first
-row; for {t.given:,} of them ({given:.0%}) the head rows are found in the document.
+Of {t.chunks:,} chunks of these filings with three rows of figures or more, {t.headless:,} have no year above their
+first row; for {t.given:,} of them ({given:.0%}) the head rows are found in the document.
 """
 
 
 def main() -> int:
     """Ask, print, and write the page of the development split."""
     parser = argparse.ArgumentParser(prog="python -m bench.figures", description=__doc__)
-    parser.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"), required="CARAG_SHARED_DATA" not in os.environ)
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("CARAG_SHARED_DATA"),
+        required="CARAG_SHARED_DATA" not in os.environ,
+    )
     parser.add_argument("--split", choices=("dev", "reported"), default="dev")
-    parser.add_argument("--show", action="store_true", help="print what is answered; of the development split alone")
+    parser.add_argument(
+        "--show", action="store_true", help="print what is answered; of the development split alone"
+    )
     given = parser.parse_args()
     show = given.show and given.split == "dev"
 
@@ -81,7 +88,8 @@ def main() -> int:
         asked=asked,
         numeric=numeric,
         ways="\n".join(
-            f"| {way} | {one.answered} | {one.right} | {one.answered - one.right} |" for way, one in counts.items()
+            f"| {way} | {one.answered} | {one.right} | {one.answered - one.right} |"
+            for way, one in counts.items()
         ),
         t=torn,
         given=torn.given / max(torn.headless, 1),

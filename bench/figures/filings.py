@@ -70,10 +70,14 @@ def filings(data: Path, split: str, *, show: bool) -> tuple[int, int, dict[str, 
                 continue
             wanted = _wanted(question)
             numeric += wanted is not None
-            gold = list(dict.fromkeys(at for one in question["evidence"] for at in holders(one["text"], held)))
+            gold = list(
+                dict.fromkeys(at for one in question["evidence"] for at in holders(one["text"], held))
+            )
             for way, places in zip(WAYS, (gold, gold, range(len(chunks))), strict=True):
                 given = {
-                    here: text[slice(*span)] for here, at in enumerate(places) if (span := heads[at]) and way != "gold"
+                    here: text[slice(*span)]
+                    for here, at in enumerate(places)
+                    if (span := heads[at]) and way != "gold"
                 }
                 figure = look_up_alone(question["question"], [passages[at] for at in places], heads=given)
                 if figure is not None:
@@ -81,7 +85,9 @@ def filings(data: Path, split: str, *, show: bool) -> tuple[int, int, dict[str, 
                     counts[way].answered += 1
                     counts[way].right += right
                     if show:
-                        print(f"{way}: {question['question']}\n  {question['answer']}\n  {right}: {figure.text}\n")
+                        print(
+                            f"{way}: {question['question']}\n  {question['answer']}\n  {right}: {figure.text}\n"
+                        )
     return len(asked), numeric, counts, torn
 
 
@@ -119,7 +125,9 @@ def _is_right(figure: Figure, wanted: tuple[Decimal, Decimal]) -> bool:
     number, half = wanted
     value = figure.value
     # A percentage may be given and wanted as a share or in per cent, and an outflow without its sign.
-    return any(near(one, abs(number)) or abs(one - abs(number)) <= half for one in (abs(value), abs(value) * 100))
+    return any(
+        near(one, abs(number)) or abs(one - abs(number)) <= half for one in (abs(value), abs(value) * 100)
+    )
 
 
 def _documents(data: Path, wanted: set[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -132,8 +140,17 @@ def _documents(data: Path, wanted: set[str]) -> Iterator[tuple[str, dict[str, An
 
 
 def _passage(document: dict[str, Any], one: Chunk) -> Passage:
+    form = document["form"] or ""
     return Passage(
-        chunk_id=f"{document['id']}:{one.start}", text=one.text, similarity=1.0, word=0, accession_number=document["id"],
-        form=document["form"] or "", company=document["company"] or "", filed=document["filed"] or "",
-        document=document["form"] or "", start=one.start, end=one.end,
-    )  # fmt: skip
+        chunk_id=f"{document['id']}:{one.start}",
+        text=one.text,
+        similarity=1.0,
+        word=0,
+        accession_number=document["id"],
+        form=form,
+        company=document["company"] or "",
+        filed=document["filed"] or "",
+        document=form,
+        start=one.start,
+        end=one.end,
+    )

@@ -120,7 +120,9 @@ def _is_right(answer: str, scale: Decimal, value: Decimal, *, is_scaled: bool) -
             scale = Decimal(many)
     half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
     scales = (scale,) if is_scaled else (scale, Decimal(1))
-    return any(near(abs(value), number * one) or abs(abs(value) - number * one) <= half * one for one in scales)
+    return any(
+        near(abs(value), number * one) or abs(abs(value) - number * one) <= half * one for one in scales
+    )
 
 
 def _best(question: str, entries: list[Entry]) -> Entry | None:

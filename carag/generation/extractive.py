@@ -119,7 +119,7 @@ class Extractive:
         self._least_coverage = least_coverage
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:  # noqa: ARG002
-        """Give a figure, quote one to three pieces, or say that the evidence is insufficient; see :class:`Generator`."""
+        """Give a figure or one to three quotes, or say that the evidence is insufficient; see :class:`Generator`."""
         if (figure := look_up_alone(question, passages)) is not None:
             return Draft(figure.text, figure.cited)
         pieces = [
@@ -212,8 +212,8 @@ def _sentences(position: int, text: str, start: int, end: int) -> Iterator[_Piec
     ]
     for stop in (*ends, end):
         first, last = _trim(text, start, stop)
-        if terms := terms(text[first:last]):
-            yield _Piece(position, first, last, terms)
+        if held := terms(text[first:last]):
+            yield _Piece(position, first, last, held)
         start = stop
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Expression", "Number", "Operand", "average", "rounded"]
+__all__ = ["Constant", "Expression", "Operand", "average", "rounded"]
 
 _CONTEXT: Final = Context(prec=34, rounding=ROUND_HALF_UP)
 """Precision of IEEE 754 decimal128: far more digits than any statement prints, so only the end is rounded."""
@@ -44,18 +44,21 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Expression):
+class Constant(Expression):
     """A number that belongs to the formula, such as 365 days."""
 
     of: Decimal
 
     def operands(self) -> Iterator[Operand]:
+        """Yield none."""
         yield from ()
 
     def value(self, of: Callable[[Operand], Decimal]) -> Decimal:  # noqa: ARG002 - depends on no operand
+        """Return it."""
         return self.of
 
     def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:  # noqa: ARG002 - as above
+        """Write it."""
         return str(self.of)
 
 
@@ -72,12 +75,15 @@ class Operand(Expression):
     """Whether a sign of minus, or none, leaves the formula without a meaning."""
 
     def operands(self) -> Iterator[Operand]:
+        """Yield itself."""
         yield self
 
     def value(self, of: Callable[[Operand], Decimal]) -> Decimal:
+        """Return what it stands for."""
         return of(self)
 
     def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:  # noqa: ARG002 - never in parentheses
+        """Write what it stands for."""
         return of(self)
 
 
@@ -96,19 +102,25 @@ class _Step(Expression):
         if left is None or right is None or (self.sign == "/" and right == 0):
             return None
         work = {
-            "+": _CONTEXT.add, "-": _CONTEXT.subtract, "*": _CONTEXT.multiply, "/": _CONTEXT.divide,
+            "+": _CONTEXT.add,
+            "-": _CONTEXT.subtract,
+            "*": _CONTEXT.multiply,
+            "/": _CONTEXT.divide,
         }[self.sign]
         return work(left, right)
 
     def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:
-        left, right = self.left.shown(of, inside="<" + self.sign), self.right.shown(of, inside=">" + self.sign)
+        left, right = (
+            self.left.shown(of, inside="<" + self.sign),
+            self.right.shown(of, inside=">" + self.sign),
+        )
         text = f"{left} {self.sign} {right}"
         return text if not inside or _binds(self.sign, inside) else f"({text})"
 
 
 def _binds(own: str, inside: str) -> bool:
     """Tell whether a step needs no parentheses on the left (<) or right (>) of another."""
-    side, outer = inside
+    side, outer = inside[0], inside[1]
     if own in "*/":
         return outer in "+-" or side == "<"
     return outer in "+-" and (side == "<" or outer == "+")
@@ -116,7 +128,7 @@ def _binds(own: str, inside: str) -> bool:
 
 def average(one: Expression, other: Expression) -> Expression:
     """Make the mean of two."""
-    return (one + other) / Number(Decimal(2))
+    return (one + other) / Constant(Decimal(2))
 
 
 def rounded(value: Decimal, places: int) -> Decimal:

@@ -14,20 +14,23 @@ __all__ = ["asked_terms", "asking", "clause", "computes", "wants_one_figure"]
 
 _OPENS: Final = re.compile(r"(?:^|[,:;]\s*|\bquestion\s+)(?=(?:what|how\s(?:much|many))\b)", re.IGNORECASE)
 _WHERE: Final = re.compile(
-    r"\bstatements?\b|\bbalance sheet\b|\b10-[KQ]\b|\bP&L\b|\bquestion\b|\banalyst\b|\bfilings?\b|\breports?\b", re.IGNORECASE
+    r"\bstatements?\b|\bbalance sheet\b|\b10-[KQ]\b|\bP&L\b|\bquestion\b|\banalyst\b|\bfilings?\b|\breports?\b",
+    re.IGNORECASE,
 )
 """Words by which a question says where to look for its answer."""
 _GENERIC: Final = terms(
-    "company firm business years year end ended fiscal financial quarter months month calendar amount value figure number "
-    "usd eur dollars million millions billion billions thousand thousands answer units report reported respectively "
-    "during period date according statement fye fy cy level balance recorded q1 q2 q3 q4 jan feb january february march "
-    "april june july august september october november december"
+    "company firm business years year end ended fiscal financial quarter months month calendar amount value figure "
+    "number usd eur dollars million millions billion billions thousand thousands answer units report reported "
+    "respectively during period date according statement fye fy cy level balance recorded q1 q2 q3 q4 jan feb january "
+    "february march april june july august september october november december"
 )
 """Words by which rows are not told apart."""
 _TIME: Final = re.compile(
     r"\b(?:FYE?|CY|F)\s?['’]?(?:(?:19|20)\d\d|\d\d)\b|\b(?:19|20)\d\d\b|\bQ[1-4]\b|\b[1-4]Q\b", re.IGNORECASE
 )
-_ONE_FIGURE: Final = re.compile(r"\bwhat(?:['’]s|\s(?:is|was|were|are)\b)|\bhow\s(?:much|many)\b", re.IGNORECASE)
+_ONE_FIGURE: Final = re.compile(
+    r"\bwhat(?:['’]s|\s(?:is|was|were|are)\b)|\bhow\s(?:much|many)\b", re.IGNORECASE
+)
 _MORE_THAN_A_FIGURE: Final = re.compile(
     r"\b(?:why|which|who|explain|describe|discuss|compare[ds]?|comparison|factors?|trends?|drivers?|drove|driven|cause[ds]?"
     r"|reasons?|respectively|between|both|each|list|highest|lowest|largest|biggest|smallest|most|least|greater"

@@ -23,13 +23,25 @@ _MONTHS_ENDED: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_MONTHS: Final = {"three": 3, "3": 3, "six": 6, "6": 6, "nine": 9, "9": 9, "twelve": 12, "12": 12}
-_OF_WEEKS: Final = {"thirt": 3, "fourt": 3, "twent": 6, "fifty": 12, "forty": 9, "13": 3, "14": 3, "26": 6, "27": 6}
+_OF_WEEKS: Final = {
+    "thirt": 3,
+    "fourt": 3,
+    "twent": 6,
+    "fifty": 12,
+    "forty": 9,
+    "13": 3,
+    "14": 3,
+    "26": 6,
+    "27": 6,
+}
 _QUARTER: Final = re.compile(
-    r"\bq([1-4])\b|\b([1-4])q\b|\b(first|second|third|fourth|1st|2nd|3rd|4th)(?:\sfiscal)?[\s-]quarter\b", re.IGNORECASE
+    r"\bq([1-4])\b|\b([1-4])q\b|\b(first|second|third|fourth|1st|2nd|3rd|4th)(?:\sfiscal)?[\s-]quarter\b",
+    re.IGNORECASE,
 )
 _ORDINALS: Final = ("first", "second", "third", "fourth")
 _EARLY: Final = re.compile(
-    r"\b(?:jan|feb)[a-z]{0,6}\.?\s\d{1,2},?\s(?:19|20)\d\d|\b\d{1,2}\s(?:jan|feb)[a-z]{0,6},?\s(?:19|20)\d\d", re.IGNORECASE
+    r"\b(?:jan|feb)[a-z]{0,6}\.?\s\d{1,2},?\s(?:19|20)\d\d|\b\d{1,2}\s(?:jan|feb)[a-z]{0,6},?\s(?:19|20)\d\d",
+    re.IGNORECASE,
 )
 _QUARTER_ENDED: Final = re.compile(r"\bquarters?\s+ended\b|\bquarterly\b", re.IGNORECASE)
 _OVER_LABELS: Final = re.compile(r"[:,]$|\b(?:thousands|millions|billions)\b|^\(.*\)$", re.IGNORECASE)
@@ -151,9 +163,8 @@ def heads_above(text: str, table: Table, row: Row, cell: Cell) -> tuple[Span, ..
 def _ragged(text: str, head: tuple[Cell, ...], many: int, at: int) -> Cell | None:
     """Return the head over one of many cells where blank cells are dropped, or None if that cannot be told."""
     first = text[slice(*head[0].span)]
-    if len(head) > 1 and _OVER_LABELS.search(first) and not _YEAR.search(first):
-        head = head[1:]
-    elif len(head) == many + 1 and not _YEAR.search(first):
+    is_over_labels = len(head) == many + 1 or (len(head) > 1 and _OVER_LABELS.search(first) is not None)
+    if is_over_labels and not _YEAR.search(first):
         head = head[1:]
     if len(head) == 1 or many % len(head) == 0:
         return head[at * len(head) // many]

@@ -79,7 +79,7 @@ def computed(asked: Asked, period: Period, operands: Operands) -> Figure | None:
     operands : Operands
     """
     years = range(period.first.year, period.last.year + 1)
-    if period.span is not Span.YEARS or not _FIRST_YEAR <= years[0] or len(years) > _MOST_YEARS:
+    if period.span is not Span.YEARS or not years[0] >= _FIRST_YEAR or len(years) > _MOST_YEARS:
         return None
     if asked.over_years != (len(years) > 1):
         return None
@@ -123,7 +123,9 @@ def _go_together(entries: Sequence[Entry]) -> bool:
     """Tell whether amounts may be added and divided: of one currency, and of known scales or of one table."""
     currencies = {one.unit.currency for one in entries} - {""}
     scales = {one.unit.scale for one in entries}
-    return len(currencies) <= 1 and (None not in scales or (len(scales) == 1 and len({one.table for one in entries}) == 1))
+    return len(currencies) <= 1 and (
+        None not in scales or (len(scales) == 1 and len({one.table for one in entries}) == 1)
+    )
 
 
 def _scaled(entry: Entry) -> Decimal:

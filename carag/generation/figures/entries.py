@@ -95,10 +95,19 @@ def entries_of(position: int, text: str, head: str = "") -> Iterator[Entry]:
                 said = quote(cell.span)
                 if figure is None or heads is None or said is None:
                     continue
-                over_labels = [one.span for each in reversed(table.heads) for one in each if one.at < 0 or not table.is_grid]
+                over_labels = [
+                    one.span
+                    for each in reversed(table.heads)
+                    for one in each
+                    if one.at < 0 or not table.is_grid
+                ]
                 others = [one.span for each in reversed(table.heads) for one in each]
                 unit = unit_of(
-                    whole, said.text, label.text, [*reversed(heads), *over_labels], [*others, *reversed(table.captions)]
+                    whole,
+                    said.text,
+                    label.text,
+                    [*reversed(heads), *over_labels],
+                    [*others, *reversed(table.captions)],
                 )
                 yield Entry(
                     cell=said,
@@ -118,7 +127,9 @@ def entries_of(position: int, text: str, head: str = "") -> Iterator[Entry]:
 
 def _in_section(text: str, row: Row, heads: tuple[Span, ...]) -> bool:
     said = _APART.join(text[slice(*span)] for span in (*heads, row.label))
-    return row.section is not None and not time_of(said).years and bool(time_of(text[slice(*row.section)]).years)
+    return (
+        row.section is not None and not time_of(said).years and bool(time_of(text[slice(*row.section)]).years)
+    )
 
 
 def _time(text: str, table: Table, row: Row, heads: tuple[Span, ...]) -> Time:

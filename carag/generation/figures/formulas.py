@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from carag.generation.figures.arithmetic import Number, Operand, average
+from carag.generation.figures.arithmetic import Constant, Operand, average
 from carag.generation.figures.concepts import concept_named
 
 if TYPE_CHECKING:
@@ -58,16 +58,30 @@ class Asked:
     """Digits behind the point of the answer."""
 
 
-def _formula(name: str, asks: str, result: Result, *expressions: Expression, stated: str = "", only_if_stated: bool = False) -> Formula:
+def _formula(
+    name: str,
+    asks: str,
+    result: Result,
+    *expressions: Expression,
+    stated: str = "",
+    only_if_stated: bool = False,
+) -> Formula:
     pattern = re.compile(rf"\b(?:{asks})", re.IGNORECASE)
-    return Formula(name, pattern, expressions, result, re.compile(stated, re.IGNORECASE) if stated else None, only_if_stated)
+    return Formula(
+        name,
+        pattern,
+        expressions,
+        result,
+        re.compile(stated, re.IGNORECASE) if stated else None,
+        only_if_stated,
+    )
 
 
 def _two_years(concept: str) -> Expression:
     return average(Operand(concept), Operand(concept, 1))
 
 
-_YEAR: Final = Number(Decimal(365))
+_YEAR: Final = Constant(Decimal(365))
 _REVENUE: Final = Operand("revenue")
 _SALES_COST: Final = Operand("cost of sales", is_paid=True)
 _NET_INCOME: Final = Operand("net income")
@@ -75,58 +89,147 @@ _ASSETS: Final = Operand("current assets")
 _DEBTS: Final = Operand("current liabilities")
 _STOCK: Final = Operand("inventories")
 _CAPEX: Final = Operand("capital expenditure", is_paid=True)
-_OF_SALES: Final = r" (?:as a |as )?(?:%|percent(?:age)?|share|to|relative to|proportion)(?: of)?(?: its| total| net)? (?:revenues?|sales)"
-_AVERAGE: Final = r"\baverage\b"
+_OF_SALES: Final = (
+    r" (?:as an? )?(?:%|percent(?:age)?|share|to|proportion)(?: of)?(?: its| total| net)? (?:revenues?|sales)"
+)
 
 _FORMULAS: Final = (
-    _formula("gross margin", r"gross (?:profit )?margin\b(?! dollars)", Result.PERCENT,
-             Operand("gross profit") / _REVENUE, (_REVENUE - _SALES_COST) / _REVENUE),
-    _formula("operating margin", r"operating (?:income |profit )?margin\b", Result.PERCENT,
-             Operand("operating income") / _REVENUE),
-    _formula("net margin", r"net (?:income |profit )?margin\b|profit margin\b", Result.PERCENT, _NET_INCOME / _REVENUE),
-    _formula("cost of sales as a share of revenue",
-             rf"(?:costs? of (?:goods sold|sales|revenues?)|cogs){_OF_SALES}\b", Result.PERCENT, _SALES_COST / _REVENUE),
-    _formula("capital expenditure as a share of revenue",
-             rf"(?:cap[- ]?ex|capital (?:expenditures?|spending)){_OF_SALES}\b", Result.PERCENT, _CAPEX / _REVENUE),
-    _formula("depreciation and amortization as a share of revenue",
-             rf"(?:depreciation (?:and|&) amorti[sz]ation|d&a)(?: expense)?{_OF_SALES}\b|d&a margin\b", Result.PERCENT,
-             Operand("depreciation and amortization", is_paid=True) / _REVENUE),
-    _formula("working capital", r"(?:net )?working capital\b(?! ratio)", Result.AMOUNT, _ASSETS - _DEBTS,
-             stated=r"current assets (?:minus|less|-|–|−) (?:total )?current liabilities"),
-    _formula("current ratio", r"(?:current|working capital) ratio\b", Result.RATIO, _ASSETS / _DEBTS,
-             stated=r"current assets (?:divided by|/|over) (?:total )?current liabilities"),
-    _formula("quick ratio", r"(?:quick|acid[- ]test) ratio\b", Result.RATIO,
-             (_ASSETS - _STOCK - Operand("prepaid expenses")) / _DEBTS),
-    _formula("days payable outstanding", r"days payables? outstanding\b|\bdpo\b", Result.DAYS,
-             _YEAR * _two_years("accounts payable") / _SALES_COST),
-    _formula("days payable outstanding", r"days payables? outstanding\b|\bdpo\b", Result.DAYS,
-             _YEAR * _two_years("accounts payable") / (_SALES_COST + (_STOCK - Operand("inventories", 1))),
-             stated=r"365 ?[*x×] ?\(?average accounts payable.*/ ?\(.*(?:cogs|cost of \w+).*\+ ?change in inventor", only_if_stated=True),
-    _formula("days sales outstanding", r"days(?:['’])? sales outstanding\b|\bdso\b", Result.DAYS,
-             _YEAR * _two_years("receivables") / _REVENUE,
-             stated=r"365 ?[*x×] ?\(?average (?:accounts )?receivables?.*/ ?\(? ?(?:total )?(?:revenue|net sales|sales)"),
-    _formula("days inventory outstanding", r"days(?:['’])? (?:of )?inventor(?:y|ies) outstanding\b|\bdio\b", Result.DAYS,
-             _YEAR * _two_years("inventories") / _SALES_COST,
-             stated=r"365 ?[*x×] ?\(?average (?:total )?inventor.*/ ?\(? ?(?:cogs|costs? of \w+)"),
-    _formula("inventory turnover", r"inventory turnover(?: ratio)?\b", Result.RATIO, _SALES_COST / _two_years("inventories"),
-             stated=r"(?:cogs|costs? of \w+(?: sold)?)\)? ?(?:/|divided by) ?\(?average (?:total )?inventor"),
-    _formula("fixed asset turnover", r"fixed assets? turnover(?: ratio)?\b", Result.RATIO,
-             _REVENUE / _two_years("property, plant and equipment, net"),
-             stated=r"revenues? ?(?:/|divided by) ?\(?average pp"),
-    _formula("asset turnover", r"(?:total )?assets? turnover(?: ratio)?\b", Result.RATIO,
-             _REVENUE / _two_years("total assets"), stated=r"revenues? ?(?:/|divided by) ?\(?average total assets"),
-    _formula("return on assets", r"return on (?:total )?assets\b|\broa\b", Result.RATIO,
-             _NET_INCOME / _two_years("total assets"), stated=r"net income ?(?:/|divided by) ?\(?average total assets"),
-    _formula("return on equity", r"return on (?:(?:share|stock)holders['’]? )?equity\b|\broe\b", Result.PERCENT,
-             _NET_INCOME / _two_years("shareholders' equity")),
-    _formula("dividend payout ratio", r"(?:dividend )?pay-?out ratio\b", Result.RATIO,
-             Operand("dividends paid", is_paid=True) / _NET_INCOME,
-             stated=r"(?:cash )?dividends paid ?(?:/|divided by) ?net income"),
-    _formula("effective tax rate", r"effective (?:income )?tax rate\b", Result.PERCENT,
-             Operand("income tax", must_be_positive=True) / Operand("income before taxes", must_be_positive=True)),
+    _formula(
+        "gross margin",
+        r"gross (?:profit )?margin\b(?! dollars)",
+        Result.PERCENT,
+        Operand("gross profit") / _REVENUE,
+        (_REVENUE - _SALES_COST) / _REVENUE,
+    ),
+    _formula(
+        "operating margin",
+        r"operating (?:income |profit )?margin\b",
+        Result.PERCENT,
+        Operand("operating income") / _REVENUE,
+    ),
+    _formula(
+        "net margin",
+        r"net (?:income |profit )?margin\b|profit margin\b",
+        Result.PERCENT,
+        _NET_INCOME / _REVENUE,
+    ),
+    _formula(
+        "cost of sales as a share of revenue",
+        rf"(?:costs? of (?:goods sold|sales|revenues?)|cogs){_OF_SALES}\b",
+        Result.PERCENT,
+        _SALES_COST / _REVENUE,
+    ),
+    _formula(
+        "capital expenditure as a share of revenue",
+        rf"(?:cap[- ]?ex|capital (?:expenditures?|spending)){_OF_SALES}\b",
+        Result.PERCENT,
+        _CAPEX / _REVENUE,
+    ),
+    _formula(
+        "depreciation and amortization as a share of revenue",
+        rf"(?:depreciation (?:and|&) amorti[sz]ation|d&a)(?: expense)?{_OF_SALES}\b|d&a margin\b",
+        Result.PERCENT,
+        Operand("depreciation and amortization", is_paid=True) / _REVENUE,
+    ),
+    _formula(
+        "working capital",
+        r"(?:net )?working capital\b(?! ratio)",
+        Result.AMOUNT,
+        _ASSETS - _DEBTS,
+        stated=r"current assets (?:minus|less|-|–|−) (?:total )?current liabilities",
+    ),
+    _formula(
+        "current ratio",
+        r"(?:current|working capital) ratio\b",
+        Result.RATIO,
+        _ASSETS / _DEBTS,
+        stated=r"current assets (?:divided by|/|over) (?:total )?current liabilities",
+    ),
+    _formula(
+        "quick ratio",
+        r"(?:quick|acid[- ]test) ratio\b",
+        Result.RATIO,
+        (_ASSETS - _STOCK - Operand("prepaid expenses")) / _DEBTS,
+    ),
+    _formula(
+        "days payable outstanding",
+        r"days payables? outstanding\b|\bdpo\b",
+        Result.DAYS,
+        _YEAR * _two_years("accounts payable") / _SALES_COST,
+    ),
+    _formula(
+        "days payable outstanding",
+        r"days payables? outstanding\b|\bdpo\b",
+        Result.DAYS,
+        _YEAR * _two_years("accounts payable") / (_SALES_COST + (_STOCK - Operand("inventories", 1))),
+        stated=r"365 ?[*x×] ?\(?average accounts payable.*/ ?\(.*(?:cogs|cost of \w+).*\+ ?change in inventor",
+        only_if_stated=True,
+    ),
+    _formula(
+        "days sales outstanding",
+        r"days(?:['’])? sales outstanding\b|\bdso\b",
+        Result.DAYS,
+        _YEAR * _two_years("receivables") / _REVENUE,
+        stated=r"365 ?[*x×] ?\(?average (?:accounts )?receivables?.*/ ?\(? ?(?:total )?(?:revenue|net sales|sales)",
+    ),
+    _formula(
+        "days inventory outstanding",
+        r"days(?:['’])? (?:of )?inventor(?:y|ies) outstanding\b|\bdio\b",
+        Result.DAYS,
+        _YEAR * _two_years("inventories") / _SALES_COST,
+        stated=r"365 ?[*x×] ?\(?average (?:total )?inventor.*/ ?\(? ?(?:cogs|costs? of \w+)",
+    ),
+    _formula(
+        "inventory turnover",
+        r"inventory turnover(?: ratio)?\b",
+        Result.RATIO,
+        _SALES_COST / _two_years("inventories"),
+        stated=r"(?:cogs|costs? of \w+(?: sold)?)\)? ?(?:/|divided by) ?\(?average (?:total )?inventor",
+    ),
+    _formula(
+        "fixed asset turnover",
+        r"fixed assets? turnover(?: ratio)?\b",
+        Result.RATIO,
+        _REVENUE / _two_years("property, plant and equipment, net"),
+        stated=r"revenues? ?(?:/|divided by) ?\(?average pp",
+    ),
+    _formula(
+        "asset turnover",
+        r"(?:total )?assets? turnover(?: ratio)?\b",
+        Result.RATIO,
+        _REVENUE / _two_years("total assets"),
+        stated=r"revenues? ?(?:/|divided by) ?\(?average total assets",
+    ),
+    _formula(
+        "return on assets",
+        r"return on (?:total )?assets\b|\broa\b",
+        Result.RATIO,
+        _NET_INCOME / _two_years("total assets"),
+        stated=r"net income ?(?:/|divided by) ?\(?average total assets",
+    ),
+    _formula(
+        "return on equity",
+        r"return on (?:(?:share|stock)holders['’]? )?equity\b|\broe\b",
+        Result.PERCENT,
+        _NET_INCOME / _two_years("shareholders' equity"),
+    ),
+    _formula(
+        "dividend payout ratio",
+        r"(?:dividend )?pay-?out ratio\b",
+        Result.RATIO,
+        Operand("dividends paid", is_paid=True) / _NET_INCOME,
+        stated=r"(?:cash )?dividends paid ?(?:/|divided by) ?net income",
+    ),
+    _formula(
+        "effective tax rate",
+        r"effective (?:income )?tax rate\b",
+        Result.PERCENT,
+        Operand("income tax", must_be_positive=True) / Operand("income before taxes", must_be_positive=True),
+    ),
 )
 _GROWTH: Final = re.compile(
-    r"(?:year[- ](?:over|on)[- ]year|yoy|annual)? ?(?:growth(?: rate)?|(?:percent(?:age)?|%) (?:change|increase|growth|decrease))"
+    r"(?:year[- ](?:over|on)[- ]year|yoy|annual)? ?"
+    r"(?:growth(?: rate)?|(?:percent(?:age)?|%) (?:change|increase|growth|decrease))"
     r"(?: rate)?(?: (?:of|in))?|year[- ](?:over|on)[- ]year (?:change|increase)(?: (?:of|in))?",
     re.IGNORECASE,
 )

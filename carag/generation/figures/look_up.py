@@ -8,7 +8,6 @@ that was not asked; and if no other figure fits as well. It is a function of the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from carag.generation.figures.entries import Entry
     from carag.retrieval.evidence import Passage
-    from carag.retrieval.reading import Lexicon, Mention, Period, Reading
+    from carag.retrieval.reading import Lexicon, Mention, Reading
 
 __all__ = ["company_key", "look_up", "look_up_alone"]
 
@@ -43,16 +42,17 @@ _INTERIM: Final = re.compile(r"(?:10-?Q|6-?K)", re.IGNORECASE)
 _FILLER: Final = terms(
     "approximate approximately reasonable metric calculate compute exact number possible please rough roughly overall "
     "generate generated generating earn earned incur incurred spend spent pay paid make made hold held achieve used "
-    "consolidated year-end yearend over last three two four five trailing basis terms form its s ttm round say tell"
+    "consolidated year-end yearend over last three two four five trailing basis terms form its ttm round say tell"
 )
 """Words that ask for nothing of their own."""
 _WHOLE: Final = terms("total consolidated overall")
 """Words that ask for an entry of the company as a whole, which an entry is that nothing else is said of."""
 _TIME_HEAD: Final = terms(
-    "year years ended end ending fiscal at as of and december january february march april may june july august september "
-    "october november three six nine twelve months month weeks week quarter first second third fourth actual total "
-    "consolidated dec jan feb mar apr jun jul aug sep sept oct nov fy note notes amount amounts in the for except per share "
-    "shares data thousands thousand millions million billions billion dollars dollar unaudited audited us usd company day days"
+    "year years ended end ending fiscal at as of and january february march april may june july august september "
+    "october november december jan feb mar apr jun jul aug sep sept oct nov dec three six nine twelve months month "
+    "weeks week quarter first second third fourth day days fy actual total consolidated company note notes in the for "
+    "except per share shares data amount amounts thousands thousand millions million billions billion dollars dollar "
+    "us usd unaudited audited"
 )
 """Words of heads that tell columns apart by nothing but time and unit."""
 _ENDS: Final = terms("beginning begin opening")
@@ -64,7 +64,7 @@ _FOREIGN: Final = re.compile(
 """Words above a table whose entries are not those of the company as a whole."""
 _CAPITAL: Final = re.compile(r"(?<![\w&'’])(?:[A-Z][\w&'’-]*)")
 _ACCOUNTING: Final = frozenset(
-    "FY CY Q1 Q2 Q3 Q4 USD US U S P&L DPO DSO DIO COGS ROA ROE PPNE PPE PP&E R&D SG&A D&A EPS EBIT EBITDA CAPEX CapEx Capex YoY GAAP FCF".split()
+    ["FY", "CY", "Q1", "Q2", "Q3", "Q4", "USD", "US", "U", "S", "P&L", "GAAP", "DPO", "DSO", "DIO", "COGS", "ROA", "ROE", "PPNE", "PPE", "PP&E", "R&D", "SG&A", "D&A", "EPS", "EBIT", "EBITDA", "FCF", "CAPEX", "CapEx", "Capex", "YoY"]
 )
 """Words in capitals that name no one."""
 
@@ -77,7 +77,7 @@ def look_up(
     lexicon: Lexicon | None = None,
     heads: Mapping[int, str] | None = None,
 ) -> Figure | None:
-    """Look up the figure that a question asks for.
+    r"""Look up the figure that a question asks for.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def look_up(
     --------
     >>> from carag.retrieval.evidence import Passage
     >>> from carag.retrieval.reading import Names, read_question
-    >>> text = "(in millions) | 2018 | 2017\\nNet sales | $ 12,345 | $ 11,900"
+    >>> text = "(in millions) | 2018 | 2017\nNet sales | $ 12,345 | $ 11,900"
     >>> passage = Passage(
     ...     chunk_id="1:0", text=text, similarity=0.7, word=0, accession_number="1", form="10-K",
     ...     company="Nail Co", filed="2019-02-01", document="10-K", start=0, end=len(text),
@@ -127,13 +127,17 @@ def look_up(
     asked = asked_terms(sentence, reading) - _FILLER
     formula = formula_asked(question, words)
     if formula is not None:
-        if asked - _WHOLE - terms(" ".join(formula.said)) or _names_others(sentence, mention, terms(" ".join(formula.said))):
+        if asked - _WHOLE - terms(" ".join(formula.said)) or _names_others(
+            sentence, mention, terms(" ".join(formula.said))
+        ):
             return None
         return computed(formula, period, Operands([one for one in entries if _is_whole(one)]))
     usable = [
         one
         for one in entries
-        if is_of(one.time, period, by_calendar=by_calendar) and not one.time.compares and not one.time.restates
+        if is_of(one.time, period, by_calendar=by_calendar)
+        and not one.time.compares
+        and not one.time.restates
     ]
     found = _by_concept(words, asked, usable) or _by_words(words, asked, lexicon, question, usable)
     if found is None or _names_others(sentence, mention, _words_of(found)):
@@ -182,7 +186,9 @@ def _by_concept(words: str, asked: frozenset[str], entries: Sequence[Entry]) -> 
     named = concept_named(words)
     if named is None or asked - _WHOLE - terms(named[1][0]) or computes(words) - terms(named[1][0]):
         return None
-    ranked = [(rank, one) for one in entries if (rank := rank_of(named[0], one)) is not None and _is_whole(one)]
+    ranked = [
+        (rank, one) for one in entries if (rank := rank_of(named[0], one)) is not None and _is_whole(one)
+    ]
     best = min((rank for rank, _ in ranked), default=None)
     return _one_value([one for rank, one in ranked if rank == best])
 
@@ -223,7 +229,11 @@ def _one_value(entries: Sequence[Entry]) -> Entry | None:
 
 def _scaled(entry: Entry) -> object:
     scale = entry.unit.scale
-    return (entry.unit.kind, entry.number.value if scale is None else entry.number.value * scale, scale is None)
+    return (
+        entry.unit.kind,
+        entry.number.value if scale is None else entry.number.value * scale,
+        scale is None,
+    )
 
 
 def _words_of(entry: Entry) -> frozenset[str]:
@@ -240,9 +250,7 @@ def _other_words(entry: Entry) -> frozenset[str]:
 def _is_whole(entry: Entry) -> bool:
     """Tell whether an entry is of the company as a whole, and not of a segment, a version or a comparison."""
     above = " ".join([*entry.captions, entry.section.text if entry.section else ""])
-    return not (
-        _other_words(entry) or entry.time.compares or entry.time.restates or _FOREIGN.search(above)
-    )
+    return not (_other_words(entry) or entry.time.compares or entry.time.restates or _FOREIGN.search(above))
 
 
 def _names_others(sentence: str, mention: Mention, said: frozenset[str]) -> bool:
@@ -255,7 +263,11 @@ def _names_others(sentence: str, mention: Mention, said: frozenset[str]) -> bool
         if match.start() == 0 or re.search(r"[.?!:,]\s*[\"'“‘(]?$", sentence[: match.start()]):
             continue  # begins a sentence, or a part of one
         plain = re.sub(r"['’]s?$", "", word)
-        if plain in _ACCOUNTING or re.fullmatch(r"(?:FYE?|CY|F|Q[1-4])\d*|[1-4]Q\d*", plain) or terms(plain) <= _TIME_HEAD:
+        if (
+            plain in _ACCOUNTING
+            or re.fullmatch(r"(?:FYE?|CY|F|Q[1-4])\d*|[1-4]Q\d*", plain)
+            or terms(plain) <= _TIME_HEAD
+        ):
             continue
         if not terms(plain) or not terms(plain) <= said:
             return True

@@ -34,7 +34,13 @@ def of_entry(entry: Entry) -> Figure:
     """Make the answer that is one cell."""
     scale = Decimal("0.01") if entry.unit.kind is Kind.PERCENT else entry.unit.scale or Decimal(1)
     position = entry.cell.position
-    return Figure(f"{said(entry)} [{position + 1}]", (position,), quotes(entry), entry.number.value * scale, entry.unit.scale is not None)
+    return Figure(
+        f"{said(entry)} [{position + 1}]",
+        (position,),
+        quotes(entry),
+        entry.number.value * scale,
+        entry.unit.scale is not None,
+    )
 
 
 def said(entry: Entry) -> str:

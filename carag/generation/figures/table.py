@@ -1,8 +1,8 @@
 """Find the tables of a text: their rows, the heads of their columns and the lines above, all as spans of the text.
 
-Two kinds of line are rows: cells between `` | ``, as HTML and most PDF readers leave them, and a label with at least two
-figures at the end of the line. What cannot be told is left out: a row of bare years below other rows may be a head or
-a row, so the rows below it have no head, and nothing is looked up there.
+Two kinds of line are rows: cells between `` | ``, as HTML and most PDF readers leave them, and a label with at least
+two figures at the end of the line. What cannot be told is left out: a row of bare years below other rows may be a head
+or a row, so the rows below it have no head, and nothing is looked up there.
 """
 
 from __future__ import annotations
@@ -133,10 +133,12 @@ class _Builder:
         self._adjacent = 0
 
     def text_line(self, span: Span) -> None:
-        if self._table.rows and (self._is_prose(span) or len(self._above) >= _CAPTIONS):
-            # A label may go on over long lines; then the row below says so.
-            if not self._may_be_label(span):
-                self.close()
+        if (
+            self._table.rows
+            and (self._is_prose(span) or len(self._above) >= _CAPTIONS)
+            and not self._may_be_label(span)
+        ):
+            self.close()
         self._above.append(span)
         self._adjacent += 1
 
@@ -165,7 +167,9 @@ class _Builder:
     def close(self, *, keep_above: bool = False) -> None:
         """End the table that is open."""
         if self._table.rows:
-            self._table.is_grid = len(self._raw) == 1 and not any(map(self._begins_with_year, self._table.heads))
+            self._table.is_grid = len(self._raw) == 1 and not any(
+                map(self._begins_with_year, self._table.heads)
+            )
             if not self._table.is_grid:
                 _count_places(self._table)
             self._table.width = 1 + max(cell.at for row in self._table.rows for cell in row.cells)
@@ -211,7 +215,9 @@ class _Builder:
                 if not self._table.heads
                 else [one for one in self._above if self._tells_units_or_time(one)]
             )
-        section = self._above[-1] if self._above else (self._table.rows[-1].section if self._table.rows else None)
+        section = (
+            self._above[-1] if self._above else (self._table.rows[-1].section if self._table.rows else None)
+        )
         if any(read_number(self._text[slice(*cell.span)].replace("|", "")) for cell in cells):
             self._table.rows.append(Row(label, tuple(cells), section))
 
@@ -222,7 +228,11 @@ class _Builder:
             before = self._text[slice(*self._above[-1])]
             own = self._text[start:end]
             goes_on = not own or own[0].islower() or _GOES_ON.search(before) is not None
-            if not goes_on or before.endswith((":", ".")) or self._tells_units_or_time(self._above[-1], whole=True):
+            if (
+                not goes_on
+                or before.endswith((":", "."))
+                or self._tells_units_or_time(self._above[-1], whole=True)
+            ):
                 break
             start = self._above.pop()[0]
             if start == end:
@@ -242,6 +252,7 @@ class _Builder:
         return len(text) >= _PROSE or (len(text) >= _SENTENCE and text.endswith("."))
 
     def _may_be_label(self, span: Span) -> bool:
+        """Tell whether one of the next two lines is a row whose label goes on with small letters."""
         below = self._text[span[1] + 1 :].split("\n", 2)[:2]
         return any(one[:1].islower() and _PIPE.search(one) is not None for one in below)
 
@@ -249,7 +260,8 @@ class _Builder:
 def _count_places(table: Table) -> None:
     """Where blank cells are dropped, a place is the number of the cells before."""
     table.rows = [
-        row._replace(cells=tuple(Cell(at, cell.span) for at, cell in enumerate(row.cells))) for row in table.rows
+        row._replace(cells=tuple(Cell(at, cell.span) for at, cell in enumerate(row.cells)))
+        for row in table.rows
     ]
     table.heads = [tuple(Cell(at, cell.span) for at, cell in enumerate(head)) for head in table.heads]
 
@@ -280,7 +292,8 @@ def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
     bars = [match.span() for match in _PIPE.finditer(text, start, end)]
     if bars:
         edges = [start, *(edge for bar in bars for edge in bar), end]
-        return tuple(_trimmed(text, *edges[at : at + 2]) for at in range(0, len(edges), 2))
+        cells = [_trimmed(text, *edges[at : at + 2]) for at in range(0, len(edges), 2)]
+        return (cells[0], *(one for cell in cells[1:] for one in _apart(text, cell)))
     for pattern in (_FIGURE, _PERIOD):
         found = [match.span() for match in pattern.finditer(text, start, end)]
         many = len(found)
@@ -292,6 +305,15 @@ def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
         if len(run) >= 2:
             return (_trimmed(text, start, run[0][0]), *run)
     return ()
+
+
+def _apart(text: str, cell: Span) -> tuple[Span, ...]:
+    """Split a cell that is several figures, which some readers leave together."""
+    found = tuple(match.span() for match in _FIGURE.finditer(text, *cell))
+    figures = all(read_number(text[slice(*one)]) for one in found)
+    return (
+        found if len(found) > 1 and figures and not _FIGURE.sub("", text[slice(*cell)]).strip() else (cell,)
+    )
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:

@@ -45,22 +45,23 @@ def is_of(time: Time, period: Period, *, by_calendar: bool = False) -> bool:
             return False
         if time.quarter is not None:
             return time.quarter == period.last.month // 3
-        return by_calendar and time.day is not None and (time.day[0], time.months or _QUARTER) == (period.last.month, _QUARTER)
+        return (
+            by_calendar
+            and time.day is not None
+            and (time.day[0], time.months or _QUARTER) == (period.last.month, _QUARTER)
+        )
     if time.day is None:
         return False
     try:
         day = date(time.year, *time.day)
     except ValueError:  # no such day
         return False
-    return period.first <= day <= period.last and (time.months in (None, _YEAR) or period.first == period.last)
+    return period.first <= day <= period.last and (
+        time.months in (None, _YEAR) or period.first == period.last
+    )
 
 
 def speaks_of_calendar_years(entries: Sequence[Entry]) -> bool:
     """Tell whether a company's tables name years that end in December, and none that end in another month."""
-    ends = {
-        one.time.day[0]
-        for one in entries
-        if one.time.day is not None and one.time.months == _YEAR
-    }
+    ends = {one.time.day[0] for one in entries if one.time.day is not None and one.time.months == _YEAR}
     return ends == {_YEAR}
-

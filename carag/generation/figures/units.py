@@ -41,10 +41,15 @@ class Unit:
     """The head or caption that says the scale."""
 
 
+_CODES: Final = "USD|EUR|GBP|JPY|INR|CAD|AUD|CHF|RMB"
+_MONEY: Final = rf"(?:[$€£¥]|\b(?:{_CODES}))\s?"
 _SCALES: Final = (
-    (re.compile(r"\bbillions?\b|[$€£¥]\s?bn\b", re.IGNORECASE), Decimal(10**9)),
-    (re.compile(r"\bmillions?\b|\bmm\b|(?:[$€£¥]|\b[A-Z]{3})\s?(?:m|mn)\b|['’]000,000", re.IGNORECASE), Decimal(10**6)),
-    (re.compile(r"\bthousands?\b|['’]000s?\b|(?:[$€£¥]|\b[A-Z]{3})\s?(?:000s?|k)\b|\b000['’]?s\b", re.IGNORECASE), Decimal(1000)),
+    (re.compile(rf"\bbillions?\b|{_MONEY}bn\b", re.IGNORECASE), Decimal(10**9)),
+    (re.compile(rf"\bmillions?\b|\bmm\b|{_MONEY}mn?\b|['’]000,000", re.IGNORECASE), Decimal(10**6)),
+    (
+        re.compile(rf"\bthousands?\b|['’]000s?\b|{_MONEY}(?:000s?|k)\b|\b000['’]?s\b", re.IGNORECASE),
+        Decimal(1000),
+    ),
 )
 _IN_PARENTHESES: Final = re.compile(r"\([^()]{1,120}\)")
 _IN_SCALE: Final = re.compile(r"\bin\s(?:\w+\s(?:of\s)?)?(?:thousand|million|billion)s?\b", re.IGNORECASE)
@@ -60,9 +65,25 @@ _COUNTS: Final = re.compile(
     re.IGNORECASE,
 )
 _PERCENT: Final = re.compile(r"%|\bper\s?cent(?:age)?\b", re.IGNORECASE)
-_EXCEPT_SHARES: Final = re.compile(r"\bexcept\b[^)]*\bshares?\b(?!\s*(?:amount|data)s?\b.*\bper\b)", re.IGNORECASE)
-_CURRENCY: Final = re.compile(r"US\$|[$€£¥₹]|\b(?:USD|EUR|GBP|JPY|INR|CAD|AUD|CHF|RMB)\b|\b(?:euro|yen|pounds?|dollars?)\b", re.IGNORECASE)
-_SIGNS: Final = {"us$": "$", "usd": "$", "dollar": "$", "dollars": "$", "eur": "€", "euro": "€", "gbp": "£", "jpy": "¥", "yen": "¥"}
+_EXCEPT_SHARES: Final = re.compile(
+    r"\bexcept\b[^)]*\bshares?\b(?!\s*(?:amount|data)s?\b.*\bper\b)", re.IGNORECASE
+)
+_CURRENCY: Final = re.compile(
+    rf"US\$|[$€£¥₹]|\b(?:{_CODES})\b|\b(?:euro|yen|pounds?|dollars?)\b", re.IGNORECASE
+)
+_SIGNS: Final = {
+    "us$": "$",
+    "usd": "$",
+    "dollar": "$",
+    "dollars": "$",
+    "eur": "€",
+    "euro": "€",
+    "gbp": "£",
+    "pound": "£",
+    "pounds": "£",
+    "jpy": "¥",
+    "yen": "¥",
+}
 
 
 def unit_of(text: str, figure: str, label: str, heads: Sequence[Span], captions: Sequence[Span]) -> Unit:
@@ -82,7 +103,8 @@ def unit_of(text: str, figure: str, label: str, heads: Sequence[Span], captions:
     number = read_number(figure.replace("|", ""))
     said = [(text[slice(*span)], span) for span in (*heads, *captions)]
     currency = _currency(number.currency if number else "", [label, *(one for one, _ in said)])
-    if (number and number.percent) or _PERCENT.search(label) or any(_PERCENT.search(text[slice(*one)]) for one in heads[:1]):
+    over = text[slice(*heads[0])] if heads else ""
+    if (number and number.percent) or _PERCENT.search(label) or _PERCENT.search(over):
         return Unit(Kind.PERCENT, Decimal(1), "", None)
     if _PER_SHARE.search(label):
         return Unit(Kind.PER_SHARE, Decimal(1), currency, None)
@@ -104,9 +126,9 @@ def _scale(text: str) -> Decimal | None:
 
 def _phrase(text: str, start: int) -> Span:
     """Return the span of the words that say a scale: what stands in parentheses around it, or all of a short text."""
-    for match in _IN_PARENTHESES.finditer(text):
-        if _scale(match[0]) is not None:
-            return (start + match.start(), start + match.end())
+    for one in _IN_PARENTHESES.finditer(text):
+        if _scale(one[0]) is not None:
+            return (start + one.start(), start + one.end())
     if len(text) > _SHORT and (match := _IN_SCALE.search(text)):
         return (start + match.start(), start + match.end())
     return (start, start + len(text))
