@@ -10,7 +10,7 @@ from carag.generation.words import ABBREVIATION, SENTENCE_END, terms
 if TYPE_CHECKING:
     from carag.retrieval.reading import Reading
 
-__all__ = ["asked_terms", "asking", "clause", "computes", "wants_one_figure"]
+__all__ = ["asked_numbers", "asked_terms", "asking", "clause", "computes", "wants_one_figure"]
 
 _OPENS: Final = re.compile(r"(?:^|[,:;]\s*|\bquestion\s+)(?=(?:what|how\s(?:much|many))\b)", re.IGNORECASE)
 _WHERE: Final = re.compile(
@@ -28,13 +28,19 @@ _GENERIC: Final = terms(
 _TIME: Final = re.compile(
     r"\b(?:FYE?|CY|F)\s?['’]?(?:(?:19|20)\d\d|\d\d)\b|\b(?:19|20)\d\d\b|\bQ[1-4]\b|\b[1-4]Q\b", re.IGNORECASE
 )
+_MONTHS: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DAY: Final = re.compile(
+    rf"\b(?:{_MONTHS})[a-z]{{0,6}}\.?\s\d{{1,2}}\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?(?:{_MONTHS})[a-z]{{0,6}}\b"
+    r"|\b(?:three|six|nine|twelve|\d{1,2})[\s-](?:months?|weeks?)\b",
+    re.IGNORECASE,
+)
 _ONE_FIGURE: Final = re.compile(
     r"\bwhat(?:['’]s|\s(?:is|was|were|are)\b)|\bhow\s(?:much|many)\b", re.IGNORECASE
 )
 _MORE_THAN_A_FIGURE: Final = re.compile(
     r"\b(?:why|which|who|explain|describe|discuss|compare[ds]?|comparison|factors?|trends?|drivers?|drove|driven|cause[ds]?"
     r"|reasons?|respectively|between|both|each|list|highest|lowest|largest|biggest|smallest|most|least|greater"
-    r"|higher|lower|more|less|than|except|excluding|excl|without|adjusted|if)\b",
+    r"|higher|lower|half|h[12]|ytd|year-to-date|to\sdate|more|less|than|except|excluding|excl|without|adjusted|if)\b",
     re.IGNORECASE,
 )
 """Words of a question that the figure of one row does not answer; of some, it may, but that is not told here."""
@@ -82,6 +88,17 @@ def asked_terms(sentence: str, reading: Reading) -> frozenset[str]:
     named = terms(" ".join(one.text for one in reading.entities))
     rest = terms(_TIME.sub(" ", clause(sentence)))
     return frozenset(term for term in rest - named - _GENERIC if not term[0].isdigit() and len(term) > 1)
+
+
+def asked_numbers(text: str) -> frozenset[str]:
+    """Return the numbers of a question that are no time: ``Level 3``, ``5.25 % notes``.
+
+    Examples
+    --------
+    >>> sorted(asked_numbers("what were Level 3 assets on December 31, 2018?"))
+    ['3']
+    """
+    return frozenset(one for one in terms(_DAY.sub(" ", _TIME.sub(" ", text))) if one[0].isdigit())
 
 
 def wants_one_figure(sentence: str) -> bool:

@@ -11,7 +11,15 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
-from carag.generation.figures.asked import asked_terms, asking, clause, computes, wants_one_figure
+from carag.generation.figures.asked import (
+    asked_numbers,
+    asked_terms,
+    asking,
+    clause,
+    computes,
+    wants_one_figure,
+)
+from carag.generation.figures.columns import time_of
 from carag.generation.figures.compute import Operands, computed
 from carag.generation.figures.concepts import concept_named, rank_of
 from carag.generation.figures.entries import entries_of
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 
     from carag.generation.figures.entries import Entry
     from carag.retrieval.evidence import Passage
-    from carag.retrieval.reading import Lexicon, Mention, Reading
+    from carag.retrieval.reading import Lexicon, Mention, Period, Reading
 
 __all__ = ["company_key", "look_up", "look_up_alone"]
 
@@ -62,9 +70,28 @@ _FOREIGN: Final = re.compile(
     re.IGNORECASE,
 )
 """Words above a table whose entries are not those of the company as a whole."""
+_US_MONEY: Final = re.compile(r"\bU\.?S\.?\s(?=dollars?\b|GAAP\b|\$)")
 _CAPITAL: Final = re.compile(r"(?<![\w&'’])(?:[A-Z][\w&'’-]*)")
 _ACCOUNTING: Final = frozenset(
-    ["FY", "CY", "Q1", "Q2", "Q3", "Q4", "USD", "US", "U", "S", "P&L", "GAAP", "DPO", "DSO", "DIO", "COGS", "ROA", "ROE", "PPNE", "PPE", "PP&E", "R&D", "SG&A", "D&A", "EPS", "EBIT", "EBITDA", "FCF", "CAPEX", "CapEx", "Capex", "YoY"]
+    {
+        "FY",
+        "CY",
+        "USD",
+        "P&L",
+        "GAAP",
+        "DPO",
+        "DSO",
+        "DIO",
+        "COGS",
+        "ROA",
+        "ROE",
+        "PPNE",
+        "PPE",
+        "PP&E",
+        "R&D",
+        "SG&A",
+    }
+    | {"D&A", "EPS", "EBIT", "EBITDA", "FCF", "CAPEX", "CapEx", "Capex", "YoY"}
 )
 """Words in capitals that name no one."""
 
@@ -114,7 +141,8 @@ def look_up(
     words = clause(sentence)
     period = reading.periods[0] if len(reading.periods) == 1 else None
     mention = _company(reading)
-    if period is None or mention is None or not wants_one_figure(words):
+    months = time_of(words).months
+    if period is None or mention is None or not wants_one_figure(words) or not _counts_in(period, months):
         return None
     mine = [at for at, one in enumerate(passages) if company_key(one.company) == mention.keys[0]]
     entries = [
@@ -140,7 +168,11 @@ def look_up(
         and not one.time.restates
     ]
     found = _by_concept(words, asked, usable) or _by_words(words, asked, lexicon, question, usable)
-    if found is None or _names_others(sentence, mention, _words_of(found)):
+    if (
+        found is None
+        or asked_numbers(words) - _words_of(found)
+        or _names_others(sentence, mention, _words_of(found))
+    ):
         return None
     return of_entry(found)
 
@@ -172,6 +204,11 @@ def look_up_alone(
 def company_key(company: str) -> str:
     """Reduce a company's name to what is the same however its capitals, spaces and signs are written."""
     return " ".join(re.findall(r"\w+", company.casefold()))
+
+
+def _counts_in(period: Period, months: int | None) -> bool:
+    """Tell whether the months that a question says are those of its period: nine months of 2018 are not 2018."""
+    return period.span is Span.DAYS or months in (None, 12 if period.span is Span.YEARS else 3)
 
 
 def _company(reading: Reading) -> Mention | None:
@@ -255,6 +292,7 @@ def _is_whole(entry: Entry) -> bool:
 
 def _names_others(sentence: str, mention: Mention, said: frozenset[str]) -> bool:
     """Tell whether a word with a capital names something that neither the company nor the figure accounts for."""
+    sentence = _US_MONEY.sub("", sentence)
     at = sentence.find(mention.text)
     for match in _CAPITAL.finditer(sentence):
         word = match[0]

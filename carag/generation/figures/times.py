@@ -20,7 +20,7 @@ _YEAR: Final = 12
 _QUARTER: Final = 3
 
 
-def is_of(time: Time, period: Period, *, by_calendar: bool = False) -> bool:
+def is_of(time: Time, period: Period, *, months: int | None = None, by_calendar: bool = False) -> bool:
     """Tell whether a head names exactly this period.
 
     A year that ends in January or February is called by either of two years (retailers count from its beginning), so a
@@ -31,6 +31,8 @@ def is_of(time: Time, period: Period, *, by_calendar: bool = False) -> bool:
     ----------
     time : Time
     period : Period
+    months : int, optional
+        For how many months the question says that its figure counts, up to the days that it names.
     by_calendar : bool
         Whether the company's fiscal years are calendar years.
     """
@@ -56,8 +58,8 @@ def is_of(time: Time, period: Period, *, by_calendar: bool = False) -> bool:
         day = date(time.year, *time.day)
     except ValueError:  # no such day
         return False
-    return period.first <= day <= period.last and (
-        time.months in (None, _YEAR) or period.first == period.last
+    return period.first <= day <= period.last and time.months in (
+        (None, _YEAR) if months is None else (months,)
     )
 
 
