@@ -86,7 +86,7 @@ def clause(sentence: str) -> str:
 def asked_terms(sentence: str, reading: Reading) -> frozenset[str]:
     """Return the words of a sentence that say what is asked for, without companies, times and words of any question."""
     named = terms(" ".join(one.text for one in reading.entities))
-    rest = terms(_TIME.sub(" ", clause(sentence)))
+    rest = terms(_DAY.sub(" ", _TIME.sub(" ", clause(sentence))))
     return frozenset(term for term in rest - named - _GENERIC if not term[0].isdigit() and len(term) > 1)
 
 

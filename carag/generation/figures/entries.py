@@ -75,6 +75,8 @@ def entries_of(position: int, text: str, head: str = "") -> Iterator[Entry]:
     head : str
         The head rows of the table that the passage's first rows were torn from; empty if there is none.
     """
+    if head and (own := tables_of(text)) and own[0].heads:
+        head = ""  # the first table is not torn
     whole = f"{head}\n{text}" if head else text
     edge = len(head) + 1 if head else 0
 

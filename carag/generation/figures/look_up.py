@@ -31,7 +31,7 @@ from carag.generation.words import terms
 from carag.retrieval.reading import Names, Naming, Span, read_question
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from carag.generation.figures.entries import Entry
     from carag.retrieval.evidence import Passage
@@ -145,14 +145,15 @@ def look_up(
     if period is None or mention is None or not wants_one_figure(words) or not _counts_in(period, months):
         return None
     mine = [at for at, one in enumerate(passages) if company_key(one.company) == mention.keys[0]]
-    entries = [
+    entries = _of_one_version(
         entry
         for at in mine
         if period.span is not Span.YEARS or not _INTERIM.match(passages[at].form)
         for entry in entries_of(at, passages[at].text, (heads or {}).get(at, ""))
-    ]
+    )
     by_calendar = speaks_of_calendar_years(entries)
     asked = asked_terms(sentence, reading) - _FILLER
+    numbers = asked_numbers(words) - terms(mention.text)
     formula = formula_asked(question, words)
     if formula is not None:
         if asked - _WHOLE - terms(" ".join(formula.said)) or _names_others(
@@ -168,11 +169,7 @@ def look_up(
         and not one.time.restates
     ]
     found = _by_concept(words, asked, usable) or _by_words(words, asked, lexicon, question, usable)
-    if (
-        found is None
-        or asked_numbers(words) - _words_of(found)
-        or _names_others(sentence, mention, _words_of(found))
-    ):
+    if found is None or numbers - _words_of(found) or _names_others(sentence, mention, _words_of(found)):
         return None
     return of_entry(found)
 
@@ -204,6 +201,15 @@ def look_up_alone(
 def company_key(company: str) -> str:
     """Reduce a company's name to what is the same however its capitals, spaces and signs are written."""
     return " ".join(re.findall(r"\w+", company.casefold()))
+
+
+def _of_one_version(entries: Iterable[Entry]) -> list[Entry]:
+    """Leave out the figures that their own row restates: of two versions of a year, a question means either."""
+    every = list(entries)
+    restated = {(one.table, one.line, year) for one in every if one.time.restates for year in one.time.years}
+    return [
+        one for one in every if not any((one.table, one.line, year) in restated for year in one.time.years)
+    ]
 
 
 def _counts_in(period: Period, months: int | None) -> bool:
@@ -246,6 +252,7 @@ def _by_words(
         or computes(words) - said
         or (label & _ENDS) - asked
         or _other_words(best.entry) - asked
+        or _foreign_words(best.entry) - asked
     ):
         return None
     near = [one.entry for one in found if one.merit > best.merit - _CLEAR]
@@ -286,8 +293,13 @@ def _other_words(entry: Entry) -> frozenset[str]:
 
 def _is_whole(entry: Entry) -> bool:
     """Tell whether an entry is of the company as a whole, and not of a segment, a version or a comparison."""
+    return not (_other_words(entry) or _foreign_words(entry) or entry.time.compares or entry.time.restates)
+
+
+def _foreign_words(entry: Entry) -> frozenset[str]:
+    """Return the words above an entry that say of which part or version of the company it is."""
     above = " ".join([*entry.captions, entry.section.text if entry.section else ""])
-    return not (_other_words(entry) or entry.time.compares or entry.time.restates or _FOREIGN.search(above))
+    return terms(" ".join(_FOREIGN.findall(above)))
 
 
 def _names_others(sentence: str, mention: Mention, said: frozenset[str]) -> bool:

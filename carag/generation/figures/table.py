@@ -144,7 +144,9 @@ class _Builder:
 
     def cells_line(self, line: _Line) -> None:
         texts = [self._text[slice(*cell)] for cell in line.cells]
-        if [one for one in texts if one] == texts[:1]:
+        if not any(texts):
+            return
+        if not any(texts[1:]):
             self.text_line(line.cells[0])
             return
         kind = self._kind(texts)
