@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carag.generation.figures.look_up import company_key, look_up, look_up_alone
+from carag.generation.figures.gate import company_key, look_up, look_up_alone
 from carag.generation.figures.quoting import Figure
 from carag.generation.figures.torn import torn_heads
 

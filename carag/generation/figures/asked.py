@@ -18,6 +18,12 @@ _WHERE: Final = re.compile(
     re.IGNORECASE,
 )
 """Words by which a question says where to look for its answer."""
+_FORM: Final = re.compile(
+    r"\s?\((?:in\s|as\s(?:a\s)?)?(?:units?\sof\s)?(?:%|\$|percent\w*|USD|US\sdollars?|thousands|millions|billions)[^()]{0,60}\)"
+    r"|\s?\((?:please\s)?round\w*[^()]{0,60}\)",
+    re.IGNORECASE,
+)
+"""Parentheses that say in which form to answer."""
 _GENERIC: Final = terms(
     "company firm business years year end ended fiscal financial quarter months month calendar amount value figure "
     "number usd eur dollars million millions billion billions thousand thousands answer units report reported "
@@ -70,7 +76,7 @@ def asking(question: str) -> str:
 
 
 def clause(sentence: str) -> str:
-    """Return a sentence from the words that ask on, if what is said before them says only where to look.
+    """Return a sentence without what says only where to look, before the words that ask, or in which form to answer.
 
     Examples
     --------
@@ -78,9 +84,9 @@ def clause(sentence: str) -> str:
     'what is net PPNE of FY2018?'
     """
     opened = list(_OPENS.finditer(sentence))
-    if not opened or not _WHERE.search(sentence, 0, opened[-1].end()):
-        return sentence
-    return sentence[opened[-1].end() :]
+    if opened and _WHERE.search(sentence, 0, opened[-1].end()):
+        sentence = sentence[opened[-1].end() :]
+    return _FORM.sub("", sentence)
 
 
 def asked_terms(sentence: str, reading: Reading) -> frozenset[str]:

@@ -81,6 +81,8 @@ def computed(asked: Asked, period: Period, operands: Operands) -> Figure | None:
     years = range(period.first.year, period.last.year + 1)
     if period.span is not Span.YEARS or not years[0] >= _FIRST_YEAR or len(years) > _MOST_YEARS:
         return None
+    if asked.is_change and not asked.over_years and len(years) == 2:
+        years = years[1:]
     if asked.over_years != (len(years) > 1):
         return None
     for expression in asked.formula.expressions:

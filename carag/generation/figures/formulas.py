@@ -54,6 +54,8 @@ class Asked:
     """The words of the question that are read."""
     over_years: bool
     """Whether the mean of several years is asked for."""
+    is_change: bool
+    """Whether two years that follow each other are asked about together: the change from one to the other."""
     places: int
     """Digits behind the point of the answer."""
 
@@ -267,7 +269,7 @@ def formula_asked(question: str, clause: str) -> Asked | None:
         if definition is None and formula.only_if_stated:
             continue
         said = [*(one[0] for one in formula.asks.finditer(clause)), *([over_years[0]] if over_years else [])]
-        return Asked(formula, tuple(said), over_years is not None, _places(question, formula.result))
+        return Asked(formula, tuple(said), over_years is not None, False, _places(question, formula.result))
     growth = _GROWTH.search(clause)
     if growth is None or definition is not None:
         return None
@@ -279,7 +281,7 @@ def formula_asked(question: str, clause: str) -> Asked | None:
     before = Operand(concept.name, 1, must_be_positive=True)
     formula = Formula(f"growth of {concept.name}", _GROWTH, ((operand - before) / before,), Result.PERCENT)
     said = [growth[0], match[0], *([over_years[0]] if over_years else [])]
-    return Asked(formula, tuple(said), over_years is not None, _places(question, formula.result))
+    return Asked(formula, tuple(said), over_years is not None, True, _places(question, formula.result))
 
 
 def _places(question: str, result: Result) -> int:

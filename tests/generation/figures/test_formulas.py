@@ -141,6 +141,22 @@ def test_a_mean_over_years_is_that_of_each_years_ratio() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is Acme Widgets' year-over-year change in revenue from FY2017 to FY2018 (in units of percents)?",
+        "What is the percentage growth of net sales from 2017 to 2018 for Acme Widgets?",
+        "What was Acme Widgets' revenue growth in FY2018?",
+    ],
+)
+def test_growth_from_a_year_to_the_next_is_one_growth(question: str) -> None:
+    """Both years are those of the change; two years apart are not one year's growth."""
+    figure = ask(question)
+    assert figure is not None
+    assert "growth of revenue 2018 = (12,000 - 10,000) / 10,000 = 20.0 %" in figure.text
+    assert ask(question.replace("2017", "2016")) is None or "from" not in question
+
+
 def test_a_definition_in_the_question_is_kept_or_the_question_refused() -> None:
     """Days payable with the change in inventories; any other definition is not ours."""
     asked = "What is FY2018 days payable outstanding (DPO) for Acme Widgets? DPO is defined as: 365 * "

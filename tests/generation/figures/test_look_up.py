@@ -224,10 +224,12 @@ def test_a_quarter_is_the_one_that_a_head_calls_so() -> None:
 
 
 def test_a_segment_is_not_the_company() -> None:
-    """Neither by a head over the columns, nor by a line above the table."""
+    """Neither by a head over the columns, nor by a line above the table or the row."""
     columns = "(In millions)\n2018 | Nails | Screws\nNet sales | 7 | 5\n"
     above = "Segment results\n(In millions) | 2018 | 2017\nNet sales | 7 | 5\n"
-    for text in (columns, above):
+    title = "Las Vegas Resorts\n(In millions) | 2018 | 2017\nNet sales | 7 | 5\n"
+    section = "(In millions) | 2018 | 2017\nEurope:\nNet sales | 7 | 5\n"
+    for text in (columns, above, title, section):
         assert ask("What were net sales of Acme Widgets in 2018?", text) is None
 
 

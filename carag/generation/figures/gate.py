@@ -27,6 +27,7 @@ from carag.generation.figures.formulas import formula_asked
 from carag.generation.figures.quoting import Figure, of_entry
 from carag.generation.figures.rows import matches
 from carag.generation.figures.times import is_of, speaks_of_calendar_years
+from carag.generation.figures.whole import TIME_WORDS, foreign_words, is_whole, other_words
 from carag.generation.words import terms
 from carag.retrieval.reading import Names, Naming, Span, read_question
 
@@ -55,21 +56,7 @@ _FILLER: Final = terms(
 """Words that ask for nothing of their own."""
 _WHOLE: Final = terms("total consolidated overall")
 """Words that ask for an entry of the company as a whole, which an entry is that nothing else is said of."""
-_TIME_HEAD: Final = terms(
-    "year years ended end ending fiscal at as of and january february march april may june july august september "
-    "october november december jan feb mar apr jun jul aug sep sept oct nov dec three six nine twelve months month "
-    "weeks week quarter first second third fourth day days fy actual total consolidated company note notes in the for "
-    "except per share shares data amount amounts thousands thousand millions million billions billion dollars dollar "
-    "us usd unaudited audited"
-)
-"""Words of heads that tell columns apart by nothing but time and unit."""
 _ENDS: Final = terms("beginning begin opening")
-_FOREIGN: Final = re.compile(
-    r"\bpro[\s-]?forma\b|\bparent\s(?:company\s)?only\b|\bguarantors?\b|\bsubsidiary\b|\bsegments?\b|\bdiscontinued\b"
-    r"|\bcondensed\sconsolidating\b|\bpredecessor\b|\bunconsolidated\b|\bby\s(?:geograph\w+|product|region)\b",
-    re.IGNORECASE,
-)
-"""Words above a table whose entries are not those of the company as a whole."""
 _US_MONEY: Final = re.compile(r"\bU\.?S\.?\s(?=dollars?\b|GAAP\b|\$)")
 _CAPITAL: Final = re.compile(r"(?<![\w&'’])(?:[A-Z][\w&'’-]*)")
 _ACCOUNTING: Final = frozenset(
@@ -77,8 +64,9 @@ _ACCOUNTING: Final = frozenset(
         "FY",
         "CY",
         "USD",
-        "P&L",
         "GAAP",
+        "YoY",
+        "P&L",
         "DPO",
         "DSO",
         "DIO",
@@ -88,10 +76,9 @@ _ACCOUNTING: Final = frozenset(
         "PPNE",
         "PPE",
         "PP&E",
-        "R&D",
-        "SG&A",
+        "EPS",
     }
-    | {"D&A", "EPS", "EBIT", "EBITDA", "FCF", "CAPEX", "CapEx", "Capex", "YoY"}
+    | {"R&D", "SG&A", "D&A", "EBIT", "EBITDA", "FCF", "CAPEX", "CapEx", "Capex"}
 )
 """Words in capitals that name no one."""
 
@@ -151,24 +138,26 @@ def look_up(
         if period.span is not Span.YEARS or not _INTERIM.match(passages[at].form)
         for entry in entries_of(at, passages[at].text, (heads or {}).get(at, ""))
     )
+    names = terms(" ".join([mention.text, *(passages[at].company for at in mine)]))
     by_calendar = speaks_of_calendar_years(entries)
     asked = asked_terms(sentence, reading) - _FILLER
     numbers = asked_numbers(words) - terms(mention.text)
     formula = formula_asked(question, words)
     if formula is not None:
-        if asked - _WHOLE - terms(" ".join(formula.said)) or _names_others(
-            sentence, mention, terms(" ".join(formula.said))
-        ):
+        said = terms(" ".join(formula.said))
+        if asked - _WHOLE - said or numbers - said or _names_others(sentence, mention, said):
             return None
-        return computed(formula, period, Operands([one for one in entries if _is_whole(one)]))
+        return computed(formula, period, Operands([one for one in entries if is_whole(one, names)]))
     usable = [
         one
         for one in entries
-        if is_of(one.time, period, by_calendar=by_calendar)
+        if is_of(one.time, period, months=months, by_calendar=by_calendar)
         and not one.time.compares
         and not one.time.restates
     ]
-    found = _by_concept(words, asked, usable) or _by_words(words, asked, lexicon, question, usable)
+    more = terms(" ".join(lexicon.expand(question))) if lexicon else frozenset()
+    whole = [one for one in usable if is_whole(one, names)]
+    found = _by_concept(words, asked, whole) or _by_words(words, asked, more, names, usable)
     if found is None or numbers - _words_of(found) or _names_others(sentence, mention, _words_of(found)):
         return None
     return of_entry(found)
@@ -183,8 +172,8 @@ def look_up_alone(
 ) -> Figure | None:
     """Look up a figure with no other names to read the question by than those of the passages' own companies.
 
-    So what the session may not see has no effect on how the question is read. The parameters are those of
-    :func:`look_up`.
+    So what the session may not see has no effect on how the question is read. As other filers may share a first word
+    or initials, and are not known here, these name no company. The parameters are those of :func:`look_up`.
     """
     sentence = asking(question)
     if not wants_one_figure(clause(sentence)):
@@ -194,6 +183,8 @@ def look_up_alone(
     try:
         reading = read_question(sentence, names=names)
     except InvalidArgument:  # what cannot be read names nothing, and what names nothing is not looked up
+        return None
+    if any(one.naming < Naming.FIRST_TWO_WORDS for one in reading.entities):
         return None
     return look_up(question, reading, passages, lexicon=lexicon, heads=heads)
 
@@ -218,28 +209,25 @@ def _counts_in(period: Period, months: int | None) -> bool:
 
 
 def _company(reading: Reading) -> Mention | None:
-    """Return the one company that is named, by more than a first word or initials, which others may share."""
+    """Return the one company that is named, or None."""
     if len(reading.entities) != 1 or reading.titles:
         return None
     [mention] = reading.entities
-    return mention if len(mention.keys) == 1 and mention.naming >= Naming.FIRST_TWO_WORDS else None
+    return mention if len(mention.keys) == 1 else None
 
 
 def _by_concept(words: str, asked: frozenset[str], entries: Sequence[Entry]) -> Entry | None:
     named = concept_named(words)
     if named is None or asked - _WHOLE - terms(named[1][0]) or computes(words) - terms(named[1][0]):
         return None
-    ranked = [
-        (rank, one) for one in entries if (rank := rank_of(named[0], one)) is not None and _is_whole(one)
-    ]
+    ranked = [(rank, one) for one in entries if (rank := rank_of(named[0], one)) is not None]
     best = min((rank for rank, _ in ranked), default=None)
     return _one_value([one for rank, one in ranked if rank == best])
 
 
 def _by_words(
-    words: str, asked: frozenset[str], lexicon: Lexicon | None, question: str, entries: Sequence[Entry]
+    words: str, asked: frozenset[str], more: frozenset[str], names: frozenset[str], entries: Sequence[Entry]
 ) -> Entry | None:
-    more = terms(" ".join(lexicon.expand(question))) if lexicon else frozenset()
     found = matches(asked, more, entries)
     if not found:
         return None
@@ -251,8 +239,8 @@ def _by_words(
         or best.of_label < _LEAST_OF_LABEL
         or computes(words) - said
         or (label & _ENDS) - asked
-        or _other_words(best.entry) - asked
-        or _foreign_words(best.entry) - asked
+        or other_words(best.entry) - asked
+        or foreign_words(best.entry) - asked - names
     ):
         return None
     near = [one.entry for one in found if one.merit > best.merit - _CLEAR]
@@ -285,38 +273,19 @@ def _words_of(entry: Entry) -> frozenset[str]:
     return terms(f"{entry.label.text} {heads} {entry.section.text if entry.section else ''}")
 
 
-def _other_words(entry: Entry) -> frozenset[str]:
-    """Return the words of the heads that say more than a time or a unit."""
-    said = terms(" ".join(one.text for one in entry.heads)) - _TIME_HEAD
-    return frozenset(term for term in said if not term[0].isdigit() and len(term) > 1)
-
-
-def _is_whole(entry: Entry) -> bool:
-    """Tell whether an entry is of the company as a whole, and not of a segment, a version or a comparison."""
-    return not (_other_words(entry) or _foreign_words(entry) or entry.time.compares or entry.time.restates)
-
-
-def _foreign_words(entry: Entry) -> frozenset[str]:
-    """Return the words above an entry that say of which part or version of the company it is."""
-    above = " ".join([*entry.captions, entry.section.text if entry.section else ""])
-    return terms(" ".join(_FOREIGN.findall(above)))
-
-
 def _names_others(sentence: str, mention: Mention, said: frozenset[str]) -> bool:
     """Tell whether a word with a capital names something that neither the company nor the figure accounts for."""
     sentence = _US_MONEY.sub("", sentence)
-    at = sentence.find(mention.text)
+    sentence = sentence.replace(mention.text, "\0" * len(mention.text))
     for match in _CAPITAL.finditer(sentence):
         word = match[0]
-        if at >= 0 and at <= match.start() < at + len(mention.text):
-            continue
         if match.start() == 0 or re.search(r"[.?!:,]\s*[\"'“‘(]?$", sentence[: match.start()]):
             continue  # begins a sentence, or a part of one
         plain = re.sub(r"['’]s?$", "", word)
         if (
             plain in _ACCOUNTING
             or re.fullmatch(r"(?:FYE?|CY|F|Q[1-4])\d*|[1-4]Q\d*", plain)
-            or terms(plain) <= _TIME_HEAD
+            or terms(plain) <= TIME_WORDS
         ):
             continue
         if not terms(plain) or not terms(plain) <= said:
