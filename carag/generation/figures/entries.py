@@ -56,6 +56,8 @@ class Entry:
     unit_quote: Quote | None
     """What says the scale."""
     time: Time
+    has_dated_head: bool
+    """Whether a head over it names its year."""
     time_in_section: bool
     """Whether the heads leave the year to the section."""
     table: tuple[int, int]
@@ -104,6 +106,7 @@ def entries_of(position: int, text: str, head: str = "") -> Iterator[Entry]:
                     if one.at < 0 or not table.is_grid
                 ]
                 others = [one.span for each in reversed(table.heads) for one in each]
+                over = tuple(one for span in heads if (one := quote(span)))
                 unit = unit_of(
                     whole,
                     said.text,
@@ -115,12 +118,13 @@ def entries_of(position: int, text: str, head: str = "") -> Iterator[Entry]:
                     cell=said,
                     label=label,
                     section=quote(row.section) if row.section else None,
-                    heads=tuple(one for span in heads if (one := quote(span))),
+                    heads=over,
                     captions=tuple(whole[slice(*span)] for span in table.captions),
                     number=figure,
                     unit=unit,
                     unit_quote=quote(unit.span) if unit.span else None,
                     time=_time(whole, table, row, heads),
+                    has_dated_head=bool(time_of(_APART.join(one.text for one in over)).years),
                     time_in_section=_in_section(whole, row, heads),
                     table=(position, number),
                     line=line,

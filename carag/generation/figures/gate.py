@@ -34,6 +34,7 @@ from carag.retrieval.reading import Names, Naming, Span, read_question
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from carag.generation.figures.concepts import Concept
     from carag.generation.figures.entries import Entry
     from carag.retrieval.evidence import Passage
     from carag.retrieval.reading import Lexicon, Mention, Period, Reading
@@ -137,6 +138,7 @@ def look_up(
         for at in mine
         if period.span is not Span.YEARS or not _INTERIM.match(passages[at].form)
         for entry in entries_of(at, passages[at].text, (heads or {}).get(at, ""))
+        if entry.has_dated_head or entry.time_in_section
     )
     names = terms(" ".join([mention.text, *(passages[at].company for at in mine)]))
     by_calendar = speaks_of_calendar_years(entries)
@@ -157,7 +159,15 @@ def look_up(
     ]
     more = terms(" ".join(lexicon.expand(question))) if lexicon else frozenset()
     whole = [one for one in usable if is_whole(one, names)]
-    found = _by_concept(words, asked, whole) or _by_words(words, asked, more, names, usable)
+    named = concept_named(words)
+    if (
+        named is not None
+        and not asked - _WHOLE - terms(named[1][0])
+        and not computes(words) - terms(named[1][0])
+    ):
+        found = _by_caption(named[0], whole)
+    else:
+        found = _by_words(words, asked, more, names, usable)
     if found is None or numbers - _words_of(found) or _names_others(sentence, mention, _words_of(found)):
         return None
     return of_entry(found)
@@ -216,11 +226,9 @@ def _company(reading: Reading) -> Mention | None:
     return mention if len(mention.keys) == 1 else None
 
 
-def _by_concept(words: str, asked: frozenset[str], entries: Sequence[Entry]) -> Entry | None:
-    named = concept_named(words)
-    if named is None or asked - _WHOLE - terms(named[1][0]) or computes(words) - terms(named[1][0]):
-        return None
-    ranked = [(rank, one) for one in entries if (rank := rank_of(named[0], one)) is not None]
+def _by_caption(concept: Concept, entries: Sequence[Entry]) -> Entry | None:
+    """Return the one figure whose row is an entry that statements know; a row that only sounds like it is not."""
+    ranked = [(rank, one) for one in entries if (rank := rank_of(concept, one)) is not None]
     best = min((rank for rank, _ in ranked), default=None)
     return _one_value([one for rank, one in ranked if rank == best])
 

@@ -233,6 +233,23 @@ def test_a_segment_is_not_the_company() -> None:
         assert ask("What were net sales of Acme Widgets in 2018?", text) is None
 
 
+def test_a_row_that_only_sounds_like_an_entry_is_not_it() -> None:
+    """Total other assets are no total assets, though they hold every word."""
+    text = "Consolidated Balance Sheets\n(In millions) | 2018 | 2017\nTotal other assets | 7 | 5\n"
+    assert ask("What were total assets of Acme Widgets in 2018?", text) is None
+    figure = ask("What were total other assets of Acme Widgets in 2018?", text)
+    assert "Total other assets, 2018: 7 (In millions) [1]" == text_of(figure)
+
+
+def test_a_year_above_the_table_is_no_head_of_a_column() -> None:
+    """The columns of such a table are of something else; a line among its rows that names the year is shown."""
+    text = "Year ended December 31, 2018\n(In millions) | Gross | Net\nNet sales | 7 | 5\n"
+    assert ask("What were net sales of Acme Widgets in 2018?", text) is None
+    rows = "(In millions) | Total | Actual\nYear ended December 31, 2018:\nOrder intake | 7 | 7\nBacklog | 3 | 3\n"
+    figure = ask("What was the order intake of Acme Widgets in 2018?", rows)
+    assert "Order intake, Year ended December 31, 2018:, Total: 7 (In millions) [1]" == text_of(figure)
+
+
 def test_the_change_in_a_balance_is_not_the_balance() -> None:
     """In a statement of cash flows, inventories are their change."""
     text = (
