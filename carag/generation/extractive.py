@@ -4,6 +4,9 @@ It picks up to three sentences or table rows, by the share of the question's wor
 company, form and year of its filing; a rarer word weighs more. A question that asks for one figure gets one piece.
 Every piece is a substring of the passage that it cites, so nothing is invented.
 
+Before that, a question for one figure of one company and one period is looked up in the tables of the passages
+(:mod:`carag.generation.figures`); where that is not certain of the cell, it quotes.
+
 It uses no model, no state and no randomness: the same passages and question give the same answer on every machine.
 
 The constants were chosen on the development questions of the benchmark alone, with the oracle's passages;
@@ -19,8 +22,10 @@ from math import fsum, log
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
+from carag.generation.figures import look_up_alone
 from carag.generation.generator import Draft
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
+from carag.generation.words import ABBREVIATION, SENTENCE_END, terms
 from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
@@ -30,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Extractive"]
 
-_VERSION: Final = 2
-"""Version of the choice of pieces. Raise it when the choice may change."""
+_VERSION: Final = 3
+"""Version of the choice of pieces and figures. Raise it when the choice may change."""
 _MAX_PIECES: Final = 3
 """Pieces in one answer."""
 _MIN_COVERAGE: Final = 0.2
@@ -48,12 +53,6 @@ _LONG: Final = 400
 """Characters. The merit of a longer piece is divided by its length in this unit, for a long piece holds words of the
 question by chance."""
 
-_TERM: Final = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
-_SENTENCE_END: Final = re.compile(r"[.!?][\"'”’)\]]*(?=\s+[\"'“‘(\[•]?[A-Z0-9])|\n\s*\n|:[ \t]*\n")
-_ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:Inc|Corp|Co|Ltd|Nos?|Mr|Mrs|Ms|Dr|St|vs|Sec|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
-    r"|\b[A-Za-z])\.$"
-)
 _CELL: Final = " | "
 """Separator of the cells of a table row, where the source kept them apart."""
 _FIGURE: Final = re.compile(r"[($]*[\d,]*\d(?:\.\d+)?[)%]*|[$(—–-]")
@@ -71,14 +70,6 @@ _WANTS_MORE: Final = re.compile(
     re.IGNORECASE,
 )
 """Words of a question that one figure does not answer."""
-_STOP_WORDS: Final = frozenset(
-    _TERM.findall(
-        "a about above all an and any are as at be been by can could did do does each for from fy give had "
-        "has have how if in into is it its many may me much of on or our please question shall should show "
-        "such than that the their them there these they this those to was we were what when where which who "
-        "whom whose why will with would you your"
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +119,9 @@ class Extractive:
         self._least_coverage = least_coverage
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:  # noqa: ARG002
-        """Quote one to three pieces, or say that the evidence is insufficient; see :class:`Generator`."""
+        """Give a figure or one to three quotes, or say that the evidence is insufficient; see :class:`Generator`."""
+        if (figure := look_up_alone(question, passages)) is not None:
+            return Draft(figure.text, figure.cited)
         pieces = [
             piece for position, passage in enumerate(passages) for piece in _pieces(position, passage.text)
         ]
@@ -150,7 +143,7 @@ def _choose(
     """Choose the pieces that hold most of the question's words and do not repeat each other."""
     asked = _asked(question)
     words = frozenset(term for term in asked if not term[0].isdigit())
-    subjects = [_terms(f"{one.company} {one.form} {one.filed[:4]}") for one in passages]
+    subjects = [terms(f"{one.company} {one.form} {one.filed[:4]}") for one in passages]
     seen = Counter(term for piece in pieces for term in piece.terms & asked)
     weight = {term: log(1 + len(pieces) / max(seen[term], 1)) for term in asked}
     # fsum is exact, so the order in which a set yields its terms has no effect.
@@ -182,7 +175,7 @@ def _asked(question: str) -> frozenset[str]:
     """Return the terms of the sentences that end in a question mark, or of all if none does."""
     sentences = [question[piece.start : piece.end] for piece in _pieces(0, question)]
     asking = [sentence for sentence in sentences if sentence.endswith("?")]
-    return _terms(" ".join(asking or sentences))
+    return terms(" ".join(asking or sentences))
 
 
 def _pieces(position: int, text: str) -> Iterator[_Piece]:
@@ -194,7 +187,7 @@ def _pieces(position: int, text: str) -> Iterator[_Piece]:
             yield from _sentences(position, text, prose, at)
             row = _trim(text, at, at + len(line))
             about = text[slice(*row)] + (text[slice(*header)] if header else "")
-            yield _Piece(position, *row, _terms(about), header)
+            yield _Piece(position, *row, terms(about), header)
             if _YEAR.search(text, *row):
                 header = row
             prose = at + len(line)
@@ -214,37 +207,16 @@ def _is_row(line: str) -> bool:
 def _sentences(position: int, text: str, start: int, end: int) -> Iterator[_Piece]:
     ends = [
         match.end()
-        for match in _SENTENCE_END.finditer(text, start, end)
-        if not _ABBREVIATION.search(text, max(start, match.end() - 12), match.end())
+        for match in SENTENCE_END.finditer(text, start, end)
+        if not ABBREVIATION.search(text, max(start, match.end() - 12), match.end())
     ]
     for stop in (*ends, end):
         first, last = _trim(text, start, stop)
-        if terms := _terms(text[first:last]):
-            yield _Piece(position, first, last, terms)
+        if held := terms(text[first:last]):
+            yield _Piece(position, first, last, held)
         start = stop
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     piece = text[start:end]
     return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
-
-
-def _terms(text: str) -> frozenset[str]:
-    """Reduce a text to its words without endings, and its numbers without separators."""
-    return frozenset(_stem(term) for term in _TERM.findall(text.lower()) if term not in _STOP_WORDS)
-
-
-def _stem(term: str) -> str:
-    """Strip an English ending, by few rules that are the same for question and passage.
-
-    Examples
-    --------
-    >>> [_stem(term) for term in ("expenditures", "companies", "acquired", "1,577")]
-    ['expenditure', 'company', 'acquir', '1577']
-    """
-    if term[0].isdigit():
-        return term.replace(",", "")
-    for ending, instead in (("ies", "y"), ("ing", ""), ("ed", ""), ("s", "")):
-        if term.endswith(ending) and not term.endswith("ss") and len(term) > len(ending) + 3:
-            return term.removesuffix(ending) + instead
-    return term

@@ -1,0 +1,1 @@
+"""Measure what the table reader and its formulas find, and what they get wrong."""

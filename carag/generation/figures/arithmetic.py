@@ -1,0 +1,142 @@
+"""Write formulas as Python expressions, and work them out in decimal arithmetic with every step shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Constant", "Expression", "Operand", "average", "rounded"]
+
+_CONTEXT: Final = Context(prec=34, rounding=ROUND_HALF_UP)
+"""Precision of IEEE 754 decimal128: far more digits than any statement prints, so only the end is rounded."""
+
+
+class Expression:
+    """A formula or a part of one."""
+
+    def __add__(self, other: Expression) -> Expression:
+        return _Step("+", self, other)
+
+    def __sub__(self, other: Expression) -> Expression:
+        return _Step("-", self, other)
+
+    def __mul__(self, other: Expression) -> Expression:
+        return _Step("*", self, other)
+
+    def __truediv__(self, other: Expression) -> Expression:
+        return _Step("/", self, other)
+
+    def operands(self) -> Iterator[Operand]:
+        """Yield the operands from left to right, repeated ones too."""
+        raise NotImplementedError
+
+    def value(self, of: Callable[[Operand], Decimal]) -> Decimal | None:
+        """Work it out; None if that divides by zero."""
+        raise NotImplementedError
+
+    def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:
+        """Write it with what stands for each operand."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Expression):
+    """A number that belongs to the formula, such as 365 days."""
+
+    of: Decimal
+
+    def operands(self) -> Iterator[Operand]:
+        """Yield none."""
+        yield from ()
+
+    def value(self, of: Callable[[Operand], Decimal]) -> Decimal:  # noqa: ARG002 - depends on no operand
+        """Return it."""
+        return self.of
+
+    def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:  # noqa: ARG002 - as above
+        """Write it."""
+        return str(self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand(Expression):
+    """An entry of a statement, of the year asked about or of one before."""
+
+    concept: str
+    """Its name in :data:`carag.generation.figures.concepts.CONCEPTS`."""
+    years_before: int = 0
+    is_paid: bool = False
+    """Whether it is a cost or a payment, which statements print in parentheses or not: its sign is dropped."""
+    must_be_positive: bool = False
+    """Whether a sign of minus, or none, leaves the formula without a meaning."""
+
+    def operands(self) -> Iterator[Operand]:
+        """Yield itself."""
+        yield self
+
+    def value(self, of: Callable[[Operand], Decimal]) -> Decimal:
+        """Return what it stands for."""
+        return of(self)
+
+    def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:  # noqa: ARG002 - never in parentheses
+        """Write what it stands for."""
+        return of(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step(Expression):
+    sign: Literal["+", "-", "*", "/"]
+    left: Expression
+    right: Expression
+
+    def operands(self) -> Iterator[Operand]:
+        yield from self.left.operands()
+        yield from self.right.operands()
+
+    def value(self, of: Callable[[Operand], Decimal]) -> Decimal | None:
+        left, right = self.left.value(of), self.right.value(of)
+        if left is None or right is None or (self.sign == "/" and right == 0):
+            return None
+        work = {
+            "+": _CONTEXT.add,
+            "-": _CONTEXT.subtract,
+            "*": _CONTEXT.multiply,
+            "/": _CONTEXT.divide,
+        }[self.sign]
+        return work(left, right)
+
+    def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:
+        left, right = (
+            self.left.shown(of, inside="<" + self.sign),
+            self.right.shown(of, inside=">" + self.sign),
+        )
+        text = f"{left} {self.sign} {right}"
+        return text if not inside or _binds(self.sign, inside) else f"({text})"
+
+
+def _binds(own: str, inside: str) -> bool:
+    """Tell whether a step needs no parentheses on the left (<) or right (>) of another."""
+    side, outer = inside[0], inside[1]
+    if own in "*/":
+        return outer in "+-" or side == "<"
+    return outer in "+-" and (side == "<" or outer == "+")
+
+
+def average(one: Expression, other: Expression) -> Expression:
+    """Make the mean of two."""
+    return (one + other) / Constant(Decimal(2))
+
+
+def rounded(value: Decimal, places: int) -> Decimal:
+    """Round half away from zero to places behind the point.
+
+    Examples
+    --------
+    >>> rounded(Decimal("26.05"), 1), rounded(Decimal("-0.125"), 2)
+    (Decimal('26.1'), Decimal('-0.13'))
+    """
+    return value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP, context=_CONTEXT)

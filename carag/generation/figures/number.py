@@ -1,0 +1,72 @@
+"""Read one cell of a table as a number: sign, currency, per cent, and what is no figure at all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+__all__ = ["NOTES", "Number", "is_nil", "is_year", "read_number"]
+
+NOTES: Final = r"(?:\s*(?:\(\s?(?:[a-z]|\d{1,2})\s?\)|[*†‡§]+|[¹²³⁴⁵⁶⁷⁸⁹⁰]+))*"
+"""Footnote marks, as they stand behind a label or a figure."""
+_CURRENCY: Final = r"US\$|[A-Z]{1,2}\$|[$€£¥₹]|RMB|Rs\.?"
+_FIGURE: Final = re.compile(
+    rf"(?P<a>{_CURRENCY})?\s?(?P<open>\()?\s?(?P<minus>[-−–])?\s?(?P<b>{_CURRENCY})?\s?"
+    r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,15}(?:\.\d{1,9})?|\.\d{1,9})\s?(?P<p>%)?\s?"
+    rf"(?P<close>\))?\s?(?P<q>%)?{NOTES}",
+    re.IGNORECASE,
+)
+_MOST: Final = 60
+"""Characters of the longest cell that may be a figure."""
+_NIL: Final = re.compile(rf"(?:{_CURRENCY})?\s?(?:[-−–—]+|nil)\s?%?{NOTES}", re.IGNORECASE)
+_YEAR: Final = re.compile(rf"(?:19|20)\d\d{NOTES}")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A figure as it is printed, before any scale."""
+
+    value: Decimal
+    """With its sign: parentheses are a minus."""
+    percent: bool
+    currency: str
+    """As printed; empty if none is."""
+
+
+def read_number(text: str) -> Number | None:
+    """Read a cell, or None if it is no figure; a bare year is none, for it names a column and measures nothing.
+
+    Examples
+    --------
+    >>> [str(one.value) for one in map(read_number, ("$ (1,577)", "8.4 %", "(12 )(a)")) if one]
+    ['-1577', '8.4', '-12']
+    >>> [read_number(one) for one in ("2018", "December 31, 2018", "—", "$", "n/a")]
+    [None, None, None, None, None]
+    """
+    text = text.strip()
+    match = _FIGURE.fullmatch(text) if len(text) <= _MOST else None
+    if match is None or is_year(text) or bool(match["open"]) != bool(match["close"]):
+        return None
+    value = Decimal(match["digits"].replace(",", ""))
+    if match["open"] or match["minus"]:
+        value = -value
+    return Number(value, bool(match["p"] or match["q"]), match["a"] or match["b"] or "")
+
+
+def is_nil(text: str) -> bool:
+    """Tell whether a cell says that there is no figure.
+
+    Examples
+    --------
+    >>> [is_nil(one) for one in ("—", "$ -", "nil", "0", "")]
+    [True, True, True, False, False]
+    """
+    text = text.strip()
+    return len(text) <= _MOST and _NIL.fullmatch(text) is not None
+
+
+def is_year(text: str) -> bool:
+    """Tell whether a text is a year of four digits, with or without footnote marks."""
+    return _YEAR.fullmatch(text.strip()) is not None

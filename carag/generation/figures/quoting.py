@@ -1,0 +1,70 @@
+"""Say a figure in an answer: its cell word for word, with label, head and unit, and where each of them stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from carag.generation.figures.units import Kind
+
+if TYPE_CHECKING:
+    from carag.generation.figures.entries import Entry, Quote
+
+__all__ = ["Figure", "of_entry", "said"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure that answers a question."""
+
+    text: str
+    """Of the answer, with its citations."""
+    cited: tuple[int, ...]
+    """Positions of the passages that it rests on, from 0, each once."""
+    quotes: tuple[Quote, ...]
+    """Every label, head, unit and cell that the text says, and where it stands."""
+    value: Decimal
+    """In ones where the scale is known, else as printed; a hundredth for each per cent."""
+    is_scaled: bool
+    """Whether the scale is known."""
+
+
+def of_entry(entry: Entry) -> Figure:
+    """Make the answer that is one cell."""
+    scale = Decimal("0.01") if entry.unit.kind is Kind.PERCENT else entry.unit.scale or Decimal(1)
+    position = entry.cell.position
+    return Figure(
+        f"{said(entry)} [{position + 1}]",
+        (position,),
+        quotes(entry),
+        entry.number.value * scale,
+        entry.unit.scale is not None,
+    )
+
+
+def said(entry: Entry) -> str:
+    """Write a cell with its label, heads and unit, each as the passage writes it."""
+    heads = ", ".join(one.text for one in _shown_heads(entry)).replace(",,", ",")
+    unit = f" {_in_parentheses(entry.unit_quote.text)}" if _shows_unit(entry) and entry.unit_quote else ""
+    return f"{entry.label.text}{', ' if heads else ''}{heads}: {entry.cell.text}{unit}"
+
+
+def quotes(entry: Entry) -> tuple[Quote, ...]:
+    """Return all that :func:`said` quotes."""
+    unit = (entry.unit_quote,) if _shows_unit(entry) and entry.unit_quote else ()
+    return (entry.label, *_shown_heads(entry), entry.cell, *unit)
+
+
+def _shown_heads(entry: Entry) -> tuple[Quote, ...]:
+    """Return the heads, and the section if the time is said there and not in them."""
+    heads = tuple(one for one in entry.heads if one != entry.unit_quote)
+    return (entry.section, *heads) if entry.section and entry.time_in_section else heads
+
+
+def _shows_unit(entry: Entry) -> bool:
+    return entry.unit_quote is not None and entry.unit_quote not in (entry.label,)
+
+
+def _in_parentheses(text: str) -> str:
+    return text if text.startswith("(") and text.endswith(")") else f"({text})"

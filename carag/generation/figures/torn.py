@@ -1,0 +1,61 @@
+"""Find the head rows of tables that were cut into several chunks, as a span of the document."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final
+
+from carag.generation.figures.table import tables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.generation.figures.table import Span, Table
+
+__all__ = ["torn_heads"]
+
+_MOST: Final = 600
+"""Characters of the longest head that is carried along."""
+_LINE: Final = 160
+"""Characters of the longest line above the heads that is carried along with them; a longer one is prose."""
+
+
+def torn_heads(text: str, chunks: Sequence[Span]) -> list[Span | None]:
+    r"""Return for each chunk the head rows of the table that it begins inside, or None if it begins inside none.
+
+    The span holds the rows of heads, and the lines above them that are read with the table, as far as they stand
+    before the chunk. It depends on the document and the chunk alone.
+
+    Parameters
+    ----------
+    text : str
+        Of the document.
+    chunks : sequence of (int, int)
+        Start and end of each, as the chunker cut them.
+
+    Examples
+    --------
+    >>> text = "In millions | 2018 | 2017\nNet sales | 12 | 11\nCost of sales | 7 | 6"
+    >>> chunks = [(0, 45), (46, len(text))]
+    >>> [text[slice(*one)] if one else None for one in torn_heads(text, chunks)]
+    [None, 'In millions | 2018 | 2017']
+    """
+    tables = [table for table in tables_of(text) if table.heads]
+    begins = [table.heads[0][0].span[0] for table in tables]
+    found: list[Span | None] = []
+    for start, end in chunks:
+        at = bisect_left(begins, start) - 1
+        found.append(_head(text, tables[at], start, end) if at >= 0 else None)
+    return found
+
+
+def _head(text: str, table: Table, start: int, end: int) -> Span | None:
+    heads = [cell.span for head in table.heads for cell in head]
+    first, last = min(span[0] for span in heads), max(span[1] for span in heads)
+    if last > start or not any(start <= row.cells[0].span[0] < end for row in table.rows):
+        return None
+    for span in sorted((one for one in table.captions if one[1] <= first), reverse=True):
+        if last - span[0] > _MOST or span[1] - span[0] > _LINE or text[span[1] - 1] == ".":
+            break
+        first = span[0]
+    return (first, last) if last - first <= _MOST else None

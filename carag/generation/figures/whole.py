@@ -1,0 +1,75 @@
+"""Tell whether a figure is of the company as a whole: what stands over and above it must say nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from carag.generation.words import terms
+
+if TYPE_CHECKING:
+    from carag.generation.figures.entries import Entry
+
+__all__ = ["TIME_WORDS", "foreign_words", "is_whole", "other_words"]
+
+TIME_WORDS: Final = terms(
+    "year years ended end ending fiscal at as of and january february march april may june july august september "
+    "october november december jan feb mar apr jun jul aug sep sept oct nov dec three six nine twelve months month "
+    "weeks week quarter first second third fourth day days fy actual total consolidated company note notes in the for "
+    "except per share shares data amount amounts thousands thousand millions million billions billion dollars dollar "
+    "us usd unaudited audited"
+)
+"""Words of heads that tell columns apart by nothing but time and unit."""
+_FOREIGN: Final = re.compile(
+    r"\bpro[\s-]?forma\b|\bparent\s(?:company\s)?only\b|\bguarantors?\b|\bsubsidiary\b|\bsegments?\b|\bdiscontinued\b"
+    r"|\bcondensed\sconsolidating\b|\bpredecessor\b|\bunconsolidated\b|\bby\s(?:geograph\w+|product|region)\b",
+    re.IGNORECASE,
+)
+"""Words above a table whose entries are not those of the company as a whole."""
+_CONSOLIDATED: Final = re.compile(r"\bconsolidated\b", re.IGNORECASE)
+_STATEMENTS: Final = terms(
+    "statement statements balance sheet sheets income operations earnings cash flow flows financial position "
+    "condition results selected summary highlights performance data table contents following presents sets forth "
+    "information included including below above follow follows subsidiaries company companies our assets asset "
+    "liabilities liability equity current noncurrent non operating investing financing activities adjustments "
+    "reconcile reconciling net loss losses gains provided used by changes costs cost expenses expense revenues "
+    "revenue sales inventories inventory property plant equipment other others stockholders shareholders "
+    "stockholder shareholder commitments contingencies capitalization long short term debt taxes tax common stock "
+    "basic diluted deferred receivables receivable payables payable accounts accrued goodwill intangible "
+    "intangibles interest provision provisions gross profit margin before after comprehensive depreciation "
+    "amortization weighted average outstanding dividends dividend declared paid issued continuing less add plus "
+    "total key metrics ratios item liquidity capital resources see accompanying part integral"
+)
+"""Words of statements of a whole company, and of the lines that lead to them."""
+
+
+def other_words(entry: Entry) -> frozenset[str]:
+    """Return the words of the heads that say more than a time or a unit."""
+    said = terms(" ".join(one.text for one in entry.heads)) - TIME_WORDS
+    return frozenset(term for term in said if not term[0].isdigit() and len(term) > 1)
+
+
+def is_whole(entry: Entry, names: frozenset[str]) -> bool:
+    """Tell whether an entry is of the company as a whole, and not of a segment, a version or a comparison.
+
+    Parameters
+    ----------
+    entry : Entry
+    names : frozenset of str
+        Terms of the company's names.
+    """
+    others = other_words(entry) or foreign_words(entry) - names
+    return not (others or entry.time.compares or entry.time.restates)
+
+
+def foreign_words(entry: Entry) -> frozenset[str]:
+    """Return the words above an entry that may say of which part or version of the company it is.
+
+    They are all that a statement of the whole company does not say, unless a title says that it is consolidated.
+    """
+    section, titles = entry.section.text if entry.section else "", " ".join(entry.captions)
+    said = (
+        terms(section if _CONSOLIDATED.search(titles) else f"{section} {titles}") - _STATEMENTS - TIME_WORDS
+    )
+    unknown = frozenset(term for term in said if not term[0].isdigit() and len(term) > 1)
+    return unknown | terms(" ".join(_FOREIGN.findall(f"{titles} {section}")))

@@ -1,0 +1,50 @@
+"""Reduce texts to the words that a question and a passage are compared by."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["ABBREVIATION", "SENTENCE_END", "terms"]
+
+_TERM: Final = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
+SENTENCE_END: Final = re.compile(r"[.!?][\"'”’)\]]*(?=\s+[\"'“‘(\[•]?[A-Z0-9])|\n\s*\n|:[ \t]*\n")
+ABBREVIATION: Final = re.compile(
+    r"(?:\b(?:Inc|Corp|Co|Ltd|Nos?|Mr|Mrs|Ms|Dr|St|vs|Sec|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+    r"|\b[A-Za-z])\.$"
+)
+_STOP_WORDS: Final = frozenset(
+    _TERM.findall(
+        "a about above all an and any are as at be been by can could did do does each for from fy give had "
+        "has have how if in into is it its many may me much of on or our please question shall should show "
+        "such than that the their them there these they this those to was we were what when where which who "
+        "whom whose why will with would you your"
+    )
+)
+
+
+def terms(text: str) -> frozenset[str]:
+    """Reduce a text to its words without endings, and its numbers without separators.
+
+    Examples
+    --------
+    >>> sorted(terms("The companies acquired 1,577 of these"))
+    ['1577', 'acquir', 'company']
+    """
+    return frozenset(_stem(term) for term in _TERM.findall(text.lower()) if term not in _STOP_WORDS)
+
+
+def _stem(term: str) -> str:
+    """Strip an English ending, by few rules that are the same for question and passage.
+
+    Examples
+    --------
+    >>> [_stem(term) for term in ("expenditures", "companies", "acquired", "1,577")]
+    ['expenditure', 'company', 'acquir', '1577']
+    """
+    if term[0].isdigit():
+        return term.replace(",", "")
+    for ending, instead in (("ies", "y"), ("ing", ""), ("ed", ""), ("s", "")):
+        if term.endswith(ending) and not term.endswith("ss") and len(term) > len(ending) + 3:
+            return term.removesuffix(ending) + instead
+    return term

@@ -1,0 +1,284 @@
+"""Claims about ratios: each worked out by hand, of invented statements, and refused where an operand is not right."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from carag.generation.figures import look_up_alone
+from carag.generation.figures.arithmetic import Constant, Operand, average, rounded
+from carag.generation.figures.formulas import formula_asked
+from carag.retrieval.evidence import Passage
+
+if TYPE_CHECKING:
+    from carag.generation.figures import Figure
+
+INCOME = """\
+Consolidated Statements of Income
+(In millions, except per share data)
+Year Ended December 31, | 2018 | 2017 | 2016
+Net sales | $12,000 | $10,000 | $8,000
+Cost of sales | 7,300 | 6,000 | 5,000
+Gross profit | 4,700 | 4,000 | 3,000
+Operating income | 3,000 | 2,000 | 1,000
+Income before income taxes | 2,500 | 1,600 | 900
+Provision for income taxes | 500 | 400 | 300
+Net income | $2,000 | $1,200 | $600
+"""
+BALANCE = """\
+Consolidated Balance Sheets
+(In millions)
+December 31, | 2018 | 2017
+Cash and cash equivalents | $900 | $800
+Accounts receivable, net | 1,100 | 900
+Inventories | 700 | 500
+Prepaid expenses | 100 | 90
+Total current assets | 4,000 | 3,500
+Property, plant and equipment, net | 5,000 | 3,000
+Total assets | $10,000 | $6,000
+Accounts payable | 730 | 570
+Total current liabilities | 2,000 | 1,900
+Total stockholders' equity | 6,000 | 4,000
+"""
+CASH = """\
+Consolidated Statements of Cash Flows
+(In thousands) | 2018 | 2017
+Net cash provided by operating activities | 3,100,000 | 2,400,000
+Depreciation and amortization | 360,000 | 300,000
+Inventories | (200,000) | 10,000
+Purchases of property, plant and equipment | (600,000) | (400,000)
+Dividends paid | (500,000) | (400,000)
+"""
+
+
+def passage(text: str, company: str = "Acme Widgets Inc.", at: int = 0) -> Passage:
+    return Passage(
+        chunk_id=f"1:{at}",
+        text=text,
+        similarity=0.8,
+        word=0,
+        accession_number="1",
+        form="10-K",
+        company=company,
+        filed="2019-02-01",
+        document="10-K",
+        start=0,
+        end=len(text),
+    )
+
+
+def ask(question: str, *texts: str) -> Figure | None:
+    texts = texts or (INCOME, BALANCE, CASH)
+    return look_up_alone(question, [passage(one, at=at) for at, one in enumerate(texts)])
+
+
+@pytest.mark.parametrize(
+    ("what", "steps", "value"),
+    [
+        ("gross margin", "4,700 / 12,000 = 39.2 %", "4700/12000"),
+        ("operating margin", "3,000 / 12,000 = 25.0 %", "1/4"),
+        ("net profit margin", "2,000 / 12,000 = 16.7 %", "1/6"),
+        ("COGS as a % of revenue", "7,300 / 12,000 = 60.8 %", "73/120"),
+        ("capex as a % of revenue", "600,000 * 1,000) / (12,000 * 1,000,000) = 5.0 %", "1/20"),
+        ("D&A as a % of revenue", "360,000 * 1,000) / (12,000 * 1,000,000) = 3.0 %", "3/100"),
+        ("year-over-year growth in revenue", "(12,000 - 10,000) / 10,000 = 20.0 %", "1/5"),
+        ("net income growth rate", "(2,000 - 1,200) / 1,200 = 66.7 %", "2/3"),
+        ("working capital", "4,000 - 2,000 = 2,000 (", "2000000000/1"),
+        ("current ratio", "4,000 / 2,000 = 2.00", "2/1"),
+        ("quick ratio", "(4,000 - 700 - 100) / 2,000 = 1.60", "8/5"),
+        ("days payable outstanding", "365 * ((730 + 570) / 2) / 7,300 = 32.50 days", "65/2"),
+        ("days sales outstanding", "365 * ((1,100 + 900) / 2) / 12,000 = 30.42 days", "365/12"),
+        ("days inventory outstanding", "365 * ((700 + 500) / 2) / 7,300 = 30.00 days", "30/1"),
+        ("inventory turnover", "7,300 / ((700 + 500) / 2) = 12.17", "73/6"),
+        ("fixed asset turnover ratio", "12,000 / ((5,000 + 3,000) / 2) = 3.00", "3/1"),
+        ("asset turnover ratio", "12,000 / ((10,000 + 6,000) / 2) = 1.50", "3/2"),
+        ("return on assets", "2,000 / ((10,000 + 6,000) / 2) = 0.25", "1/4"),
+        ("return on equity", "2,000 / ((6,000 + 4,000) / 2) = 40.0 %", "2/5"),
+        ("dividend payout ratio", "500,000 * 1,000) / (2,000 * 1,000,000) = 0.25", "1/4"),
+        ("effective tax rate", "500 / 2,500 = 20.0 %", "1/5"),
+    ],
+)
+def test_a_ratio_is_worked_out_with_every_operand_cited(what: str, steps: str, value: str) -> None:
+    """By hand: the arithmetic is shown, and each operand is a line with its own citation."""
+    figure = ask(f"What is the FY2018 {what} for Acme Widgets?")
+    assert figure is not None
+    first, *operands = figure.text.splitlines()
+    assert steps in first
+    over, under = value.split("/")
+    assert abs(Decimal(over) / Decimal(under) - figure.value) < Decimal("1e-25") * max(1, abs(figure.value))
+    assert set(figure.cited) == {
+        int(one) - 1 for one in re.findall(r"\[(\d)\]$", "\n".join(operands), re.MULTILINE)
+    }
+    assert len(operands) == len({quote for quote in figure.quotes if f": {quote.text}" in figure.text})
+
+
+def test_every_formula_has_a_case_here() -> None:
+    """A new one needs one."""
+    from carag.generation.figures.formulas import _FORMULAS
+
+    cases = next(
+        mark.args[1]
+        for mark in test_a_ratio_is_worked_out_with_every_operand_cited.pytestmark  # type: ignore[attr-defined]
+    )
+    asked = {formula_asked(what, what) for what, _, _ in cases}
+    assert {one.name for one in _FORMULAS} <= {one.formula.name for one in asked if one}
+
+
+def test_a_mean_over_years_is_that_of_each_years_ratio() -> None:
+    """(1000/8000 + 2000/10000 + 3000/12000) / 3 = 19.1666…: rounded as the question wants."""
+    question = (
+        "What is the FY2016 - FY2018 3 year average operating margin for Acme Widgets? Answer in percents and round to "
+        "two decimal places."
+    )
+    figure = ask(question)
+    assert figure is not None
+    assert (
+        "mean of 2016 to 2018 = (1,000 / 8,000 + 2,000 / 10,000 + 3,000 / 12,000) / 3 = 19.17 %"
+        in figure.text
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is Acme Widgets' year-over-year change in revenue from FY2017 to FY2018 (in units of percents)?",
+        "What is the percentage growth of net sales from 2017 to 2018 for Acme Widgets?",
+        "What was Acme Widgets' revenue growth in FY2018?",
+    ],
+)
+def test_growth_from_a_year_to_the_next_is_one_growth(question: str) -> None:
+    """Both years are those of the change; two years apart are not one year's growth."""
+    figure = ask(question)
+    assert figure is not None
+    assert "growth of revenue 2018 = (12,000 - 10,000) / 10,000 = 20.0 %" in figure.text
+    assert ask(question.replace("2017", "2016")) is None or "from" not in question
+
+
+def test_a_definition_in_the_question_is_kept_or_the_question_refused() -> None:
+    """Days payable with the change in inventories; any other definition is not ours."""
+    asked = "What is FY2018 days payable outstanding (DPO) for Acme Widgets? DPO is defined as: 365 * "
+    figure = ask(
+        asked
+        + "(average accounts payable between FY2017 and FY2018) / (FY2018 COGS + change in inventory between FY2017 "
+        "and FY2018)."
+    )
+    assert figure is not None
+    assert "365 * ((730 + 570) / 2) / (7,300 + 700 - 500) = 31.63 days" in figure.text
+    assert ask(asked + "accounts payable / purchases.") is None
+    assert ask("What is the FY2018 operating margin for Acme Widgets? Define it as EBITDA / revenue.") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Operating income | 3,000", "Operating income of nails | 3,000"),  # another entry
+        ("Operating income | 3,000", "Operating income | —"),  # no figure
+        ("Net sales | $12,000", "Net sales | $0"),  # no divisor
+        ("2018 | 2017 | 2016", "2017 | 2016 | 2015"),  # another time
+        ("2018 | 2017 | 2016", "2018 | 2018 | 2018"),  # three of one time
+        ("2018 | 2017 | 2016", "Nails | Screws | Total"),
+        ("Consolidated Statements of Income", "Segment information"),
+        ("Consolidated Statements of Income", "Pro forma statements"),
+        ("Year Ended December 31,", "Nine Months Ended September 30,"),
+        ("Net sales | $12,000", "Net sales | €12,000"),  # another currency
+        ("Net sales | $12,000", "Net sales | 12.0 %"),
+    ],
+)
+def test_a_missing_or_foreign_operand_is_no_answer(old: str, new: str) -> None:
+    """Neither another entry, nor time, nor company's part, nor unit takes its place."""
+    question = "What is the FY2018 operating margin for Acme Widgets?"
+    text = INCOME.replace("Operating income | 3,000 | 2,000", "Operating income | $3,000 | 2,000")
+    assert ask(question, text) is not None
+    changed = text.replace(old.replace("| 3,000", "| $3,000"), new)
+    assert text != changed
+    assert ask(question, changed) is None
+
+
+def test_operands_of_two_companies_make_no_ratio() -> None:
+    """Nor does a figure of another stand in."""
+    sales, income = INCOME.replace("Operating income", "Other"), INCOME.replace("Net sales", "Other")
+    passages = [passage(sales), passage(income, "Bolt Makers Inc", at=1)]
+    assert look_up_alone("What is the FY2018 operating margin for Acme Widgets?", passages) is None
+
+
+def test_operands_that_disagree_make_no_ratio() -> None:
+    """Two filings with two figures for one entry and year."""
+    assert (
+        ask("What is the FY2018 operating margin for Acme Widgets?", INCOME, INCOME.replace("3,000", "3,100"))
+        is None
+    )
+
+
+def test_unknown_scales_cancel_within_one_table_only() -> None:
+    """Of two tables each may be in thousands or in millions."""
+    bare = INCOME.replace("(In millions, except per share data)\n", "")
+    assert ask("What is the FY2018 operating margin for Acme Widgets?", bare) is not None
+    sales = "\n".join(line for line in bare.splitlines() if "Operating" not in line)
+    income = "\n".join(line for line in bare.splitlines() if "sales" not in line)
+    assert ask("What is the FY2018 operating margin for Acme Widgets?", sales, income) is None
+    scaled = (text.replace("Income\n", "Income\n(In millions)\n") for text in (sales, income))
+    assert ask("What is the FY2018 operating margin for Acme Widgets?", *scaled) is not None
+
+
+def test_growth_from_a_loss_and_a_tax_benefit_have_no_meaning() -> None:
+    """A rate of them would mislead."""
+    loss = INCOME.replace("$1,200", "$(1,200)")
+    assert ask("What is the FY2018 net income growth rate for Acme Widgets?", loss) is None
+    benefit = INCOME.replace("income taxes | 500", "income taxes | (500)")
+    assert ask("What is the FY2018 effective tax rate for Acme Widgets?", benefit) is None
+
+
+def test_costs_in_parentheses_are_costs() -> None:
+    """As some statements print them."""
+    figure = ask(
+        "What is the FY2018 COGS as a % of revenue for Acme Widgets?", INCOME.replace("| 7,300", "| (7,300)")
+    )
+    assert figure is not None
+    assert "7,300 / 12,000 = 60.8 %" in figure.text
+
+
+def test_a_part_of_the_company_has_no_ratio_of_the_whole() -> None:
+    """Every word of the question must be the formula's."""
+    for what in (
+        "international operating margin",
+        "operating margin of nails",
+        "adjusted operating margin",
+        "U.S. gross margin",
+    ):
+        assert ask(f"What is the FY2018 {what} for Acme Widgets?") is None
+
+
+def test_expressions_show_what_they_work_out() -> None:
+    """Parentheses stand where leaving them out would change the value, and nowhere else."""
+    a, b, c = Operand("a"), Operand("b"), Operand("c")
+    values = {a: Decimal(7), b: Decimal(3), c: Decimal(2)}
+    names = {a: "a", b: "b", c: "c"}
+    for expression, shown in (
+        (a - (b - c), "a - (b - c)"),
+        (a - b - c, "a - b - c"),
+        (a / (b * c), "a / (b * c)"),
+        (a * b / c, "a * b / c"),
+        ((a + b) * c, "(a + b) * c"),
+        (a + b / c, "a + b / c"),
+        (average(a, b), "(a + b) / 2"),
+        (Constant(Decimal(365)) * (a / b), "365 * (a / b)"),
+    ):
+        assert shown == expression.shown(names.__getitem__)
+        scope = {name: values[operand] for operand, name in names.items()}
+        again = re.sub(r"\b\d+\b", lambda number: f"Decimal({number[0]})", shown)
+        worked = expression.value(values.__getitem__)
+        assert worked is not None
+        assert rounded(eval(again, {"Decimal": Decimal}, scope), 12) == rounded(worked, 12)  # noqa: S307 - our own text
+    assert (a / (b - b)).value(values.__getitem__) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "to"),
+    [("26.05", 1, "26.1"), ("-26.05", 1, "-26.1"), ("0.5", 0, "1"), ("2", 2, "2.00")],
+)
+def test_halves_are_rounded_away_from_zero(value: str, places: int, to: str) -> None:
+    """As people do who check a figure."""
+    assert to == str(rounded(Decimal(value), places))
