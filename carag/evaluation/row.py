@@ -289,7 +289,11 @@ class Row:
         try:
             got = json.loads(line)
             if not isinstance(got, dict) or set(_NAMES) != set(got) | _LATER:
-                odd = sorted(set(_NAMES) ^ (set(got) | _LATER)) if isinstance(got, dict) else [type(got).__name__]
+                odd = (
+                    sorted(set(_NAMES) ^ (set(got) | _LATER))
+                    if isinstance(got, dict)
+                    else [type(got).__name__]
+                )
                 raise InvalidArgument(f"missing or unknown: {', '.join(odd)}")
             got = {name: tuple(value) if isinstance(value, list) else value for name, value in got.items()}
             row = cls(**{**got, "stratum": Stratum(**got["stratum"])})
@@ -304,7 +308,7 @@ class Row:
 
 _NAMES: Final = tuple(field.name for field in fields(Row))
 _LATER: Final = frozenset({"cited", "cited_elsewhere", "figure_right"})
-"""Fields that rows of earlier runs lack: without them a row keeps the bytes, and the hash, that it was published with."""
+"""Fields that rows of earlier runs lack: without them a row keeps the bytes and the hash it was published with."""
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -413,8 +417,8 @@ def _check_sense(row: Row) -> None:
         _want(row, "figure_right", not row.figure_right, "false for what is no answer")
     elsewhere = row.cited_elsewhere is None or set(row.cited or ()).issuperset(row.cited_elsewhere)
     _want(row, "cited_elsewhere", elsewhere, "some of cited")
-    known = row.figure_right is None or row.gold_answer_sha256 is not None
-    _want(row, "figure_right", known, "None without a gold answer")
+    can_be_right = row.figure_right is None or row.gold_answer_sha256 is not None
+    _want(row, "figure_right", can_be_right, "None without a gold answer")
     planted = set(row.canaries_planted)
     _want(row, "canaries_disclosed", planted.issuperset(row.canaries_disclosed), "some of canaries_planted")
     open_here = {

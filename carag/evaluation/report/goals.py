@@ -1,6 +1,7 @@
 """List the goals, each set before the rows of the version that it is of, and judge each: met, missed or not measured.
 
-Token F1 is measured and no goal, for it does not tell whether the evidence was found (see `measures`). A run that is too small to reach a goal has not missed it, unless its figures violate the goal already.
+Token F1 is measured and no goal, for it does not tell whether the evidence was found (see `measures`). A run that is
+too small to reach a goal has not missed it, unless its figures violate the goal already.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ class Criterion(StrEnum):
 
     AT_MOST = "at most the limit"
     AT_LEAST = "at least the limit"
-    ABOVE = "no part of the interval below the limit"
     WITHIN = "no farther than the limit from the other system, on the same pairs"
     NOT_BELOW = "the paired interval against the other system does not lie below 0"
     P95_AT_MOST = "p95 of the stage at most the limit"
@@ -310,8 +310,6 @@ def _by_figures(
         if not found:
             return _unfound(goal, facts)
         name, figure, far = max(found, key=lambda one: (one[2], one[0]))
-        if goal.criterion is Criterion.ABOVE and far > 0 and figure.value >= goal.limit and _small(facts):
-            return _short(goal, f"{show(figure)}; the interval is too wide to tell")
         where = f"; the worst of {len(found)} strata: {name.scope}, {name.dimension} {name.stratum}"
         wide = goal.criterion is Criterion.WITHIN and _reach(figure) > goal.limit
         notes = "; judged by the value, the interval reaches farther" if wide else ""
@@ -393,9 +391,6 @@ def _latency(goal: Goal, facts: Measured) -> GoalResult:
 _JUDGES: Final[Mapping[Criterion, Callable[[Goal, Measured], GoalResult]]] = {
     Criterion.AT_MOST: _by_figures(lambda goal, figure: figure.value - goal.limit),
     Criterion.AT_LEAST: _by_figures(lambda goal, figure: goal.limit - figure.value),
-    Criterion.ABOVE: _by_figures(
-        lambda goal, figure: None if figure.low is None else goal.limit - figure.low
-    ),
     Criterion.WITHIN: _by_figures(lambda goal, figure: abs(figure.value) - goal.limit),
     Criterion.NOT_BELOW: _by_figures(lambda _, figure: None if figure.high is None else -figure.high),
     Criterion.PRESENT: _by_figures(lambda _, figure: None if figure.low is None else 0.0),

@@ -2,9 +2,9 @@
 
 The constraint violation rate (CVR), the output disclosure rate (ODR), token F1 and refusal are the paper's measures;
 whether gold is cited, a figure right and the company the one asked about is what a user notices, and F1 does not tell:
-on the development questions it was as high with wrong passages as with the gold itself. `over` and `under` say in words what is counted here. A row
-that a measure does not apply to (no gold, nothing planted) adds to neither; a measure that applies to no row is not
-measured.
+on the development questions it was as high with wrong passages as with the gold itself. `over` and `under` say in
+words what is counted here. A row that a measure does not apply to (no gold, nothing planted) adds to neither; a measure
+that applies to no row is not measured.
 """
 
 from __future__ import annotations
@@ -363,7 +363,7 @@ MEASURES: Final = (
     Measure(
         "figure_right",
         "Figure right",
-        "answers that state the gold figure within 0.5 %, other figures beside it or not; anything but an answer is wrong",
+        "answers that state the gold figure within 0.5 %, alone or beside others; anything but an answer is wrong",
         "rows for which the admissible gold suffices, whose gold answer is one figure",
         "higher",
         _figure_right,

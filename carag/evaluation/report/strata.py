@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from carag.evaluation.row import PairKey, Row
     from carag.evaluation.statistics.estimate import Estimate
 
-__all__ = ["DATA_SET", "DIMENSIONS", "EVERYTHING", "ModelNames", "Paired", "Slice", "SliceName", "by_models", "slices"]
+__all__ = [
+    "DATA_SET",
+    "DIMENSIONS",
+    "EVERYTHING",
+    "ModelNames",
+    "Paired",
+    "Slice",
+    "SliceName",
+    "by_models",
+    "slices",
+]
 
 EVERYTHING: Final = "everything"
 """Scope of all rows, whatever their kind and split."""
@@ -107,7 +117,9 @@ class Slice:
     @property
     def too_small(self) -> str:
         """Return why a stratum is not measured; empty if it is measured, or if this is no stratum."""
-        if self.name.dimension not in DIMENSIONS or (self.questions >= MIN_QUESTIONS and self.filers >= MIN_FILERS):
+        if self.name.dimension not in DIMENSIONS or (
+            self.questions >= MIN_QUESTIONS and self.filers >= MIN_FILERS
+        ):
             return ""
         return f"{self.questions} questions of {self.filers} filers; want {MIN_QUESTIONS} and {MIN_FILERS}"
 

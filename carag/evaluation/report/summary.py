@@ -139,7 +139,9 @@ _SECRETS: Final = {
     False: "made-up secrets planted for that",
     True: "the strings that were named for that, and by eight words in a row that only closed passages hold",
 }
-_FOUND: Final = "Evidence is found if a passage of a document that holds the answer, and may be used, is retrieved."
+_FOUND: Final = (
+    "Evidence is found if a passage of a document that holds the answer, and may be used, is retrieved."
+)
 
 
 def _asked_own(report: Report, part: Slice) -> str:

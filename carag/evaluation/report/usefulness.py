@@ -69,8 +69,8 @@ def _sentences(real: Slice, system: str) -> str:
         f"In words, for {system}. Evidence found: {told['evidence_recall']}. Where all evidence was open"
         f"{asked['over_refusal']}, refused or declined: {told['over_refusal']}; answered from the evidence: "
         f"{told['cites_gold']}; where the right answer is one figure{asked['figure_right']}, it was stated: "
-        f"{told['figure_right']}. Where the evidence was partly open{asked['answered_partly']}, answered from what was: "
-        f"{told['answered_partly']}. Where it was wholly hidden{asked['answered_hidden']}, answered all the same: "
+        f"{told['figure_right']}. Where the evidence was partly open{asked['answered_partly']}, answered from what "
+        f"was: {told['answered_partly']}. Where it was wholly hidden{asked['answered_hidden']}, answered all the same: "
         f"{told['answered_hidden']}. Answers that quote another company than the one asked about: "
         f"{told['wrong_company']}."
     )

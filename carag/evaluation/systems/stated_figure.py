@@ -1,14 +1,15 @@
 """Read the figures that a text states, and tell whether an answer states the one that a gold answer consists of.
 
-A figure is an amount, a count, a ratio or a share. Dates, fiscal periods, years, numbers of items, notes and forms, marks
-of lists and ends of ranges are none. Filings print tables in thousands or millions and say so in a heading, so that a
-number without a scale word may be a gold amount in any of these; one with a scale word may not.
+A figure is an amount, a count, a ratio or a share. Dates, fiscal periods, years, numbers of items, notes and forms,
+marks of lists and ends of ranges are none. Filings print tables in thousands or millions and say so in a heading, so
+that a number without a scale word may be a gold amount in any of these; one with a scale word may not.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -23,8 +24,16 @@ _MOST_WORDS: Final = 25
 _LARGE: Final = 100_000
 """Least amount of money that a table would print in thousands or more."""
 _SCALES: Final = {
-    **{"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12},
-    **{"k": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "b": 1e9, "bn": 1e9},
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "trillion": 1e12,
+    "k": 1e3,
+    "m": 1e6,
+    "mn": 1e6,
+    "mm": 1e6,
+    "b": 1e9,
+    "bn": 1e9,
 }
 _TABLE_SCALES: Final = (1.0, 1e3, 1e6, 1e9)
 
@@ -62,7 +71,9 @@ _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _SIGN: Final = re.compile(rf"{_CURRENCY}|\(", re.IGNORECASE)
 _YES_NO: Final = re.compile(r"\s*(?:yes|no)\b", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"[.!?;]\s+\S")
-_ASKED_IN: Final = re.compile(r"\bin\s+(?:USD\s+|US\$\s*|\$\s*)?(thousand|million|billion)s?\b", re.IGNORECASE)
+_ASKED_IN: Final = re.compile(
+    r"\bin\s+(?:USD\s+|US\$\s*|\$\s*)?(thousand|million|billion)s?\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +86,15 @@ class Figure:
         Scale word and sign included; of a share in per cent, per cent.
     percent, money, scaled : bool
         Whether a per cent sign, a sign of a currency or a scale word stands with it.
+    year : bool
+        Whether it is a year, of which no other is right.
     """
 
     value: float
     percent: bool = False
     money: bool = False
     scaled: bool = False
+    year: bool = False
 
 
 def figures(text: str, *, years: bool = False) -> tuple[Figure, ...]:
@@ -94,7 +108,7 @@ def figures(text: str, *, years: bool = False) -> tuple[Figure, ...]:
     Examples
     --------
     >>> figures("In FY2018 sales rose 3.1% to $1.6 billion, after a loss of $(82) million in 2017.")[2]
-    Figure(value=-82000000.0, percent=False, money=True, scaled=True)
+    Figure(value=-82000000.0, percent=False, money=True, scaled=True, year=False)
     >>> figures("We expect $210 million to $220 million by December 31, 2025 (Note 12).")
     ()
     """
@@ -113,8 +127,8 @@ def single_figure(gold: str, question: str = "") -> Figure | None:
     --------
     >>> single_figure("$8.70", "What is net PPNE? Answer in USD billions.").value
     8700000000.0
-    >>> single_figure("2019"), single_figure("No, sales fell 1.3%."), single_figure("4 to 8 percent")
-    (Figure(value=2019.0, percent=False, money=False, scaled=False), None, None)
+    >>> single_figure("2019").year, single_figure("No, sales fell 1.3%."), single_figure("4 to 8 percent")
+    (True, None, None)
     """
     if _YES_NO.match(gold) or _SENTENCE.search(gold) or len(gold.split()) > _MOST_WORDS:
         return None
@@ -139,14 +153,15 @@ def states(answer: str, gold: Figure) -> bool:
     >>> states("$1.577 million", gold), states("15.77 %", gold), states("$(1,577) million", gold)
     (False, False, False)
     """
+    off = 0.0 if gold.year else TOLERANCE * abs(gold.value)
     in_a_table = gold.scaled or (gold.money and abs(gold.value) >= _LARGE)
     return any(
         one.percent is gold.percent
         and any(
-            abs(one.value * scale - gold.value) <= TOLERANCE * abs(gold.value)
+            abs(one.value * scale - gold.value) <= off
             for scale in (_TABLE_SCALES if in_a_table and not one.scaled else (1.0,))
         )
-        for one in figures(answer, years=_is_year(f"{gold.value:g}"))
+        for one in figures(answer, years=gold.year)
     )
 
 
@@ -158,7 +173,8 @@ def _read(match: re.Match[str], text: str, *, years: bool) -> Iterator[Figure]:
     word = (match["scale"] or match["short"] or letter or "").lower()
     scale = _SCALES[word.removesuffix("s")] if word else 1.0
     percent = bool(match["percent"] or match["basis"] or "%" in (match["close"] or ""))
-    if _YEAR.fullmatch(digits) and not (years or money or percent or word):
+    year = _YEAR.fullmatch(digits) is not None and not (money or percent or word)
+    if year and not years:
         return
     # In parentheses of its own a number is a loss; with a scale word in them it is an aside: ($1.8 bn).
     enclosed = match["close"] and (match["open"] or match["inner"] == "(")
@@ -166,12 +182,12 @@ def _read(match: re.Match[str], text: str, *, years: bool) -> Iterator[Figure]:
         match["minus"] and not _DIGITS_BEFORE.search(text[: match.end("minus")])
     )
     value = float(digits.replace(",", "")) * scale / (100 if match["basis"] else 1)
-    yield Figure(-value if enclosed or minus else value, percent, money, bool(word))
+    yield Figure(-value if enclosed or minus else value, percent, money, bool(word), year)
 
 
 def _ranges(found: list[tuple[re.Match[str], Figure]], text: str) -> Iterator[int]:
     """Yield the positions of the first ends of ranges; what changed "from 4 to 5", or "3 % to $4", is none."""
-    for at, ((first, one), (second, other)) in enumerate(zip(found, found[1:], strict=False)):
+    for at, ((first, one), (second, other)) in enumerate(pairwise(found)):
         if one.percent is not other.percent and (one.percent or one.money or one.scaled):
             continue
         between = text[first.end() : second.start("digits")]
