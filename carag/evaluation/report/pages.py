@@ -92,9 +92,9 @@ _STRATA: Final = (
 
 
 _DATA_SETS: Final = (
-    "FinanceBench and Mobileye give the text of their evidence. Gold of docugami, and of live questions among the others, "
-    "is guessed: they name filings, and the chunk of each that holds most of the answer's numbers counts. Where a data "
-    "set asks about few filers, an interval says little of other companies."
+    "FinanceBench and Mobileye give the text of their evidence. Gold of docugami, and of live questions among the "
+    "others, is guessed: they name filings, and the chunk of each with most of the numbers of the answer counts. Where "
+    "a data set asks about few filers, an interval says little of other companies."
 )
 
 
