@@ -132,9 +132,9 @@ def _blocks(found: list[Asked], ten: list[Asked], embedder: str) -> Iterator[Blo
     yield Heading(1, "Ten questions, right and wrong answers")
     yield Paragraph(
         "What CARAG says, and whether it is right. The corpus is the small one in `data/`, which was written for this "
-        f"project; the models are {embedder} and the extractive generator, which quotes. An answer is right if it cites "
-        "a passage that holds the evidence and, where the right answer is one figure, states it; where the session may "
-        "use no evidence, it is right not to answer. The ten were chosen to show each kind. Of all "
+        f"project; the models are {embedder} and the extractive generator, which quotes. An answer is right if it "
+        "cites a passage that holds the evidence and, where the right answer is one figure, states it; where the "
+        "session may use no evidence, it is right not to answer. The ten were chosen to show each kind. Of all "
         f"{len({one.question.id for one in found})} questions in the sessions of {len(CELLS) - 1} roles, {where[0]} "
         f"came out right where evidence was open, and {where[1]} where none was."
     )
