@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "DATA_SETS",
     "ORACLE",
     "OUTCOMES",
     "OWN",
@@ -35,6 +36,7 @@ __all__ = [
     "Row",
     "Standing",
     "Stratum",
+    "data_set_of",
     "document_gold",
     "is_own",
     "read_rows",
@@ -70,6 +72,9 @@ STAGES: Final = ("embed", "retrieve", "generate", "total")
 UNSTATED: Final = "unstated"
 """Share of the gold of a question of the user's own that states none, so that nobody knows what suffices."""
 SHARES: Final = ("loose", "medium", "tight", "void", UNSTATED)
+_OF_SET: Final = {"financebench_": "FinanceBench", "docugami-": "docugami", "mbly-": "Mobileye"}
+"""Data sets that are reported apart, by how the ids of their questions begin."""
+DATA_SETS: Final = (*_OF_SET.values(), "others")
 _OWN_NAME: Final = re.compile(r"own:[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")
 _KIND: Final = re.compile(r"real|built|adversary:[a-z0-9-]+")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -104,6 +109,17 @@ def document_gold(chunk_id: str) -> str:
     """
     found = _CHUNK.fullmatch(chunk_id)
     return f"{chunk_id if found is None else found[1]}:"
+
+
+def data_set_of(question_id: str) -> str:
+    """Name the data set of a real question, one of `DATA_SETS`, by its id.
+
+    Examples
+    --------
+    >>> data_set_of("mbly-C2Q05"), data_set_of("live-ko-10k-dilutedeps")
+    ('Mobileye', 'others')
+    """
+    return next((name for begin, name in _OF_SET.items() if question_id.startswith(begin)), "others")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,32 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = [
-    "DATA_SETS",
-    "GoldEvidence",
-    "Question",
-    "data_set_of",
-    "json_lines",
-    "real_questions",
-    "shipped_questions",
-]
+__all__ = ["GoldEvidence", "Question", "json_lines", "real_questions", "shipped_questions"]
 
 _SOURCES_WITH_TEXT: Final = ("patronus-ai/financebench", "VeselinL/edgar-rag")
 _SOURCES_WITH_FILINGS: Final = ("docugami/KG-RAG-datasets", "skandula9273/sec-rag-eval")
-_OF_SET: Final = {"financebench_": "FinanceBench", "docugami-": "docugami", "mbly-": "Mobileye"}
-"""Data sets that are reported apart, by how the ids of their questions begin."""
-DATA_SETS: Final = (*_OF_SET.values(), "others")
-
-
-def data_set_of(question_id: str) -> str:
-    """Name the data set of a real question, one of `DATA_SETS`, by its id.
-
-    Examples
-    --------
-    >>> data_set_of("mbly-C2Q05"), data_set_of("live-ko-10k-dilutedeps")
-    ('Mobileye', 'others')
-    """
-    return next((name for begin, name in _OF_SET.items() if question_id.startswith(begin)), "others")
 
 
 @dataclass(frozen=True, slots=True)

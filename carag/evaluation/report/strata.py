@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
-from carag.evaluation.cases.questions import DATA_SETS, data_set_of
 from carag.evaluation.report.measures import MEASURES, NOTICED, SAFETY, Measure
-from carag.evaluation.row import ORACLE, SHARES, system_order
+from carag.evaluation.row import DATA_SETS, ORACLE, SHARES, data_set_of, system_order
 from carag.evaluation.statistics.bootstrap import bootstrap_weights
 from carag.evaluation.statistics.estimate import NotMeasured, Question, Sums, ValueRange, estimates
 

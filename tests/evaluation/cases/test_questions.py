@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.evaluation.cases.questions import DATA_SETS, data_set_of, json_lines, real_questions
+from carag.evaluation.cases.questions import json_lines, real_questions
+from carag.evaluation.row import DATA_SETS, data_set_of
 
 if TYPE_CHECKING:
     from pathlib import Path
