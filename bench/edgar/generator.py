@@ -17,7 +17,7 @@ from carag.evaluation.cases.corpus import SIZES, build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import cross
 from carag.evaluation.models import Models, TimedEmbedder
-from carag.evaluation.report.measures import MEASURES
+from carag.evaluation.report.measures import MEASURES, NOTICED
 from carag.evaluation.row import ORACLE
 from carag.evaluation.run import NOW
 from carag.evaluation.statistics.estimate import Estimate, Sums, estimates
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _COVERAGES: Final = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 """Values of the extractive generator's least coverage that are compared."""
-_SHOWN: Final = ("f1_answerable", "f1_answered", "over_refusal", "under_refusal", "evidence_recall")
+_SHOWN: Final = (*NOTICED, "under_refusal", "f1_answerable", "f1_answered")
 
 
 def main() -> int:

@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING, Final
 from bench.sections import replaced
 from carag.errors import InvalidArgument
 from carag.evaluation.report.goals import GoalState
+from carag.evaluation.report.measures import MEASURES, NOTICED
 from carag.evaluation.report.report import report_from
+from carag.evaluation.report.strata import DATA_SET
 from carag.evaluation.row import SYSTEMS
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured
 from carag.evaluation.statistics.latency import Percentile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from carag.evaluation.report.report import Report, Section
     from carag.evaluation.report.strata import Slice
     from carag.evaluation.run_metadata import RunMetadata
@@ -37,10 +41,10 @@ _COLUMNS: Final = (
     ("canaries disclosed", "everything", "odr_canary"),
     ("existence disclosed", "everything", "existence"),
     ("admissible recall@8", "real", "admissible_recall"),
-    ("F1, answerable", "real", "f1_answerable"),
-    ("over-refusal", "real", "over_refusal"),
-    ("under-refusal", "real", "under_refusal"),
 )
+_SHOWN: Final = ("vanilla", "carag-certified")
+"""Systems of which the page says what a user notices; the report has all."""
+_TITLES: Final = {measure.name: measure.title for measure in MEASURES}
 
 
 def committed(run: str) -> Report:
@@ -88,11 +92,12 @@ def section(paper: Report, full: Report, where: str) -> str:
     for system in [name for name in SYSTEMS if name in every.systems]:
         found = [_figure(scopes[scope].systems[system][measure]) for _, scope, measure in _COLUMNS]
         lines.append(f"| {system} | {' | '.join(found)} | {_p95(first, system)} |")
+    lines += ["", *_noticed(first)]
     missed = [one for one in first.results if one.state is GoalState.MISSED]
     met = sum(one.state is GoalState.MET for one in first.results)
     lines += [
         "",
-        f"Of {len(first.results)} goals set before, {met} are met.{' Missed:' if missed else ''}",
+        f"Of {len(first.results)} goals {met} are met.{' Missed:' if missed else ''}",
         "",
     ]
     lines += [f"- {one.goal.statement}: by {one.by:.3g}." for one in missed]
@@ -108,6 +113,32 @@ def section(paper: Report, full: Report, where: str) -> str:
     return "\n".join([*lines, "", _at_full_size(full.metadata, full.sections[0], where)])
 
 
+def _noticed(first: Section) -> Iterator[str]:
+    """Write what a user notices: of real questions, and of each data set."""
+    real = _whole(first, "real")
+    f1 = "; ".join(f"{system} {_figure(real.systems[system]['f1_answerable'])}" for system in _SHOWN)
+    unknown = all(isinstance(figures["cites_gold"], NotMeasured) for figures in real.systems.values())
+    yield (
+        "What a user notices, of real questions of the reported split: whether the evidence is found, cited, the "
+        "figure right and the company the one asked about; and what came of it where all of the evidence was open to "
+        "the session, where part was (to answer from that is right), and where none was. F1 on answerable questions "
+        f"is measured and no goal: {f1}."
+        + (
+            " These rows were made before citations were kept in them, and before these goals."
+            if unknown
+            else ""
+        )
+    )
+    yield ""
+    yield f"| questions | system | {' | '.join(_TITLES[name] for name in NOTICED)} |"
+    yield "|---" * (len(NOTICED) + 2) + "|"
+    for name, part in first.slices.items():
+        if name == ("real", "", "") or name.dimension == DATA_SET:
+            for system in _SHOWN:
+                found = [_figure(part.systems[system][measure]) for measure in NOTICED]
+                yield f"| {name.stratum or 'all'} | {system} | {' | '.join(found)} |"
+
+
 def _at_full_size(run: RunMetadata, measured: Section, where: str) -> str:
     every, real = (_whole(measured, scope) for scope in ("everything", "real"))
     shown = {
@@ -116,7 +147,8 @@ def _at_full_size(run: RunMetadata, measured: Section, where: str) -> str:
             for part, title, measure in (
                 (every, "CVR by query", "cvr_query"),
                 (every, "canaries disclosed", "odr_canary"),
-                (real, "F1, answerable,", "f1_answerable"),
+                (real, "evidence recall@8", "evidence_recall"),
+                (real, "answered with the gold hidden", "answered_hidden"),
             )
         )
         for system in ("vanilla", "oracle", "carag-certified")

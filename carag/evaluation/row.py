@@ -12,6 +12,7 @@ import json
 import math
 import re
 from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import CorruptFile, InvalidArgument
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "DATA_SETS",
     "ORACLE",
     "OUTCOMES",
     "OWN",
@@ -32,7 +34,9 @@ __all__ = [
     "K",
     "PairKey",
     "Row",
+    "Standing",
     "Stratum",
+    "data_set_of",
     "document_gold",
     "is_own",
     "read_rows",
@@ -68,6 +72,9 @@ STAGES: Final = ("embed", "retrieve", "generate", "total")
 UNSTATED: Final = "unstated"
 """Share of the gold of a question of the user's own that states none, so that nobody knows what suffices."""
 SHARES: Final = ("loose", "medium", "tight", "void", UNSTATED)
+_OF_SET: Final = {"financebench_": "FinanceBench", "docugami-": "docugami", "mbly-": "Mobileye"}
+"""Data sets that are reported apart, by how the ids of their questions begin."""
+DATA_SETS: Final = (*_OF_SET.values(), "others")
 _OWN_NAME: Final = re.compile(r"own:[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")
 _KIND: Final = re.compile(r"real|built|adversary:[a-z0-9-]+")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -104,6 +111,17 @@ def document_gold(chunk_id: str) -> str:
     return f"{chunk_id if found is None else found[1]}:"
 
 
+def data_set_of(question_id: str) -> str:
+    """Name the data set of a real question, one of `DATA_SETS`, by its id.
+
+    Examples
+    --------
+    >>> data_set_of("mbly-C2Q05"), data_set_of("live-ko-10k-dilutedeps")
+    ('Mobileye', 'others')
+    """
+    return next((name for begin, name in _OF_SET.items() if question_id.startswith(begin)), "others")
+
+
 @dataclass(frozen=True, slots=True)
 class Stratum:
     """The strata that a (question, session) pair belongs to.
@@ -123,6 +141,19 @@ class Stratum:
     share: str
     selectivity: str
     correlation: str
+
+
+class Standing(StrEnum):
+    """How much of what a question needs its session may use, and so what it is right to do."""
+
+    OPEN = "open"
+    """All that is needed: answer."""
+    PARTLY = "partly open"
+    """Some: answer from that, or decline; neither is an error, for a question seldom says what would suffice."""
+    HIDDEN = "hidden"
+    """Nothing of what there is: decline."""
+    UNKNOWN = "unknown"
+    """No gold, or none stated."""
 
 
 class PairKey(NamedTuple):
@@ -193,6 +224,13 @@ class Row:
         US dollars; None where no price is known, 0.0 for a model on this machine.
     embedder, generator : str
     seed : int
+    cited : tuple of str or None
+        Ids of the chunks that an answer cites; None where a system does not tell, as of each field below that is not
+        known. Rows written before a field was added have none, and are read and written without it.
+    cited_elsewhere : tuple of str or None
+        Those of another company than any that the gold is of; None if the question names no company, or has no gold.
+    figure_right : bool or None
+        Whether an answer states the figure that the gold answer consists of; None where that is no single figure.
 
     Raises
     ------
@@ -230,6 +268,9 @@ class Row:
     embedder: str
     generator: str
     seed: int
+    cited: tuple[str, ...] | None = None
+    cited_elsewhere: tuple[str, ...] | None = None
+    figure_right: bool | None = None
 
     def __post_init__(self) -> None:
         _check_kinds(self)
@@ -243,9 +284,19 @@ class Row:
             *(self.embedder, self.generator, self.seed),
         )
 
+    @property
+    def standing(self) -> Standing:
+        """How much of what the question needs its session may use."""
+        if self.answerable:
+            return Standing.OPEN
+        if not self.gold or self.stratum.share == UNSTATED:
+            return Standing.UNKNOWN
+        return Standing.PARTLY if any(self.gold_admissible) else Standing.HIDDEN
+
     def to_json(self) -> str:
         """Write one line, without its end: sorted keys, no spaces, ASCII."""
         values = {name: getattr(self, name) for name in _NAMES} | {"stratum": asdict(self.stratum)}
+        values = {name: value for name, value in values.items() if name not in _LATER or value is not None}
         return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -253,8 +304,12 @@ class Row:
         """Read a line as `to_json` writes it; CorruptFile if it is not that, to the last byte."""
         try:
             got = json.loads(line)
-            if not isinstance(got, dict) or set(_NAMES) != set(got):
-                odd = sorted(set(_NAMES) ^ set(got)) if isinstance(got, dict) else [type(got).__name__]
+            if not isinstance(got, dict) or set(_NAMES) != set(got) | _LATER:
+                odd = (
+                    sorted(set(_NAMES) ^ (set(got) | _LATER))
+                    if isinstance(got, dict)
+                    else [type(got).__name__]
+                )
                 raise InvalidArgument(f"missing or unknown: {', '.join(odd)}")
             got = {name: tuple(value) if isinstance(value, list) else value for name, value in got.items()}
             row = cls(**{**got, "stratum": Stratum(**got["stratum"])})
@@ -268,6 +323,8 @@ class Row:
 
 
 _NAMES: Final = tuple(field.name for field in fields(Row))
+_LATER: Final = frozenset({"cited", "cited_elsewhere", "figure_right"})
+"""Fields that rows of earlier runs lack: without them a row keeps the bytes and the hash it was published with."""
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -329,7 +386,7 @@ def _check_kinds(row: Row) -> None:
         _want(row, name, type(value) is int and value >= 0, "an integer >= 0")
     for name in ("answerable", "existence_disclosed"):
         _want(row, name, type(getattr(row, name)) is bool, "true or false")
-    for name in _IDS:
+    for name in (*_IDS, *(name for name in ("cited", "cited_elsewhere") if getattr(row, name) is not None)):
         ids = getattr(row, name)
         good = isinstance(ids, tuple) and all(isinstance(one, str) and one for one in ids)
         _want(row, name, good and len(set(ids)) == len(ids), "a tuple of ids, none twice")
@@ -341,6 +398,7 @@ def _check_kinds(row: Row) -> None:
         value = getattr(row, name)
         good = value is None or (isinstance(value, str) and _SHA256.fullmatch(value) is not None)
         _want(row, name, good, "64 hex digits or None")
+    _want(row, "figure_right", row.figure_right is None or type(row.figure_right) is bool, "a bool or None")
     stages = isinstance(row.latency_ms, dict) and set(row.latency_ms) == set(STAGES)
     _want(
         row, "latency_ms", stages and all(_amount(ms) for ms in row.latency_ms.values()), "ms of each stage"
@@ -371,6 +429,12 @@ def _check_sense(row: Row) -> None:
         _want(row, "answer_sha256", row.answer_sha256 is not None, "the hash of the answer")
     else:
         _want(row, "f1", not row.f1, "0 for what is no answer")
+        _want(row, "cited", not row.cited, "none for what is no answer")
+        _want(row, "figure_right", not row.figure_right, "false for what is no answer")
+    elsewhere = row.cited_elsewhere is None or set(row.cited or ()).issuperset(row.cited_elsewhere)
+    _want(row, "cited_elsewhere", elsewhere, "some of cited")
+    can_be_right = row.figure_right is None or row.gold_answer_sha256 is not None
+    _want(row, "figure_right", can_be_right, "None without a gold answer")
     planted = set(row.canaries_planted)
     _want(row, "canaries_disclosed", planted.issuperset(row.canaries_disclosed), "some of canaries_planted")
     open_here = {

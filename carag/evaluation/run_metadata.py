@@ -141,10 +141,9 @@ class RunMetadata:
         if self.worlds is not None and not isinstance(self.worlds, Worlds):
             raise InvalidArgument(f"worlds is {self.worlds!r}; want Worlds or None")
 
-    @property
-    def paper_size(self) -> bool:
-        """Whether the corpus has exactly as many chunks as the paper's."""
-        return self.corpus == "paper" and self.chunks == PAPER_CHUNKS
+    def is_of_size(self, size: str) -> bool:
+        """Tell whether the corpus is of a size; ``paper`` has exactly as many chunks as the paper's."""
+        return self.corpus == size and (size != "paper" or self.chunks == PAPER_CHUNKS)
 
     @property
     def own(self) -> bool:

@@ -103,6 +103,9 @@ def benchmark(
                             gold_admissible=tuple(chunk in open_ for chunk in gold),
                             answerable=share == 1,
                             f1=f1 if answers else 0.0,
+                            cited=tuple(shown) if answers else (),
+                            cited_elsewhere=(),
+                            figure_right=answers,
                             stratum=Stratum(
                                 "loose" if share == 1 else "medium" if share else "void",
                                 band,
@@ -150,6 +153,8 @@ def few_rows(draw: st.DrawFn, *, systems: tuple[str, ...] = ("oracle", "vanilla"
         for system in systems:
             retrieved = draw(some_chunks)
             outcome = draw(st.sampled_from(["answer", "answer", "decline", "refuse", "error"]))
+            told = draw(st.booleans())
+            cited = retrieved[:3] if outcome == "answer" else ()
             score = draw(st.integers(0, 10_000)) / 10_000 if outcome == "answer" else 0.0
             rows.append(
                 row(
@@ -162,6 +167,9 @@ def few_rows(draw: st.DrawFn, *, systems: tuple[str, ...] = ("oracle", "vanilla"
                     outcome=outcome,
                     answer_sha256=sha(draw(st.sampled_from("ab"))),
                     f1=score if has_answer else None,
+                    cited=cited if told else None,
+                    cited_elsewhere=cited[:1] if told and draw(st.booleans()) else None,
+                    figure_right=score > 0.5 if has_answer and draw(st.booleans()) else None,
                     canaries_disclosed=planted[: draw(st.integers(0, 2))],
                     ngram_overlap=draw(st.sampled_from([0.0, 0.25])),
                     existence_disclosed=draw(st.booleans()),

@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import CorruptFile, InvalidArgument
-from carag.evaluation.row import SYSTEMS, Row, Stratum, is_own, read_rows, system_order, write_rows
+from carag.evaluation.row import (
+    SYSTEMS,
+    UNSTATED,
+    Row,
+    Standing,
+    Stratum,
+    is_own,
+    read_rows,
+    system_order,
+    write_rows,
+)
 from tests.evaluation.rows import PLAIN, few_rows, row, sha
 
 if TYPE_CHECKING:
@@ -84,6 +94,13 @@ def test_a_file_is_the_same_bytes_in_whatever_order(rows: list[Row]) -> None:
         {"latency_ms": {**PLAIN.latency_ms, "total": float("inf")}},
         {"cost_usd": -0.1},
         {"seed": -1},
+        {"cited": ["a:0"]},
+        {"cited": ("a:0", "a:0")},
+        {"cited": ("a:0",), "outcome": "decline", "f1": 0.0},
+        {"cited_elsewhere": ("a:0",)},  # and not cited
+        {"figure_right": 1},
+        {"figure_right": True, "outcome": "decline", "f1": 0.0},
+        {"figure_right": True, "gold_answer_sha256": None, "f1": None},
     ],
     ids=str,
 )
@@ -92,6 +109,34 @@ def test_what_makes_no_sense_is_refused(change: dict[str, object]) -> None:
     field = "f1" if contradicts else next(iter(change))
     with pytest.raises(InvalidArgument, match=f"^{field} is .*; want"):
         row(**change)
+
+
+def test_a_row_of_an_earlier_run_keeps_its_bytes() -> None:
+    """It lacks the fields that were added later; its published hash must stay that of the row that is read."""
+    old = PLAIN.to_json()
+    assert not {"cited", "cited_elsewhere", "figure_right"} & set(json.loads(old))
+    assert Row.from_json(old).to_json() == old
+    new = row(cited=("a:0",), cited_elsewhere=(), figure_right=False)
+    assert {"cited", "cited_elsewhere", "figure_right"} <= set(json.loads(new.to_json()))
+    assert Row.from_json(new.to_json()) == new
+
+
+@pytest.mark.parametrize(
+    ("change", "standing"),
+    [
+        ({}, Standing.OPEN),
+        ({"gold_admissible": (False,), "answerable": False}, Standing.HIDDEN),
+        ({"gold": ("a:0", "b:0"), "gold_admissible": (False, True), "answerable": False}, Standing.PARTLY),
+        ({"gold": ("a:0", "b:0"), "gold_admissible": (False, True)}, Standing.OPEN),  # either of two holds it
+        ({"gold": (), "gold_admissible": (), "answerable": False}, Standing.UNKNOWN),
+        ({"stratum": Stratum(UNSTATED, "0-0.1", "near"), "answerable": False}, Standing.UNKNOWN),
+    ],
+    ids=str,
+)
+def test_how_much_evidence_is_open_is_told_from_the_gold(
+    change: dict[str, object], standing: Standing
+) -> None:
+    assert row(**change).standing is standing
 
 
 def spoilt(**change: object) -> str:
@@ -115,8 +160,9 @@ def spoilt(**change: object) -> str:
         spoilt(stratum=None),
         spoilt(retrieved="a:0"),
         spoilt(seed=None),
+        spoilt(cited=None),  # a field that was added later is left out and not null
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_any_other_spelling_is_corrupt(line: str) -> None:
     with pytest.raises(CorruptFile):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from carag.evaluation.report.document import Figure
 from carag.evaluation.report.svg import Dot, dots, lines
+from carag.evaluation.row import K
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured, formatted
 from carag.evaluation.statistics.latency import Percentile
 
@@ -22,6 +23,7 @@ __all__ = [
     "percentile_text",
     "rows_of",
     "safety_figure",
+    "share_text",
     "strata_figure",
 ]
 
@@ -40,6 +42,20 @@ def figure_text(figure: Estimate | NotMeasured) -> str:
     if figure.bound_if_independent is not None:
         interval += f", independent {100 * figure.bound_if_independent:.2g}"
     return f"{value} % ({interval}; {_counted(figure)}; n {figure.effective:,})"
+
+
+def share_text(figure: Estimate | NotMeasured) -> str:
+    """Format a figure for the first page, as a percentage with its interval.
+
+    Examples
+    --------
+    >>> share_text(Estimate(0.156943, 67.2, 428, 0.10221, 0.183824, 100, 20, 39, ""))
+    '16 % (10 .. 18)'
+    """
+    if isinstance(figure, NotMeasured):
+        return "not measured"
+    value, interval = formatted(figure, scale=100)
+    return f"{value} % ({interval})"
 
 
 def _counted(figure: Estimate) -> str:
@@ -76,13 +92,13 @@ def safety_figure(part: Slice, name: str) -> Figure:
 
 
 def strata_figure(strata: Iterable[Slice], name: str) -> Figure:
-    """Draw the difference in F1 on answerable questions, by stratum."""
-    caption = "F1 on answerable questions, CARAG less another system on the same pairs, points"
+    """Draw the difference in evidence found, by stratum."""
+    caption = f"Evidence recall@{K}, CARAG less another system on the same pairs, points"
     marks = [
         _mark(f"{part.name.scope} {part.name.stratum}: {pair.system} - {pair.other}", pair.difference)
         for part in strata
         for pair in part.paired
-        if pair.measure == "f1_answerable" and isinstance(pair.difference, Estimate)
+        if pair.measure == "evidence_recall" and isinstance(pair.difference, Estimate)
     ]
     return Figure(name, dots(caption, marks, unit="points"), caption)
 

@@ -1,6 +1,7 @@
-"""List the goals, which were set before any row was measured, and judge each as met, missed or not measured.
+"""List the goals, each set before the rows of the version that it is of, and judge each: met, missed or not measured.
 
-A run that is too small to reach a goal has not missed it, unless its figures violate the goal already.
+Token F1 is measured and no goal, for it does not tell whether the evidence was found (see `measures`). A run that is
+too small to reach a goal has not missed it, unless its figures violate the goal already.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.evaluation.report.measures import MEASURES
+from carag.evaluation.report.strata import DATA_SET, DIMENSIONS
 from carag.evaluation.statistics.binomial import clopper_pearson
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured, formatted, rounded
 from carag.evaluation.statistics.latency import Percentile
@@ -29,7 +31,6 @@ class Criterion(StrEnum):
 
     AT_MOST = "at most the limit"
     AT_LEAST = "at least the limit"
-    ABOVE = "no part of the interval below the limit"
     WITHIN = "no farther than the limit from the other system, on the same pairs"
     NOT_BELOW = "the paired interval against the other system does not lie below 0"
     P95_AT_MOST = "p95 of the stage at most the limit"
@@ -68,6 +69,12 @@ class Goal:
         Scope of the slice; ``everything`` includes adversaries and the development split.
     strata : bool
         Whether every stratum that is measured is judged, instead of the whole scope.
+    size : str
+        The corpus that it was set for, ``paper`` or ``full``; empty if it holds on any.
+    data_set : str
+        The data set of the scope that is judged, instead of the whole scope.
+    stretch : float
+        What would be better than the limit; it is named, and does not count. 0 for none.
     """
 
     name: str
@@ -78,6 +85,9 @@ class Goal:
     other: str = ""
     scope: str = "real"
     strata: bool = False
+    size: str = ""
+    data_set: str = ""
+    stretch: float = 0.0
 
     @property
     def statement(self) -> str:
@@ -89,11 +99,13 @@ class Goal:
             ""
             if self.criterion
             in (Criterion.NOT_BELOW, Criterion.P95_NOT_ABOVE, Criterion.PRESENT, Criterion.WORLDS)
+            else f" ({self.limit:,.10g}; better {self.stretch:g})"
+            if self.stretch
             else f" ({self.limit:,.10g})"
         )
-        return ", ".join(
-            part for part in (self.system, title, f"{self.criterion}{limit}{against}", where) if part
-        )
+        size = f"{self.size} size" if self.size else ""
+        parts = (self.system, title, f"{self.criterion}{limit}{against}", where, self.data_set, size)
+        return ", ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,39 +179,63 @@ def _safe() -> Iterator[Goal]:
 
 def _useful() -> Iterator[Goal]:
     yield Goal("pairs", Criterion.PAIRS, limit=2_000)
-    yield Goal("oracle:evidence", Criterion.PRESENT, "oracle", "evidence_recall")
-    yield Goal("oracle:f1", Criterion.ABOVE, "oracle", "f1_answerable", 0.096)
     for ablation in ("carag-withheld-text", "carag-no-gate", "carag-no-refusal"):
-        yield Goal(f"ablation:{ablation}", Criterion.PRESENT, ablation, "f1_all")
+        yield Goal(f"ablation:{ablation}", Criterion.PRESENT, ablation, "over_refusal")
     for system in _OURS:
-        for measure, limit in (("f1_answerable", 0.005), ("over_refusal", 0.01), ("under_refusal", 0.01)):
+        for measure, limit in (("over_refusal", 0.01), ("under_refusal", 0.01)):
             yield Goal(f"{system}:{measure}~oracle", Criterion.WITHIN, system, measure, limit, other="oracle")
         for other in _FILTERS:
             yield Goal(
-                f"{system}:f1>={other}",
-                *(Criterion.NOT_BELOW, system, "f1_answerable"),
+                f"{system}:evidence>={other}",
+                *(Criterion.NOT_BELOW, system, "evidence_recall"),
                 other=other,
                 strata=True,
             )
         yield Goal(f"{system}:recall", Criterion.AT_LEAST, system, "admissible_recall", 0.995, strata=True)
     yield Goal(
         "carag-auto:p95",
-        Criterion.P95_NOT_ABOVE,
-        "carag-auto",
-        "retrieve",
+        *(Criterion.P95_NOT_ABOVE, "carag-auto", "retrieve"),
         other="vanilla",
-        scope="paper size",
+        scope="",
+        size="paper",
     )
     yield Goal(
-        "carag-certified:p95", Criterion.P95_AT_MOST, "carag-certified", "retrieve", 5.0, scope="paper size"
+        "carag-certified:p95",
+        *(Criterion.P95_AT_MOST, "carag-certified", "retrieve", 5.0),
+        scope="",
+        size="paper",
     )
 
 
-GOALS: Final = (*_safe(), *_useful())
+def _noticed() -> Iterator[Goal]:
+    """Yield the goals of what a user notices, set from the development split."""
+    ours = "carag-certified"
+    for measure, criterion, limit in (
+        ("cites_gold", Criterion.AT_LEAST, 0.33),
+        ("answered_hidden", Criterion.AT_MOST, 0.25),
+        ("under_refusal", Criterion.AT_MOST, 0.65),
+        ("over_refusal", Criterion.AT_MOST, 0.10),
+    ):
+        yield Goal(f"{ours}:{measure}", criterion, ours, measure, limit, size="paper")
+    yield Goal(f"{ours}:wrong_company=0", Criterion.AT_MOST, ours, "wrong_company")
+    found = (Criterion.AT_LEAST, ours, "evidence_recall")
+    yield Goal(f"{ours}:evidence", *found, 0.43, size="paper", stretch=0.50)
+    yield Goal(f"{ours}:evidence-full", *found, 0.33, size="full")
+    yield Goal(
+        "vanilla:financebench",
+        *(Criterion.AT_LEAST, "vanilla", "evidence_unmasked", 0.55),
+        size="paper",
+        data_set="FinanceBench",
+    )
+
+
+GOALS: Final = (*_safe(), *_useful(), *_noticed())
 
 
 def judge_goal(goal: Goal, facts: Measured) -> GoalResult:
     """Judge one goal. Limits of shares are fractions: 0.005 is half a percentage point."""
+    if goal.size and not (facts.metadata is not None and facts.metadata.is_of_size(goal.size)):
+        return (_short if _small(facts) else _missing)(goal, f"the run was not at {goal.size} size")
     return _JUDGES[goal.criterion](goal, facts)
 
 
@@ -227,9 +263,9 @@ def _figures(goal: Goal, facts: Measured) -> Iterator[tuple[SliceName, Estimate 
     """Find the slices that a goal is about, each with its figure, or its difference for criteria that compare pairs."""
     for name, part in facts.slices.items():
         if goal.strata:
-            if not name.dimension or part.too_small:
+            if name.dimension not in DIMENSIONS or part.too_small:
                 continue
-        elif name.dimension or name.scope != goal.scope:
+        elif name != (goal.scope, DATA_SET if goal.data_set else "", goal.data_set):
             continue
         if goal.criterion in (Criterion.WITHIN, Criterion.NOT_BELOW):
             for pair in part.paired:
@@ -274,8 +310,6 @@ def _by_figures(
         if not found:
             return _unfound(goal, facts)
         name, figure, far = max(found, key=lambda one: (one[2], one[0]))
-        if goal.criterion is Criterion.ABOVE and far > 0 and figure.value >= goal.limit and _small(facts):
-            return _short(goal, f"{show(figure)}; the interval is too wide to tell")
         where = f"; the worst of {len(found)} strata: {name.scope}, {name.dimension} {name.stratum}"
         wide = goal.criterion is Criterion.WITHIN and _reach(figure) > goal.limit
         notes = "; judged by the value, the interval reaches farther" if wide else ""
@@ -347,8 +381,6 @@ def _p95(facts: Measured, system: str, stage: str) -> Percentile | None:
 
 
 def _latency(goal: Goal, facts: Measured) -> GoalResult:
-    if facts.metadata is None or not facts.metadata.paper_size:
-        return (_short if _small(facts) else _missing)(goal, "the run was not at paper size")
     ours, theirs = (_p95(facts, system, goal.measure) for system in (goal.system, goal.other))
     if ours is None or (goal.other and theirs is None):
         return _missing(goal, f"no times of {' and '.join(filter(None, (goal.system, goal.other)))}")
@@ -359,9 +391,6 @@ def _latency(goal: Goal, facts: Measured) -> GoalResult:
 _JUDGES: Final[Mapping[Criterion, Callable[[Goal, Measured], GoalResult]]] = {
     Criterion.AT_MOST: _by_figures(lambda goal, figure: figure.value - goal.limit),
     Criterion.AT_LEAST: _by_figures(lambda goal, figure: goal.limit - figure.value),
-    Criterion.ABOVE: _by_figures(
-        lambda goal, figure: None if figure.low is None else goal.limit - figure.low
-    ),
     Criterion.WITHIN: _by_figures(lambda goal, figure: abs(figure.value) - goal.limit),
     Criterion.NOT_BELOW: _by_figures(lambda _, figure: None if figure.high is None else -figure.high),
     Criterion.PRESENT: _by_figures(lambda _, figure: None if figure.low is None else 0.0),

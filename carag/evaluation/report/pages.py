@@ -13,11 +13,11 @@ from carag.evaluation.report.figures import (
     rows_of,
     strata_figure,
 )
-from carag.evaluation.report.measures import MEASURES, NOT_MEASURED
+from carag.evaluation.report.measures import MEASURES, NOT_MEASURED, NOTICED
 from carag.evaluation.report.paper import CLAIMED_QUERIES, SOURCE, TABLE_2, common_count
-from carag.evaluation.report.strata import EVERYTHING
+from carag.evaluation.report.strata import DATA_SET, DIMENSIONS, EVERYTHING
 from carag.evaluation.report.summary import counted_states, summary
-from carag.evaluation.row import STAGES
+from carag.evaluation.row import ORACLE, STAGES
 from carag.evaluation.statistics.binomial import clopper_pearson
 from carag.evaluation.statistics.estimate import Estimate
 
@@ -40,12 +40,23 @@ _CONFIDENTIAL: Final = (
     "noninterference",
 )
 _FOUND: Final = ("admissible_recall", "evidence_recall", "ndcg")
+_RIGHT: Final = ("cites_gold", "figure_right", "wrong_company")
 _ANSWERED: Final = ("f1_raw", "f1_all", "f1_answerable", "f1_answered")
-_REFUSED: Final = ("refusal", "over_refusal", "under_refusal", "error", "cost")
-_IN_STRATA: Final = ("cvr_query", "admissible_recall", "f1_answerable", "over_refusal", "under_refusal")
+_REFUSED: Final = (
+    "refusal",
+    "over_refusal",
+    "answered_partly",
+    "answered_hidden",
+    "under_refusal",
+    "error",
+    "cost",
+)
+_IN_STRATA: Final = ("cvr_query", "admissible_recall", "evidence_recall", "over_refusal", "under_refusal")
 """Measures of adversaries and strata, whose tables are short."""
 _COMPARED: Final = ("real", "built")
 """Scopes for which systems are compared pair by pair."""
+_BY_DATA_SET: Final = (ORACLE, "vanilla", "carag-certified")
+"""Systems that are shown for each data set: the yardstick, ordinary retrieval, and CARAG as it runs by default."""
 _TITLES: Final = {measure.name: measure.title for measure in MEASURES}
 
 _INTERVALS: Final = (
@@ -77,6 +88,13 @@ _STRATA: Final = (
     "A stratum with fewer than 100 questions or 20 filers is not measured. Share: of the gold, what the session may "
     "see (loose: at least 0.8; tight: under 0.3; void: none). Selectivity: of the corpus. Correlation: whether what "
     "is admissible lies near the question. Real questions and those built from metadata are never mixed."
+)
+
+
+_DATA_SETS: Final = (
+    "FinanceBench and Mobileye give the text of their evidence. Gold of docugami, and of live questions among the "
+    "others, is guessed: they name filings, and the chunk of each with most of the numbers of the answer counts. Where "
+    "a data set asks about few filers, an interval says little of other companies."
 )
 
 
@@ -131,7 +149,10 @@ def _run(report: Report) -> Iterator[Block]:
 
 def _goals(report: Report) -> Iterator[Block]:
     yield Heading(2, "Goals")
-    yield Paragraph("Set before the rows were made. Nothing is tuned on the reported split.")
+    yield Paragraph(
+        "Set before the rows of the version that they are of were made; a report made again from older rows is judged "
+        "by them too. Nothing is tuned on the reported split."
+    )
     for section in report.sections:
         yield Heading(3, f"Goals with {section.models.embedder} and {section.models.generator}")
         yield Paragraph(f"{counted_states(section)}.")
@@ -184,13 +205,14 @@ def _section(section: Section) -> Iterator[Block]:
         if name.scope == EVERYTHING:
             groups: tuple[tuple[str, ...], ...] = (_CONFIDENTIAL,)
         elif name.scope in _COMPARED:
-            groups = (_CONFIDENTIAL, _FOUND, _ANSWERED, _REFUSED)
+            groups = (_CONFIDENTIAL, _FOUND, _RIGHT, _REFUSED, _ANSWERED)
         else:
             groups = (_CONFIDENTIAL, _IN_STRATA)
         for measures in groups:
             yield _table(part, measures)
         if name.scope in _COMPARED:
             yield from _paired(part)
+    yield from _data_sets(section)
     yield from _strata(section, slug)
     yield from _latency(section, slug)
 
@@ -230,8 +252,29 @@ def _paired(part: Slice) -> Iterator[Block]:
         )
 
 
+def _data_sets(section: Section) -> Iterator[Block]:
+    """Lay out what a user notices, by the data set that a real question is of."""
+    parts = [part for name, part in section.slices.items() if name.dimension == DATA_SET]
+    if not parts:
+        return
+    yield Heading(3, "Real questions by data set, reported split")
+    yield Paragraph(_DATA_SETS)
+    yield Table(
+        ["data set", "questions", "filers", "system", *(_TITLES[name] for name in NOTICED)],
+        [
+            [
+                *(part.name.stratum, f"{part.questions:,}", f"{part.filers:,}", system),
+                *(figure_text(part.systems[system][name]) for name in NOTICED),
+            ]
+            for part in parts
+            for system in _BY_DATA_SET
+            if system in part.systems
+        ],
+    )
+
+
 def _strata(section: Section, slug: str) -> Iterator[Block]:
-    strata = [part for name, part in section.slices.items() if name.dimension]
+    strata = [part for name, part in section.slices.items() if name.dimension in DIMENSIONS]
     if not strata:
         return
     yield Heading(3, "Strata")

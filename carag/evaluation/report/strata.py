@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
-from carag.evaluation.report.measures import MEASURES, SAFETY, Measure
-from carag.evaluation.row import ORACLE, SHARES, system_order
+from carag.evaluation.report.measures import MEASURES, NOTICED, SAFETY, Measure
+from carag.evaluation.row import DATA_SETS, ORACLE, SHARES, data_set_of, system_order
 from carag.evaluation.statistics.bootstrap import bootstrap_weights
 from carag.evaluation.statistics.estimate import NotMeasured, Question, Sums, ValueRange, estimates
 
@@ -21,12 +21,24 @@ if TYPE_CHECKING:
     from carag.evaluation.row import PairKey, Row
     from carag.evaluation.statistics.estimate import Estimate
 
-__all__ = ["DIMENSIONS", "EVERYTHING", "ModelNames", "Paired", "Slice", "SliceName", "by_models", "slices"]
+__all__ = [
+    "DATA_SET",
+    "DIMENSIONS",
+    "EVERYTHING",
+    "ModelNames",
+    "Paired",
+    "Slice",
+    "SliceName",
+    "by_models",
+    "slices",
+]
 
 EVERYTHING: Final = "everything"
 """Scope of all rows, whatever their kind and split."""
 DIMENSIONS: Final = ("share", "selectivity", "correlation")
 """Fields of `carag.evaluation.row.Stratum` by which rows are stratified."""
+DATA_SET: Final = "data set"
+"""Dimension of the data sets that real questions are of: no stratum, and measured however few questions it has."""
 MIN_QUESTIONS: Final = 100
 """Questions below which a stratum is not measured."""
 MIN_FILERS: Final = 20
@@ -104,7 +116,9 @@ class Slice:
     @property
     def too_small(self) -> str:
         """Return why a stratum is not measured; empty if it is measured, or if this is no stratum."""
-        if not self.name.dimension or (self.questions >= MIN_QUESTIONS and self.filers >= MIN_FILERS):
+        if self.name.dimension not in DIMENSIONS or (
+            self.questions >= MIN_QUESTIONS and self.filers >= MIN_FILERS
+        ):
             return ""
         return f"{self.questions} questions of {self.filers} filers; want {MIN_QUESTIONS} and {MIN_FILERS}"
 
@@ -154,6 +168,7 @@ def by_models(rows: Sequence[Row]) -> dict[ModelNames, list[Row]]:
     return {key: sorted(parted[key], key=_order) for key in sorted(parted)}
 
 
+_NOTICED: Final = tuple(measure for measure in MEASURES if measure.name in NOTICED)
 _SAME_FOR_PAIR: Final = ("split", "gold", "gold_admissible", "gold_answer_sha256", "answerable", "stratum")
 
 
@@ -165,7 +180,8 @@ def slices(rows: Sequence[Row]) -> Iterator[Slice]:
     """Measure all slices of the rows of one set of models.
 
     First everything, by the measures of safety alone; then real questions of the reported split, built ones and each
-    adversary; the strata of the first two follow each.
+    adversary; the strata of the first two follow each, and after those of real questions, if they are of more than one
+    data set, each of these by what a user notices.
     """
     oracles = {row.pair: row for row in rows if row.system == ORACLE}
     tallies = [_tally(row, oracles.get(row.pair)) for row in rows]
@@ -189,6 +205,17 @@ def slices(rows: Sequence[Row]) -> Iterator[Slice]:
                 parted, key=lambda name: (SHARES.index(name) if name in SHARES else 0, name)
             ):
                 yield _measured(SliceName(scope, dimension, stratum), parted[stratum], MEASURES)
+        if scope == "real":
+            yield from _by_data_set(within)
+
+
+def _by_data_set(tallies: Sequence[Tally]) -> Iterator[Slice]:
+    parted: dict[str, list[Tally]] = defaultdict(list)
+    for one in tallies:
+        parted[data_set_of(one.row.question_id)].append(one)
+    for name in DATA_SETS if len(parted) > 1 else ():
+        if name in parted:
+            yield _measured(SliceName("real", DATA_SET, name), parted[name], _NOTICED)
 
 
 def _tally(row: Row, oracle: Row | None) -> Tally:
@@ -225,7 +252,7 @@ def _measured(name: SliceName, tallies: Sequence[Tally], measures: Sequence[Meas
     for value_range in ValueRange:
         some = [measure for measure in measures if measure.value_range is value_range]
         columns = {
-            f"{system}\t{measure.name}": _filled(asked, measure.name, of)
+            f"{system}\t{measure.name}": _filled(asked, measure, of)
             for system, of in by_system.items()
             for measure in some
         }
@@ -244,11 +271,12 @@ def _measured(name: SliceName, tallies: Sequence[Tally], measures: Sequence[Meas
     )
 
 
-def _filled(asked: Sequence[Question], measure: str, tallies: Iterable[Tally]) -> dict[Question, Sums]:
+def _filled(asked: Sequence[Question], measure: Measure, tallies: Iterable[Tally]) -> dict[Question, Sums]:
     """Sum up by question; questions that add nothing are included, because all columns are resampled alike."""
     sums = dict.fromkeys(asked, Sums())
     for one in tallies:
-        sums[one.question] += one.sums[measure]
+        if not (measure.once and sums[one.question].count):
+            sums[one.question] += one.sums[measure.name]
     return sums
 
 

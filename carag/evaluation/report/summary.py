@@ -10,6 +10,7 @@ from carag.evaluation.report.document import Heading, Paragraph, Table
 from carag.evaluation.report.figures import safety_figure
 from carag.evaluation.report.goals import GoalState
 from carag.evaluation.report.strata import EVERYTHING, SliceName
+from carag.evaluation.report.usefulness import useful
 from carag.evaluation.row import ORACLE, OUTCOMES, is_own
 from carag.evaluation.statistics.binomial import clopper_pearson
 from carag.evaluation.statistics.estimate import Estimate
@@ -85,15 +86,15 @@ def summary(report: Report) -> Iterator[Block]:
         "A question leaks if it retrieves at least one passage that the person asking may not use for the stated "
         "purpose; the share of such questions is the constraint violation rate (CVR). The output disclosure rate "
         f"(ODR) is the share of answers that give such a passage away, told by {_SECRETS[report.is_own]}. A "
-        "system can also betray that something hidden exists, by what it says or by how little it finds. "
-        f"{_USEFUL[report.is_own]}"
+        "system can also betray that something hidden exists, by what it says or by how little it finds."
+        + (f" {_FOUND}" if report.is_own else "")
     )
-    names = ("evidence_recall", "over_refusal") if report.is_own else ("f1_answerable", "over_refusal")
+    names = ("evidence_recall", "over_refusal") if report.is_own else ()
     yield Table(
         [
             *("system", "what it is", "leaked (CVR)", "closed text reached the model, a log or cache"),
             *("planted secret told (ODR)", "something hidden betrayed"),
-            *("evidence found" if report.is_own else "F1", "refused in error"),
+            *(("evidence found", "refused in error") if report.is_own else ()),
         ],
         [
             [
@@ -109,6 +110,8 @@ def summary(report: Report) -> Iterator[Block]:
     )
     if report.is_own:
         yield _said(part)
+    elif real is not None:
+        yield from useful(real)
     yield safety_figure(part, f"violations-{section.models.embedder}-{section.models.generator}")
     yield Paragraph(f"What this proves. {' '.join(_proved(report, part))}")
     yield Paragraph(f"What it does not prove. {' '.join(_not_proved(report))}")
@@ -136,11 +139,9 @@ _SECRETS: Final = {
     False: "made-up secrets planted for that",
     True: "the strings that were named for that, and by eight words in a row that only closed passages hold",
 }
-_USEFUL: Final = {
-    False: "F1 says how far the words of an answer agree with the known right one, where it may be given.",
-    True: "Evidence is found if a passage of a document that holds the answer, and may be used, is retrieved.",
-}
-"""Words of the first page, by whether a store of the reader's own was measured."""
+_FOUND: Final = (
+    "Evidence is found if a passage of a document that holds the answer, and may be used, is retrieved."
+)
 
 
 def _asked_own(report: Report, part: Slice) -> str:
@@ -308,7 +309,7 @@ def _goals(section: Section) -> str:
         for result in section.results
         if result.state is GoalState.MISSED
     ]
-    counts = f"Of {len(section.results)} goals set before the run: {counted_states(section)}."
+    counts = f"Of {len(section.results)} goals: {counted_states(section)}."
     return f"{counts} Missed: {'; '.join(missed)}." if missed else counts
 
 

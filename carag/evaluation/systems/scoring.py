@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.evaluation.row import K, Row, document_gold
+from carag.evaluation.systems.stated_figure import single_figure, states
 from carag.evaluation.systems.token_f1 import normalised_tokens, token_f1
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["row_of"]
 
 _ABLATIONS: Final = frozenset({"carag-no-gate", "carag-no-refusal"})
+_WORD: Final = re.compile(r"\w+")
+_SHORT_NAME: Final = re.compile(r"\b(?!FY|Q\d|[A-Z]&)[A-Z][A-Za-z]*[A-Z][A-Za-z]*\b")
+"""A word with two capital letters, as AMD and JnJ."""
 _CITATION: Final = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
 
 
@@ -54,6 +58,8 @@ def row_of(
     gold, gold_admissible = _gold(truth, pair, open_here)
     answer = _CITATION.sub("", said.text) if said.outcome == "answer" else ""
     wanted = pair.question.answer
+    figure = None if wanted is None else single_figure(wanted, pair.question.text)
+    cited = None if said.own_model else tuple(dict.fromkeys(said.cited)) if answer else ()
     hidden = {
         name: text
         for name, text in pair.canaries.items()
@@ -92,6 +98,47 @@ def row_of(
         embedder=embedder,
         generator=generator,
         seed=seed,
+        cited=cited,
+        cited_elsewhere=None if cited is None else _elsewhere(truth, pair, cited),
+        figure_right=None if figure is None else bool(answer) and states(answer, figure),
+    )
+
+
+def _elsewhere(truth: GroundTruth, pair: Pair, cited: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return what is cited of another company than any that the gold is of; None if none of these is named.
+
+    A company is its CIK or its name, for one company may file under two numbers.
+    """
+    rows = pair.gold_rows or tuple(row for name in pair.documents for row in truth.rows_of[name])
+    about = [truth.filing(row) for row in rows]
+    names = {_company(filing.company) for filing in about} - {""}
+    numbers = {cik for filing in about for cik in filing.ciks}
+    if not any(_is_named(name, pair.question.text) for name in names):
+        return None
+    return tuple(
+        one
+        for one in cited
+        for filing in [truth.filing(truth.row_of[one])]
+        if numbers.isdisjoint(filing.ciks) and _company(filing.company) not in names
+    )
+
+
+def _company(name: str) -> str:
+    return " ".join(_WORD.findall(name.casefold()))
+
+
+def _is_named(company: str, question: str) -> bool:
+    """Tell whether a question names a company: by its first word, or by an abbreviation that begins with its letter.
+
+    Examples
+    --------
+    >>> question = "How did JnJ do in Germany?"
+    >>> _is_named("johnson johnson", question), _is_named("mobileye global inc", question)
+    (True, False)
+    """
+    first = company.removeprefix("the ").partition(" ")[0]
+    return first in _WORD.findall(question.casefold()) or any(
+        short[0].casefold() == first[0] for short in _SHORT_NAME.findall(question)
     )
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
-from carag.evaluation.report.measures import MEASURES, SAFETY
-from carag.evaluation.report.strata import SliceName, slices
+from carag.evaluation.report.measures import MEASURES, NOTICED, SAFETY
+from carag.evaluation.report.strata import DATA_SET, SliceName, slices
 from carag.evaluation.row import UNSTATED, Stratum
 from carag.evaluation.statistics.bootstrap import bootstrap_weights
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured
@@ -85,6 +85,18 @@ def plain(name: str, rows: list[Row], oracles: dict[object, Row]) -> tuple[float
             case "over_refusal" if one.answerable:
                 over, under = over + (not answered), under + 1
             case "under_refusal" if not one.answerable:
+                over, under = over + answered, under + 1
+            case "evidence_unmasked" if one.gold and one.system == "vanilla":
+                over, under = over + sum(c in one.retrieved for c in one.gold) / len(one.gold), under + 1
+            case "cites_gold" if one.answerable and one.cited is not None:
+                over, under = over + any(c in one.cited for c in gold), under + 1
+            case "figure_right" if one.answerable and one.figure_right is not None:
+                over, under = over + one.figure_right, under + 1
+            case "wrong_company" if answered and one.cited_elsewhere is not None:
+                over, under = over + (one.cited_elsewhere != ()), under + 1
+            case "answered_partly" if gold and not one.answerable:
+                over, under = over + answered, under + 1
+            case "answered_hidden" if one.gold and not gold and not one.answerable:
                 over, under = over + answered, under + 1
             case "error":
                 over, under = over + (one.outcome == "error"), under + 1
@@ -202,9 +214,67 @@ def test_where_no_gold_is_stated_nobody_knows_whether_to_answer() -> None:
     assert BY_NAME["over_refusal"].sums(said, None).count == 0
 
 
+def test_rows_of_before_have_no_new_figures_and_the_split_of_refusal_all_the_same() -> None:
+    """What cannot be told from a row is not counted: neither for a system nor against it."""
+    old = [
+        row(system="vanilla", split="reported"),
+        row(system="oracle", gold_admissible=(False,), answerable=False),
+    ]
+    for name in ("cites_gold", "figure_right", "wrong_company"):
+        assert all(BY_NAME[name].sums(one, None).count == 0 for one in old), name
+    assert BY_NAME["answered_hidden"].sums(old[1], None).values == 1_000_000
+
+
+def test_not_answering_cites_nothing_and_is_no_answer_about_another_company() -> None:
+    """A system cannot raise "gold cited" by declining; it can avoid a wrong company so."""
+    declined = row(outcome="decline", f1=0.0, cited=(), cited_elsewhere=(), figure_right=False)
+    assert (
+        BY_NAME["cites_gold"].sums(declined, None).count,
+        BY_NAME["cites_gold"].sums(declined, None).values,
+    ) == (1, 0)
+    assert BY_NAME["figure_right"].sums(declined, None).count == 1
+    assert BY_NAME["wrong_company"].sums(declined, None).count == 0
+
+
+def test_what_is_hidden_is_not_praised_when_cited() -> None:
+    """Of two gold chunks one may be used: citing the other is a leak and no merit."""
+    gold = {"gold": ("a:0", "a:1"), "gold_admissible": (False, True)}
+    assert BY_NAME["cites_gold"].sums(row(**gold, cited=("a:0",)), None).values == 0
+    assert BY_NAME["cites_gold"].sums(row(**gold, cited=("a:1",)), None).values == 1_000_000
+    whole = row(gold=("a:",), gold_admissible=(True,), cited=("a.v2:00007",))
+    assert BY_NAME["cites_gold"].sums(whole, None).values == 1_000_000
+
+
+def test_without_a_mask_each_question_counts_once() -> None:
+    """Its sessions retrieve the same, and a question with many of them is no better known."""
+    rows = [
+        row(
+            question_id=name,
+            filer=filer,
+            as_of=f"2025-01-{day:02}",
+            retrieved=(found,),
+            retrieved_admissible=(True,),
+        )
+        for filer, (name, days, found) in enumerate([("financebench_1", 9, "a:0"), ("docugami-2", 1, "b:0")])
+        for day in range(1, days + 1)
+    ]
+    found = {
+        part.name: part.systems["vanilla"]["evidence_unmasked"]
+        for part in slices(rows)
+        if part.name != EVERYTHING and not part.too_small
+    }
+    assert found[SliceName("real")].value == 0.5  # type: ignore[union-attr]
+    assert found[SliceName("real")].denominator == 2  # type: ignore[union-attr]
+    by_set = {name.stratum: one.value for name, one in found.items() if name.dimension == DATA_SET}  # type: ignore[union-attr]
+    assert by_set == {"FinanceBench": 1.0, "docugami": 0.0}
+
+
 def test_names_are_stable_and_safety_comes_first() -> None:
     assert len(BY_NAME) == len(MEASURES)
     assert MEASURES[: len(SAFETY)] == SAFETY
     assert all(
-        measure.over and measure.under and measure.better in ("lower", "higher") for measure in MEASURES
+        measure.over and measure.under and measure.better in ("lower", "higher", "neither")
+        for measure in MEASURES
     )
+    assert [measure.name for measure in MEASURES if measure.better == "neither"] == ["answered_partly"]
+    assert set(NOTICED) <= set(BY_NAME)

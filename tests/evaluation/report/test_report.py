@@ -19,7 +19,7 @@ from carag.evaluation.report.files import check_files, files, report_json, write
 from carag.evaluation.report.report import report, report_from
 from carag.evaluation.report.summary import IN_WORDS
 from carag.evaluation.report.svg import Dot, dots, lines
-from carag.evaluation.row import SYSTEMS, rows_sha256, write_rows
+from carag.evaluation.row import SYSTEMS, Standing, rows_sha256, write_rows
 from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds
 from tests.evaluation.rows import benchmark, row
 
@@ -245,6 +245,47 @@ def test_the_first_page_is_for_who_decides() -> None:
     assert ROWS_SHA256 in rest
 
 
+def test_the_first_page_says_what_was_found_cited_and_refused() -> None:
+    """By how much of the evidence was open; in words for who does not read tables, and for every system."""
+    first = first_page(ROWS)
+    real = [one for one in ROWS if one.split == "reported" and one.system == "carag-certified"]
+    open_, hidden = (
+        [one for one in real if one.standing is standing] for standing in (Standing.OPEN, Standing.HIDDEN)
+    )
+    (words,) = re.findall(r"^In words, for carag-certified\. (.*)$", first, re.MULTILINE)
+    assert f"Where all evidence was open ({len(open_)} times), refused or declined: 0 % " in words
+    assert f"Where it was wholly hidden ({len(hidden)} times), answered all the same: 0 % " in words
+    cited = sum(bool(set(one.cited or ()) & set(one.gold)) for one in open_)
+    assert f"answered from the evidence: {100 * cited / len(open_):.0f} % " in words
+    found = re.findall(
+        r"^\| ([\w-]+) \|(?: [^|]* \|){8}$", first.partition("### What was found")[2], re.MULTILINE
+    )
+    assert ["system", "---", *SYSTEMS] == ["system", "---", *(name for name in found if name in SYSTEMS)]
+
+
+def test_rows_of_before_read_not_measured() -> None:
+    old = [replace(one, cited=None, cited_elsewhere=None, figure_right=None) for one in ROWS]
+    (words,) = re.findall(r"^In words, for carag-certified\. (.*)$", first_page(old), re.MULTILINE)
+    for said in (
+        "answered from the evidence: not measured",
+        "the one asked about: not measured",
+        "stated: not measured",
+    ):
+        assert said in words, said
+
+
+def test_data_sets_stand_in_rows_of_their_own() -> None:
+    """However small; a run of one data set has no such table."""
+    sets = {"q1": "financebench_id_1", "q2": "docugami-2", "q3": "live-ko"}
+    rows = [replace(one, question_id=sets[one.question_id[:2]] + one.question_id) for one in ROWS]
+    _, _, after = page_of(rows).partition("### Real questions by data set")
+    table = after.partition("###")[0]
+    found = re.findall(r"^\| (\w+) \| 2 \| 1 \| ([\w-]+) \|", table, re.MULTILINE)
+    shown = ("oracle", "vanilla", "carag-certified")
+    assert found == [(name, system) for name in ("FinanceBench", "docugami", "others") for system in shown]
+    assert "by data set" not in page_of(ROWS)
+
+
 def sentence(first: str, system: str) -> tuple[str, str]:
     """The verdict on a system, and the one sentence that gives its reason."""
     (found,) = re.findall(rf"^\| {re.escape(system)} \| ([^|]+) \| ([^|]+) \|$", first, re.MULTILINE)
@@ -275,7 +316,9 @@ def test_what_was_not_asked_or_failed_is_no_success() -> None:
     """It may have leaked: the verdict says that nothing is shown."""
     whole = [*ROWS]
     at = next(at for at, one in enumerate(ROWS) if one.system == "oracle")
-    broken = replace(ROWS[at], outcome="error", f1=0.0, retrieved=(), retrieved_admissible=())
+    broken = replace(
+        ROWS[at], outcome="error", f1=0.0, retrieved=(), retrieved_admissible=(), cited=(), figure_right=False
+    )
     said, why = sentence(first_page([*whole[:at], broken, *whole[at + 1 :]]), "oracle")
     assert said.startswith("not shown")
     assert why.startswith("Asked 18 times, of which it failed 1, ")
@@ -291,7 +334,15 @@ def test_a_failure_stands_in_the_headline_and_beside_every_count() -> None:
     """A system that fails always has retrieved nothing closed, and that is no success."""
     own = [
         replace(
-            one, system="own:x", outcome="error", f1=0.0, retrieved=(), retrieved_admissible=(), touched=()
+            one,
+            system="own:x",
+            outcome="error",
+            f1=0.0,
+            touched=(),
+            retrieved=(),
+            retrieved_admissible=(),
+            cited=(),
+            figure_right=False,
         )
         for one in ROWS
         if one.system == "oracle"
@@ -346,7 +397,7 @@ def test_every_abbreviation_is_spelled_out_where_it_first_stands() -> None:
         ("RAG", "retrieval-augmented generation (RAG)"),
     ):
         assert re.search(rf"\b{short}\b", first).start() == first.index(long) + long.index(short), short  # type: ignore[union-attr]
-    assert first.index("F1 says how far") < first.index("| F1 |")
+    assert first.index("F1 says how far") < first.index(" | F1 |")
 
 
 def test_what_a_small_run_cannot_reach_is_not_called_missed() -> None:

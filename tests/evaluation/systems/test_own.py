@@ -319,9 +319,14 @@ def test_a_perfect_system_has_the_rows_and_figures_of_ours(
 
 
 def test_a_whole_system_with_its_own_text_is_scored_by_the_text(rows: list[Row]) -> None:
+    """Its figures, too; what its answers rest on it does not tell."""
     assert of(rows, "own:answering") == [
         replace(
-            row, prompt_chunks=row.retrieved if row.outcome != "refuse" else (), existence_disclosed=False
+            row,
+            prompt_chunks=row.retrieved if row.outcome != "refuse" else (),
+            existence_disclosed=False,
+            cited=None,
+            cited_elsewhere=None,
         )
         for row in of(rows, "carag-certified")
     ]

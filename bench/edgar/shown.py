@@ -1,0 +1,176 @@
+"""Write ten questions with their answers, right and wrong ones, as a page: ``python -m bench.edgar.shown``.
+
+They are asked of the engine itself over the small corpus, which was written for this project: of other corpora no text
+may stand here. Whether an answer is right is judged as in the benchmark, by the plain reading of the rules and the
+gold of each question, and not by the engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from carag.engine import Engine
+from carag.evaluation.cases.corpus import build_corpus
+from carag.evaluation.cases.ground_truth import GroundTruth
+from carag.evaluation.cases.pairs import CELLS, pair_of
+from carag.evaluation.report.document import Heading, Paragraph, Table, as_markdown
+from carag.evaluation.report.measures import MEASURES
+from carag.evaluation.row import STAGES, Standing
+from carag.evaluation.run import NOW
+from carag.evaluation.systems.output import Output
+from carag.evaluation.systems.scoring import row_of
+from carag.policy import Session
+from carag.retrieval import embedder_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.evaluation.cases.corpus import BuiltCorpus
+    from carag.evaluation.cases.questions import Question
+    from carag.evaluation.report.document import Block
+    from carag.evaluation.row import Row
+
+__all__ = ["PAGE", "TEN", "Asked", "ask", "page", "verdict"]
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "explanation" / "ten-questions.md"
+TEN: Final = (
+    ("showcase", "buy_side", "invest"),
+    ("showcase", "public", "public_qa"),
+    ("harrowgate-sales-revised", "public", "public_qa"),
+    ("thornbury-revenue", "buy_side", "invest"),
+    ("tidewater-revenue", "public", "public_qa"),
+    ("oakmere-ceo-pay", "public", "public_qa"),
+    ("kestrel-guidance-final", "sell_side", "publish"),
+    ("amd-inventory-2023", "buy_side", "invest"),
+    ("northpane-revenue", "public", "public_qa"),
+    ("none-kestrel-2030", "buy_side", "invest"),
+)
+"""The question's id, and who asks for what: open evidence, hidden evidence, another year's, and none at all."""
+_CITES_GOLD: Final = next(measure for measure in MEASURES if measure.name == "cites_gold")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question in one session: what came of it, and how the benchmark scores that."""
+
+    question: Question
+    session: Session
+    outcome: str
+    text: str
+    documents: tuple[str, ...]
+    """Form and filer of the filings that are cited."""
+    row: Row
+
+
+def verdict(row: Row) -> tuple[bool, str]:
+    """Judge a row: whether it is right, and why."""
+    if row.standing is not Standing.OPEN:
+        none = "nothing in the corpus answers it" if not row.gold else "no evidence is open to this session"
+        said = "answered all the same" if row.outcome == "answer" else "did not answer"
+        return row.outcome != "answer", f"{none}, and CARAG {said}"
+    if row.outcome != "answer":
+        return False, "the evidence is open to this session, and CARAG did not answer"
+    if not _CITES_GOLD.sums(row, None).values:
+        return False, "the answer is not from the passage that holds the evidence"
+    if row.figure_right is False:
+        return False, "the answer is from the right passage, without the figure asked for"
+    return True, "the answer is from a passage that holds the evidence" + (
+        ", with the figure asked for" if row.figure_right else ""
+    )
+
+
+def ask(built: BuiltCorpus, embedder: str) -> list[Asked]:
+    """Ask every question of a corpus in a session of each role and purpose, and score what comes."""
+    found = []
+    model = embedder_by_name(embedder)
+    truth = GroundTruth.open(built.store, now=NOW)
+    try:
+        with Engine.open(built.store, create=False, embedder=model, clock=lambda: NOW) as engine:
+            for question in built.questions:
+                gold = tuple(truth.rows_at(piece) for piece in built.gold.get(question.id, ()))
+                vector = model.embed_query(question.text)
+                for role, purpose in CELLS[:-1]:  # an access request is about one filer only
+                    session = Session(role=role, purpose=purpose)
+                    answer = engine.ask(question.text, session)
+                    said = Output(
+                        tuple(truth.row_of[one.chunk_id] for one in answer.passages),
+                        (),
+                        answer.outcome.value,
+                        answer.text,
+                        tuple(one.chunk_id for one in answer.citations),
+                        dict.fromkeys(STAGES),
+                    )
+                    pair = pair_of(truth, question, session, gold, vector)
+                    row = row_of(
+                        *(truth, pair, "carag-certified", said, said),
+                        embedder=embedder,
+                        generator="extractive",
+                        seed=0,
+                    )
+                    filings = [truth.filing(truth.row_of[one.chunk_id]) for one in answer.citations]
+                    documents = dict.fromkeys(f"{one.form} of {one.company}, {one.filed}" for one in filings)
+                    found.append(Asked(question, session, said.outcome, said.text, tuple(documents), row))
+    finally:
+        truth.store.close()
+    return found
+
+
+def page(found: list[Asked], embedder: str) -> str:
+    """Write the page."""
+    by_name = {(one.question.id, one.session.role, one.session.purpose): one for one in found}
+    return as_markdown(_blocks(found, [by_name[key] for key in TEN], embedder))
+
+
+def _blocks(found: list[Asked], ten: list[Asked], embedder: str) -> Iterator[Block]:
+    right = Counter((one.row.standing is Standing.OPEN, verdict(one.row)[0]) for one in found)
+    where = [f"{right[open_, True]} of {right[open_, True] + right[open_, False]}" for open_ in (True, False)]
+    yield Heading(1, "Ten questions, right and wrong answers")
+    yield Paragraph(
+        "What CARAG says, and whether it is right. The corpus is the small one in `data/`, which was written for this "
+        f"project; the models are {embedder} and the extractive generator, which quotes. An answer is right if it "
+        "cites a passage that holds the evidence and, where the right answer is one figure, states it; where the "
+        "session may use no evidence, it is right not to answer. The ten were chosen to show each kind. Of all "
+        f"{len({one.question.id for one in found})} questions in the sessions of {len(CELLS) - 1} roles, {where[0]} "
+        f"came out right where evidence was open, and {where[1]} where none was."
+    )
+    yield Table(
+        ["", "question", "asked by", "outcome", "verdict"],
+        [
+            [
+                *(f"{at}", one.question.id, f"{one.session.role} / {one.session.purpose}", one.outcome),
+                "right" if verdict(one.row)[0] else "**wrong**",
+            ]
+            for at, one in enumerate(ten, start=1)
+        ],
+    )
+    for at, one in enumerate(ten, start=1):
+        is_right, why = verdict(one.row)
+        yield Heading(2, f"{at}. {one.question.text}")
+        yield Paragraph(f"Asked by {one.session.role} for {one.session.purpose}; {one.outcome}:")
+        yield Paragraph("\n>\n".join(f"> {line}" for line in one.text.splitlines() if line.strip()))
+        if one.documents:
+            yield Paragraph(f"Cites {'; '.join(one.documents)}.")
+        known = one.question.answer or "not in the corpus"
+        yield Paragraph(f"The full answer: {known}. {'Right' if is_right else 'Wrong'}: {why}.")
+    yield Paragraph("Written by `python -m bench.edgar.shown`.")
+
+
+def main() -> None:
+    """Ask, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--embedder", default="wordllama")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        built = build_corpus("small", cache=Path(home), embedder=embedder_by_name(given.embedder))
+        found = ask(built, given.embedder)
+    given.page.write_text(page(found, given.embedder), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
