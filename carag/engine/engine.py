@@ -450,7 +450,11 @@ class Engine(Contents, Measured, Awaited):
 
     @property
     def _searching(self) -> Models:
-        embedder, ranker, reranker = self._collection.embedder, self._retriever.ranker, self._retriever.reranker
+        embedder, ranker, reranker = (
+            self._collection.embedder,
+            self._retriever.ranker,
+            self._retriever.reranker,
+        )
         return Models(embedder.name, rerank=stated(reranker), rank=stated(ranker))
 
     @no_text_in_traceback

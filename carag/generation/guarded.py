@@ -158,8 +158,8 @@ def _nothing_about(topic: Topic) -> str:
 def _too_few(words: Words) -> str:
     return (
         "CARAG defers on confidence: the passages this session may use hold too few of the question's words "
-        f"({words.share:.2f} of what they could; needed {words.least:.2f}). Rephrase the question in the documents' own "
-        "words, or name the document and the time that it is about."
+        f"({words.share:.2f} of what they could; needed {words.least:.2f}). Rephrase the question in the documents' "
+        "own words, or name the document and the time that it is about."
     )
 
 

@@ -12,7 +12,16 @@ from carag.retrieval.jina import JinaReranker
 from carag.retrieval.openai import OpenAiEmbedder
 from carag.retrieval.own import own_embedder
 from carag.retrieval.past_index import PastIndex, add_labels
-from carag.retrieval.ranking import FUSED, RANKERS, Question, Ranker, ranker_by_name, share_of, terms_of, topic_of
+from carag.retrieval.ranking import (
+    FUSED,
+    RANKERS,
+    Question,
+    Ranker,
+    ranker_by_name,
+    share_of,
+    terms_of,
+    topic_of,
+)
 from carag.retrieval.registry import (
     DEFAULT_EMBEDDER,
     EMBEDDERS,
@@ -67,6 +76,6 @@ __all__ = [
     "share_of",
     "terms_of",
     "threshold_for",
-    "topic_of",
     "top_similarity",
+    "topic_of",
 ]

@@ -34,9 +34,7 @@ _BETWEEN: Final = -2
 """Instead of an instant, while the index is moved from one to another."""
 
 
-def add_labels(
-    index: Index, store: CorpusStore, keys: NDArray[np.int64], *, closed: bool = False
-) -> Labels:
+def add_labels(index: Index, store: CorpusStore, keys: NDArray[np.int64], *, closed: bool = False) -> Labels:
     """Add the rows of some labels, quarantined ones included, with their windows and entities; return the labels.
 
     If ``closed``, no search finds them before :meth:`~carag.index.Index.relabel` opens them.

@@ -121,8 +121,8 @@ class Retriever:
     ) -> Evidence:
         """Return the ``min(k, admissible)`` best admissible passages, and what is withheld.
 
-        The best are those of the ranker, or of more of these the ones that the reranker puts first, after those that are
-        about what the question names. A decision about what was known in the past is answered exactly, from the labels
+        The best are those of the ranker, or of more of these the ones that the reranker puts first, those that are about
+        what the question names before others. A decision about what was known in the past is answered exactly, from the labels
         known then.
 
         Parameters
@@ -226,9 +226,7 @@ class Retriever:
 
     def _searches(self, decision: Decision, where: Where) -> list[Search]:
         """Return the searches of a decision, with its lists in the numbers that rows carry."""
-        return [
-            replace(one, policy=self._store.expanded(one.policy, where)) for one in decision.searches
-        ]
+        return [replace(one, policy=self._store.expanded(one.policy, where)) for one in decision.searches]
 
     def _rank(
         self, rows: _Rows, asked: Question, searches: Sequence[Search], k: int, decision: Decision

@@ -122,7 +122,9 @@ class KeptWords:
         self._store = store
         self._path = path
         self._heading = heading
-        self._made_of = hashlib.sha256(canonical_json([TOKENS_VERSION, list(heading)], "words").encode()).hexdigest()
+        self._made_of = hashlib.sha256(
+            canonical_json([TOKENS_VERSION, list(heading)], "words").encode()
+        ).hexdigest()
         self._unsaved = 0
         self.known_at = -1
         self.index = self._load()

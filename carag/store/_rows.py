@@ -246,7 +246,9 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     If the label was closed by ``known_at``, or ever if that is None, the word carries the tombstone.
     """
     label, chunk_id, number, version, document, start, end, text, word, until, entity = row[:11]
-    ciks, metadata, causes, text_sha256, form, company, filed, stated, passage, filing, since, known_to = row[11:]
+    ciks, metadata, causes, text_sha256, form, company, filed, stated, passage, filing, since, known_to = row[
+        11:
+    ]
     try:
         ciks, metadata = about(entity, ciks, metadata)
         chunk = StoredChunk(

@@ -97,7 +97,9 @@ class Models:
     @classmethod
     def from_json(cls, fields: Any) -> Models:
         """Read the JSON form."""
-        return cls(fields["embed"], fields["generate"], fields["prompt"], fields.get("rerank"), fields.get("rank"))
+        return cls(
+            fields["embed"], fields["generate"], fields["prompt"], fields.get("rerank"), fields.get("rank")
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -209,7 +209,8 @@ class GroundTruth:
         """The terms by which each chunk is found, those of its document's heading included."""
         heading = self.profile.vocabulary.heading
         return [
-            [*tokenize(" ".join(named(heading, one.filing.stated))), *tokenize(one.text)] for one in self._chunks
+            [*tokenize(" ".join(named(heading, one.filing.stated))), *tokenize(one.text)]
+            for one in self._chunks
         ]
 
     def rows_with(self, text: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from carag.index import TermCounts
-from carag.retrieval.ranking import B, K1
+from carag.retrieval.ranking import K1, B
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

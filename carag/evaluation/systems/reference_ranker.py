@@ -15,7 +15,7 @@ from carag.evaluation.systems.postings import Postings
 from carag.index import tokenize
 from carag.retrieval import Catalogue, Topic, share_of, terms_of, topic_of
 from carag.retrieval.evidence import Words
-from carag.retrieval.fusion import SIMILARITY, WORDS, Bonuses, Nearest, best_of
+from carag.retrieval.ranking import SIMILARITY, WORDS, Bonuses, Nearest, best_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.retrieval.fusion import SIMILARITY, WORDS, Bonuses, Nearest, best_of, bonuses
+from carag.retrieval.ranking.fusion import SIMILARITY, WORDS, Bonuses, Nearest, best_of, bonuses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,9 @@ def worlds(draw: st.DrawFn) -> tuple[NDArray[np.int64], NDArray[np.float32], Bon
     keys = np.array(draw(st.lists(st.integers(0, 999), min_size=1, max_size=30, unique=True)), np.int64)
     cosines = np.array(draw(st.lists(COSINES, min_size=keys.size, max_size=keys.size)), np.float32)
     chosen = np.array(draw(st.lists(st.booleans(), min_size=keys.size, max_size=keys.size)))
-    values = draw(st.lists(st.sampled_from([0.0, 0.1, 0.4, 1.0, 1.7]), min_size=keys.size, max_size=keys.size))
+    values = draw(
+        st.lists(st.sampled_from([0.0, 0.1, 0.4, 1.0, 1.7]), min_size=keys.size, max_size=keys.size)
+    )
     order = np.argsort(keys[chosen])
     return keys, cosines, Bonuses(keys[chosen][order], np.array(values)[chosen][order])
 
@@ -43,9 +45,7 @@ def test_the_best_are_those_of_a_sort_over_all_rows(world, k, more):
         return np.array([cosines[keys == key][0] for key in some], np.float32)
 
     nearest = nearest_of(keys, cosines, k + more)
-    found, similarities, scores = best_of(
-        nearest, bonus, k, read, whole=nearest.keys.size == keys.size
-    )
+    found, similarities, scores = best_of(nearest, bonus, k, read, whole=nearest.keys.size == keys.size)
     plain = SIMILARITY * cosines.astype(float) + bonus.of(keys)
     order = np.lexsort((keys, -plain))[:k]
     assert found.tolist() == keys[order].tolist()

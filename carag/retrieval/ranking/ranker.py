@@ -16,7 +16,7 @@ from carag.errors import InvalidArgument
 from carag.index import TermCounts, tokenize
 from carag.limits import quoted
 from carag.retrieval.evidence import NOTHING_NAMED, Topic, Words
-from carag.retrieval.fusion import Bonuses, Nearest, best_of, bonuses, least_share
+from carag.retrieval.ranking.fusion import Bonuses, Nearest, best_of, bonuses, least_share
 from carag.retrieval.reading import asking
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from carag.index import Index, TextIndex, TextResult
     from carag.policy import Search
     from carag.retrieval.catalogue import Catalogue, Understood
-    from carag.retrieval.fusion import Best
+    from carag.retrieval.ranking.fusion import Best
 
 __all__ = ["DENSE", "FUSED", "RANKERS", "Dense", "Fused", "Ranked", "Ranker", "ranker_by_name"]
 
@@ -37,8 +37,8 @@ RANKERS: Final = (FUSED, DENSE)
 """Names of the rankers, the default first. One that changes an order gets another name, and the old one stays."""
 
 K1: Final = 0.9
-"""How soon a term that is repeated stops adding; as measured with :data:`B` on development questions, where 0.6 to 2 and
-0.4 to 0.75 are all within 0.02 of the best recall."""
+"""How soon a term that is repeated stops adding; measured with :data:`B` on development questions, where 0.6 to 2 and 0.4
+to 0.75 are all within 0.02 of the best recall."""
 B: Final = 0.4
 """How much the length of a passage counts, 0 to 1."""
 _SPARE: Final = 2
@@ -129,7 +129,7 @@ class Dense:
 
 
 class Fused:
-    """The rows of the highest fused score; :mod:`carag.retrieval.fusion` says what it is.
+    """The rows of the highest fused score; :mod:`carag.retrieval.ranking.fusion` says what it is.
 
     Rows of documents in a tier are all scored by words. Of the others first the ``k`` best by words are, which gives a
     score that the best reach at least; then those whose words could lift them to it, if that are any more.
@@ -210,7 +210,9 @@ def share_of(score: float, counts: TermCounts) -> float:
     0.0
     """
     most = fsum(
-        (K1 + 1) * log(1 + (counts.chunks - often + 0.5) / (often + 0.5)) for often in counts.frequencies if often
+        (K1 + 1) * log(1 + (counts.chunks - often + 0.5) / (often + 0.5))
+        for often in counts.frequencies
+        if often
     )
     return score / most if most else 0.0
 

@@ -1,0 +1,45 @@
+"""Order admissible rows by one score: similarity, words, and what the question names."""
+
+from __future__ import annotations
+
+from carag.retrieval.ranking.fusion import SIMILARITY, WORDS, Best, Bonuses, Nearest, best_of, bonuses
+from carag.retrieval.ranking.ranker import (
+    DENSE,
+    FUSED,
+    K1,
+    RANKERS,
+    B,
+    Dense,
+    Fused,
+    Question,
+    Ranked,
+    Ranker,
+    ranker_by_name,
+    share_of,
+    terms_of,
+    topic_of,
+)
+
+__all__ = [
+    "DENSE",
+    "FUSED",
+    "K1",
+    "RANKERS",
+    "SIMILARITY",
+    "WORDS",
+    "B",
+    "Best",
+    "Bonuses",
+    "Dense",
+    "Fused",
+    "Nearest",
+    "Question",
+    "Ranked",
+    "Ranker",
+    "best_of",
+    "bonuses",
+    "ranker_by_name",
+    "share_of",
+    "terms_of",
+    "topic_of",
+]
