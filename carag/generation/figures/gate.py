@@ -59,6 +59,8 @@ _WHOLE: Final = terms("total consolidated overall")
 """Words that ask for an entry of the company as a whole, which an entry is that nothing else is said of."""
 _ENDS: Final = terms("beginning begin opening")
 _US_MONEY: Final = re.compile(r"\bU\.?S\.?\s(?=dollars?\b|GAAP\b|\$)")
+_LOOK_BEHIND: Final = 8
+"""Characters before a word in which the end of a sentence, or of a part of one, is looked for."""
 _CAPITAL: Final = re.compile(r"(?<![\w&'’])(?:[A-Z][\w&'’-]*)")
 _ACCOUNTING: Final = frozenset(
     {
@@ -287,7 +289,9 @@ def _names_others(sentence: str, mention: Mention, said: frozenset[str]) -> bool
     sentence = sentence.replace(mention.text, "\0" * len(mention.text))
     for match in _CAPITAL.finditer(sentence):
         word = match[0]
-        if match.start() == 0 or re.search(r"[.?!:,]\s*[\"'“‘(]?$", sentence[: match.start()]):
+        if match.start() == 0 or re.search(
+            r"[.?!:,]\s*[\"'“‘(]?$", sentence[max(0, match.start() - _LOOK_BEHIND) : match.start()]
+        ):
             continue  # begins a sentence, or a part of one
         plain = re.sub(r"['’]s?$", "", word)
         if (

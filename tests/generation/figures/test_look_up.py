@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from time import process_time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -290,6 +291,28 @@ def test_a_lexicon_tells_rows_apart_and_opens_no_gate() -> None:
     lexicon = Lexicon("turnstile\tnet sales, operating income")
     reading = read_question(question, names=names)
     assert look_up(question, reading, [passage(INCOME)], lexicon=lexicon) is None
+
+
+def test_hostile_questions_and_tables_take_no_long_time() -> None:
+    """As long as a question and a passage may be: the answer comes, and soon."""
+    questions = [
+        "What is DPO of Acme Widgets in 2018? DPO is defined as 365 * average accounts payable"
+        + " / (cogs" * 900,
+        "What was " + "Net Sales " * 790 + "of Acme Widgets in 2018?",
+        "What was (in percent" * 400 + " of Acme Widgets in 2018?",
+        "what were, " * 700 + " net sales of Acme Widgets in 2018?",
+    ]
+    texts = [
+        "| " * 750,
+        "1 " * 750,
+        "share " * 250 + "| 1 | 2",
+        "a | 1\n" * 250,
+        " | 2018" * 200 + "\nNet sales" + " | 1" * 199 + " | 2",
+    ]
+    began = process_time()
+    for question in questions:
+        assert ask(question, *texts) is None
+    assert process_time() - began < 10  # seconds; it takes a twentieth of that
 
 
 WORDS = st.sampled_from(
