@@ -246,6 +246,7 @@ def test_a_part_of_the_company_has_no_ratio_of_the_whole() -> None:
         "international operating margin",
         "operating margin of nails",
         "adjusted operating margin",
+        "level 2 operating margin",
         "U.S. gross margin",
     ):
         assert ask(f"What is the FY2018 {what} for Acme Widgets?") is None
