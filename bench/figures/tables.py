@@ -28,7 +28,12 @@ __all__ = ["Gated", "Ungated", "gated", "near", "ungated"]
 
 _FILES: Final = {"dev": "NExTplusplus/TAT-QA dev", "reported": "NExTplusplus/TAT-QA test"}
 _SIGNS: Final = re.compile(r"[\s$€£%()]|-(?=[\d.])")
-_SCALES: Final = {"thousand": 1000, "million": 10**6, "billion": 10**9, "percent": Decimal("0.01")}
+_SCALES: Final[dict[str, int | Decimal]] = {
+    "thousand": 1000,
+    "million": 10**6,
+    "billion": 10**9,
+    "percent": Decimal("0.01"),
+}
 _FILER: Final = Mention("the filer", ("the filer",), Naming.NAME)
 """The gate wants one company. The tables are of one that nobody names, so it is given."""
 _NEAR: Final = Decimal("0.005")
