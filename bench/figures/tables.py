@@ -28,10 +28,17 @@ __all__ = ["Gated", "Ungated", "gated", "near", "ungated"]
 
 _FILES: Final = {"dev": "NExTplusplus/TAT-QA dev", "reported": "NExTplusplus/TAT-QA test"}
 _SIGNS: Final = re.compile(r"[\s$€£%()]|-(?=[\d.])")
+<<<<<<< HEAD
 _SCALES: Final[dict[str, Decimal]] = {
     "thousand": Decimal(10**3),
     "million": Decimal(10**6),
     "billion": Decimal(10**9),
+=======
+_SCALES: Final[dict[str, int | Decimal]] = {
+    "thousand": 1000,
+    "million": 10**6,
+    "billion": 10**9,
+>>>>>>> w-figures
     "percent": Decimal("0.01"),
 }
 _FILER: Final = Mention("the filer", ("the filer",), Naming.NAME)

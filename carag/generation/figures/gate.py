@@ -152,13 +152,7 @@ def look_up(
         if asked - _WHOLE - said or numbers - said or _names_others(sentence, mention, said):
             return None
         return computed(formula, period, Operands([one for one in entries if is_whole(one, names)]))
-    usable = [
-        one
-        for one in entries
-        if is_of(one.time, period, months=months, by_calendar=by_calendar)
-        and not one.time.compares
-        and not one.time.restates
-    ]
+    usable = [one for one in entries if is_of(one.time, period, months=months, by_calendar=by_calendar)]
     more = terms(" ".join(lexicon.expand(question))) if lexicon else frozenset()
     whole = [one for one in usable if is_whole(one, names)]
     named = concept_named(words)
