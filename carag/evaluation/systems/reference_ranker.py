@@ -42,6 +42,18 @@ class Best(NamedTuple):
         return Best(self.rows[kept], self.similarities[kept], self.topic, self.words, about)
 
 
+class Read(NamedTuple):
+    """A question as it is read among some rows."""
+
+    topic: Topic
+    words: Words
+    tiers: NDArray[np.float64]
+    """(n,) by row; 0 of rows that are not among them."""
+    shares: NDArray[np.float64]
+    """(n,) BM25 scores in units of the best."""
+    is_about_somebody: bool
+
+
 class ReferenceRanker:
     """The fused ranker over any rows of the ground truth.
 
@@ -80,15 +92,8 @@ class ReferenceRanker:
             Rows that were found near, most similar first, and their similarities. Rows that are neither among them nor
             have a word or a tier are then not found. By default every row is scored.
         """
-        truth, similarities = self._truth, self._truth.vectors @ query
-        documents = np.unique(truth.documents[mask])
-        understood = self.catalogue.read(question, documents)
-        tiers = np.zeros(len(truth))
-        tiers[mask] = understood.tiers[np.searchsorted(documents, truth.documents[mask])]
-        terms = terms_of(question, understood.terms)
-        words = self._postings.scores(terms, mask)
-        greatest = words.max(initial=0.0)
-        bonus = np.where(words > 0, WORDS * (words / (greatest or 1.0)), 0.0) + tiers
+        similarities, read = self._truth.vectors @ query, self.read(question, mask)
+        bonus = WORDS * read.shares + read.tiers
         if nearest is None:
             scores = SIMILARITY * similarities.astype(np.float64) + bonus
             among = np.flatnonzero(mask)
@@ -98,14 +103,25 @@ class ReferenceRanker:
             rows, _, _ = best_of(
                 Nearest(*nearest), Bonuses(some, bonus[some]), k, similarities.__getitem__, whole=False
             )
-        named = understood.reading.is_about_somebody
-        topic = topic_of(understood, lambda name: self._occurs(name, mask))
-        return Best(
-            rows,
-            similarities[rows],
-            topic,
+        about = int(np.count_nonzero(read.tiers[rows] >= 1)) if read.is_about_somebody else None
+        return Best(rows, similarities[rows], read.topic, read.words, about)
+
+    def read(self, question: str, mask: NDArray[np.bool_]) -> Read:
+        """Read a question among the rows that a mask admits: what it names, and what each row gets for it."""
+        truth = self._truth
+        documents = np.unique(truth.documents[mask])
+        understood = self.catalogue.read(question, documents)
+        tiers = np.zeros(len(truth))
+        tiers[mask] = understood.tiers[np.searchsorted(documents, truth.documents[mask])]
+        terms = terms_of(question, understood.terms)
+        scores = self._postings.scores(terms, mask)
+        greatest = scores.max(initial=0.0)
+        return Read(
+            topic_of(understood, lambda name: self._occurs(name, mask)),
             Words(share_of(greatest, self._postings.count(terms, mask)), self.catalogue.declared.least_words),
-            int(np.count_nonzero(tiers[rows] >= 1)) if named else None,
+            tiers,
+            scores / (greatest or 1.0),
+            understood.reading.is_about_somebody,
         )
 
     def _occurs(self, name: str, mask: NDArray[np.bool_]) -> bool:
