@@ -15,7 +15,7 @@ from carag.evaluation.systems.postings import Postings
 from carag.index import tokenize
 from carag.retrieval import Catalogue, Topic, share_of, terms_of, topic_of
 from carag.retrieval.evidence import Words
-from carag.retrieval.ranking import SIMILARITY, WORDS, Bonuses, Nearest, best_of
+from carag.retrieval.ranking import NAMED, SIMILARITY, WORDS, Bonuses, Nearest, best_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,12 +83,13 @@ class ReferenceRanker:
         truth, similarities = self._truth, self._truth.vectors @ query
         documents = np.unique(truth.documents[mask])
         understood = self.catalogue.read(question, documents)
-        tiers = np.zeros(len(truth))
-        tiers[mask] = understood.tiers[np.searchsorted(documents, truth.documents[mask])]
+        at = np.searchsorted(documents, truth.documents[mask])
+        tiers, is_about = np.zeros(len(truth)), np.zeros(len(truth), np.bool_)
+        tiers[mask], is_about[mask] = understood.tiers[at], understood.is_about[at]
         terms = terms_of(question, understood.terms)
         words = self._postings.scores(terms, mask)
         greatest = words.max(initial=0.0)
-        bonus = np.where(words > 0, WORDS * (words / (greatest or 1.0)), 0.0) + tiers
+        bonus = np.where(words > 0, WORDS * (words / (greatest or 1.0)), 0.0) + (tiers + NAMED * is_about)
         if nearest is None:
             scores = SIMILARITY * similarities.astype(np.float64) + bonus
             among = np.flatnonzero(mask)
@@ -105,7 +106,7 @@ class ReferenceRanker:
             similarities[rows],
             topic,
             Words(share_of(greatest, self._postings.count(terms, mask)), self.catalogue.declared.least_words),
-            int(np.count_nonzero(tiers[rows] >= 1)) if named else None,
+            int(np.count_nonzero(is_about[rows])) if named else None,
         )
 
     def _occurs(self, name: str, mask: NDArray[np.bool_]) -> bool:
