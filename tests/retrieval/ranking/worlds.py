@@ -224,7 +224,7 @@ def draw_label(rng: Generator) -> Label:
     return Label(int(policy_word(word)) | control, begin, max(begin, end), int(rng.integers(0, 5)))
 
 
-def draw_decision(rng: Generator) -> Decision:
+def draw_decision(rng: Generator, as_of: int = AS_OF) -> Decision:
     """Draw masks, lists, a cooling time, and cells that are reopened for what is offered."""
     is_reopened = rng.random() < 0.2
     listed = rng.integers(0, 5, int(rng.integers(1, 4))).tolist()
@@ -236,13 +236,18 @@ def draw_decision(rng: Generator) -> Decision:
         "role",
         "purpose",
         Policy(*masks, **lists),
-        AS_OF,
+        as_of,
         None,
         False,
         "",
         reopened=Policy(Mask(OFFERING), deny_entities=[1]) if is_reopened else None,
         cooling=int(rng.choice([0, 0, 20])),
     )
+
+
+def wide(decision: Decision) -> Decision:
+    """Admit whatever is public, to whom it may concern."""
+    return replace(decision, policy=Policy(Mask()), reopened=None, cooling=0)
 
 
 def draw_vector(rng: Generator) -> tuple[float, ...]:
