@@ -15,7 +15,7 @@ from carag.evaluation.systems.postings import Postings
 from carag.index import tokenize
 from carag.retrieval import Catalogue, Topic, share_of, terms_of, topic_of
 from carag.retrieval.evidence import Words
-from carag.retrieval.ranking import SIMILARITY, WORDS, Bonuses, Nearest, best_of
+from carag.retrieval.ranking import NAMED, SIMILARITY, WORDS, Bonuses, Nearest, best_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,6 +49,8 @@ class Read(NamedTuple):
     words: Words
     tiers: NDArray[np.float64]
     """(n,) by row; 0 of rows that are not among them."""
+    is_about: NDArray[np.bool_]
+    """(n,) whether a row is of a document about what the question names."""
     shares: NDArray[np.float64]
     """(n,) BM25 scores in units of the best."""
     is_about_somebody: bool
@@ -93,7 +95,7 @@ class ReferenceRanker:
             have a word or a tier are then not found. By default every row is scored.
         """
         similarities, read = self._truth.vectors @ query, self.read(question, mask)
-        bonus = WORDS * read.shares + read.tiers
+        bonus = WORDS * read.shares + (read.tiers + NAMED * read.is_about)
         if nearest is None:
             scores = SIMILARITY * similarities.astype(np.float64) + bonus
             among = np.flatnonzero(mask)
@@ -103,7 +105,7 @@ class ReferenceRanker:
             rows, _, _ = best_of(
                 Nearest(*nearest), Bonuses(some, bonus[some]), k, similarities.__getitem__, whole=False
             )
-        about = int(np.count_nonzero(read.tiers[rows] >= 1)) if read.is_about_somebody else None
+        about = int(np.count_nonzero(read.is_about[rows])) if read.is_about_somebody else None
         return Best(rows, similarities[rows], read.topic, read.words, about)
 
     def read(self, question: str, mask: NDArray[np.bool_]) -> Read:
@@ -111,8 +113,9 @@ class ReferenceRanker:
         truth = self._truth
         documents = np.unique(truth.documents[mask])
         understood = self.catalogue.read(question, documents)
-        tiers = np.zeros(len(truth))
-        tiers[mask] = understood.tiers[np.searchsorted(documents, truth.documents[mask])]
+        at = np.searchsorted(documents, truth.documents[mask])
+        tiers, is_about = np.zeros(len(truth)), np.zeros(len(truth), np.bool_)
+        tiers[mask], is_about[mask] = understood.tiers[at], understood.is_about[at]
         terms = terms_of(question, understood.terms)
         scores = self._postings.scores(terms, mask)
         greatest = scores.max(initial=0.0)
@@ -120,6 +123,7 @@ class ReferenceRanker:
             topic_of(understood, lambda name: self._occurs(name, mask)),
             Words(share_of(greatest, self._postings.count(terms, mask)), self.catalogue.declared.least_words),
             tiers,
+            is_about,
             scores / (greatest or 1.0),
             understood.reading.is_about_somebody,
         )

@@ -350,7 +350,7 @@ class Systems:
     def _answered(self, pair: Pair, rows: tuple[int, ...], retrieval: float) -> Output:
         """Answer from what a retriever alone found, by the gate and the generator of all systems."""
         read = self._reference.read(pair.question.text, self._mask(pair))
-        about = [row for row in rows if not read.is_about_somebody or read.tiers[row] >= 1]
+        about = [row for row in rows if not read.is_about_somebody or read.is_about[row]]
         order = [*about, *(row for row in rows if row not in about)]
         similarities = self.truth.vectors[order] @ self.embedder.embed_query(pair.question.text)
         passages = self.truth.passages(order, similarities.tolist())
