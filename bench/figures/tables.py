@@ -28,7 +28,19 @@ __all__ = ["Gated", "Ungated", "gated", "near", "ungated"]
 
 _FILES: Final = {"dev": "NExTplusplus/TAT-QA dev", "reported": "NExTplusplus/TAT-QA test"}
 _SIGNS: Final = re.compile(r"[\s$€£%()]|-(?=[\d.])")
-_SCALES: Final = {"thousand": 1000, "million": 10**6, "billion": 10**9, "percent": Decimal("0.01")}
+<<<<<<< HEAD
+_SCALES: Final[dict[str, Decimal]] = {
+    "thousand": Decimal(10**3),
+    "million": Decimal(10**6),
+    "billion": Decimal(10**9),
+=======
+_SCALES: Final[dict[str, int | Decimal]] = {
+    "thousand": 1000,
+    "million": 10**6,
+    "billion": 10**9,
+>>>>>>> w-figures
+    "percent": Decimal("0.01"),
+}
 _FILER: Final = Mention("the filer", ("the filer",), Naming.NAME)
 """The gate wants one company. The tables are of one that nobody names, so it is given."""
 _NEAR: Final = Decimal("0.005")
@@ -94,7 +106,7 @@ def gated(data: Path, split: str) -> Gated:
             continue
         answered += 1
         said = question["answer"] if isinstance(question["answer"], list) else [question["answer"]]
-        scale = Decimal(_SCALES.get(question.get("scale") or "", 1))
+        scale = _SCALES.get(question.get("scale") or "", Decimal(1))
         if len(said) == 1 and _is_right(str(said[0]), scale, figure.value, is_scaled=figure.is_scaled):
             right += 1
         else:
@@ -117,7 +129,7 @@ def _is_right(answer: str, scale: Decimal, value: Decimal, *, is_scaled: bool) -
         scale = Decimal("0.01")
     for word, many in _SCALES.items():
         if word in answer:
-            scale = Decimal(many)
+            scale = many
     half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
     scales = (scale,) if is_scaled else (scale, Decimal(1))
     return any(

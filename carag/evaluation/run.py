@@ -20,13 +20,13 @@ from carag.evaluation.row import ORACLE, SYSTEMS, Row, rows_sha256
 from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds, machine_name
 from carag.evaluation.safety.attacks import attack
 from carag.evaluation.safety.noninterference import Comparison, compare_rebuilt_stores
-from carag.evaluation.safety.trials import run_trials
+from carag.evaluation.safety.trials import run_fused_trials, run_trials
 from carag.evaluation.systems.runner import PartialRows, Runner
 from carag.evaluation.systems.systems import Systems
 from carag.extras import require
 from carag.generation import generator_by_name
-from carag.index import Index
-from carag.retrieval import ConfidenceGate, embedder_by_name, threshold_for
+from carag.index import Index, TextIndex
+from carag.retrieval import Catalogue, ConfidenceGate, embedder_by_name, threshold_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +71,9 @@ class Settings:
         Number of sessions that those are of: a store is rebuilt for each.
     trials : int
         Number of randomised pairs for each of the two search plans.
+    fused_trials : int
+        Number of randomised pairs for the fused ranker, each of which takes a thousand times as long; none without the
+        others.
     model : str or None
         A second generator, such as ``local`` or ``local:PATH``, on some pairs.
     model_pairs : int
@@ -91,6 +94,7 @@ class Settings:
     compared: int = 2_000
     worlds: int = 20
     trials: int = 500_000
+    fused_trials: int = 20_000
     model: str | None = None
     model_pairs: int = 100
     seed: int = 0
@@ -285,11 +289,27 @@ def _trials(
 ) -> tuple[Trials, ...]:
     if not settings.trials:
         return ()
-    say(f"{2 * settings.trials} randomised pairs at the level of retrieval")
-    with Index.load(built.store / "index.carag") as index:
-        return tuple(
-            run_trials(index, truth.store, plan=plan, count=settings.trials, seed=settings.seed)
-            for plan in ("auto", "certified")
+    say(f"{2 * settings.trials + settings.fused_trials} randomised pairs at the level of retrieval")
+    asked = [question.text for question in built.questions]
+    with (
+        Index.load(built.store / "index.carag") as index,
+        TextIndex.load(built.store / "index.words") as text,
+    ):
+        count, seed = settings.trials, settings.seed
+        return (
+            *(
+                run_trials(index, truth.store, plan=plan, count=count, seed=seed)
+                for plan in ("auto", "certified")
+            ),
+            run_fused_trials(
+                index,
+                text,
+                Catalogue(truth.store, truth.profile),
+                truth.store,
+                asked,
+                count=settings.fused_trials,
+                seed=seed,
+            ),
         )
 
 

@@ -113,7 +113,7 @@ class GuardedGenerator:
         if evidence.passages and not passages:
             return Declined(DeclineCode.NOTHING_ABOUT_IT, _nothing_about(evidence.topic))
         words = evidence.words
-        if words is not None and words.share < words.least:
+        if passages and words is not None and words.share < words.least:
             return Declined(DeclineCode.TOO_FEW_WORDS, _too_few(words))
         if not self.gate.passes(passages):
             code = DeclineCode.BELOW_GATE if passages else DeclineCode.NO_ADMISSIBLE_EVIDENCE
@@ -150,8 +150,8 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
 def _nothing_about(topic: Topic) -> str:
     """Say it of what was asked for in the same words, whether or not there are documents about it that are hidden."""
     return (
-        f"None of the documents this session may use is about {topic.absent or topic.understood}. If the question means "
-        "somebody or some time else, name it as the documents do."
+        f"None of the documents this session may use is about {topic.absent or topic.understood}. If the question "
+        "means somebody or some time else, name it as the documents do."
     )
 
 

@@ -15,6 +15,7 @@ from carag.retrieval.jina import JinaReranker
 from carag.retrieval.maxsim import MaxSim
 from carag.retrieval.minilm import MiniLm
 from carag.retrieval.openai import OpenAiEmbedder
+from carag.retrieval.reranker import own_reranker
 from carag.retrieval.sentence_transformers import SentenceTransformerEmbedder
 from carag.retrieval.wordllama import StaticWordLlama
 
@@ -28,6 +29,7 @@ __all__ = [
     "DEFAULT_EMBEDDER",
     "EMBEDDERS",
     "RERANKERS",
+    "any_reranker",
     "embedder_by_name",
     "is_embedder",
     "made",
@@ -130,6 +132,13 @@ def reranker_by_name(name: str, arguments: Mapping[str, object] | None = None) -
             require("the reranker maxsim", "models")
             return made(name, what, MaxSim, arguments)
     raise InvalidArgument(f"there is no reranker {quoted(name)}; want one of {', '.join(RERANKERS)}")
+
+
+def any_reranker(given: object) -> Reranker | None:
+    """Return the reranker that a name stands for, or that adapts one of the caller's own; None for none."""
+    if isinstance(given, str):
+        return reranker_by_name(given)
+    return None if given is None else own_reranker(given)
 
 
 def made(

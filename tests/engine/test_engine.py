@@ -126,7 +126,9 @@ def test_no_inadmissible_text_reaches_the_generator(home: Path) -> None:
     generator = Telltale()
     with Engine.open(home, generator=generator) as engine:
         answer = engine.ask(QUESTION, Session(role="public", purpose="public_qa"))
-        assert generator.seen == [passage.text for passage in answer.passages]
+        seen = len(generator.seen)
+        assert generator.seen == [passage.text for passage in answer.passages[:seen]]
+        assert {"LUMENFIELD"} == {passage.company.split()[0] for passage in answer.passages[:seen]}
         policy = TABLE.get("public", "public_qa").policy  # type: ignore[union-attr]
         assert all(policy.admits(passage.word) for passage in answer.passages)
 
@@ -182,7 +184,12 @@ def test_every_result_verifies_and_binds_what_was_asked_and_answered(engine: Eng
     assert checked.verdict is Verdict.VERIFIED
     receipt = json.loads(answer.receipt.to_bytes())
     opened = {name: opening["value"] for name, opening in receipt["openings"].items()}
-    assert {"query": QUESTION, "answer": answer.text, "subject": "analyst 7"} == opened
+    assert {
+        "query": QUESTION,
+        "answer": answer.text,
+        "subject": "analyst 7",
+        "reading": "Lumenfield",
+    } == opened
     assert [(p.chunk_id, p.text) for p in answer.passages] == [
         (h["chunk"], h["text"]) for h in receipt["hits"]
     ]

@@ -152,7 +152,7 @@ def test_no_repr_of_what_is_returned_holds_a_text(engine: carag.Engine) -> None:
     assert f"Answer(answer, ANSWERED, passages=8, citations=1, record={seq})" == repr(answer)
     assert f"Retrieval(answer, RETRIEVED, passages=8, record={seq + 1})" == repr(found)
     assert f"Explanation(answer, ADMISSIBLE, reasons=0, record={seq + 2})" == repr(why)
-    assert f"Receipt(record={seq}, opens query, answer, subject, passages=8)" == repr(answer.receipt)
+    assert f"Receipt(record={seq}, opens query, answer, subject, reading, passages=8)" == repr(answer.receipt)
     texts = [answer.text, QUESTION, ANA, *(passage.text for passage in found.passages)]
     for value in (
         answer,
@@ -204,7 +204,7 @@ def test_a_closed_engine_says_what_to_open(store: Path) -> None:
 
 
 def test_progress_counts_what_it_says(tmp_path: Path, small_corpus: Path) -> None:
-    """``filings`` in bytes of the files, ``index`` in rows, in the thread that ingests, and never a name."""
+    """``filings`` in bytes of the files, ``words`` and ``index`` in rows, in the thread that ingests; never a name."""
     import threading
 
     told: list[tuple[str, int, int, str]] = []
@@ -218,7 +218,8 @@ def test_progress_counts_what_it_says(tmp_path: Path, small_corpus: Path) -> Non
         engine.ingest(small_corpus, progress=progress)
         rows = len(engine._collection.index)
     size = sum(path.stat().st_size for path in small_corpus.iterdir())
-    assert {"filings": size, "index": rows} == {stage: total for stage, _, total, _ in told}
-    assert {"filings": size, "index": rows} == {stage: done for stage, done, _, _ in told}
+    whole = {"filings": size, "words": rows, "index": rows}
+    assert whole == {stage: total for stage, _, total, _ in told}
+    assert whole == {stage: done for stage, done, _, _ in told}
     assert {threading.get_ident()} == threads
     assert [] == [note for *_, note in told if "LUMENFIELD" in note]

@@ -50,6 +50,7 @@ def session_view(answer: Answer) -> dict[str, Any]:
         "why": answer.why,
         "text": answer.text,
         "complete": answer.complete,
+        "understood": answer.understood,
         "citations": [asdict(one) for one in answer.citations],
         "passages": [{**asdict(one), "similarity": one.similarity.hex()} for one in answer.passages],
         "kinds": None if answer.withheld is None else [one.code for one in answer.withheld.kinds],
@@ -84,7 +85,7 @@ def without_inadmissible(
             verdicts[row] = table.admits(said, row, now=now)
         if not verdicts[row]:
             gone.append(key)
-    shutil.copytree(store, copy, ignore=shutil.ignore_patterns("index.carag", "*.lock"))
+    shutil.copytree(store, copy, ignore=shutil.ignore_patterns("index.carag", "index.words", "*.lock"))
     with closing(sqlite3.connect(copy / "corpus.db", isolation_level=None)) as sql:
         sql.execute("BEGIN")
         sql.executemany("DELETE FROM labels WHERE label = ?", ((key,) for key in gone))

@@ -11,16 +11,20 @@ import numpy as np
 
 from carag.evaluation.row import K
 from carag.evaluation.run_metadata import Trials
-from carag.policy import NEVER, POLICY_BITS, Mask, Policy
+from carag.policy import NEVER, POLICY_BITS, Mask, Policy, Search
+from carag.retrieval import EXACT_LIMIT, FUSED, Question, ranker_by_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from carag.index import Index
+    from carag.index import Index, TextIndex
+    from carag.retrieval import Catalogue
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["run_trials"]
+__all__ = ["run_fused_trials", "run_trials"]
 
 _QUERIES: Final = 1024
 """Queries of a batch, which share one random policy."""
@@ -50,9 +54,7 @@ def run_trials(
             np.float32
         )
         queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-        policy = _policy(rng, words)
-        as_of = int(rng.choice(labels.public_at)) + int(rng.integers(-1, 2)) * 60
-        as_of = min(max(as_of, 0), NEVER - 1)  # NEVER itself cannot be asked about
+        policy, as_of = _policy(rng, words), _instant(rng, labels)
         found = index.search(queries.astype(np.float32), K, policy, plan=plan, as_of=as_of)
         returned = np.arange(K) < found.counts[:, None]
         bad = np.zeros_like(returned)
@@ -61,6 +63,48 @@ def run_trials(
         chunks += int(returned.sum())
         done += size
     return Trials(f"carag-{plan}", done, violating, chunks, seed)
+
+
+def run_fused_trials(
+    index: Index,
+    text: TextIndex,
+    catalogue: Catalogue,
+    store: CorpusStore,
+    questions: Sequence[str],
+    *,
+    count: int,
+    seed: int,
+) -> Trials:
+    """Draw questions and policies as :func:`run_trials` does, rank by the fused score, and count violations.
+
+    Parameters
+    ----------
+    index, text : Index, TextIndex
+        Of the store's last instant.
+    questions : sequence of str
+        Of which each is asked with a random vector, as if it meant something else.
+    """
+    rng = np.random.default_rng(seed)
+    keys = store.open_labels()
+    labels = store.labels(keys)
+    words = np.unique(labels.words)
+    ranker = ranker_by_name(FUSED, catalogue)
+    violating = chunks = 0
+    for _ in range(count):
+        vector = index.vectors(rng.choice(keys, 1))[0]
+        vector += rng.normal(0, 0.3 / index.dim**0.5, index.dim).astype(np.float32)
+        question = Question(questions[int(rng.integers(len(questions)))], vector)
+        search = Search(_policy(rng, words), _instant(rng, labels))
+        ranked = ranker.rank(index, text, question, [search], K, exact_limit=EXACT_LIMIT // index.dim)
+        good = _admits(labels, np.array(ranked.keys, np.int64), search.policy, search.as_of)
+        violating += not good.all()
+        chunks += good.size
+    return Trials(f"carag-{FUSED}", count, violating, chunks, seed)
+
+
+def _instant(rng: np.random.Generator, labels: Labels) -> int:
+    as_of = int(rng.choice(labels.public_at)) + int(rng.integers(-1, 2)) * 60
+    return min(max(as_of, 0), NEVER - 1)  # NEVER itself cannot be asked about
 
 
 def _policy(rng: np.random.Generator, words: NDArray[np.uint32]) -> Policy:

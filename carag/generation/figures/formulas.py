@@ -164,7 +164,8 @@ _FORMULAS: Final = (
         r"days payables? outstanding\b|\bdpo\b",
         Result.DAYS,
         _YEAR * _two_years("accounts payable") / (_SALES_COST + (_STOCK - Operand("inventories", 1))),
-        stated=r"365 ?[*x×] ?\(?average accounts payable.*/ ?\(.*(?:cogs|cost of \w+).*\+ ?change in inventor",
+        stated=r"365 ?[*x×] ?\(?average accounts payable.{0,99}/ ?\(.{0,30}(?:cogs|cost of \w+).{0,60}"
+        r"\+ ?change in inventor",
         only_if_stated=True,
     ),
     _formula(
@@ -172,14 +173,15 @@ _FORMULAS: Final = (
         r"days(?:['’])? sales outstanding\b|\bdso\b",
         Result.DAYS,
         _YEAR * _two_years("receivables") / _REVENUE,
-        stated=r"365 ?[*x×] ?\(?average (?:accounts )?receivables?.*/ ?\(? ?(?:total )?(?:revenue|net sales|sales)",
+        stated=r"365 ?[*x×] ?\(?average (?:accounts )?receivables?.{0,99}"
+        r"/ ?\(? ?(?:total )?(?:revenue|net sales|sales)",
     ),
     _formula(
         "days inventory outstanding",
         r"days(?:['’])? (?:of )?inventor(?:y|ies) outstanding\b|\bdio\b",
         Result.DAYS,
         _YEAR * _two_years("inventories") / _SALES_COST,
-        stated=r"365 ?[*x×] ?\(?average (?:total )?inventor.*/ ?\(? ?(?:cogs|costs? of \w+)",
+        stated=r"365 ?[*x×] ?\(?average (?:total )?inventor.{0,99}/ ?\(? ?(?:cogs|costs? of \w+)",
     ),
     _formula(
         "inventory turnover",

@@ -59,6 +59,8 @@ _WHOLE: Final = terms("total consolidated overall")
 """Words that ask for an entry of the company as a whole, which an entry is that nothing else is said of."""
 _ENDS: Final = terms("beginning begin opening")
 _US_MONEY: Final = re.compile(r"\bU\.?S\.?\s(?=dollars?\b|GAAP\b|\$)")
+_LOOK_BEHIND: Final = 8
+"""Characters before a word in which the end of a sentence, or of a part of one, is looked for."""
 _CAPITAL: Final = re.compile(r"(?<![\w&'’])(?:[A-Z][\w&'’-]*)")
 _ACCOUNTING: Final = frozenset(
     {
@@ -150,13 +152,7 @@ def look_up(
         if asked - _WHOLE - said or numbers - said or _names_others(sentence, mention, said):
             return None
         return computed(formula, period, Operands([one for one in entries if is_whole(one, names)]))
-    usable = [
-        one
-        for one in entries
-        if is_of(one.time, period, months=months, by_calendar=by_calendar)
-        and not one.time.compares
-        and not one.time.restates
-    ]
+    usable = [one for one in entries if is_of(one.time, period, months=months, by_calendar=by_calendar)]
     more = terms(" ".join(lexicon.expand(question))) if lexicon else frozenset()
     whole = [one for one in usable if is_whole(one, names)]
     named = concept_named(words)
@@ -287,7 +283,9 @@ def _names_others(sentence: str, mention: Mention, said: frozenset[str]) -> bool
     sentence = sentence.replace(mention.text, "\0" * len(mention.text))
     for match in _CAPITAL.finditer(sentence):
         word = match[0]
-        if match.start() == 0 or re.search(r"[.?!:,]\s*[\"'“‘(]?$", sentence[: match.start()]):
+        if match.start() == 0 or re.search(
+            r"[.?!:,]\s*[\"'“‘(]?$", sentence[max(0, match.start() - _LOOK_BEHIND) : match.start()]
+        ):
             continue  # begins a sentence, or a part of one
         plain = re.sub(r"['’]s?$", "", word)
         if (

@@ -59,7 +59,7 @@ def is_whole(entry: Entry, names: frozenset[str]) -> bool:
         Terms of the company's names.
     """
     others = other_words(entry) or foreign_words(entry) - names
-    return not (others or entry.time.compares or entry.time.restates)
+    return not (others or entry.time.compares)
 
 
 def foreign_words(entry: Entry) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from time import process_time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -189,6 +190,60 @@ def test_a_column_of_another_time_or_thing_is_not_the_year(head: str) -> None:
     assert ask("What were Acme Widgets' net sales in 2018?", text) is None
 
 
+ORDERS = "{above}(In millions)\n{head}\n{label} | 12 | {other}\nBacklog | 3 | 4\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "changed"),
+    [
+        ("What was the order intake of Acme Widgets in 2018?", {"head": "Change in 2018 | Change in 2017"}),
+        ("What was the order intake of Acme Widgets in 2018?", {"head": "2018 (as adjusted) | 2017"}),
+        ("What was the order intake of Acme Widgets in 2018?", {"head": "Northern 2018 | Northern 2017"}),
+        ("What was the order intake of Acme Widgets in 2018?", {"above": "Las Vegas Resorts\n"}),
+        (
+            "What was the order intake of Acme Widgets in 2018?",
+            {"label": "Order intake of dealers cancelled later"},
+        ),
+        ("What was the order intake of Acme Widgets in 2018?", {"label": "Order intake, beginning"}),
+        (
+            "What was the order intake of Acme Widgets in 2018?",
+            {"above": "Year ended December 31, 2018\n", "head": "Total | Actual", "other": "12"},
+        ),
+        ("What was the level 3 order intake of Acme Widgets in 2018?", {}),
+        ("What was the order intake per order of Acme Widgets in 2018?", {}),
+        ("What was the order intake from dealers of Acme Widgets in 2018?", {}),
+    ],
+)
+def test_an_entry_that_no_statement_knows_is_found_by_its_words_alone(
+    question: str, changed: dict[str, str]
+) -> None:
+    """All words of the question, and nothing else that head, label or title may say."""
+    plain = {"above": "", "head": "2018 | 2017", "label": "Order intake", "other": "11"}
+    figure = ask("What was the order intake of Acme Widgets in 2018?", ORDERS.format(**plain))
+    assert "Order intake, 2018: 12 (In millions) [1]" == text_of(figure)
+    assert ask(question, ORDERS.format(**plain | changed)) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "label"),
+    [
+        (
+            "average order intake of northern dealers for screws, bolts and washers",
+            "Order intake of northern dealers for screws, bolts and washers",
+        ),
+        (
+            "order intake of northern dealers for screws",
+            "Order intake of northern dealers for screws, beginning",
+        ),
+    ],
+)
+def test_a_mean_or_an_opening_figure_is_not_the_entry(asked: str, label: str) -> None:
+    """However many words of the question a label holds."""
+    text = ORDERS.format(above="", head="2018 | 2017", label=label, other="11")
+    assert ask(f"What was the {asked} of Acme Widgets in 2018?", text) is None
+    assert ask(f"What was the {label.lower()} of Acme Widgets in 2018?", text) is not None
+
+
 def test_a_balance_within_the_year_is_not_that_of_the_year() -> None:
     """A quarterly report answers for its days and its quarter, not for a year."""
     text = "(In millions)\nJune 30, 2018 | December 31, 2017\nTotal assets | 50 | 40\n"
@@ -290,6 +345,28 @@ def test_a_lexicon_tells_rows_apart_and_opens_no_gate() -> None:
     lexicon = Lexicon("turnstile\tnet sales, operating income")
     reading = read_question(question, names=names)
     assert look_up(question, reading, [passage(INCOME)], lexicon=lexicon) is None
+
+
+def test_hostile_questions_and_tables_take_no_long_time() -> None:
+    """As long as a question and a passage may be: the answer comes, and soon."""
+    questions = [
+        "What is DPO of Acme Widgets in 2018? DPO is defined as 365 * average accounts payable"
+        + " / (cogs" * 900,
+        "What was " + "Net Sales " * 790 + "of Acme Widgets in 2018?",
+        "What was (in percent" * 400 + " of Acme Widgets in 2018?",
+        "what were, " * 700 + " net sales of Acme Widgets in 2018?",
+    ]
+    texts = [
+        "| " * 750,
+        "1 " * 750,
+        "share " * 250 + "| 1 | 2",
+        "a | 1\n" * 250,
+        " | 2018" * 200 + "\nNet sales" + " | 1" * 199 + " | 2",
+    ]
+    began = process_time()
+    for question in questions:
+        assert ask(question, *texts) is None
+    assert process_time() - began < 10  # seconds; it takes a twentieth of that
 
 
 WORDS = st.sampled_from(
