@@ -28,17 +28,10 @@ __all__ = ["Gated", "Ungated", "gated", "near", "ungated"]
 
 _FILES: Final = {"dev": "NExTplusplus/TAT-QA dev", "reported": "NExTplusplus/TAT-QA test"}
 _SIGNS: Final = re.compile(r"[\s$€£%()]|-(?=[\d.])")
-<<<<<<< HEAD
-_SCALES: Final[dict[str, Decimal]] = {
-    "thousand": Decimal(10**3),
-    "million": Decimal(10**6),
-    "billion": Decimal(10**9),
-=======
 _SCALES: Final[dict[str, int | Decimal]] = {
     "thousand": 1000,
     "million": 10**6,
     "billion": 10**9,
->>>>>>> w-figures
     "percent": Decimal("0.01"),
 }
 _FILER: Final = Mention("the filer", ("the filer",), Naming.NAME)
@@ -106,7 +99,7 @@ def gated(data: Path, split: str) -> Gated:
             continue
         answered += 1
         said = question["answer"] if isinstance(question["answer"], list) else [question["answer"]]
-        scale = _SCALES.get(question.get("scale") or "", Decimal(1))
+        scale = Decimal(_SCALES.get(question.get("scale") or "", 1))
         if len(said) == 1 and _is_right(str(said[0]), scale, figure.value, is_scaled=figure.is_scaled):
             right += 1
         else:
@@ -129,7 +122,7 @@ def _is_right(answer: str, scale: Decimal, value: Decimal, *, is_scaled: bool) -
         scale = Decimal("0.01")
     for word, many in _SCALES.items():
         if word in answer:
-            scale = many
+            scale = Decimal(many)
     half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
     scales = (scale,) if is_scaled else (scale, Decimal(1))
     return any(
