@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import carag
 from carag.engine import Engine
-from carag.engine.kept_profile import keep_names
 from carag.errors import InvalidArgument
 from carag.evaluation.cases.gold import holders, likely_holders, ngrams
 from carag.evaluation.cases.questions import real_questions, shipped_questions
@@ -136,7 +135,7 @@ def source_of(size: str, data: Path | None) -> Path:
 def names_of(size: str, data: Path | None) -> PublicNames:
     """Return the public table of companies beside the filings of a corpus; an empty one if there is none.
 
-    It is static, so that no filing of a corpus, hidden ones above all, changes how a question is read.
+    It names companies whatever the corpus holds, so that one without admissible passages is recognised too.
 
     Raises
     ------
@@ -198,10 +197,6 @@ def build_corpus(
         report = engine.ingest(
             source, only=only, progress=lambda stage, _done, _total, note: say(f"{stage}: {note}")
         )
-    names = given / "edgar" / "companies.jsonl.gz"
-    if rule is not None and names.is_file():
-        # A public table, whatever the corpus holds, so that a company without admissible passages is recognised too.
-        keep_names(home / "store", names.read_bytes(), names.name)
     if rule is not None and rule.total and report.total_chunks != rule.total:
         raise InvalidArgument(
             f"the store in {home} has {report.total_chunks} chunks; the rule wants {rule.total}: are filings "
