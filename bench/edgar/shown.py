@@ -61,6 +61,8 @@ class Asked:
     question: Question
     session: Session
     outcome: str
+    understood: str
+    """What the question was read to name; empty if nothing."""
     text: str
     documents: tuple[str, ...]
     """Form and filer of the filings that are cited."""
@@ -114,7 +116,17 @@ def ask(built: BuiltCorpus, embedder: str) -> list[Asked]:
                     )
                     filings = [truth.filing(truth.row_of[one.chunk_id]) for one in answer.citations]
                     documents = dict.fromkeys(f"{one.form} of {one.company}, {one.filed}" for one in filings)
-                    found.append(Asked(question, session, said.outcome, said.text, tuple(documents), row))
+                    found.append(
+                        Asked(
+                            question,
+                            session,
+                            said.outcome,
+                            answer.understood,
+                            said.text,
+                            tuple(documents),
+                            row,
+                        )
+                    )
     finally:
         truth.store.close()
     return found
@@ -151,13 +163,18 @@ def _blocks(found: list[Asked], ten: list[Asked], embedder: str) -> Iterator[Blo
     for at, one in enumerate(ten, start=1):
         is_right, why = verdict(one.row)
         yield Heading(2, f"{at}. {one.question.text}")
-        yield Paragraph(f"Asked by {one.session.role} for {one.session.purpose}; {one.outcome}:")
+        read = f" Read: {one.understood}." if one.understood else ""
+        yield Paragraph(f"Asked by {one.session.role} for {one.session.purpose}.{read} {_said(one.outcome)}:")
         yield Paragraph("\n>\n".join(f"> {line}" for line in one.text.splitlines() if line.strip()))
         if one.documents:
             yield Paragraph(f"Cites {'; '.join(one.documents)}.")
         known = one.question.answer or "not in the corpus"
         yield Paragraph(f"The full answer: {known}. {'Right' if is_right else 'Wrong'}: {why}.")
     yield Paragraph("Written by `python -m bench.edgar.shown`.")
+
+
+def _said(outcome: str) -> str:
+    return {"answer": "Answered", "decline": "Declined", "refuse": "Refused"}[outcome]
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ Kind = Literal["embedder", "generator", "reranker"]
 
 FILE: Final = "carag.toml"
 """What is looked for in the current directory."""
-SETTINGS: Final = ("store", "retain", "not_before", "embedder", "generator", "reranker")
+SETTINGS: Final = ("store", "retain", "not_before", "embedder", "generator", "ranker", "reranker")
 """Parameters of commands that the file can give, under the names they have there."""
 _PAGE: Final = "docs/reference/configuration.md"
 _MAX_BYTES: Final = 1 << 16
@@ -67,6 +67,9 @@ store = {store}
 ## What writes answers; MODULE:FACTORY makes one of your own, imported from Python's path and from the folder in path.
 # generator.name = "extractive"
 # path = "models"
+
+## What finds passages: by similarity, words and what the question names; "dense" by similarity alone.
+# ranker = "{ranker}"
 
 ## What orders the passages found, before a generator reads them. It is sent their texts.
 # reranker = {{ name = "jina:MODEL", url = "http://127.0.0.1:8080/v1" }}
@@ -97,6 +100,7 @@ class _Document(_Strict):
     path: str | None = Text
     embedder: _Model | None = None
     generator: _Model | None = None
+    ranker: str | None = None
     reranker: _Model | None = None
 
     @field_validator("retain")
@@ -104,6 +108,15 @@ class _Document(_Strict):
     def _known(cls, value: str | None) -> str | None:
         if value is not None and value not in RETENTION:
             raise ValueError(f"is {quoted(value)}; want one of {', '.join(RETENTION)}")
+        return value
+
+    @field_validator("ranker")
+    @classmethod
+    def _there_is(cls, value: str | None) -> str | None:
+        from carag.retrieval import RANKERS
+
+        if value is not None and value not in RANKERS:
+            raise ValueError(f"is {quoted(value)}; want one of {', '.join(RANKERS)}")
         return value
 
 
@@ -276,7 +289,7 @@ def begun(store: Path, home: Path, embedder: str | None) -> str:
     InvalidArgument
         If the store's name cannot stand in a file.
     """
-    from carag.retrieval import DEFAULT_EMBEDDER
+    from carag.retrieval import DEFAULT_EMBEDDER, RANKERS
 
     there, here = store.resolve(), home.resolve()
     name = there.relative_to(here).as_posix() if there.is_relative_to(here) else str(there)
@@ -285,6 +298,7 @@ def begun(store: Path, home: Path, embedder: str | None) -> str:
         store=toml_text(name),
         mark="" if embedder else "# ",
         embedder=chosen,
+        ranker=RANKERS[0],
         classes=", ".join(RETENTION),
         default=DEFAULT_CLASS,
     )

@@ -20,6 +20,7 @@ __all__ = [
     "Key",
     "NotBefore",
     "ProfileName",
+    "RankerName",
     "ReadableStore",
     "Retain",
     "Store",
@@ -62,6 +63,16 @@ EmbedderName = Annotated[
         envvar="CARAG_EMBEDDER",
         help="[b]minilm[/b] (default of a new store), [b]wordllama[/b], or [b]MODULE:FACTORY[/b], an embedder of "
         "your own. A store keeps the one it was made with.",
+    ),
+]
+RankerName = Annotated[
+    str,
+    typer.Option(
+        "--ranker",
+        metavar="NAME",
+        envvar="CARAG_RANKER",
+        help="What finds passages: [b]fused-1[/b] by similarity, words and what the question names; [b]dense[/b] by "
+        "similarity alone.",
     ),
 ]
 Key = Annotated[
@@ -118,6 +129,7 @@ def model_settings(
     *,
     embedder: str | None = None,
     generator: str | None = None,
+    ranker: str | None = None,
     reranker: str | None = None,
 ) -> dict[str, Any]:
     """Return the models named as arguments of ``Engine.open``; ``MODULE:FACTORY`` is imported from outside the store.
@@ -138,6 +150,8 @@ def model_settings(
         given["embedder"] = pinned
     if generator is not None:
         given["generator"] = configuration.made("generator", generator, not_in=store)
+    if ranker is not None:
+        given["ranker"] = ranker
     if reranker is not None:
         given["reranker"] = configuration.made("reranker", reranker, not_in=store)
     return given

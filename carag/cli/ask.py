@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.cli._options import AsJson, EmbedderName, NotBefore, Retain, Store, log_settings, model_settings
+from carag.cli._options import (
+    AsJson,
+    EmbedderName,
+    NotBefore,
+    RankerName,
+    Retain,
+    Store,
+    log_settings,
+    model_settings,
+)
 from carag.cli._output import Exit, box, columns, say, say_json
 from carag.errors import AuditUnavailable, InvalidArgument
 from carag.limits import quoted
@@ -85,6 +94,7 @@ def ask(
             "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
         ),
     ] = "extractive",
+    ranker: RankerName = "fused-1",
     reranker: Annotated[
         str | None,
         typer.Option(
@@ -112,7 +122,9 @@ def ask(
 
     session, narrowed = _session(role, purpose, as_of, subject, entity), _where(where or ())
     settings = log_settings(retain, not_before)
-    settings |= model_settings(context, store, embedder=embedder, generator=generator, reranker=reranker)
+    settings |= model_settings(
+        context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
+    )
     with Engine.open(store, create=False, **settings) as engine:
         answer = engine.ask(question, session, where=narrowed)
     if receipt is not None:
@@ -230,6 +242,8 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
             cells = [[one.chunk_id, one.source] for one in answer.citations]
         numbers = (f"[{one.number}]" for one in answer.citations)
         columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
+    if answer.understood:
+        say(f"Read: {answer.understood}")
     _show_withheld(answer.withheld)
     if answer.outcome is not Outcome.REFUSE and not answer.gate_calibrated:
         say(_UNCALIBRATED, style="dim")

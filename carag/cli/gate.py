@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from carag.cli._options import AsJson, EmbedderName, NotBefore, Retain, Store, log_settings, model_settings
+from carag.cli._options import (
+    AsJson,
+    EmbedderName,
+    NotBefore,
+    RankerName,
+    Retain,
+    Store,
+    log_settings,
+    model_settings,
+)
 from carag.cli._output import Exit, say, say_json, warn
 from carag.cli.ask import Purpose, Role
 from carag.errors import InvalidArgument, Refused
@@ -42,6 +51,7 @@ def calibrate(
             help="The share of answerable questions to decline at most: [b]0.1[/b] or [b]1/10[/b].",
         ),
     ] = "0.1",
+    ranker: RankerName = "fused-1",
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
@@ -58,7 +68,8 @@ def calibrate(
     from carag.policy import Session
 
     session, share = Session(role=role, purpose=purpose), _error(error)
-    settings = log_settings(retain, not_before) | model_settings(context, store, embedder=embedder)
+    settings = log_settings(retain, not_before)
+    settings |= model_settings(context, store, embedder=embedder, ranker=ranker)
     with Engine.open(store, create=False, **settings) as engine:
         try:
             report = engine.calibrate_gate(questions, session, error=share)

@@ -240,6 +240,10 @@ def _request(said: dict[str, Any]) -> Iterator[str]:
         yield _line("known at", _when(known_at))
     yield _recorded(said)
     yield from _told("question", said["question"])
+    if "understood" in said:
+        yield from _told("read as", said["understood"])
+    if "rank" in said["models"]:
+        yield _line("ranked by", said["models"]["rank"])
     if "narrowed" in said:
         yield from _told("narrowed by", said["narrowed"])
     if "outcome" in said:

@@ -53,6 +53,7 @@ _HEADER_BYTES: Final = 768
 _VERIFIED_AT_ONCE: Final = 1 << 26
 """Greatest size in bytes of an index file that is read and verified whole before it is searched; a larger one is
 mapped, and verified while it is searched, for that takes seconds."""
+_SUFFIXES: Final = {"index": ".carag", "words": ".words", "state": ".state"}
 _READER_NOTE: Final = "reader"
 """The store's note of the kind of reader that makes its rows."""
 _SAVE_ROWS: Final = 1 << 16
@@ -89,6 +90,8 @@ class Collection:
         The file of the index; the state is kept next to it, with the suffix ``.state``.
     profile : Profile, optional
         What the bits of its labels mean, and who may use what; by default the one that the store keeps.
+    progress : Progress
+        Told how far the copies are that must be brought up to the store.
 
     Attributes
     ----------
@@ -100,6 +103,8 @@ class Collection:
         What the store says of its documents, by which questions are read.
     known_at : int
         The instant of the store that the index reflects, in microseconds since 1970; -1 before the first.
+    added : int
+        Rows that were added to the index since its file was loaded.
 
     Raises
     ------
@@ -110,12 +115,19 @@ class Collection:
     """
 
     def __init__(
-        self, store: CorpusStore, embedder: Embedder, index_path: Path, profile: Profile | None = None
+        self,
+        store: CorpusStore,
+        embedder: Embedder,
+        index_path: Path,
+        profile: Profile | None = None,
+        *,
+        progress: Progress = no_progress,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.profile = profile or settle_profile(store, None)
         self.known_at = -1
+        self.added = 0
         self._path = index_path
         self._unsaved = 0
         self._deleted = 0
@@ -123,12 +135,14 @@ class Collection:
         self._writer = threading.RLock()
         self._verifying: threading.Thread | None = None
         self._damage: CorruptFile | None = None
-        self.state = StoreState(store, index_path.with_suffix(".state"))
+        self.state = StoreState(store, index_path.with_suffix(_SUFFIXES["state"]))
         try:
             self.index = self._load()
             self.catalogue = Catalogue(store, self.profile)
-            self._words = KeptWords(store, index_path.with_suffix(".words"), self.profile.vocabulary.heading)
-            self.refresh(no_progress)
+            self._words = KeptWords(
+                store, index_path.with_suffix(_SUFFIXES["words"]), self.profile.vocabulary.heading
+            )
+            self.refresh(progress)
         except BaseException:
             self.state.close()
             raise
@@ -137,6 +151,11 @@ class Collection:
     def words(self) -> TextIndex:
         """The words of the passages, under the same labels as the rows."""
         return self._words.index
+
+    @property
+    def words_read(self) -> int:
+        """Passages whose words were read from the store since their file was loaded."""
+        return self._words.read
 
     @classmethod
     @contextmanager
@@ -149,6 +168,7 @@ class Collection:
         clock: Callable[[], int],
         profile: str | PathLike[str] | Profile | None = None,
         accept_policy: bool = False,
+        progress: Progress = no_progress,
     ) -> Iterator[Self]:
         """Open the collection in a store directory, until the context ends.
 
@@ -166,6 +186,7 @@ class Collection:
             For a new store, by default EDGAR's; a store keeps the bits it was made with.
         accept_policy : bool
             Whether other roles, intents and words of the same bits replace those kept.
+        progress : Progress
 
         Raises
         ------
@@ -196,7 +217,7 @@ class Collection:
                     f"{chosen.name!r}; leave the embedder out, or ingest into a new store"
                 )
             settled = settle_profile(store, profile, accept=accept_policy)
-            with closing(cls(store, chosen, home / "index.carag", settled)) as collection:
+            with closing(cls(store, chosen, home / "index.carag", settled, progress=progress)) as collection:
                 yield collection
 
     @contextmanager
@@ -246,6 +267,31 @@ class Collection:
         if self._unsaved * _SAVE_FRACTION > len(self.index) or not self._path.exists():
             self._save()
         self._words.save(least=True)
+
+    def check(self) -> None:
+        """Check that index, words and state hold the store's open labels and no others, all of its last instant.
+
+        Raises
+        ------
+        CorruptFile
+            If one of them does not.
+        """
+        self._check_sound()
+        labels = self.store.labels(self.store.open_labels())
+        keys, passages = np.sort(labels.keys), np.unique(labels.passages)
+        wrong = {
+            "index": not np.array_equal(np.sort(self.index.keys()), keys)
+            or not np.array_equal(self.index.words(labels.keys), labels.words),
+            "words": not np.array_equal(np.sort(self.words.labels()), keys)
+            or not np.isin(passages, self.words.chunks()).all(),
+        }
+        known = {"index": self.known_at, "words": self._words.known_at, "state": self.state.known_at}
+        for name, at in known.items():
+            if at != self.store.known() or wrong.get(name):
+                raise CorruptFile(
+                    f"{self._path.with_suffix(_SUFFIXES[name])} is not a copy of what the store holds; delete it, "
+                    "and the next opening builds it anew"
+                )
 
     def close(self) -> None:
         """Save what is not saved, and free index and state; the store stays open.
@@ -334,6 +380,7 @@ class Collection:
             words[some] = add_labels(self.index, self.store, opened[some], closed=True).words
             done = start + len(some)
             self._unsaved += len(some)
+            self.added += len(some)
             progress("index", done, len(new), f"{done} of {len(new)} rows")
             if done % _SAVE_ROWS < _INDEX_BATCH and done >= _SAVE_ROWS:
                 self._save()

@@ -1,14 +1,21 @@
-"""Open what a store directory holds, in the order that keeps it consistent: log, anchors, collection."""
+"""Open what a store directory holds, in the order that keeps it consistent, or bring it up to this version."""
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.audit import AuditLog
 from carag.audit.anchors import Anchoring
-from carag.engine.collection import Collection
+from carag.engine.collection import Collection, no_progress
+from carag.engine.kept_embedder import NO_EMBEDDER
+from carag.engine.kept_profile import keep_names
 from carag.errors import CorruptFile, InvalidArgument
+from carag.policy import known_at_microseconds
+from carag.retrieval.public_names import PublicNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.audit.anchors import Anchor, Window
+    from carag.engine.collection import Progress
     from carag.policy import Profile
 
-__all__ = ["Opened", "opened"]
+__all__ = ["Opened", "Upgraded", "opened", "upgrade"]
 
 
 class Opened(NamedTuple):
@@ -49,14 +57,7 @@ def opened(
 
     ``clock`` returns microseconds since 1970.
     """
-    database = home / "corpus.db"
-    if not create and not database.exists():
-        raise InvalidArgument(f"{home} holds no store; make one with: carag ingest PATH --store {home}")
-    if database.exists() and not (home / "vkey").exists():
-        raise CorruptFile(
-            f"{home} has documents and no audit log: its history is gone; restore audit.db, audit.key and "
-            "vkey from a backup, or ingest into a new store"
-        )
+    _check_home(home, create=create)
     with ExitStack() as resources:
         # The log's lock is the store's: one writer, and a store without a writable log stays shut.
         log = resources.enter_context(
@@ -80,3 +81,88 @@ def opened(
             )
         )
         yield Opened(log, anchoring, collection)
+
+
+@dataclass(frozen=True, slots=True)
+class Upgraded:
+    """What a store has after :func:`upgrade`, and what of it was made."""
+
+    documents: int
+    passages: int
+    """Of these documents, without superseded versions."""
+    rows: int
+    rows_made: int
+    """Added to the index from vectors that the store keeps."""
+    words: int
+    """Passages whose words are indexed, superseded versions included."""
+    words_made: int
+    names: int
+    """Rows of the public table of names; 0 if there is none."""
+    names_sha256: str
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag upgrade --json`` prints."""
+        return asdict(self)
+
+
+def upgrade(
+    home: Path, *, names: tuple[bytes, str] | None = None, progress: Progress = no_progress
+) -> Upgraded:
+    """Bring a store that an earlier version made up to this one, without embedding anything, and check it.
+
+    Opening a store does the same without saying so. What was interrupted goes on where it was saved last.
+
+    Parameters
+    ----------
+    home : Path
+        A store that no engine holds.
+    names : tuple of bytes and str, optional
+        A public table of names to keep, and how messages call it (:func:`carag.engine.kept_profile.keep_names`).
+    progress : Progress
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no store, or the table is not valid; nothing was changed then.
+    StoreLocked
+        If an engine holds the store.
+    CorruptFile
+        If a file fails its own checks, or is no copy of what the store holds.
+    """
+    started = time.monotonic()
+    _check_home(home, create=False)
+    with AuditLog.open(home):  # its lock is the store's
+        if names is not None:
+            keep_names(home, *names)
+        with Collection.open(
+            home, create=False, embedder=NO_EMBEDDER, clock=_now, progress=progress
+        ) as collection:
+            collection.check()
+            counts, table = collection.store.counts(), PublicNames.kept_in(collection.store)
+            return Upgraded(
+                documents=counts.filings,
+                passages=counts.chunks,
+                rows=len(collection.index),
+                rows_made=collection.added,
+                words=len(collection.words),
+                words_made=collection.words_read,
+                names=len(table.rows),
+                names_sha256=table.sha256 if table.rows else "",
+                seconds=time.monotonic() - started,
+            )
+
+
+def _now() -> int:
+    return known_at_microseconds(datetime.now(UTC))
+
+
+def _check_home(home: Path, *, create: bool) -> None:
+    database = home / "corpus.db"
+    if not create and not database.exists():
+        raise InvalidArgument(f"{home} holds no store; make one with: carag ingest PATH --store {home}")
+    if database.exists() and not (home / "vkey").exists():
+        raise CorruptFile(
+            f"{home} has documents and no audit log: its history is gone; restore audit.db, audit.key and "
+            "vkey from a backup, or ingest into a new store"
+        )

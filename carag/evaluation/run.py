@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import carag
-from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, source_of
+from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, names_of, source_of
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import Pair, cross, pairs_for_model
 from carag.evaluation.cases.synthetic import built_pairs
@@ -163,7 +163,8 @@ def run(
     if model is None and settings.model is not None:
         model = generator_by_name(settings.model)
     own = {one.name: one.source_sha256 for one in settings.own}
-    with PartialRows(out, settings.identity(), own) as rows:
+    identity = {**settings.identity(), "names": names_of(settings.size, settings.data).sha256}
+    with PartialRows(out, identity, own) as rows:
         runner = Runner(rows, chosen, settings.seed, say)
         built = build_corpus(
             settings.size,
@@ -324,6 +325,9 @@ def _metadata(
     notes = [
         f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
         f"{built.dropped} questions left out: no chunk holds any of their evidence",
+        f"questions are read by a public table of {len(built.names.rows)} names, SHA-256 {built.names.sha256}"
+        if built.names.rows
+        else "questions are read by the names in filings alone: there is no public table beside them",
         *(f"{one.name} is of a file with SHA-256 {one.source_sha256}" for one in settings.own),
     ]
     return RunMetadata(

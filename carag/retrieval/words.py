@@ -111,6 +111,8 @@ class KeptWords:
     index : TextIndex
     known_at : int
         The instant of the store that the labels are of, in microseconds since 1970; -1 before the first.
+    read : int
+        Passages whose words were read from the store since the file was loaded.
 
     Raises
     ------
@@ -126,6 +128,7 @@ class KeptWords:
             canonical_json([TOKENS_VERSION, list(heading)], "words").encode()
         ).hexdigest()
         self._unsaved = 0
+        self.read = 0
         self.known_at = -1
         self.index = self._load()
 
@@ -137,6 +140,7 @@ class KeptWords:
             some = opened[start : start + _BATCH]
             added = add_words(self.index, self._store, self._store.labels(some), self._heading)
             self._unsaved += added
+            self.read += added
             saved += added
             progress("words", start + len(some), len(opened), f"{start + len(some)} of {len(opened)} labels")
             if saved >= _SAVE_PASSAGES:

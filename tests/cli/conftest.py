@@ -16,6 +16,6 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     home = tmp_path_factory.mktemp("home")
     monkeypatch.chdir(home)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
-    for name in ("CONFIG", "STORE", "EMBEDDER", "GENERATOR"):
+    for name in ("CONFIG", "STORE", "EMBEDDER", "GENERATOR", "RANKER", "RERANKER"):
         monkeypatch.delenv(f"CARAG_{name}", raising=False)
     return home

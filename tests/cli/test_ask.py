@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+from carag import Engine
 from carag.cli import Exit
+from carag.cli._describe import _CODES
 from carag.cli.app import run
+from carag.cli.ask import ask
+from carag.generation.guarded import DeclineCode
+from carag.retrieval import RANKERS
 
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
+NAMED = "What was revenue of Tidewater Instruments in 2024?"
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
 
 
@@ -34,6 +41,68 @@ def test_ask_answers_and_its_receipt_verifies(store: str, tmp_path: Path) -> Non
     assert run(["verify", str(receipt), "--key", f"{store}/vkey"]) == Exit.OK
     vkey = Path(store, "vkey").read_text().strip()
     assert run(["verify", str(receipt), "--key", vkey]) == Exit.OK
+
+
+def test_what_was_understood_is_said_in_one_line_and_on_record(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the terminal, as JSON and in the receipt; of a question that names nothing, and by `dense`, no word."""
+    receipt = str(tmp_path / "r.json")
+    asked = ["ask", NAMED, "--store", store, *ROLE, "--receipt", receipt]
+    run(asked)
+    assert capsys.readouterr().out.splitlines().count("Read: Tidewater Instruments; 2024") == 1
+    run([*asked, "--json"])
+    assert json.loads(capsys.readouterr().out)["understood"] == "Tidewater Instruments; 2024"
+    assert run(["verify", receipt, "--key", f"{store}/vkey"]) == Exit.OK
+    said = capsys.readouterr().out
+    assert "read as:      Tidewater Instruments; 2024\n" in said
+    assert "ranked by:    fused-1 " in said
+    assert run(["verify", receipt, "--key", f"{store}/vkey", "--json"]) == Exit.OK
+    assert json.loads(capsys.readouterr().out)["models"]["rank"].startswith("fused-1 ")
+    for more in (["--ranker", "dense"], []):
+        run(
+            ["ask", NAMED if more else "What was paid?", "--store", store, *ROLE, "--receipt", receipt, *more]
+        )
+        assert "Read:" not in capsys.readouterr().out
+        run(["verify", receipt, "--key", f"{store}/vkey"])
+        said = capsys.readouterr().out
+        assert "read as" not in said
+        assert ("ranked by" in said) == (not more)
+
+
+def test_the_ranker_comes_from_option_variable_or_file_and_must_be_one(
+    store: str,
+    nobodys_settings: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this order; the default is the engine's."""
+    asked = ["ask", NAMED, "--store", store, *ROLE]
+    default = signature(Engine.open).parameters["ranker"].default
+    assert signature(ask).parameters["ranker"].default == default == RANKERS[0]
+
+    def reads(*more: str) -> bool:
+        run([*asked, *more])
+        return "Read:" in capsys.readouterr().out
+
+    assert reads()
+    (nobodys_settings / "carag.toml").write_text('schema = 1\nranker = "dense"\n')
+    assert not reads()
+    monkeypatch.setenv("CARAG_RANKER", "fused-1")
+    assert reads()
+    assert not reads("--ranker", "dense")
+    assert run([*asked, "--ranker", "densest"]) == Exit.BAD_INPUT
+    assert "want one of fused-1, dense" in capsys.readouterr().err.replace("\n", " ")
+    monkeypatch.delenv("CARAG_RANKER")
+    (nobodys_settings / "carag.toml").write_text('schema = 1\nranker = "densest"\n')
+    assert run(asked) == Exit.BAD_INPUT
+    assert "carag.toml, line 2" in (said := capsys.readouterr().err.replace("\n", " "))
+    assert "want one of fused-1, dense" in said
+
+
+def test_every_code_of_a_decline_has_words() -> None:
+    """By which `carag verify` says what it means."""
+    assert {code.value for code in DeclineCode} <= _CODES.keys()
 
 
 def test_passages_without_a_state_proof_are_named(

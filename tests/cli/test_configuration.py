@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag.cli import Exit
-from carag.cli._configuration import Configuration, begun
+from carag.cli._configuration import SETTINGS, Configuration, begun
 from carag.cli.app import run
 from carag.errors import InvalidArgument
 
@@ -334,7 +334,7 @@ def test_every_commented_line_of_the_file_that_init_writes_is_true(embedder: str
             if name != "path":
                 wanted = value["name"] if isinstance(value, dict) else value
                 assert configuration.setting(name) == wanted
-    assert stated | {"embedder"} == {"retain", "not_before", "embedder", "generator", "reranker", "path"}
+    assert stated | {"embedder"} == {*SETTINGS, "path"} - {"store"}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from carag.audit import RETENTION
 from carag.cli import _trusted
 from carag.cli._configuration import SETTINGS, Configuration, _Document
 from carag.cli.app import _NOT_CONFIGURED, _defaults, app
+from carag.retrieval import RANKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ def test_an_option_has_one_spelling_one_variable_and_one_default() -> None:
             if option.name in SETTINGS and configured(path):
                 assert stated[option.opts[0]].startswith(str(option.default or "")), (path, option.name)
                 assert bool(option.envvar) == (
-                    option.name in ("store", "embedder", "generator", "reranker")
+                    option.name in ("store", "embedder", "generator", "ranker", "reranker")
                 ), path
 
 
@@ -109,6 +110,8 @@ def test_every_key_is_there_with_its_type_and_default(title: str, schema: Any) -
             assert kind == str(*get_args(field.annotation))
         elif name == "retain":
             assert re.findall(r'"(\w+)"', kind) == [*RETENTION]
+        elif name == "ranker":
+            assert re.findall(r'"([\w-]+)"', kind) == [*RANKERS]
         elif get_origin(field.annotation) is list:
             assert kind == "list of text"
         else:

@@ -12,19 +12,20 @@ import json
 import random
 import shutil
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import carag
 from carag.engine import Engine
-from carag.engine.kept_profile import keep_names
 from carag.errors import InvalidArgument
 from carag.evaluation.cases.gold import holders, likely_holders, ngrams
 from carag.evaluation.cases.questions import real_questions, shipped_questions
 from carag.labelling.chunking import chunk
 from carag.profiles.edgar.reading.readers import read_filings
+from carag.retrieval.public_names import PublicNames
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import Filing
     from carag.retrieval import Embedder
 
-__all__ = ["SIZES", "BuiltCorpus", "ChunkLocation", "CorpusRule", "build_corpus", "small_data", "source_of"]
+__all__ = [
+    "SIZES",
+    "BuiltCorpus",
+    "ChunkLocation",
+    "CorpusRule",
+    "build_corpus",
+    "names_of",
+    "small_data",
+    "source_of",
+]
 
 _WINDOW: Final = ("2024-07-01", "2026-03-31")
 """First and last filing date of the paper's window."""
@@ -84,6 +94,8 @@ class BuiltCorpus:
     dropped : int
         Questions left out because none of their evidence was found. A question that has no evidence by intention
         stays: nothing in the corpus answers it.
+    names : PublicNames
+        The public table of companies that the store keeps, by which questions are read; it may be empty.
     """
 
     name: str
@@ -91,6 +103,7 @@ class BuiltCorpus:
     questions: tuple[Question, ...]
     gold: dict[str, tuple[tuple[ChunkLocation, ...], ...]]
     dropped: int
+    names: PublicNames = field(default_factory=PublicNames)
 
 
 def small_data() -> Path:
@@ -117,6 +130,20 @@ def source_of(size: str, data: Path | None) -> Path:
             "edgar/filings-*.jsonl.gz (scripts/fetch_edgar.py fetches some) and edgar/qa.jsonl.gz, or take --size small"
         )
     return data
+
+
+def names_of(size: str, data: Path | None) -> PublicNames:
+    """Return the public table of companies beside the filings of a corpus; an empty one if there is none.
+
+    It names companies whatever the corpus holds, so that one without admissible passages is recognised too.
+
+    Raises
+    ------
+    InvalidArgument
+        As for :func:`source_of`, or if the table is not valid.
+    """
+    file = source_of(size, data) / "edgar" / "companies.jsonl.gz"
+    return PublicNames.parse(file.read_bytes(), file.name) if file.is_file() else PublicNames()
 
 
 def build_corpus(
@@ -149,7 +176,7 @@ def build_corpus(
     InvalidArgument
         If the size is unknown or the data are missing.
     """
-    given = source_of(size, data)
+    given, names = source_of(size, data), names_of(size, data)
     home = cache / f"{size}-{embedder.name.split(':')[0]}-{embedder.fingerprint[:12]}-{seed}"
     home.mkdir(parents=True, exist_ok=True)
     rule = SIZES[size]
@@ -170,17 +197,16 @@ def build_corpus(
         report = engine.ingest(
             source, only=only, progress=lambda stage, _done, _total, note: say(f"{stage}: {note}")
         )
-    names = given / "edgar" / "companies.jsonl.gz"
-    if rule is not None and names.is_file():
-        # A public table, whatever the corpus holds, so that a company without admissible passages is recognised too.
-        keep_names(home / "store", names.read_bytes(), names.name)
     if rule is not None and rule.total and report.total_chunks != rule.total:
         raise InvalidArgument(
             f"the store in {home} has {report.total_chunks} chunks; the rule wants {rule.total}: are filings "
             "missing, or has the cache another run's? Give an empty one"
         )
+    with CorpusStore.open(home / "store" / "corpus.db", create=False) as store:
+        if PublicNames.kept_in(store) != names:  # of a corpus from the cache, which had none or another
+            names.keep(store)
     asked = tuple(one for one in questions if not one.evidence or plan.gold[one.id])
-    return BuiltCorpus(size, home / "store", asked, plan.gold, len(questions) - len(asked))
+    return BuiltCorpus(size, home / "store", asked, plan.gold, len(questions) - len(asked), names)
 
 
 class _Plan:

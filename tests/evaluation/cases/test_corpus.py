@@ -11,11 +11,13 @@ import pytest
 
 from carag.errors import InvalidArgument
 from carag.evaluation.cases import corpus as corpora
-from carag.evaluation.cases.corpus import CorpusRule, build_corpus
+from carag.evaluation.cases.corpus import CorpusRule, build_corpus, names_of
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.run import NOW
 from carag.labelling.chunking import chunk
 from carag.retrieval import embedder_by_name
+from carag.retrieval.public_names import PublicNames
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,6 +94,32 @@ def test_the_rule_is_kept_to_the_chunk(data: Path, tmp_path: Path, monkeypatch: 
     assert GroundTruth.open(again.store, now=NOW).ids == truth.ids
     kept = build_corpus("part", cache=tmp_path / "cache", embedder=embedder, data=data)
     assert GroundTruth.open(kept.store, now=NOW).ids == truth.ids
+
+
+def test_a_corpus_reads_questions_by_the_table_beside_its_filings(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was built without it, or with another, is completed and not embedded again."""
+
+    def kept(built: corpora.BuiltCorpus) -> tuple[PublicNames, tuple[str, ...], bytes]:
+        with CorpusStore.open(built.store / "corpus.db", create=False) as store:
+            table = PublicNames.kept_in(store)
+        assert table == built.names == names_of("full", data)
+        ids = tuple(GroundTruth.open(built.store, now=NOW).ids)
+        return table, ids, (built.store / "index.carag").read_bytes()
+
+    embedder = embedder_by_name("wordllama")
+    none, ids, index = kept(build_corpus("full", cache=tmp_path, embedder=embedder, data=data))
+    assert not none.rows
+    monkeypatch.setattr(type(embedder), "embed_documents", lambda *_: pytest.fail("embedded again"))
+    for name in ("Company 1", "Company One"):
+        with gzip.open(data / "edgar" / "companies.jsonl.gz", "wt") as file:
+            file.write(json.dumps({"cik": 1001, "name": name, "sic": "3720"}) + "\n")
+        table, *same = kept(build_corpus("full", cache=tmp_path, embedder=embedder, data=data))
+        assert [row.name for row in table.rows] == [name]
+        assert same == [ids, index]
+    (data / "edgar" / "companies.jsonl.gz").unlink()
+    assert kept(build_corpus("full", cache=tmp_path, embedder=embedder, data=data)) == (none, ids, index)
 
 
 def test_full_is_every_filing(data: Path, tmp_path: Path) -> None:
