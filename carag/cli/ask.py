@@ -230,6 +230,8 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
             cells = [[one.chunk_id, one.source] for one in answer.citations]
         numbers = (f"[{one.number}]" for one in answer.citations)
         columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
+    if answer.basis:
+        say(answer.basis)
     _show_withheld(answer.withheld)
     if answer.outcome is not Outcome.REFUSE and not answer.gate_calibrated:
         say(_UNCALIBRATED, style="dim")

@@ -22,7 +22,7 @@ from carag.engine.contents import Contents
 from carag.engine.denials import Denials
 from carag.engine.explain import explain
 from carag.engine.measured import Measured, gate_in_force
-from carag.engine.opening import opened
+from carag.engine.opening import opened, reranker_of
 from carag.engine.recorder import (
     Finding,
     Recorder,
@@ -38,7 +38,7 @@ from carag.errors import InvalidArgument, Refused
 from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, Where, infer, known_at_microseconds
-from carag.retrieval import RANKERS, Retriever, own_reranker, ranker_by_name, reranker_by_name
+from carag.retrieval import RANKERS, Retriever, ranker_by_name
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class Engine(Contents, Measured, Awaited):
                 collection=collection,
                 guarded=GuardedGenerator(model, gate),
                 retriever=Retriever(
-                    collection, ranker_by_name(ranker, collection.catalogue), reranker=_reranker(reranker)
+                    collection, ranker_by_name(ranker, collection.catalogue), reranker=reranker_of(reranker)
                 ),
                 table=collection.profile.table,
                 clock=now,
@@ -331,6 +331,7 @@ class Engine(Contents, Measured, Awaited):
             citations=found.citations,
             complete=found.complete,
             understood=found.understood,
+            basis=found.basis,
             gate_calibrated=self._guarded.gate.calibrated,
         )
 
@@ -492,12 +493,6 @@ class Engine(Contents, Measured, Awaited):
         begin = partial(self._recorder.begin, request, models)
         evidence = self._retriever.retrieve(request.text, decision, k, request.where, before_remote=begin)
         return proven(self._collection.state, request, evidence)
-
-
-def _reranker(given: object) -> Reranker | None:
-    if isinstance(given, str):
-        return reranker_by_name(given)
-    return None if given is None else own_reranker(given)
 
 
 def _system_clock() -> datetime:

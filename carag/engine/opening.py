@@ -9,6 +9,7 @@ from carag.audit import AuditLog
 from carag.audit.anchors import Anchoring
 from carag.engine.collection import Collection
 from carag.errors import CorruptFile, InvalidArgument
+from carag.retrieval import own_reranker, reranker_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
     from carag.audit.anchors import Anchor, Window
     from carag.policy import Profile
+    from carag.retrieval import Reranker
 
-__all__ = ["Opened", "opened"]
+__all__ = ["Opened", "opened", "reranker_of"]
 
 
 class Opened(NamedTuple):
@@ -80,3 +82,10 @@ def opened(
             )
         )
         yield Opened(log, anchoring, collection)
+
+
+def reranker_of(given: object) -> Reranker | None:
+    """Return the reranker that a name or an object of the caller's own stands for; none for None."""
+    if isinstance(given, str):
+        return reranker_by_name(given)
+    return None if given is None else own_reranker(given)
