@@ -68,6 +68,11 @@ class Understood:
     """What the profile's lexicon adds to a search by words."""
 
     @property
+    def is_about(self) -> NDArray[np.bool_]:
+        """Of each document, whether it is about an entity or has a title that the question names."""
+        return (self.tiers >= 1) & self.reading.is_about_somebody
+
+    @property
     def is_void(self) -> bool:
         """Whether none of the documents can be meant; see :func:`carag.retrieval.reading.is_void`."""
         return is_void(self.reading, self.absent)

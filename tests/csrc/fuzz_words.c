@@ -130,6 +130,7 @@ static void ask(carag_text *text, bool is_sound)
         CHECK(asked.query.k == 0 || found->count <= asked.query.k);
         for (size_t j = 0; j < found->count; j++) {
             CHECK(is_admissible(text, &asked, found->keys[j], found->chunks[j]));
+            CHECK(is_wanted(&asked.query, found->documents[j]));
             CHECK(found->scores[j] > 0.0 && found->scores[j] < (double)INFINITY);
             for (size_t earlier = 0; earlier < j; earlier++)
                 CHECK(found->chunks[earlier] != found->chunks[j]);

@@ -262,6 +262,11 @@ static void what_cannot_be_is_refused_and_changes_nothing(void)
     const int64_t below_zero[] = {0, -1};
     REFUSED(carag_text_admissible(text, many, 1, below_zero, 2, &found, &fault), CARAG_BAD_KEY);
     CHECK(fault.row == 1);
+    carag_text_query of_documents = asked.query;
+    of_documents.documents = below_zero;
+    of_documents.document_count = 2;
+    REFUSED(carag_text_search(text, &of_documents, asked.predicates, 1, &found, &fault), CARAG_BAD_KEY);
+    CHECK(fault.row == 1);
     const double bad_numbers[] = {-1.0, (double)NAN, (double)INFINITY};
     for (size_t i = 0; i < 3; i++) {
         carag_text_query query = asked.query;

@@ -289,6 +289,7 @@ typedef struct question {
     uint32_t entities[2];
     carag_predicate predicates[MOST_PREDICATES];
     size_t predicate_count;
+    int64_t documents[6];
 } question;
 
 static inline void draw_question(question *out, uint64_t *state)
@@ -307,6 +308,12 @@ static inline void draw_question(question *out, uint64_t *state)
     out->ends[count] = size + 2;
     out->query = (carag_text_query){.words = out->words, .word_ends = out->ends, .terms = count + 1,
                                     .k1 = (double)below(state, 3), .b = (double)below(state, 3) / 2.0};
+    if (below(state, 3) == 0) { /* some documents alone: named twice, not there, or none at all */
+        out->query.documents = out->documents;
+        out->query.document_count = below(state, 6);
+        for (size_t i = 0; i < out->query.document_count; i++)
+            out->documents[i] = below(state, 9) ? (int64_t)below(state, 6) : INT64_MAX;
+    }
     out->entities[1] = 1 + (uint32_t)below(state, 2);
     out->predicate_count = 1 + below(state, MOST_PREDICATES);
     for (size_t i = 0; i < out->predicate_count; i++) {
@@ -319,13 +326,26 @@ static inline void draw_question(question *out, uint64_t *state)
     }
 }
 
-/* All, then the k best, then those above a floor. */
+/* Whether a question asks for a document's chunks. */
+static inline bool is_wanted(const carag_text_query *query, int64_t document)
+{
+    for (size_t i = 0; query->documents && i < query->document_count; i++)
+        if (query->documents[i] == document)
+            return true;
+    return query->documents == NULL;
+}
+
+/* All, then the k best, then those above a floor; of the documents named, where some are. */
 static inline void answers_as_expected(carag_text *text, const account *all, question *asked)
 {
     hit wanted[MOST_CHUNKS];
     uint64_t admissible;
-    const size_t count = expected(all, asked->predicates, asked->predicate_count, asked->times, asked->query.k1,
-                                  asked->query.b, wanted, &admissible);
+    const size_t matching = expected(all, asked->predicates, asked->predicate_count, asked->times, asked->query.k1,
+                                     asked->query.b, wanted, &admissible);
+    size_t count = 0;
+    for (size_t i = 0; i < matching; i++)
+        if (is_wanted(&asked->query, wanted[i].document))
+            wanted[count++] = wanted[i];
     for (size_t k = 0; k < 5; k += 2)
         for (size_t at = 0; at <= count; at += count / 2 + 1) {
             carag_text_found *found = NULL;

@@ -214,7 +214,9 @@ def test_what_is_hidden_reaches_neither_the_model_nor_the_caller(
     """No sentence and no name of the note; and without the note in the store, the same is said."""
     MODEL.given.clear()
     answer = engine.ask(case.question, case.hidden_from)
-    assert MODEL.given, "the model was asked"
+    assert bool(MODEL.given) != (answer.why == "NOTHING_ABOUT_IT"), (
+        "the model was asked, or nobody is named so"
+    )
     shown = json.dumps(answer.to_json(), ensure_ascii=False) + repr(answer.withheld) + "\n".join(MODEL.given)
     shown += "\n".join(one.text for one in answer.passages) + answer.receipt.to_bytes().decode()
     assert case.note not in shown

@@ -15,7 +15,7 @@ from carag.evaluation.systems.postings import Postings
 from carag.index import tokenize
 from carag.retrieval import Catalogue, Topic, share_of, terms_of, topic_of
 from carag.retrieval.evidence import Words
-from carag.retrieval.ranking import SIMILARITY, WORDS, Bonuses, Nearest, best_of
+from carag.retrieval.ranking import NAMED, SIMILARITY, WORDS, Bonuses, Nearest, best_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +40,20 @@ class Best(NamedTuple):
         kept = np.flatnonzero(mask[self.rows])[:k]
         about = None if self.about is None else int(np.count_nonzero(kept < self.about))
         return Best(self.rows[kept], self.similarities[kept], self.topic, self.words, about)
+
+
+class Read(NamedTuple):
+    """A question as it is read among some rows."""
+
+    topic: Topic
+    words: Words
+    tiers: NDArray[np.float64]
+    """(n,) by row; 0 of rows that are not among them."""
+    is_about: NDArray[np.bool_]
+    """(n,) whether a row is of a document about what the question names."""
+    shares: NDArray[np.float64]
+    """(n,) BM25 scores in units of the best."""
+    is_about_somebody: bool
 
 
 class ReferenceRanker:
@@ -80,15 +94,8 @@ class ReferenceRanker:
             Rows that were found near, most similar first, and their similarities. Rows that are neither among them nor
             have a word or a tier are then not found. By default every row is scored.
         """
-        truth, similarities = self._truth, self._truth.vectors @ query
-        documents = np.unique(truth.documents[mask])
-        understood = self.catalogue.read(question, documents)
-        tiers = np.zeros(len(truth))
-        tiers[mask] = understood.tiers[np.searchsorted(documents, truth.documents[mask])]
-        terms = terms_of(question, understood.terms)
-        words = self._postings.scores(terms, mask)
-        greatest = words.max(initial=0.0)
-        bonus = np.where(words > 0, WORDS * (words / (greatest or 1.0)), 0.0) + tiers
+        similarities, read = self._truth.vectors @ query, self.read(question, mask)
+        bonus = WORDS * read.shares + (read.tiers + NAMED * read.is_about)
         if nearest is None:
             scores = SIMILARITY * similarities.astype(np.float64) + bonus
             among = np.flatnonzero(mask)
@@ -98,14 +105,27 @@ class ReferenceRanker:
             rows, _, _ = best_of(
                 Nearest(*nearest), Bonuses(some, bonus[some]), k, similarities.__getitem__, whole=False
             )
-        named = understood.reading.is_about_somebody
-        topic = topic_of(understood, lambda name: self._occurs(name, mask))
-        return Best(
-            rows,
-            similarities[rows],
-            topic,
+        about = int(np.count_nonzero(read.is_about[rows])) if read.is_about_somebody else None
+        return Best(rows, similarities[rows], read.topic, read.words, about)
+
+    def read(self, question: str, mask: NDArray[np.bool_]) -> Read:
+        """Read a question among the rows that a mask admits: what it names, and what each row gets for it."""
+        truth = self._truth
+        documents = np.unique(truth.documents[mask])
+        understood = self.catalogue.read(question, documents)
+        at = np.searchsorted(documents, truth.documents[mask])
+        tiers, is_about = np.zeros(len(truth)), np.zeros(len(truth), np.bool_)
+        tiers[mask], is_about[mask] = understood.tiers[at], understood.is_about[at]
+        terms = terms_of(question, understood.terms)
+        scores = self._postings.scores(terms, mask)
+        greatest = scores.max(initial=0.0)
+        return Read(
+            topic_of(understood, lambda name: self._occurs(name, mask)),
             Words(share_of(greatest, self._postings.count(terms, mask)), self.catalogue.declared.least_words),
-            int(np.count_nonzero(tiers[rows] >= 1)) if named else None,
+            tiers,
+            is_about,
+            scores / (greatest or 1.0),
+            understood.reading.is_about_somebody,
         )
 
     def _occurs(self, name: str, mask: NDArray[np.bool_]) -> bool:

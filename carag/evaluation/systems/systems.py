@@ -111,7 +111,8 @@ class Systems:
                 f"no system {', '.join(sorted(unknown))}; want some of {', '.join(SYSTEMS)}"
             )
         embedder, gate = models.embedder, models.gate
-        self.truth, self.embedder = truth, embedder
+        self.truth = truth
+        self.embedder = embedder
         self._recorded = RecordingGenerator(models.generator, once=models.once)
         self._showing = ShowingWithheld(self._recorded)
         self._guarded = GuardedGenerator(self._recorded, gate)
@@ -126,7 +127,6 @@ class Systems:
         index = self._resources.enter_context(Index.load(store / "index.carag"))
         words = self._resources.enter_context(TextIndex.load(store / "index.words"))
         collection = _AsLoaded(truth.store, index, words, embedder, truth.store.known(), truth.profile)
-        self._reference = ReferenceRanker(truth)
         ranker = ranker_by_name(FUSED, self._reference.catalogue)
         self._retrievers = {
             limit: Retriever(collection, ranker, exact_limit=EXACT_LIMIT if limit is None else limit)
@@ -154,6 +154,15 @@ class Systems:
         if own:
             corpus = corpus_of(truth)
             self._run |= {one.name: self._own(one.name, one.build(corpus)) for one in own}
+
+    @property
+    def truth(self) -> GroundTruth:
+        """Who may use what; an attack puts another in its place after it changed the store."""
+        return self._truth
+
+    @truth.setter
+    def truth(self, truth: GroundTruth) -> None:
+        self._truth, self._reference = truth, ReferenceRanker(truth)
 
     def _need_graph(self) -> bool:
         return bool({"vanilla", "hnswlib-callback", *_POSTFILTER} & set(self.names))
@@ -340,12 +349,19 @@ class Systems:
 
     def _answered(self, pair: Pair, rows: tuple[int, ...], retrieval: float) -> Output:
         """Answer from what a retriever alone found, by the gate and the generator of all systems."""
-        similarities = self.truth.vectors[list(rows)] @ self.embedder.embed_query(pair.question.text)
-        passages = self.truth.passages(rows, similarities.tolist())
-        evidence = Evidence(passages, Withheld(()), "", len(passages))
+        read = self._reference.read(pair.question.text, self._mask(pair))
+        about = [row for row in rows if not read.is_about_somebody or read.is_about[row]]
+        order = [*about, *(row for row in rows if row not in about)]
+        similarities = self.truth.vectors[order] @ self.embedder.embed_query(pair.question.text)
+        passages = self.truth.passages(order, similarities.tolist())
+        evidence = Evidence(
+            passages, Withheld(()), "", len(passages), None, read.topic, read.words, len(about)
+        )
         said = self._generate(pair, self._guarded, evidence, retrieval)
         generation = self._recorded.milliseconds
-        return replace(said, latency_ms=_own_times(retrieval + generation, retrieval, generation))
+        return replace(
+            said, retrieved=rows, latency_ms=_own_times(retrieval + generation, retrieval, generation)
+        )
 
     def _failed(self, name: str, question: str, failure: BaseException) -> Output:
         said = quoted(failure)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carag.retrieval.ranking.fusion import SIMILARITY, WORDS, Best, Bonuses, Nearest, best_of, bonuses
+from carag.retrieval.ranking.fusion import NAMED, SIMILARITY, WORDS, Best, Bonuses, Nearest, best_of, bonuses
 from carag.retrieval.ranking.ranker import (
     DENSE,
     FUSED,
@@ -24,6 +24,7 @@ __all__ = [
     "DENSE",
     "FUSED",
     "K1",
+    "NAMED",
     "RANKERS",
     "SIMILARITY",
     "WORDS",

@@ -16,7 +16,7 @@ from carag.errors import InvalidArgument
 from carag.index import TermCounts, tokenize
 from carag.limits import quoted
 from carag.retrieval.evidence import NOTHING_NAMED, Topic, Words
-from carag.retrieval.ranking.fusion import Bonuses, Nearest, best_of, bonuses, least_share
+from carag.retrieval.ranking.fusion import NAMED, Bonuses, Nearest, best_of, bonuses, least_share
 from carag.retrieval.reading import asking
 
 if TYPE_CHECKING:
@@ -166,7 +166,9 @@ class Fused:
         understood = self._catalogue.read(question.text, documents)
         terms = terms_of(question.text, understood.terms)
         keys, _, of = words.admissible(searches, documents[understood.tiers > 0])
-        tiers = Bonuses(keys, understood.tiers[np.searchsorted(documents, of)])
+        at = np.searchsorted(documents, of)
+        is_about = understood.is_about[at]
+        tiers = Bonuses(keys, understood.tiers[at] + NAMED * is_about)
         search = partial(words.search, terms, policy=searches, k1=K1, b=B)
         in_tiers = [search(k=None, documents=of)] if of.size else []
         first = search(k=k)
@@ -195,7 +197,7 @@ class Fused:
             admissible,
             topic_of(understood, lambda name: all(words.count(tokenize(name), searches).frequencies)),
             Words(share_of(greatest, words.count(terms, searches)), self._catalogue.declared.least_words),
-            frozenset(found.keys[tiers.of(found.keys) >= 1].tolist())
+            frozenset(np.intersect1d(found.keys, keys[is_about]).tolist())
             if understood.reading.is_about_somebody
             else None,
         )

@@ -5,8 +5,9 @@ changes neither, and since a tier orders what may be used anyhow, it widens noth
 
     entity * (1 + 0.5 * period + 0.2 * kind) + 0.5 * latest
 
-in [0, 2.2]: added to a score in [0, 1], it puts every passage of a company named before all others, and within it lets
-a close passage of another year pass a distant one of the year asked for.
+in [0, 2.2]. Added to a score, and with what :mod:`carag.retrieval.ranking.fusion` adds for a company named, it puts
+every passage of it before all others, and within it lets a close passage of another year pass a distant one of the year
+asked for.
 """
 
 from __future__ import annotations
