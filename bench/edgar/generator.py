@@ -29,6 +29,7 @@ from carag.retrieval import ConfidenceGate, embedder_by_name, threshold_for
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from carag.evaluation.cases.corpus import BuiltCorpus
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.row import Row
     from carag.generation import Generator
@@ -55,10 +56,7 @@ def main() -> int:
     built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
     truth = GroundTruth.open(built.store, now=NOW)
     try:
-        for question in built.questions:
-            embedder.embed_query(question.text)
-        crossed = cross(truth, built.questions, built.gold, embedder.vectors, count=given.pairs, seed=0)
-        pairs = [pair for pair in crossed if pair.split == "dev"]
+        pairs = development_pairs(truth, built, embedder, given.pairs)
         generators: dict[str, Generator]
         if given.model:
             generators = {given.model: generator_by_name(given.model)}
@@ -76,6 +74,16 @@ def main() -> int:
     )
     print("\n".join(_table(rows)))
     return 0
+
+
+def development_pairs(
+    truth: GroundTruth, built: BuiltCorpus, embedder: TimedEmbedder, count: int
+) -> list[Pair]:
+    """Return the pairs of development questions of those that the benchmark asks; ``count`` is of both splits."""
+    for question in built.questions:
+        embedder.embed_query(question.text)
+    crossed = cross(truth, built.questions, built.gold, embedder.vectors, count=count, seed=0)
+    return [pair for pair in crossed if pair.split == "dev"]
 
 
 def _ask(

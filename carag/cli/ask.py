@@ -244,6 +244,8 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
         columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
     if answer.understood:
         say(f"Read: {answer.understood}")
+    if answer.basis:
+        say(answer.basis)
     _show_withheld(answer.withheld)
     if answer.outcome is not Outcome.REFUSE and not answer.gate_calibrated:
         say(_UNCALIBRATED, style="dim")

@@ -331,6 +331,7 @@ class Engine(Contents, Measured, Awaited):
             citations=found.citations,
             complete=found.complete,
             understood=found.understood,
+            basis=found.basis,
             gate_calibrated=self._guarded.gate.calibrated,
         )
 

@@ -30,6 +30,7 @@ from carag.audit import (
 )
 from carag.audit.records.draft import Draft
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
+from carag.generation import basis_of
 from carag.policy import EVERYWHERE, as_of_minutes, known_at_microseconds
 from carag.visible import logger
 
@@ -127,6 +128,11 @@ class Finding:
     def understood(self) -> str:
         """What the question was read to name; empty without a search."""
         return "" if self.searched is None else self.searched.evidence.topic.understood
+
+    @property
+    def basis(self) -> str:
+        """From which documents an answer is; empty for all but an answer about somebody or a time."""
+        return "" if self.searched is None else basis_of(self.searched.evidence.topic, self.citations)
 
     @property
     def withheld(self) -> Withheld | None:

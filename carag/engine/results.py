@@ -65,12 +65,16 @@ class Answer(Retrieval):
     gate_calibrated : bool
         False if the confidence gate before the generator was not calibrated on documents such as these: none stood
         there, or one that was measured on SEC filings stood before others (:meth:`carag.Engine.calibrate_gate`).
+    basis : str
+        Of how many and of which documents the answer is, and what of the question nothing that the session may use is
+        about; empty where the question names nobody and no time. It is the same whatever is hidden.
     """
 
     text: str = ""
     citations: tuple[Citation, ...] = ()
     complete: bool = True
     gate_calibrated: bool = True
+    basis: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -87,6 +91,7 @@ class Answer(Retrieval):
             "complete": self.complete,
             "gate_calibrated": self.gate_calibrated,
             "understood": self.understood,
+            "basis": self.basis,
             "citations": [asdict(citation) for citation in self.citations],
             "passages": [
                 {"chunk_id": passage.chunk_id, "similarity": passage.similarity, "word": passage.word}

@@ -66,7 +66,7 @@ class RecordingGenerator:
     ----------
     generator : Generator
     once : bool
-        Whether the same question with the same passages and withheld kinds is asked only once, for a slow and
+        Whether the same question with the same passages, withheld kinds and topic is asked only once, for a slow and
         deterministic model. Systems that retrieve the same then share one answer.
 
     Attributes
@@ -96,7 +96,7 @@ class RecordingGenerator:
         self.shown = tuple(passage.chunk_id for passage in passages[: self._most])
         if self._drafts is None:
             return self._timed(question, passages, withheld)
-        same = question, tuple((one.chunk_id, one.text) for one in passages), withheld.kinds
+        same = question, tuple((one.chunk_id, one.text) for one in passages), withheld.kinds, withheld.topic
         if same in self._drafts:
             draft, self.milliseconds = self._drafts[same]
             self.saved = self.milliseconds

@@ -127,8 +127,9 @@ class CachedGenerator:
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer, or return the one drafted before."""
-        said = [question, *(f"{one.company}{one.form}{one.filed}{one.text}" for one in passages)]
+        said = [question, *(f"{one.company}{one.form}{one.filed}{one.source}{one.text}" for one in passages)]
         said += [f"{one.code}{one.text}" for one in withheld.kinds]
+        said += [withheld.topic.understood, withheld.topic.missing]
         key = _hash(self.fingerprint, *said)
         kept = self._kept.get(key)
         if isinstance(kept, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from carag.generation.basis import basis_of
 from carag.generation.bedrock import NovaMicro
 from carag.generation.extractive import Extractive
 from carag.generation.generator import Draft, Generator, Stop
@@ -26,6 +27,7 @@ __all__ = [
     "NovaMicro",
     "OpenAiGenerator",
     "Stop",
+    "basis_of",
     "citation_of",
     "cited_positions",
     "generator_by_name",

@@ -1,6 +1,6 @@
 """Draft answers with any model that Bedrock's ``Converse`` serves; by default Nova Micro, with the paper's settings.
 
-The prompt (question, admissible passages, the policy's rules) leaves the machine.
+The prompt (:mod:`carag.generation.prompts`: question, admissible passages, the policy's rules) leaves the machine.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class NovaMicro:
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer; see :class:`~carag.generation.generator.Generator`."""
-        prompt = render(ANSWER, question, passages, withheld.kinds)
+        prompt = render(ANSWER, question, passages, withheld)
         reply = calling(
             self._model_id,
             lambda: self._client.converse(

@@ -39,8 +39,8 @@ class Draft:
 class Generator(Protocol):
     """Writes an answer from admissible passages alone.
 
-    Of what is withheld it may use ``kinds``, which follow from the policy, and never ``hidden``, which follows from
-    what the corpus holds.
+    Of what is withheld it may use ``kinds``, which follow from the policy, and ``topic``, which follows from question
+    and admissible documents; never ``hidden``, which follows from what else the corpus holds.
     """
 
     @property

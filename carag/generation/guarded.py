@@ -6,7 +6,7 @@ accession number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -120,7 +120,8 @@ class GuardedGenerator:
             return Declined(code, self.gate.message(passages))
         if self.generator.remote and before_remote is not None:
             before_remote()
-        draft = self.generator.generate(question, passages, evidence.withheld)
+        withheld = replace(evidence.withheld, topic=evidence.topic)
+        draft = self.generator.generate(question, passages, withheld)
         return _judge(draft, passages)
 
 

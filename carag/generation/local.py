@@ -111,7 +111,7 @@ class LocalLlama:
             If the engine fails.
         """
         passages = passages[: self.most_passages]
-        prompt = render(ANSWER, question, passages, withheld.kinds)
+        prompt = render(ANSWER, question, passages, withheld)
         reply = self._server.handle_chat_completions(
             {
                 "messages": [

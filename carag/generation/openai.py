@@ -88,7 +88,7 @@ class OpenAiGenerator:
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer; see :class:`~carag.generation.generator.Generator`."""
-        prompt = render(ANSWER, question, passages, withheld.kinds)
+        prompt = render(ANSWER, question, passages, withheld)
         stream = self._server.post(
             "/chat/completions",
             {

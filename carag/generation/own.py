@@ -30,9 +30,9 @@ def own_generator(given: object) -> Generator:
     ----------
     given : Generator or callable
         A callable takes the question, the passages (a tuple of :class:`~carag.retrieval.evidence.Passage`) and what is
-        withheld (:class:`~carag.retrieval.evidence.Withheld`, its kinds alone), and returns text that cites the
-        passages by ``[1]``, ``[2, 3]``. It may have an attribute ``remote``, whether they leave this machine (False if
-        it has not), ``name`` and ``fingerprint``.
+        withheld (:class:`~carag.retrieval.evidence.Withheld`, its kinds and topic alone), and returns text that cites
+        the passages by ``[1]``, ``[2, 3]``. It may have an attribute ``remote``, whether they leave this machine (False
+        if it has not), ``name`` and ``fingerprint``.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class OwnGenerator:
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Call it; a text that cites nothing declines. See :class:`~carag.generation.generator.Generator`."""
         try:
-            text = self._given(question, tuple(passages), Withheld(withheld.kinds))
+            text = self._given(question, tuple(passages), Withheld(withheld.kinds, topic=withheld.topic))
         except ModelUnavailable:
             raise
         except Exception as error:

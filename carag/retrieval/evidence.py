@@ -53,22 +53,6 @@ class Hidden:
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
-    """What the policy withholds.
-
-    Attributes
-    ----------
-    kinds : tuple of Reason
-        The rules by which this policy hides passages, derived from the policy alone.
-    hidden : tuple of Hidden
-        The hidden passages nearest to the question, if the role may know that they exist. Never shown to a model.
-    """
-
-    kinds: tuple[Reason, ...]
-    hidden: tuple[Hidden, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Topic:
     """What a question names, and what of it this session's documents are about; nothing here tells of hidden ones.
 
@@ -81,14 +65,37 @@ class Topic:
         passage is shown to a generator.
     missing : str
         The same, where they are about the rest.
+    is_particular : bool
+        Whether it names somebody, a title or a time, so that it matters of which documents an answer is.
     """
 
     understood: str = ""
     absent: str = ""
     missing: str = ""
+    is_particular: bool = False
 
 
 NOTHING_NAMED: Final = Topic()
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """What the policy withholds.
+
+    Attributes
+    ----------
+    kinds : tuple of Reason
+        The rules by which this policy hides passages, derived from the policy alone.
+    hidden : tuple of Hidden
+        The hidden passages nearest to the question, if the role may know that they exist. Never shown to a model.
+    topic : Topic
+        What the question names, and what of it there is nothing about: set for a generator alone, which is so told on
+        which documents its passages are silent.
+    """
+
+    kinds: tuple[Reason, ...]
+    hidden: tuple[Hidden, ...] = ()
+    topic: Topic = NOTHING_NAMED
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from bench.llama_server import serving
 from carag import Document, Engine, Outcome, Session
 from carag.errors import ModelUnavailable
 from carag.generation import OpenAiGenerator, Stop
@@ -24,22 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.release
 
-PROGRAM = """
-import os, sys, xllamacpp
-params = xllamacpp.CommonParams()
-params.model.path = sys.argv[1]
-params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.offline = 2048, 1, False, -1, True
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-params.api_keys, params.hostnames, params.port = [os.environ["SERVER_KEY"]], ["127.0.0.1"], 0
-if sys.argv[2] != "chat":
-    params.embedding = True
-    kind = {"embed": "MEAN", "rerank": "RANK"}[sys.argv[2]]
-    params.pooling_type = getattr(xllamacpp.llama_pooling_type, f"LLAMA_POOLING_TYPE_{kind}")
-server = xllamacpp.Server(params)
-print(server.listening_address, flush=True)
-sys.stdin.read()
-"""
-
 
 @pytest.fixture(scope="module")
 def llama() -> Iterator[Callable[[str], str]]:
@@ -49,25 +32,15 @@ def llama() -> Iterator[Callable[[str], str]]:
         weights = _SMOLLM2.checked_path()
     except ModelUnavailable as absent:
         pytest.skip(f"no weights: {absent}")
-    running: dict[str, tuple[subprocess.Popen[str], str]] = {}
+    running: dict[str, str] = {}
+    with ExitStack() as servers:
 
-    def start(kind: str) -> str:
-        if kind not in running:
-            process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, weights, kind],
-                env={**os.environ, "SERVER_KEY": SECRET},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-            running[kind] = process, process.stdout.readline().strip() + "/v1"  # type: ignore[union-attr]
-        return running[kind][1]
+        def start(kind: str) -> str:
+            if kind not in running:
+                running[kind] = servers.enter_context(serving(weights, kind, key=SECRET, context=2048))
+            return running[kind]
 
-    yield start
-    for process, _ in running.values():
-        process.kill()
-        process.communicate()
+        yield start
 
 
 @pytest.fixture(autouse=True)

@@ -234,8 +234,11 @@ def topic_of(understood: Understood, occurs: Callable[[str], bool]) -> Topic:
     if not (understood.reading.is_about_somebody or said):
         said = "; ".join(understood.unheard(occurs))
         is_void = bool(said)
-    what = understood.described()
-    return Topic(what, absent=said) if is_void else Topic(what, missing=said)
+    what, reading = understood.described(), understood.reading
+    is_particular = bool(reading.is_about_somebody or reading.periods)
+    if is_void:
+        return Topic(what, absent=said, is_particular=is_particular)
+    return Topic(what, missing=said, is_particular=is_particular)
 
 
 def terms_of(question: str, more: Sequence[str]) -> list[str]:

@@ -349,7 +349,9 @@ def test_an_unfiltered_system_leaks_as_ordinary_rag_does(
         own, ours = (
             getattr(part.systems[name][measure.name], "value", None) for name in ("own:unfiltered", "vanilla")
         )
-        if measure.name != "noninterference":  # where nothing relevant is hidden, the two agree with different orders
+        if (
+            measure.name != "noninterference"
+        ):  # where nothing relevant is hidden, the two agree with different orders
             assert (own is None, own == 0) == (ours is None, ours == 0), measure.name
     assert verdict(part, "own:unfiltered") is verdict(part, "vanilla") is Verdict.LEAKS
 

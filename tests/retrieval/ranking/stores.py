@@ -14,7 +14,18 @@ from carag.engine.collection import Collection, no_progress
 from carag.index import tokenize
 from carag.labelling.lifecycle import StateSpan
 from carag.labelling.naming import named
-from carag.policy import EVERYWHERE, NEVER, TOMBSTONE, Mask, Policy, PolicyBit, Profile, Where, infer, policy_word
+from carag.policy import (
+    EVERYWHERE,
+    NEVER,
+    TOMBSTONE,
+    Mask,
+    Policy,
+    PolicyBit,
+    Profile,
+    Where,
+    infer,
+    policy_word,
+)
 from carag.retrieval import share_of, terms_of, topic_of
 from carag.retrieval.ranking import NAMED, SIMILARITY, WORDS
 from carag.store.values import StoredChunk, StoredFiling
@@ -162,7 +173,9 @@ def draw_asked(rng: Generator) -> Asked:
     words = " ".join(rng.choice([*worlds.WORDS, *worlds.SECRETS], int(rng.integers(0, 4))))
     question = f"What did {rng.choice(worlds.SUBJECTS)} say about {words} {rng.choice(worlds.WHEN)}?"
     fields = LISTS[int(rng.integers(0, len(LISTS)))]
-    where = Where.of({"department": list(fields)}, {"department": "text"}) if rng.random() < 0.2 else EVERYWHERE
+    where = (
+        Where.of({"department": list(fields)}, {"department": "text"}) if rng.random() < 0.2 else EVERYWHERE
+    )
     return Asked(question, decision, where, int(rng.choice([1, 2, 5, 8, 500])))
 
 
@@ -186,7 +199,9 @@ def expected_of(collection: Collection, asked: Asked, known_at: int) -> Expected
     query = collection.embedder.embed_query(asked.question)
     rows = [
         (chunk, float(cosine))
-        for chunk, cosine in zip(store.chunks(labels.keys, known_at=known_at), vectors.reshape(-1, DIM) @ query, strict=True)
+        for chunk, cosine in zip(
+            store.chunks(labels.keys, known_at=known_at), vectors.reshape(-1, DIM) @ query, strict=True
+        )
         if asked.decision.admits(
             chunk.word, chunk.public_at, entity=chunk.subjects, expires_at=chunk.expires_at
         )
