@@ -338,7 +338,7 @@ class Engine(Contents, Measured, Awaited):
     def retrieve(
         self, question: str, session: Session, k: int = _K, *, where: Mapping[str, Any] | None = None
     ) -> Retrieval:
-        """Return the ``min(k, admissible)`` nearest admissible passages, without generating.
+        """Return the ``min(k, admissible)`` best admissible passages, without generating.
 
         ``where`` narrows as in :meth:`ask`.
 

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from carag.engine.state import StoreState
     from carag.generation import Citation
     from carag.policy import Decision, Explained, Policy, PolicyTable, Session, Where
-    from carag.retrieval import Evidence, Ranker, Reranker, Withheld
+    from carag.retrieval import Evidence, Reranker, Withheld
     from carag.retrieval import Passage as Found
+    from carag.retrieval.ranking import Ranker
 
 __all__ = [
     "Finding",

@@ -15,8 +15,6 @@ from carag.retrieval.past_index import PastIndex, add_labels
 from carag.retrieval.ranking import (
     FUSED,
     RANKERS,
-    Question,
-    Ranker,
     ranker_by_name,
     share_of,
     terms_of,
@@ -54,8 +52,6 @@ __all__ = [
     "OpenAiEmbedder",
     "Passage",
     "PastIndex",
-    "Question",
-    "Ranker",
     "Reranker",
     "Retriever",
     "Topic",

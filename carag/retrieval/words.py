@@ -44,7 +44,7 @@ _HEADER_BYTES: Final = 640
 def add_words(words: TextIndex, store: CorpusStore, labels: Labels, heading: Sequence[str]) -> int:
     """Add the passages of some labels that are not there yet; return their number.
 
-    None is admissible before :func:`label_words`.
+    None is admissible before :func:`carag.retrieval.words.label_words`.
 
     Parameters
     ----------

@@ -12,7 +12,8 @@ import numpy as np
 from carag.evaluation.row import K
 from carag.evaluation.run_metadata import Trials
 from carag.policy import NEVER, POLICY_BITS, Mask, Policy, Search
-from carag.retrieval import EXACT_LIMIT, FUSED, Question, ranker_by_name
+from carag.retrieval import EXACT_LIMIT, FUSED, ranker_by_name
+from carag.retrieval.ranking import Question
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
