@@ -150,8 +150,8 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
 def _nothing_about(topic: Topic) -> str:
     """Say it of what was asked for in the same words, whether or not there are documents about it that are hidden."""
     return (
-        f"None of the documents this session may use is about {topic.absent or topic.understood}. If the question means "
-        "somebody or some time else, name it as the documents do."
+        f"None of the documents this session may use is about {topic.absent or topic.understood}. If the question "
+        "means somebody or some time else, name it as the documents do."
     )
 
 

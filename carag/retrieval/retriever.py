@@ -121,9 +121,9 @@ class Retriever:
     ) -> Evidence:
         """Return the ``min(k, admissible)`` best admissible passages, and what is withheld.
 
-        The best are those of the ranker, or of more of these the ones that the reranker puts first, those that are about
-        what the question names before others. A decision about what was known in the past is answered exactly, from the labels
-        known then.
+        The best are those of the ranker, or of more of these the ones that the reranker puts first, those that are
+        about what the question names before others. A decision about what was known in the past is answered exactly,
+        from the labels known then.
 
         Parameters
         ----------

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from carag.engine import Answer, Retrieval
 
 GOLDEN = [
-    json.loads(line) for line in Path(__file__).with_name("golden").joinpath("dense.jsonl").read_text().splitlines()
+    json.loads(line)
+    for line in Path(__file__).with_name("golden").joinpath("dense.jsonl").read_text().splitlines()
 ]
 """Retrieved from the corpus that ships, with WordLlama, by the last version before the fused ranker."""
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -73,7 +74,19 @@ def test_a_record_has_the_fields_that_it_had(dense: Engine) -> None:
     record = recorded(dense.retrieve(GOLDEN[0]["question"], BUY_SIDE, 8))
     assert record["models"] == {"embed": "wordllama", "generate": None, "prompt": None}
     assert set(record) == {
-        *("as_of", "commitments", "hits", "id", "index", "kind", "log", "models", "outcome", "policy", "purpose"),
+        *(
+            "as_of",
+            "commitments",
+            "hits",
+            "id",
+            "index",
+            "kind",
+            "log",
+            "models",
+            "outcome",
+            "policy",
+            "purpose",
+        ),
         *("role", "seq", "source", "t0", "t1", "tc", "v", "why"),
     }
     assert set(record["index"]) == {"admissible", "known", "plan", "snapshot"}

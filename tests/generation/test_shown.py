@@ -1,4 +1,4 @@
-"""A generator reads nothing about somebody else than the question names, and who is hidden is declined as who is not there."""
+"""A generator reads nothing about others than the question names; who is hidden is declined as who is not there."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def stored(home: Path, visible: Sequence[Any], hidden: Sequence[Any] = (), *, ta
         word = int(policy_word(1)) | (QUARANTINE if (company, cik) in hidden else 0)
         texts = [f"{company}: {TEXT}", f"{company}: other income.", f"{company}: leases."]
         chunks = [
-            StoredChunk(document="10-K", start=0, end=len(one), text=one, word=word, public_at=0, subjects=(cik,))
+            StoredChunk(
+                document="10-K", start=0, end=len(one), text=one, word=word, public_at=0, subjects=(cik,)
+            )
             for one in texts
         ]
         vectors = np.random.default_rng(cik).standard_normal((3, DIM)).astype(np.float32)
@@ -107,7 +109,11 @@ def asked(
 @pytest.mark.parametrize("table", [False, True], ids=["no table", "public table"])
 @pytest.mark.parametrize(
     "question",
-    ["What royalty does Delta Air Lines pay?", "What royalty does Delta pay on net sales?", "DAL's royalty in FY2020?"],
+    [
+        "What royalty does Delta Air Lines pay?",
+        "What royalty does Delta pay on net sales?",
+        "DAL's royalty in FY2020?",
+    ],
 )
 def test_who_is_hidden_is_declined_as_who_is_not_there(tmp_path: Path, question: str, table: bool) -> None:
     """Code, words, passages and similarities; and no model is called."""
@@ -138,7 +144,9 @@ def test_of_two_companies_one_is_enough(tmp_path: Path) -> None:
 
 def test_a_year_that_nothing_is_of_is_declined(tmp_path: Path) -> None:
     """Of the company named, in the question's own words."""
-    _, answer, generator = asked(tmp_path / "a", "What royalty did Amcor pay in FY2012?", AMCOR, TARGET, table=True)
+    _, answer, generator = asked(
+        tmp_path / "a", "What royalty did Amcor pay in FY2012?", AMCOR, TARGET, table=True
+    )
     assert isinstance(answer, Declined)
     assert answer.code is DeclineCode.NOTHING_ABOUT_IT
     assert "Amcor in " in answer.message
@@ -147,7 +155,9 @@ def test_a_year_that_nothing_is_of_is_declined(tmp_path: Path) -> None:
 
 def test_where_nobody_is_named_all_is_shown(tmp_path: Path) -> None:
     """In the order of the ranker."""
-    found, answer, generator = asked(tmp_path / "a", "What was the royalty on net sales?", AMCOR, TARGET, table=True)
+    found, answer, generator = asked(
+        tmp_path / "a", "What was the royalty on net sales?", AMCOR, TARGET, table=True
+    )
     assert isinstance(answer, Answered)
     assert (found.about, len(generator.read[0])) == (None, 6)
     assert found.shown == found.passages

@@ -1,4 +1,4 @@
-"""The words beside a store are a copy of it: what is lost, damaged or another's is made anew, and nothing is read twice."""
+"""The words beside a store are a copy of it: what is lost or another's is made anew, and no text is read twice."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def shop(tmp_path: Path) -> Shop:
 def answers(index: TextIndex) -> list[tuple[Any, ...]]:
     """All that searches find, to the last bit, at several instants."""
     found = [index.search(TERMS, None, [one]) for one in INSTANTS]
-    return [(*one.keys.tolist(), one.scores.tobytes(), one.stats.admissible, one.stats.length) for one in found]
+    return [
+        (*one.keys.tolist(), one.scores.tobytes(), one.stats.admissible, one.stats.length) for one in found
+    ]
 
 
 def anew(store: CorpusStore, heading: tuple[str, ...] = HEADING) -> list[tuple[Any, ...]]:

@@ -37,8 +37,8 @@ RANKERS: Final = (FUSED, DENSE)
 """Names of the rankers, the default first. One that changes an order gets another name, and the old one stays."""
 
 K1: Final = 0.9
-"""How soon a term that is repeated stops adding; measured with :data:`B` on development questions, where 0.6 to 2 and 0.4
-to 0.75 are all within 0.02 of the best recall."""
+"""How soon a term that is repeated stops adding; measured with :data:`B` on development questions, where 0.6 to 2 and
+0.4 to 0.75 are all within 0.02 of the best recall."""
 B: Final = 0.4
 """How much the length of a passage counts, 0 to 1."""
 _SPARE: Final = 2

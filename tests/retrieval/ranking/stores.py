@@ -1,6 +1,6 @@
 """Stores to which anything happens, and what the fused ranker must say of them, in plain Python over every label.
 
-Vectors are of a lattice, so that cosines are exact in float32 and many are equal; no test depends on how a machine sums.
+Vectors are of a lattice, so that cosines are exact in float32 and many are equal, however a machine sums.
 """
 
 from __future__ import annotations
@@ -14,7 +14,18 @@ from carag.engine.collection import Collection, no_progress
 from carag.index import tokenize
 from carag.labelling.lifecycle import StateSpan
 from carag.labelling.naming import named
-from carag.policy import EVERYWHERE, NEVER, TOMBSTONE, Mask, Policy, PolicyBit, Profile, Where, infer, policy_word
+from carag.policy import (
+    EVERYWHERE,
+    NEVER,
+    TOMBSTONE,
+    Mask,
+    Policy,
+    PolicyBit,
+    Profile,
+    Where,
+    infer,
+    policy_word,
+)
 from carag.retrieval import share_of, terms_of, topic_of
 from carag.retrieval.ranking import NAMED, SIMILARITY, WORDS
 from carag.store.values import StoredChunk, StoredFiling
@@ -151,7 +162,7 @@ class Asked(NamedTuple):
 
 
 def draw_asked(rng: Generator) -> Asked:
-    """Draw sessions of the shipped table, with cooling, deals and lists; others of drawn masks; narrowings of either."""
+    """Draw sessions of the shipped table, with cooling, deals and lists; others of drawn masks; narrowings."""
     if rng.random() < 0.5:
         session = list(SESSIONS.values())[int(rng.integers(0, len(SESSIONS)))]
         decision = infer(session, TABLE, now=moment(NOW))
@@ -162,7 +173,9 @@ def draw_asked(rng: Generator) -> Asked:
     words = " ".join(rng.choice([*worlds.WORDS, *worlds.SECRETS], int(rng.integers(0, 4))))
     question = f"What did {rng.choice(worlds.SUBJECTS)} say about {words} {rng.choice(worlds.WHEN)}?"
     fields = LISTS[int(rng.integers(0, len(LISTS)))]
-    where = Where.of({"department": list(fields)}, {"department": "text"}) if rng.random() < 0.2 else EVERYWHERE
+    where = (
+        Where.of({"department": list(fields)}, {"department": "text"}) if rng.random() < 0.2 else EVERYWHERE
+    )
     return Asked(question, decision, where, int(rng.choice([1, 2, 5, 8, 500])))
 
 
@@ -186,7 +199,9 @@ def expected_of(collection: Collection, asked: Asked, known_at: int) -> Expected
     query = collection.embedder.embed_query(asked.question)
     rows = [
         (chunk, float(cosine))
-        for chunk, cosine in zip(store.chunks(labels.keys, known_at=known_at), vectors.reshape(-1, DIM) @ query, strict=True)
+        for chunk, cosine in zip(
+            store.chunks(labels.keys, known_at=known_at), vectors.reshape(-1, DIM) @ query, strict=True
+        )
         if asked.decision.admits(
             chunk.word, chunk.public_at, entity=chunk.subjects, expires_at=chunk.expires_at
         )

@@ -68,14 +68,18 @@ def test_3_a_word_that_only_hidden_text_has_is_one_that_nobody_wrote(seed: int) 
     asked = world.question.removesuffix("?")
     hidden = Document("h", "", 0, "8-K", "", None, (Text(("xylograph",), world.query, {9_999: HIDDEN}),))
     both = replace(world, documents=(*world.documents, hidden))
-    known, unknown = (said_of(replace(both, question=f"{asked} of {word}?")) for word in ("xylograph", "qwertzuiop"))
+    known, unknown = (
+        said_of(replace(both, question=f"{asked} of {word}?")) for word in ("xylograph", "qwertzuiop")
+    )
     assert known == unknown
 
 
 def test_4_and_6_a_score_is_in_units_of_the_best_admissible_one() -> None:
     """The best by words has all of the words' weight, whatever hidden passage would have more."""
     plain = a_world(("royalty", 0.5), ("royalty sales sales sales sales", 0.5), ("sales", 0.5))
-    hidden = Document("h", "Amcor plc", 5, "10-K", "", None, (Text(("royalty",) * 50, vector(1.0), {9: HIDDEN}),))
+    hidden = Document(
+        "h", "Amcor plc", 5, "10-K", "", None, (Text(("royalty",) * 50, vector(1.0), {9: HIDDEN}),)
+    )
     for world in (plain, replace(plain, documents=(hidden, *plain.documents))):
         said = said_of(world)
         assert said.keys == (0, 1, 2)
@@ -101,7 +105,7 @@ def test_5_a_row_is_not_missed_for_being_far_and_outside_of_the_best_by_words() 
 
 
 def test_5_both_ways_of_finding_the_rest_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mostly the k best by words are enough; where they are not, the rest above a floor are asked for, and no others."""
+    """Mostly the k best by words are enough; where they are not, the rest above a floor are asked for."""
     floors: list[float] = []
     search = TextIndex.search
 
@@ -122,7 +126,9 @@ def test_5_both_ways_of_finding_the_rest_are_taken(monkeypatch: pytest.MonkeyPat
 def test_what_is_named_comes_before_what_is_close(cosine: float) -> None:
     """Also where a passage of somebody else says the question word for word: then it is shown to no generator."""
     named = a_world(("sales", cosine), question="What royalty does Amcor pay?")
-    other = Document("o", "Target Corp", 7, "10-K", "", None, (Text(("royalty", "pay"), vector(1.0), {9: OPEN}),))
+    other = Document(
+        "o", "Target Corp", 7, "10-K", "", None, (Text(("royalty", "pay"), vector(1.0), {9: OPEN}),)
+    )
     said = said_of(replace(named, documents=(other, *named.documents)))
     assert (said.keys, said.about) == ((0, 9), frozenset({0}))
 

@@ -1,4 +1,4 @@
-"""The fused ranker finds what a plain sort over every label finds: at any instant, for any session, after any history."""
+"""The fused ranker finds what a plain sort over every label finds: at any instant, for any session and history."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def run(seed: int, home: Path, steps: int = 5, questions: int = 8) -> int:
 
 @given(seeds)
 @settings(max_examples=4, deadline=None)
-def test_what_is_found_is_what_a_plain_sort_finds(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_what_is_found_is_what_a_plain_sort_finds(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
     """Ids, order, similarities, scores, what is named and how many are about it; for the past, after more came in."""
     run(seed, tmp_path_factory.mktemp("store"))
 

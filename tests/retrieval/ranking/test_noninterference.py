@@ -1,4 +1,4 @@
-"""What a session may not use changes nothing that the ranker says: not an id, not a bit of a score, not a word of a topic."""
+"""What a session may not use changes nothing that the ranker says: no id, no bit of a score, no word of a topic."""
 
 from __future__ import annotations
 
@@ -112,7 +112,10 @@ def test_a_ranker_that_looks_at_what_is_hidden_is_found_out(
 
         def of_all(self, terms, *, policy, **more):
             """The best score of all passages as the unit of scores."""
-            found, every = search(self, terms, policy=policy, **more), search(self, terms, policy=wide, **more)
+            found, every = (
+                search(self, terms, policy=policy, **more),
+                search(self, terms, policy=wide, **more),
+            )
             if len(found):
                 found.scores[0] = every.scores[0]
             return found

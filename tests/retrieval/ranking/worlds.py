@@ -46,9 +46,21 @@ SECRETS = ("whistle", "gringotts", "settlement", "target")
 """Terms that only what is hidden holds, in most worlds."""
 SUBJECTS = (
     *("Delta", "Delta Apparel", "Apple", "Amcor", "Target Corp", "Apple Hospitality and Target Corp"),
-    *("Amcor plc and Delta Air Lines", "Gringotts", "the filings", "Apple Hospitality, Amcor plc and Delta Air Lines"),
+    *(
+        "Amcor plc and Delta Air Lines",
+        "Gringotts",
+        "the filings",
+        "Apple Hospitality, Amcor plc and Delta Air Lines",
+    ),
 )
-TITLED = ("the papers", "the canteen menu", "the sale of the gym", "Gringotts", "the memo", "canteen rules and the gym")
+TITLED = (
+    "the papers",
+    "the canteen menu",
+    "the sale of the gym",
+    "Gringotts",
+    "the memo",
+    "canteen rules and the gym",
+)
 WHEN = ("in FY2020", "in 2019", "in Q2 2021", "in the latest 10-K", "in the latest memo", "")
 DIM = 16
 MATERIAL, OFFERING = 1 << 17, 1 << 16
@@ -88,7 +100,16 @@ class Document:
     def described(self, number: int, *, has_companies: bool) -> tuple[Any, ...]:
         """The columns of ``SELECT_DESCRIBED``."""
         if has_companies:
-            return number, self.id, self.kind, self.company, "2021-02-03", self.day, json.dumps([self.cik]), None
+            return (
+                number,
+                self.id,
+                self.kind,
+                self.company,
+                "2021-02-03",
+                self.day,
+                json.dumps([self.cik]),
+                None,
+            )
         stated = {"title": self.title, "kind": self.kind, "dated": self.day}
         return number, self.id, "", "", "", None, "[]", json.dumps(stated)
 
@@ -117,10 +138,11 @@ class World:
         """The same world, in which nothing was ever stored but what the session may use."""
         documents = []
         for one in self.documents:
-            texts = []
-            for text in one.texts:
-                if kept := {key: label for key, label in text.labels.items() if self.admits(label)}:
-                    texts.append(replace(text, labels=kept))
+            texts = [
+                replace(text, labels=kept)
+                for text in one.texts
+                if (kept := {key: label for key, label in text.labels.items() if self.admits(label)})
+            ]
             if texts:
                 documents.append(replace(one, texts=tuple(texts)))
         return replace(self, documents=tuple(documents))
@@ -225,7 +247,11 @@ def said_of(world: World, table: PublicNames | None = None) -> Said:
 
 def draw_label(rng: Generator) -> Label:
     """Draw bits that policies ask for, windows around the instant of the question, entities."""
-    word = int(rng.integers(0, 4)) | (MATERIAL if rng.random() < 0.3 else 0) | (OFFERING if rng.random() < 0.2 else 0)
+    word = (
+        int(rng.integers(0, 4))
+        | (MATERIAL if rng.random() < 0.3 else 0)
+        | (OFFERING if rng.random() < 0.2 else 0)
+    )
     begin = int(rng.choice([0, 0, 0, 0, 50, 95, AS_OF, AS_OF + 1]))
     end = int(rng.choice([NEVER, NEVER, NEVER, NEVER, AS_OF, AS_OF + 1, begin]))
     control = QUARANTINE if rng.random() < 0.05 else 0
@@ -302,7 +328,9 @@ def draw_world(rng: Generator, documents: int = 8) -> World:
         texts = []
         for _ in range(int(rng.integers(1, 5))):
             one = draw_label(rng)
-            later = [Label(one.word ^ 2, one.expires_at)] if one.expires_at < NEVER and rng.random() < 0.5 else []
+            later = (
+                [Label(one.word ^ 2, one.expires_at)] if one.expires_at < NEVER and rng.random() < 0.5 else []
+            )
             texts.append(draw_text(rng, WORDS, keys, [one, *later]))
         drawn.append(draw_document(rng, f"d{at}", tuple(texts)))
     return World(
@@ -348,7 +376,9 @@ def with_other_hidden(rng: Generator, world: World) -> World:
                 texts[at] = replace(text, labels={next(keys): earlier, **text.labels})
         documents.append(replace(one, texts=tuple(texts)))
     for at in range(int(rng.integers(0, 6))):
-        hidden = replace(draw_document(rng, f"h{at}", ()), texts=hidden_texts(25 if rng.random() < 0.2 else 4))
+        hidden = replace(
+            draw_document(rng, f"h{at}", ()), texts=hidden_texts(25 if rng.random() < 0.2 else 4)
+        )
         if rng.random() < 0.5:
             hidden = replace(hidden, day="2023-12-31", kind="10-K")
         documents.insert(int(rng.integers(0, len(documents) + 1)), hidden)
