@@ -89,7 +89,8 @@ class Counted:
 
 HEADINGS: Final = (
     "| model | pairs | asked of the model | answered | cites gold, of the answerable | bad citations, refused "
-    "| declined by the model | declined before it | failed | s a call, mean |\n|---|---|---|---|---|---|---|---|---|---|"
+    "| declined by the model | declined before it | failed | s a call, mean |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
 )
 
 

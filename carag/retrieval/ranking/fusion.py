@@ -1,9 +1,9 @@
 """Fuse similarity, words and what the question names into one score over all admissible rows, and find its best.
 
 A row's score is ``SIMILARITY`` of its cosine, and its bonus: ``WORDS`` of its BM25 score in units of the best
-admissible one, the tier of its document, and ``NAMED`` if that is about what the question names. No bonus is negative, so a row without one that is not among the ``k``
-nearest has ``k`` rows before it. Whoever knows the nearest rows and all bonuses therefore knows the best of *all* rows,
-without a score for each: these are no two lists that were cut off and merged.
+admissible one, the tier of its document, and ``NAMED`` if that is about what the question names. No bonus is negative,
+so a row without one that is not among the ``k`` nearest has ``k`` rows before it. Whoever knows the nearest rows and
+all bonuses therefore knows the best of *all* rows, without a score for each: these are no two lists cut off and merged.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ WORDS: Final = 0.4
 """Weight of words; chosen on development questions, where 0.3 to 0.5 cannot be told apart."""
 SIMILARITY: Final = 1 - WORDS
 NAMED: Final = 1.0
-"""Added to the tier, 1 or more, of a document about what the question names. A cosine may be negative, and without this a
-close row about somebody else would come before one about whom is asked for: 1 + NAMED - SIMILARITY > SIMILARITY + WORDS."""
+"""Added to the tier, 1 or more, of a document about what the question names. A cosine may be negative, and without
+this a close row about somebody else could come before one about whom is asked for: 1 + NAMED - SIMILARITY is greater
+than SIMILARITY + WORDS."""
 _ROUNDING: Final = 1 - 1e-9
 """What a bound is lowered by, far more than its rounding loses."""
 

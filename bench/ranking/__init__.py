@@ -1,0 +1,1 @@
+"""Measure what the fused ranker costs beside similarity alone."""

@@ -1,0 +1,170 @@
+"""Measure the fused ranker beside similarity: ``python -m bench.ranking --data DIR --cache DIR`` writes RESULTS.md.
+
+Both answer the same questions of the same sessions through :meth:`carag.Engine.retrieve`, audit record included, in
+turn: the order changes with each question, and the least of three times counts. Development questions alone are asked.
+At paper size every plan is the certified one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bench.commit import commit
+from carag.engine import Engine
+from carag.evaluation.cases.corpus import build_corpus
+from carag.evaluation.cases.ground_truth import GroundTruth
+from carag.evaluation.cases.pairs import cross
+from carag.evaluation.models import TimedEmbedder
+from carag.evaluation.run import NOW
+from carag.evaluation.run_metadata import processor_name
+from carag.index import kernels
+from carag.retrieval import RANKERS, embedder_by_name, ranker_by_name
+from carag.retrieval.words import KeptWords
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.evaluation.cases.pairs import Pair
+
+_TIMES: Final = 3
+"""How often each is asked; the least counts."""
+_PAGE: Final = """\
+# What the fused ranker costs
+
+Written by `python -m bench.ranking --size {size} --embedder {embedder}`; do not edit. Commit {commit}, {cpu}, kernel
+{kernel}, {cores} cores, load {load:.1f} at the end. {chunks:,} chunks, {pairs} pairs of development questions and
+sessions, k 8, seed 0; the least of {times} times each, alternating. The question is embedded before: `embedding` says
+what that takes besides.
+
+| `Engine.retrieve`, ms | p50 | p95 |
+|---|---|---|
+{rows}
+| ratio | {half:.2f} | {most:.2f} |
+
+Embedding a question: p50 {embedding:.1f} ms. With it the ratio is {with_embedding:.2f} at p95.
+
+## Ingest
+
+The words of {passages:,} passages, read from the store and indexed by one process: {words:.1f} s, {each:.2f} ms a
+passage.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Milliseconds of one ranker, a pair each."""
+
+    ranker: str
+    taken: list[float]
+
+    def cells(self) -> str:
+        """Write the row of the table."""
+        return (
+            f"| `{self.ranker}` | {statistics.median(self.taken):.2f} | {np.quantile(self.taken, 0.95):.2f} |"
+        )
+
+
+def main() -> int:
+    """Measure, print and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.ranking", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--size", default="paper")
+    parser.add_argument("--embedder", default="minilm")
+    parser.add_argument("--pairs", type=int, default=300)
+    given = parser.parse_args()
+    embedder = TimedEmbedder(embedder_by_name(given.embedder))
+    built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
+    truth = GroundTruth.open(built.store, now=NOW)
+    for question in built.questions:
+        embedder.embed_query(question.text)
+    crossed = cross(truth, built.questions, built.gold, embedder.vectors, count=2_400, seed=0)
+    pairs = [pair for pair in crossed if pair.split == "dev"][: given.pairs]
+    passages = len(truth)
+    truth.store.close()
+    with Engine.open(built.store, create=False, embedder=embedder, clock=lambda: NOW) as engine:
+        rows = measured(engine, pairs)
+    words = words_of(built.store)
+    slow, fast = ({row.ranker: row for row in rows}[name].taken for name in RANKERS)
+    embedding = statistics.median(embedder.milliseconds[pair.question.text] for pair in pairs)
+    page = _PAGE.format(
+        size=given.size,
+        embedder=given.embedder,
+        commit=commit(),
+        cpu=processor_name(),
+        kernel=kernels.active(),
+        cores=os.cpu_count(),
+        load=os.getloadavg()[0],
+        chunks=passages,
+        pairs=len(slow),
+        times=_TIMES,
+        rows="\n".join(row.cells() for row in rows),
+        half=statistics.median(slow) / statistics.median(fast),
+        most=np.quantile(slow, 0.95) / np.quantile(fast, 0.95),
+        embedding=embedding,
+        with_embedding=(np.quantile(slow, 0.95) + embedding) / (np.quantile(fast, 0.95) + embedding),
+        passages=passages,
+        words=words,
+        each=1000 * words / passages,
+    )
+    print(page)
+    Path(__file__).with_name("RESULTS.md").write_text(page, encoding="utf-8")
+    return 0
+
+
+def measured(engine: Engine, pairs: list[Pair]) -> list[Row]:
+    """Ask both rankers in turn; refused pairs are left out."""
+    collection, retriever = engine._collection, engine._retriever  # noqa: SLF001 - one engine may hold a store
+    rankers = {name: ranker_by_name(name, collection.catalogue) for name in RANKERS}
+    taken: dict[str, list[float]] = {name: [] for name in RANKERS}
+    for number, pair in enumerate(_open(engine, pairs)):
+        least = dict.fromkeys(RANKERS, float("inf"))
+        for turn in range(2 * _TIMES):
+            name = RANKERS[(number + turn) % 2]
+            retriever.ranker = rankers[name]
+            start = time.perf_counter()
+            engine.retrieve(pair.question.text, pair.session)
+            least[name] = min(least[name], 1000 * (time.perf_counter() - start))
+        for name, milliseconds in least.items():
+            taken[name].append(milliseconds)
+    return [Row(name, taken[name]) for name in RANKERS]
+
+
+def _open(engine: Engine, pairs: list[Pair]) -> Iterator[Pair]:
+    for pair in pairs:
+        if engine.retrieve(pair.question.text, pair.session).outcome.value != "refuse":
+            yield pair
+
+
+def words_of(store: Path) -> float:
+    """Return how many seconds it takes to index the words of a store's passages anew."""
+    from carag.engine.kept_profile import settle_profile
+    from carag.store.store import CorpusStore
+
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        CorpusStore.open(store / "corpus.db", create=False) as corpus,
+    ):
+        heading = settle_profile(corpus, None).vocabulary.heading
+        notes = {name: corpus.meta_get(name) for name in ("words_header", "words_known", "words_made_of")}
+        start = time.perf_counter()
+        with closing(KeptWords(corpus, Path(scratch, "index.words"), heading)) as words:
+            words.prepare(lambda *_: None)
+            words.switch(corpus.known())
+        took = time.perf_counter() - start
+        corpus.meta_update({name: value for name, value in notes.items() if value is not None})
+    return took
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
