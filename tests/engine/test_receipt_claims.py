@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag import Engine, Session
-from carag.audit import Check, Verdict, Verification, verify_receipt
+from carag.audit import AuditLog, Basis, Check, Verdict, Verification, erase, redact, verify_receipt
+from carag.audit.records.erasure import Erasure
 from carag.audit.tlog import encoding
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.policy import as_of_minutes
@@ -256,3 +257,27 @@ def test_a_record_is_small(answered: tuple[bytes, str]) -> None:
     record = json.loads(answered[0])["record"]
     assert len(record.encode()) <= 1_344
     assert as_of_minutes(datetime.now(UTC) + timedelta(minutes=1)) > json.loads(record)["as_of"]
+
+
+def test_what_was_read_in_a_question_goes_with_it(tmp_path: Path, small_corpus: Path) -> None:
+    """Out of a receipt and out of the log, for it is in the question's own words."""
+    asked = "What were net sales of Harrowgate Components for fiscal 2023?"
+    with Engine.open(tmp_path / "store", embedder="wordllama") as engine:
+        engine.ingest(small_corpus)
+        answer = engine.ask(asked, Session(role="buy_side", purpose="invest"))
+        vkey = engine.vkey
+    whole = answer.receipt.to_bytes()
+    assert verify_receipt(whole, vkey).values["reading"] == answer.understood == "Harrowgate Components; 2023"
+    less = verify_receipt(redact(whole, drop={"query"}), vkey)
+    assert less.verdict is Verdict.VERIFIED
+    assert {"query", "reading"} <= set(less.withheld)
+    people = {"actor": "officer", "approver": "counsel"}
+    with AuditLog.open(tmp_path / "store") as log:
+        seq = answer.receipt.seq
+        assert {"query", "reading"} <= set(log.private.openings(seq))
+        event = log.record(
+            erase(log, records=[seq], fields=["query"], basis=Basis.LEGAL_OBLIGATION, **people).seq
+        ).event
+        assert isinstance(event, Erasure)
+        assert event.fields == ("query", "reading")
+        assert {"query", "reading"}.isdisjoint(log.private.openings(seq))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit.operations.persons import two_persons
 from carag.audit.records import _fields
+from carag.audit.records.access import with_reading
 from carag.audit.records.erasure import Basis, Erasure, write_targets
 from carag.audit.records.kinds import RecordKind
 from carag.audit.records.retention import retain_until, retention_class
@@ -58,7 +59,8 @@ def erase(
     subject : str
         The person whose values recorded so far are erased.
     fields : collection of str
-        Fields to erase, such as ``{"subject", "query"}``; all if none is given.
+        Fields to erase, such as ``{"subject", "query"}``; all if none is given. With a question what was read in it is
+        erased, too.
 
     Returns
     -------
@@ -121,7 +123,7 @@ def _targets(
 ) -> list[Target]:
     if subject is not None:
         kept = log.private.of_subject(subject)
-        found = [target for target in kept if not fields or target.field in fields]
+        found = [target for target in kept if not fields or target.field in with_reading(fields)]
         if not found:
             raise InvalidArgument("nothing is kept of that subject, or not in these fields")
         return found
@@ -142,7 +144,7 @@ def _targets_of(log: AuditLog, seq: int, fields: Collection[str]) -> list[Target
     if again := wanted & set(gone):
         name = min(again)
         raise InvalidArgument(f"the {name} of record {seq} was erased by record {gone[name]}")
-    found = [target for target in kept if target.field in wanted]
+    found = [target for target in kept if target.field in with_reading(wanted)]
     if missing := wanted - {target.field for target in found}:
         raise InvalidArgument(f"record {seq} has no {min(missing)} to erase")
     if not found:

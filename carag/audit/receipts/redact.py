@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from carag.audit.receipts.receipt import open_envelope
 from carag.audit.receipts.verify import Verdict, verify_unsigned
+from carag.audit.records.access import with_reading
 from carag.audit.state.proof import StateProof
 from carag.audit.tlog import encoding
 from carag.errors import CorruptFile, InvalidArgument
@@ -41,7 +42,8 @@ def redact(
     receipt : bytes
         The receipt file's content.
     drop : collection of str
-        Commitments whose openings are removed, such as ``{"subject", "answer"}``.
+        Commitments whose openings are removed, such as ``{"subject", "answer"}``; with ``"query"`` also what was read
+        in it.
     passages : collection of int
         Passages that are removed with text, chunk id and proof; the best is 1.
     proofs : collection of int
@@ -80,7 +82,8 @@ def redact(
     if missing := (set(passages) | set(proofs)) - set(range(1, count + 1)):
         raise InvalidArgument(f"there is no passage {min(missing)}; the record names {count}, the first is 1")
     fields: dict[str, Any] = encoding.decode(receipt[:-1])
-    fields["openings"] = {name: one for name, one in fields["openings"].items() if name not in drop}
+    dropped = with_reading(drop)
+    fields["openings"] = {name: one for name, one in fields["openings"].items() if name not in dropped}
     fields["hits"] = [
         None if number in passages else _thinned(hit, proved=number not in proofs, sealed=until)
         for number, hit in enumerate(open_envelope(receipt).hits, start=1)

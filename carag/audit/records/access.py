@@ -7,7 +7,7 @@ hidden passages.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from carag.audit.records import _fields
 from carag.audit.records.kinds import Outcome, RecordKind, SessionSource
@@ -16,7 +16,21 @@ from carag.audit.tlog.encoding import Json, b64url, unb64url
 from carag.errors import InvalidArgument
 from carag.limits import MAX_MINUTE
 
-__all__ = ["Access", "IndexState", "Models"]
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["Access", "IndexState", "Models", "with_reading"]
+
+
+def with_reading(names: Collection[str]) -> set[str]:
+    """Add to the commitments that are left out or erased what repeats one of them: a reading has its question's words.
+
+    Examples
+    --------
+    >>> sorted(with_reading({"query", "subject"})), with_reading({"answer"})
+    (['query', 'reading', 'subject'], {'answer'})
+    """
+    return {*names, "reading"} if "query" in names else {*names}
 
 
 @dataclass(frozen=True, slots=True)
