@@ -1,7 +1,8 @@
 """Test noninterference: rebuild a store without what a session may not see, and compare the answers of both.
 
 Noninterference (Goguen and Meseguer, 1982) means that what is hidden from a session changes nothing in its answers.
-From the second store every inadmissible label is deleted with its passage and vector, and the index is rebuilt.
+From the second store every inadmissible label is deleted with its passage and vector, every filing of which nothing is
+left, and the files beside the store, which are copies of it, are made anew.
 Both are asked through :meth:`carag.Engine.ask`. All that the session gets must be equal, similarities to the last bit,
 with three exceptions: labels that remain are kept as they are, so a state bit such as *superseded* stays although its
 cause is deleted; the receipt names its log; and roles that may know of hidden neighbours are shown them by right.
@@ -50,7 +51,6 @@ def session_view(answer: Answer) -> dict[str, Any]:
         "why": answer.why,
         "text": answer.text,
         "complete": answer.complete,
-        "understood": answer.understood,
         "citations": [asdict(one) for one in answer.citations],
         "passages": [{**asdict(one), "similarity": one.similarity.hex()} for one in answer.passages],
         "kinds": None if answer.withheld is None else [one.code for one in answer.withheld.kinds],
@@ -85,13 +85,15 @@ def without_inadmissible(
             verdicts[row] = table.admits(said, row, now=now)
         if not verdicts[row]:
             gone.append(key)
-    shutil.copytree(store, copy, ignore=shutil.ignore_patterns("index.carag", "index.words", "*.lock"))
+    shutil.copytree(store, copy, ignore=shutil.ignore_patterns("index.*", "*.lock"))
     with closing(sqlite3.connect(copy / "corpus.db", isolation_level=None)) as sql:
         sql.execute("BEGIN")
         sql.executemany("DELETE FROM labels WHERE label = ?", ((key,) for key in gone))
         orphans = "SELECT key FROM chunks WHERE key NOT IN (SELECT key FROM labels)"
         sql.execute(f"DELETE FROM vectors WHERE key IN ({orphans})")  # noqa: S608 - a constant
         sql.execute(f"DELETE FROM chunks WHERE key IN ({orphans})")  # noqa: S608
+        # Questions are read by the names of filings: of those without a passage nothing may be known either.
+        sql.execute("DELETE FROM filings WHERE version > 0 AND filing NOT IN (SELECT filing FROM chunks)")
         sql.execute("COMMIT")
     return len(gone)
 

@@ -19,7 +19,18 @@ from carag.policy import QUARANTINE, Decision, Mask, Policy, policy_word
 from carag.retrieval import Evidence
 from carag.retrieval.public_names import PublicNames
 from carag.retrieval.ranking import SIMILARITY, WORDS
-from tests.retrieval.ranking.worlds import AS_OF, DIM, Document, Label, Said, Text, World, draw_world, said_of
+from tests.retrieval.ranking.worlds import (
+    AS_OF,
+    DIM,
+    MATERIAL,
+    Document,
+    Label,
+    Said,
+    Text,
+    World,
+    draw_world,
+    said_of,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 OPEN, HIDDEN = Label(int(policy_word(1))), Label(int(policy_word(1)) | QUARANTINE)
@@ -94,6 +105,20 @@ def test_5_ties_go_to_the_smaller_key_and_rows_without_a_word_fill_up() -> None:
     assert said_of(replace(alike, question="What of sales?")).keys == (0, 1, 2, 3)
     assert len(said_of(replace(alike, k=60)).keys) == 6
     assert float.fromhex(said_of(alike).share) == 0
+
+
+def test_5_ties_of_two_searches_go_to_the_smaller_key() -> None:
+    """What cooled down and what never had to are searched apart, and are one order."""
+    alike = a_world(*[("sales", 0.5)] * 4, decision=replace(ALL, cooling=10))
+    document = alike.documents[0]
+    for material in ({0}, {1}, {0, 3}, {1, 2}):
+        texts = tuple(
+            replace(text, labels={key: OPEN._replace(word=OPEN.word | (MATERIAL if key in material else 0))})
+            for key, text in enumerate(document.texts)
+        )
+        world = replace(alike, documents=(replace(document, texts=texts),))
+        for k in (1, 2, 3, 4):
+            assert said_of(replace(world, k=k)).keys == tuple(range(k))
 
 
 def test_5_a_row_is_not_missed_for_being_far_and_outside_of_the_best_by_words() -> None:
