@@ -28,7 +28,8 @@ def test_every_answer_has_a_verdict_by_hand(tmp_path: Path) -> None:
     assert one.id in listed
     assert "   W the same words" in listed
     changed = tmp_path / "changed.tsv"
-    changed.write_text(judged.BY_HAND.read_text("utf-8").replace(one.sha256[:16], "0" * 16), "utf-8")
+    kept = judged.BY_HAND.read_text("utf-8")
+    changed.write_text(kept.replace(f"{one.id}\t{one.sha256[:16]}", f"{one.id}\t{'0' * 16}"), "utf-8")
     with pytest.raises(ValueError, match="1 of 200 answers have no verdict"):
         judged.read_by_hand(found, changed)
 
