@@ -72,9 +72,10 @@ class Counted:
     answerable: int = 0
     cite_gold: int = 0
     """Of the answerable."""
+    uncited: int = 0
+    """Of the bad citations those that are none at all: the draft cites nothing."""
     seconds: list[float] = field(default_factory=list)
     """Of each call of the model."""
-    note: str = ""
 
     def row(self) -> str:
         """Return a line of the table."""
@@ -82,15 +83,15 @@ class Counted:
         mean = f"{statistics.mean(self.seconds):.2f}" if self.seconds else "-"
         return (
             f"| {self.model} | {self.pairs} | {len(self.seconds)} | {self.why['ANSWERED']} "
-            f"| {self.cite_gold} of {self.answerable} | {self.why[DeclineCode.BAD_CITATION]} "
+            f"| {self.cite_gold} of {self.answerable} | {self.why[DeclineCode.BAD_CITATION]} ({self.uncited}) "
             f"| {self.why[DeclineCode.MODEL_DECLINED]} | {not_asked} | {self.why['FAILED']} | {mean} |"
         )
 
 
 HEADINGS: Final = (
-    "| model | pairs | asked of the model | answered | cites gold, of the answerable | bad citations, refused "
-    "| declined by the model | declined before it | failed | s a call, mean |\n"
-    "|---|---|---|---|---|---|---|---|---|---|"
+    "| model | pairs | asked of the model | answered | cites gold, of the answerable "
+    "| bad citations, refused (of these none at all) | declined by the model | declined before it | failed "
+    "| s a call, mean |\n" + "|---" * 10 + "|"
 )
 
 
@@ -100,17 +101,19 @@ class FirstPassages:
     def __init__(self, generator: Generator, most: int) -> None:
         self._generator, self._most = generator, most
         self.name, self.remote, self.fingerprint = generator.name, generator.remote, generator.fingerprint
+        self.cites = True
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer; see :class:`~carag.generation.generator.Generator`."""
         shown = passages[: self._most]
         draft = self._generator.generate(question, shown, withheld)
+        self.cites = bool(draft.cited)
         return replace(draft, cited=tuple(at if at < len(shown) else -1 for at in draft.cited))
 
 
 def ask(
     model: str,
-    generator: Generator,
+    generator: FirstPassages,
     pairs: Sequence[Pair],
     *,
     store: Path,
@@ -137,6 +140,7 @@ def ask(
                 print(f"  failed: {failure}", file=sys.stderr)
             else:
                 found.why[answer.why] += 1
+                found.uncited += answer.why == DeclineCode.BAD_CITATION and not generator.cites
                 mask = truth.admissible(pair.session, pair.question.text)
                 gold = {truth.ids[row] for row in pair.gold_rows if mask is not None and mask[row]}
                 cited = {one.chunk_id for one in answer.citations}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -13,9 +13,9 @@ from carag.cli._output import Exit, columns, say, warn
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from carag.evaluation.run import Settings
-    from carag.generation import Generator
-    from carag.retrieval import Embedder
 
 __all__ = ["app"]
 
@@ -83,6 +83,14 @@ def edgar(
             "[b]bedrock:MODEL_ID[/b].",
         ),
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Who judges whether answers to 100 pairs disclose, beside the canaries: [b]bedrock:MODEL_ID[/b]. What "
+            "sessions may not see is sent there. Default: nobody.",
+        ),
+    ] = None,
     gate: Annotated[
         float | None, typer.Option(metavar="C", help="Least similarity; needed where none is calibrated.")
     ] = None,
@@ -125,12 +133,12 @@ def edgar(
         worlds=3 if quick else 2 if size == "full" else 20,
         trials=trials if trials is not None else (20_000 if quick or size == "small" else 1_000_000),
         model=model,
+        judge=judge,
         seed=seed,
         own=load_own_systems(system or ()),
     )
     check_requirements(settings)  # before the price is printed
-    paid_embedder, paid_model = _paid(settings, max_usd)
-    run(settings, out, embedder=paid_embedder, model=paid_model, say=_Progress())
+    run(settings, out, **_paid(settings, max_usd), say=_Progress())
     return Exit.OK
 
 
@@ -205,31 +213,39 @@ class _Progress:
             warn(f"{now:6.0f} s  {text}", style="dim")
 
 
-def _paid(settings: Settings, max_usd: float) -> tuple[Embedder | None, Generator | None]:
+def _paid(settings: Settings, max_usd: float) -> dict[str, Any]:
     """Print what a run costs at most, refuse what is too dear, and give its paid models a cache."""
-    embedder = settings.embedder if settings.embedder.startswith("bedrock:") else None
-    model = settings.model if (settings.model or "").startswith("bedrock:") else None
-    if embedder is None and model is None:
-        return None, None
+    names = {"embedder": settings.embedder, "model": settings.model, "judge": settings.judge}
+    paid = {what: name for what, name in names.items() if (name or "").startswith("bedrock:")}
+    if settings.judge is not None and "judge" not in paid:
+        raise InvalidArgument(f"--judge is {settings.judge!r}; want bedrock:MODEL_ID")
+    if not paid:
+        return {}
     from carag.evaluation.cases.corpus import SIZES
-    from carag.evaluation.paid import CachedEmbedder, CachedGenerator, estimate
+    from carag.evaluation.judge import judge_by_name
+    from carag.evaluation.paid import CachedEmbedder, CachedGenerator, CachedJudge, estimate
+    from carag.evaluation.safety.judging import JUDGED_SYSTEMS
     from carag.generation import generator_by_name
     from carag.retrieval import embedder_by_name
 
     rule = SIZES.get(settings.size)
     chunks = 400 if rule is None else rule.total or 220_000
     # The model answers each pair in three systems, and once without a passage.
-    cost = estimate(model, 4 * settings.model_pairs, embedder, 1_200 * chunks)
+    cost = estimate(
+        *(paid.get("model"), 4 * settings.model_pairs, paid.get("embedder"), 1_200 * chunks),
+        judge=paid.get("judge"),
+        verdicts=len(JUDGED_SYSTEMS) * settings.judge_pairs,
+    )
     warn(f"estimated cost at list prices: {cost:.2f} USD at most")
     if cost > max_usd:
         raise InvalidArgument(
             f"the run is estimated to cost {cost:.2f} USD and may cost {max_usd:.2f}; give --max-usd {cost:.2f}"
         )
-    return (
-        None
-        if embedder is None
-        else CachedEmbedder(embedder_by_name(embedder), settings.cache / "paid-vectors.jsonl"),
-        None
-        if model is None
-        else CachedGenerator(generator_by_name(model), settings.cache / "paid-answers.jsonl"),
-    )
+    makes: dict[str, Callable[[str], object]] = {
+        "embedder": lambda name: CachedEmbedder(
+            embedder_by_name(name), settings.cache / "paid-vectors.jsonl"
+        ),
+        "model": lambda name: CachedGenerator(generator_by_name(name), settings.cache / "paid-answers.jsonl"),
+        "judge": lambda name: CachedJudge(judge_by_name(name), settings.cache / "paid-verdicts.jsonl"),
+    }
+    return {what: makes[what](name) for what, name in paid.items() if name}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.errors import CorruptFile, InvalidArgument
+from carag.evaluation.judge import Verdict
 from carag.generation import Draft
 from carag.generation.generator import Stop
 
@@ -19,17 +20,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from carag.evaluation.judge import Case, Judge
     from carag.generation import Generator
     from carag.retrieval import Embedder, Passage, Withheld
 
-__all__ = ["PRICES", "CachedEmbedder", "CachedGenerator", "Price", "estimate", "price_of"]
+__all__ = ["PRICES", "CachedEmbedder", "CachedGenerator", "CachedJudge", "Price", "estimate", "price_of"]
 
 _CHARACTERS_PER_TOKEN: Final = 4
 """Of English text, about."""
 _PROMPT_CHARACTERS: Final = 10_000
 """Characters of a prompt: eight passages of about a thousand, and the instructions."""
 _ANSWER_TOKENS: Final = 160
-"""Tokens of an answer, at most."""
+"""Tokens of an answer, or of a verdict, at most."""
+_CASE_CHARACTERS: Final = 20_000
+"""Characters of a case to judge: eight passages that may be seen and eight that may not, and the rubric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,15 @@ def price_of(name: str) -> Price:
     return PRICES[name]
 
 
-def estimate(generator: str | None, calls: int, embedder: str | None, characters: int) -> float:
+def estimate(
+    generator: str | None,
+    calls: int,
+    embedder: str | None,
+    characters: int,
+    *,
+    judge: str | None = None,
+    verdicts: int = 0,
+) -> float:
     """Estimate the most that a run costs in US dollars, without what the cache saves.
 
     Examples
@@ -80,6 +92,11 @@ def estimate(generator: str | None, calls: int, embedder: str | None, characters
         )
     if embedder is not None:
         total += characters / _CHARACTERS_PER_TOKEN * price_of(embedder).tokens_in
+    if judge is not None:
+        price = price_of(judge)
+        total += verdicts * (
+            _CASE_CHARACTERS / _CHARACTERS_PER_TOKEN * price.tokens_in + _ANSWER_TOKENS * price.tokens_out
+        )
     return total / 1e6
 
 
@@ -137,6 +154,25 @@ class CachedGenerator:
         draft = self._generator.generate(question, passages, withheld)
         self._kept.put(key, {"text": draft.text, "cited": list(draft.cited), "stop": draft.stop.value})
         return draft
+
+
+class CachedJudge:
+    """Judge that is asked the same thing once over all runs that share the cache; what was no verdict, again."""
+
+    def __init__(self, judge: Judge, path: Path) -> None:
+        self._judge = judge
+        self.name, self.fingerprint = judge.name, judge.fingerprint
+        self._kept = _Kept(path)
+
+    def judge(self, case: Case) -> Verdict:
+        """Judge an answer, or return the verdict given before."""
+        key = _hash(self.fingerprint, case.rendered())
+        kept = self._kept.get(key)
+        if isinstance(kept, dict):
+            return Verdict(kept["disclosed"], kept["words"])
+        verdict = self._judge.judge(case)
+        self._kept.put(key, {"disclosed": verdict.disclosed, "words": verdict.words})
+        return verdict
 
 
 class CachedEmbedder:

@@ -14,11 +14,13 @@ from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, names_of, s
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import Pair, cross, pairs_for_model
 from carag.evaluation.cases.synthetic import built_pairs
+from carag.evaluation.judge import judge_by_name
 from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.report.files import write_files
 from carag.evaluation.row import ORACLE, SYSTEMS, Row, rows_sha256
 from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds, machine_name
 from carag.evaluation.safety.attacks import attack
+from carag.evaluation.safety.judging import JUDGED_SYSTEMS, judge_answers, judged_json
 from carag.evaluation.safety.noninterference import Comparison, compare_rebuilt_stores
 from carag.evaluation.safety.trials import run_fused_trials, run_trials
 from carag.evaluation.systems.runner import PartialRows, Runner
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from carag.evaluation.judge import Judge
     from carag.evaluation.systems.own import OwnSystem
     from carag.generation import Generator
     from carag.retrieval import Embedder
@@ -77,6 +80,9 @@ class Settings:
     model : str or None
         A second generator, such as ``local`` or ``local:PATH``, on some pairs.
     model_pairs : int
+    judge : str or None
+        A model that judges answers to some pairs, such as ``bedrock:amazon.nova-lite-v1:0``; no row depends on it.
+    judge_pairs : int
     seed : int
     systems : tuple of str
     own : tuple of OwnSystem
@@ -97,13 +103,15 @@ class Settings:
     fused_trials: int = 20_000
     model: str | None = None
     model_pairs: int = 100
+    judge: str | None = None
+    judge_pairs: int = 100
     seed: int = 0
     systems: tuple[str, ...] = field(default=SYSTEMS)
     own: tuple[OwnSystem, ...] = ()
 
     def identity(self) -> dict[str, Any]:
         """Return all settings that the rows of our systems depend on, as JSON values."""
-        left_out = {"cache", "data", "own", "systems"}
+        left_out = {"cache", "data", "judge", "judge_pairs", "own", "systems"}
         named = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
         return {**named, "systems": list(self.systems), "version": carag.__version__}
 
@@ -120,7 +128,7 @@ def check_requirements(settings: Settings) -> None:
     InvalidArgument
         If the corpus is unknown, or its filings are missing.
     """
-    models = (str(name).partition(":")[0] for name in (settings.embedder, settings.model))
+    models = (str(name).partition(":")[0] for name in (settings.embedder, settings.model, settings.judge))
     extras = dict.fromkeys(_EXTRA_OF_MODEL[name] for name in models if name in _EXTRA_OF_MODEL)
     require("the benchmark", "bench", *extras)
     source_of(settings.size, settings.data)
@@ -133,6 +141,7 @@ def run(
     embedder: Embedder | None = None,
     generator: Generator | None = None,
     model: Generator | None = None,
+    judge: Judge | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Run the benchmark and write its rows and its report.
@@ -141,7 +150,7 @@ def run(
     ----------
     out : Path
         A directory; a run of the same settings that was interrupted there is resumed.
-    embedder, generator, model : optional
+    embedder, generator, model, judge : optional
         Used instead of those that settings name; tests and caches bring their own.
 
     Returns
@@ -162,6 +171,8 @@ def run(
     models = Models(chosen, generator or generator_by_name("extractive"), gate)
     if model is None and settings.model is not None:
         model = generator_by_name(settings.model)
+    if judge is None and settings.judge is not None:
+        judge = judge_by_name(settings.judge)
     own = {one.name: one.source_sha256 for one in settings.own}
     identity = {**settings.identity(), "names": names_of(settings.size, settings.data).sha256}
     with PartialRows(out, identity, own) as rows:
@@ -180,6 +191,9 @@ def run(
             # No engine may hold the store while it is copied.
             compared = _compare(settings, built, truth, pairs, models, out, say)
             _ask(settings, built, truth, pairs, models, runner)
+            if judge is not None:
+                verdicts = _judge(settings, built, truth, pairs, models, judge, say)
+                (out / "judge.json").write_text(verdicts, "utf-8")
             words = truth.words()
             if settings.attacks:
                 words |= attack(
@@ -236,6 +250,21 @@ def _ask(
         built.store, truth, models, seed=settings.seed, names=settings.systems, own=settings.own
     ) as systems:
         runner.ask(truth, pairs, systems, systems.names, models.generator.name)
+
+
+def _judge(
+    settings: Settings,
+    built: BuiltCorpus,
+    truth: GroundTruth,
+    pairs: list[Pair],
+    models: Models,
+    judge: Judge,
+    say: Callable[[str], None],
+) -> str:
+    """Have answers judged to as many pairs as are wanted, chosen as for the second generator."""
+    some = pairs_for_model(pairs, count=settings.judge_pairs, seed=settings.seed)
+    with Systems(built.store, truth, models, seed=settings.seed, names=JUDGED_SYSTEMS) as systems:
+        return judged_json(judge, judge_answers(judge, truth, some, systems, say=say))
 
 
 def _compare(

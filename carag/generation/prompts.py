@@ -29,6 +29,7 @@ __all__ = [
     "Prompt",
     "Template",
     "cited_positions",
+    "fenced",
     "render",
 ]
 
@@ -112,12 +113,10 @@ def render(template: Template, question: str, passages: Sequence[Passage], withh
         documents; never its ``hidden``.
     """
     numbered = (
-        template.passage.format(number=number, source=_source(passage), text=_fenced(passage.text))
+        template.passage.format(number=number, source=_source(passage), text=fenced(passage.text))
         for number, passage in enumerate(passages, 1)
     )
-    rules = (
-        template.rule.format(text=_fenced(kind.text), code=_fenced(kind.code)) for kind in withheld.kinds
-    )
+    rules = (template.rule.format(text=fenced(kind.text), code=fenced(kind.code)) for kind in withheld.kinds)
     sources = dict.fromkeys(_source(passage) for passage in passages)
     return Prompt(
         system=template.system,
@@ -126,7 +125,7 @@ def render(template: Template, question: str, passages: Sequence[Passage], withh
             understood="\n".join(_understood(template, withheld.topic)),
             documents="\n".join(template.document.format(source=source) for source in sources),
             passages="\n".join(numbered),
-            question=_fenced(question),
+            question=fenced(question),
         ),
     )
 
@@ -145,12 +144,12 @@ def cited_positions(text: str) -> tuple[int, ...]:
 
 def _understood(template: Template, topic: Topic) -> Iterator[str]:
     if topic.understood:
-        yield template.named.format(text=_fenced(topic.understood))
+        yield template.named.format(text=fenced(topic.understood))
     if topic.missing:
-        yield template.missing.format(text=_fenced(topic.missing))
+        yield template.missing.format(text=fenced(topic.missing))
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
     """Escape what could close a tag, so that text stays inside the tags around it."""
     return (
         visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
@@ -158,4 +157,4 @@ def _fenced(text: str) -> str:
 
 
 def _source(passage: Passage) -> str:
-    return _fenced(passage.source or passage.chunk_id).replace("\n", " ")
+    return fenced(passage.source or passage.chunk_id).replace("\n", " ")

@@ -297,7 +297,7 @@ class Systems:
             retrieval = (time.perf_counter() - start) * 1000
             if name == "carag-certified":
                 return self._asked(pair, retrieval)
-            self._showing.withheld = self._hidden_nearby(pair)
+            self._showing.withheld = self.hidden_nearby(pair)
             return self._generate(pair, self._variants.get(name, self._guarded), evidence, retrieval)
 
         return run
@@ -319,7 +319,7 @@ class Systems:
             {**times, "total": total},
         )
 
-    def _hidden_nearby(self, pair: Pair) -> tuple[Passage, ...]:
+    def hidden_nearby(self, pair: Pair) -> tuple[Passage, ...]:
         """Return the inadmissible passages among the `K` best of all: the paper's second bucket."""
         query = self.embedder.embed_query(pair.question.text)
         best = self._best(pair, query, np.ones(len(self.truth), bool))
