@@ -51,6 +51,8 @@ def session_view(answer: Answer) -> dict[str, Any]:
         "why": answer.why,
         "text": answer.text,
         "complete": answer.complete,
+        "understood": answer.understood,
+        "basis": answer.basis,
         "citations": [asdict(one) for one in answer.citations],
         "passages": [{**asdict(one), "similarity": one.similarity.hex()} for one in answer.passages],
         "kinds": None if answer.withheld is None else [one.code for one in answer.withheld.kinds],
