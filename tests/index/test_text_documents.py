@@ -1,4 +1,4 @@
-"""A search by words in some documents is the search in all of them, of which the others are left out: no number changes."""
+"""A search by words in some documents is the search in all of them, without the others: no number changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Stores to which anything happens, and what the fused ranker must say of them, in plain Python over every label.
 
-Vectors are of a lattice, so that cosines are exact in float32 and many are equal; no test depends on how a machine sums.
+Vectors are of a lattice, so that cosines are exact in float32 and many are equal, however a machine sums.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Asked(NamedTuple):
 
 
 def draw_asked(rng: Generator) -> Asked:
-    """Draw sessions of the shipped table, with cooling, deals and lists; others of drawn masks; narrowings of either."""
+    """Draw sessions of the shipped table, with cooling, deals and lists; others of drawn masks; narrowings."""
     if rng.random() < 0.5:
         session = list(SESSIONS.values())[int(rng.integers(0, len(SESSIONS)))]
         decision = infer(session, TABLE, now=moment(NOW))

@@ -1,4 +1,4 @@
-"""The fused ranker finds what a plain sort over every label finds: at any instant, for any session, after any history."""
+"""The fused ranker finds what a plain sort over every label finds: at any instant, for any session and history."""
 
 from __future__ import annotations
 

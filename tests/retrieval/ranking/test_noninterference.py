@@ -1,4 +1,4 @@
-"""What a session may not use changes nothing that the ranker says: not an id, not a bit of a score, not a word of a topic."""
+"""What a session may not use changes nothing that the ranker says: no id, no bit of a score, no word of a topic."""
 
 from __future__ import annotations
 

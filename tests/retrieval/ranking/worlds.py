@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
+    from carag.retrieval.public_names import PublicNames
     from carag.retrieval.ranking import Best
 
 COMPANIES = (
@@ -137,10 +138,11 @@ class World:
         """The same world, in which nothing was ever stored but what the session may use."""
         documents = []
         for one in self.documents:
-            texts = []
-            for text in one.texts:
-                if kept := {key: label for key, label in text.labels.items() if self.admits(label)}:
-                    texts.append(replace(text, labels=kept))
+            texts = [
+                replace(text, labels=kept)
+                for text in one.texts
+                if (kept := {key: label for key, label in text.labels.items() if self.admits(label)})
+            ]
             if texts:
                 documents.append(replace(one, texts=tuple(texts)))
         return replace(self, documents=tuple(documents))
@@ -151,12 +153,16 @@ class Rows:
     """A store as a catalogue reads it."""
 
     rows: list[tuple[Any, ...]]
+    notes: dict[str, str] = field(default_factory=dict)
 
     def described(self, *, after: int = 0) -> Iterator[tuple[Any, ...]]:
         return (row for row in self.rows if row[0] > after)
 
-    def meta_get(self, name: str) -> None:
-        return None
+    def meta_get(self, name: str) -> str | None:
+        return self.notes.get(name)
+
+    def meta_update(self, notes: dict[str, str]) -> None:
+        self.notes.update(notes)
 
 
 CATALOGUES = {name: Catalogue(Rows([]), Profile.open(name)) for name in ("edgar", "generic")}  # type: ignore[arg-type]
@@ -174,16 +180,19 @@ class Said(NamedTuple):
     about: frozenset[int] | None
 
 
-def catalogue_of(world: World) -> Catalogue:
+def catalogue_of(world: World, table: PublicNames | None = None) -> Catalogue:
     """A catalogue that has read nothing but this world; what the profile declares is parsed once."""
     is_edgar = world.profile == "edgar"
     catalogue = copy(CATALOGUES[world.profile])
     rows = [one.described(number, has_companies=is_edgar) for number, one in enumerate(world.documents, 1)]
-    catalogue._store = Rows(rows)  # type: ignore[assignment]
+    store: Any = Rows(rows)
+    if table is not None:
+        table.keep(store)
+    catalogue._store = store
     return catalogue
 
 
-def said_of(world: World) -> Said:
+def said_of(world: World, table: PublicNames | None = None) -> Said:
     """Ask the fused ranker of a world, made anew."""
     index, words = Index(DIM, M=8, ef_construction=20), TextIndex()
     numbered = list(enumerate(world.documents, 1))
@@ -218,7 +227,7 @@ def said_of(world: World) -> Said:
 
     question = Question(world.question, np.array(world.query, np.float32))
     with patch.object(ranker, "best_of", kept):
-        ranked = Fused(catalogue_of(world)).rank(
+        ranked = Fused(catalogue_of(world, table)).rank(
             index, words, question, world.decision.searches, world.k, exact_limit=None
         )
     assert ranked.words is not None
