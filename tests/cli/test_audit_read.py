@@ -129,7 +129,7 @@ def test_a_record_tells_who_what_for_when_how_and_by_which_bits(
     assert {"state", "known_at", "admissible_rows", "plan"} == set(said["index"])
     assert 8 == len(said["passages"])
     assert {"wordllama", "extractive"} <= set(said["models"].values())
-    assert dict.fromkeys(("answer", "query", "subject"), "can be opened") == said["commits_to"]
+    assert dict.fromkeys(("answer", "query", "reading", "subject"), "can be opened") == said["commits_to"]
     capsys.readouterr()
     assert audit("show", last, "--store", store) == Exit.OK
     text = capsys.readouterr().out
