@@ -217,7 +217,7 @@ class Measured(ABC):
                 f"{answerable} of these questions can be answered for {session.role}/{session.purpose}; want {wanted} "
                 f"or more for an error of {error}: add questions, or allow a larger error"
             )
-        best = [top_similarity(self.retrieve(one.question, session).passages) for one in asked]
+        best = [_nearest(self.retrieve(one.question, session)) for one in asked]
         scored = [(_NOTHING if score is None else score, one) for score, one in zip(best, asked, strict=True)]
         threshold = conformal_threshold([score for score, one in scored if one.documents], error)
         gate = ConfidenceGate(threshold / _MILLION)
@@ -298,3 +298,10 @@ class Measured(ABC):
             for start in range(0, len(keys), _AT_ONCE)
             for label in store.labels_as_of(keys[start : start + _AT_ONCE], decision.as_of, known_at=known_at)
         )
+
+
+def _nearest(retrieval: Retrieval) -> float | None:
+    """Return what the gate tests: the similarity of the nearest admissible passage."""
+    if retrieval.asked is None or retrieval.asked.searched.evidence.nearest is None:
+        return top_similarity(retrieval.passages)
+    return retrieval.asked.searched.evidence.nearest

@@ -115,9 +115,9 @@ class GuardedGenerator:
         words = evidence.words
         if passages and words is not None and words.share < words.least:
             return Declined(DeclineCode.TOO_FEW_WORDS, _too_few(words))
-        if not self.gate.passes(passages):
+        if not self.gate.passes(passages, evidence.nearest):
             code = DeclineCode.BELOW_GATE if passages else DeclineCode.NO_ADMISSIBLE_EVIDENCE
-            return Declined(code, self.gate.message(passages))
+            return Declined(code, self.gate.message(passages, evidence.nearest))
         if self.generator.remote and before_remote is not None:
             before_remote()
         withheld = replace(evidence.withheld, topic=evidence.topic)

@@ -124,6 +124,8 @@ class Evidence:
     """What the question names."""
     words: Words | None = None
     """None where a ranker without words found the passages."""
+    nearest: float | None = None
+    """Similarity of the admissible passage most similar to the question; None if that of the passages is meant."""
     about: int | None = None
     """How many of the passages, the first ones, are about it; None for all."""
 

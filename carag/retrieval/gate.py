@@ -94,17 +94,21 @@ class ConfidenceGate:
         if not -1 <= self.threshold <= 1:
             raise InvalidArgument(f"the gate's threshold is {self.threshold}; want a cosine, -1 to 1")
 
-    def passes(self, passages: Sequence[Passage]) -> bool:
-        """Tell whether a generator may be called; never without an admissible passage."""
-        best = top_similarity(passages)
+    def passes(self, passages: Sequence[Passage], nearest: float | None = None) -> bool:
+        """Tell whether a generator may be called; never without an admissible passage.
+
+        ``nearest`` is the similarity of the nearest admissible passage, on which thresholds were calibrated, where it
+        need not be among these.
+        """
+        best = _best(passages, nearest)
         return best is not None and best >= self.threshold
 
-    def message(self, passages: Sequence[Passage]) -> str:
+    def message(self, passages: Sequence[Passage], nearest: float | None = None) -> str:
         """Explain to a person why there is no answer; nothing in it depends on what is hidden.
 
         The number is the similarity of the best admissible passage.
         """
-        best = top_similarity(passages)
+        best = _best(passages, nearest)
         found = "none was found" if best is None else f"best similarity {best:.3f}"
         return (
             "CARAG defers on confidence: the passages this session may use are not close enough to the "
@@ -133,6 +137,11 @@ def gate_for(embedder_name: str, *, on_filings: bool = True) -> ConfidenceGate:
     if embedder_name in CALIBRATIONS:
         return ConfidenceGate(threshold_for(embedder_name), calibrated=on_filings)
     return ConfidenceGate(-1.0, calibrated=False)
+
+
+def _best(passages: Sequence[Passage], nearest: float | None) -> float | None:
+    best = top_similarity(passages)
+    return best if best is None or nearest is None else max(best, nearest)
 
 
 def top_similarity(passages: Sequence[Passage]) -> float | None:

@@ -185,6 +185,7 @@ class Retriever:
             known_at if known_at >= 0 else None,
             ranked.topic,
             ranked.words,
+            ranked.nearest,
             None if ranked.about is None else sum(chunk.key in ranked.about for _, chunk in hits),
         )
 

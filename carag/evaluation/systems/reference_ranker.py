@@ -32,6 +32,8 @@ class Best(NamedTuple):
     similarities: NDArray[np.float32]
     topic: Topic
     words: Words | None
+    nearest: float | None
+    """Similarity of the most similar row; None if that of the rows is meant."""
     about: int | None
     """How many of the rows, the first ones, are about what the question names; None for all."""
 
@@ -39,7 +41,7 @@ class Best(NamedTuple):
         """Return the first ``k`` of those that a mask admits."""
         kept = np.flatnonzero(mask[self.rows])[:k]
         about = None if self.about is None else int(np.count_nonzero(kept < self.about))
-        return Best(self.rows[kept], self.similarities[kept], self.topic, self.words, about)
+        return Best(self.rows[kept], self.similarities[kept], self.topic, self.words, None, about)
 
 
 class Read(NamedTuple):
@@ -106,7 +108,8 @@ class ReferenceRanker:
                 Nearest(*nearest), Bonuses(some, bonus[some]), k, similarities.__getitem__, whole=False
             )
         about = int(np.count_nonzero(read.is_about[rows])) if read.is_about_somebody else None
-        return Best(rows, similarities[rows], read.topic, read.words, about)
+        greatest = float(similarities[mask].max()) if nearest is None and mask.any() else None
+        return Best(rows, similarities[rows], read.topic, read.words, greatest, about)
 
     def read(self, question: str, mask: NDArray[np.bool_]) -> Read:
         """Read a question among the rows that a mask admits: what it names, and what each row gets for it."""

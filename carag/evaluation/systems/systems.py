@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Systems"]
 
 _log = logger(__name__)
-_NOTHING: Final = Best(np.empty(0, np.int64), np.empty(0, np.float32), NOTHING_NAMED, None, None)
+_NOTHING: Final = Best(np.empty(0, np.int64), np.empty(0, np.float32), NOTHING_NAMED, None, None, None)
 _POSTFILTER: Final = {"postfilter-1": 1, "postfilter-4": 4, "postfilter-16": 16}
 """How many times `K` passages a post-filter searches before it filters."""
 _EXACT_LIMITS: Final = {
@@ -279,7 +279,16 @@ class Systems:
         best = search(query)
         passages = self.truth.passages(best.rows.tolist(), best.similarities.tolist())
         retrieval = (time.perf_counter() - start) * 1000
-        evidence = Evidence(passages, withheld, "", len(passages), None, best.topic, best.words, best.about)
+        evidence = Evidence(
+            passages,
+            withheld,
+            "",
+            len(passages),
+            topic=best.topic,
+            words=best.words,
+            nearest=best.nearest,
+            about=best.about,
+        )
         return self._generate(pair, self._guarded, evidence, retrieval)
 
     # --- CARAG ---
@@ -355,7 +364,7 @@ class Systems:
         similarities = self.truth.vectors[order] @ self.embedder.embed_query(pair.question.text)
         passages = self.truth.passages(order, similarities.tolist())
         evidence = Evidence(
-            passages, Withheld(()), "", len(passages), None, read.topic, read.words, len(about)
+            passages, Withheld(()), "", len(passages), None, read.topic, read.words, None, len(about)
         )
         said = self._generate(pair, self._guarded, evidence, retrieval)
         generation = self._recorded.milliseconds

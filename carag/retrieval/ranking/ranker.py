@@ -64,6 +64,8 @@ class Ranked(NamedTuple):
     topic: Topic = NOTHING_NAMED
     words: Words | None = None
     """None from a ranker without words."""
+    nearest: float | None = None
+    """Similarity of the most similar row, which need not be among the best; None if there is none."""
     about: frozenset[int] | None = None
     """Those of the keys whose documents are about what the question names; None if it names nobody, or is not read."""
 
@@ -125,7 +127,9 @@ class Dense:
     ) -> Ranked:
         """See :class:`Ranker`."""
         nearest, plan, admissible = _nearest(index, question.vector, searches, k, exact_limit)
-        return Ranked(nearest.keys.tolist(), nearest.similarities.tolist(), plan, admissible)
+        return Ranked(
+            nearest.keys.tolist(), nearest.similarities.tolist(), plan, admissible, nearest=_greatest(nearest)
+        )
 
 
 class Fused:
@@ -197,10 +201,15 @@ class Fused:
             admissible,
             topic_of(understood, lambda name: all(words.count(tokenize(name), searches).frequencies)),
             Words(share_of(greatest, words.count(terms, searches)), self._catalogue.declared.least_words),
+            _greatest(nearest),
             frozenset(np.intersect1d(found.keys, keys[is_about]).tolist())
             if understood.reading.is_about_somebody
             else None,
         )
+
+
+def _greatest(nearest: Nearest) -> float | None:
+    return float(nearest.similarities[0]) if nearest.keys.size else None
 
 
 def share_of(score: float, counts: TermCounts) -> float:

@@ -39,6 +39,8 @@ _RANK: Final = 1 << 22
 """Above the ordinal of every day: what reports for a year or a quarter is newer than what is of another day, and that
 newer than what only came out on one. An 8-K of last week does not hold the figures of the latest quarter."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
+_NEAR: Final = 400
+"""Days: what came out a year and a bit before or after a period may announce it, plan for it or report of it."""
 _INTO_MONTH: Final = 14
 """Days: a fiscal year that ends on 2 January is December's, as in :mod:`carag.retrieval.reading.periods`."""
 
@@ -91,8 +93,8 @@ def tiers(reading: Reading, documents: Documents) -> NDArray[np.float64]:
 def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
     """Return what a question names and no document given is, in the order of the question.
 
-    That nothing is of a period is said only where the documents state when they are: those without a period of report
-    count by their date, and if none has either, nothing can be told.
+    That nothing is of a period is said only where the documents state when they are, by a period of report or a date,
+    and none is near it: what came out in the year before or after may announce it or report of it.
 
     Examples
     --------
@@ -142,9 +144,9 @@ def _none_is_of(period: Period, documents: Documents, among: NDArray[np.bool_]) 
     dated = among & (documents.periods + documents.dated > 0)
     if not dated.any() or _fits((period,), documents, dated).any():
         return False
-    return not _fits_of(
-        (period,), documents.dated, documents, dated & (documents.periods == 0), plain=True
-    ).any()
+    first, last = period.first.toordinal() - _NEAR, period.last.toordinal() + _NEAR
+    near = [(first <= days) & (days <= last) for days in (documents.periods, documents.dated)]
+    return not (dated & (near[0] | near[1])).any()
 
 
 def _about(reading: Reading, documents: Documents) -> NDArray[np.bool_]:
@@ -159,31 +161,18 @@ def _numbers(mention: Mention) -> list[int]:
 
 def _fits(periods: tuple[Period, ...], documents: Documents, among: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Tell how well each fits the best of some periods; 0 outside of those among which it is asked."""
-    return _fits_of(periods, documents.periods, documents, among)
-
-
-def _fits_of(
-    periods: tuple[Period, ...],
-    days: NDArray[np.int32],
-    documents: Documents,
-    among: NDArray[np.bool_],
-    *,
-    plain: bool = False,
-) -> NDArray[np.float64]:
-    found = np.zeros(len(documents), np.float64)
-    reports = np.full(len(documents), _OTHER, np.int8) if plain else documents.reports
+    found, days = np.zeros(len(documents), np.float64), documents.periods
     near = np.zeros(len(documents), np.bool_)
     for period in periods:
         first, last = (
             np.array([period.reach(report)[end].toordinal() for report in _REPORTS]) for end in (0, 1)
         )
-        near |= (days >= first[reports]) & (days <= last[reports])
+        near |= (days >= first[documents.reports]) & (days <= last[documents.reports])
     asked = np.flatnonzero(among & near & (days > 0))
     if asked.size:
-        ends = documents.ends[asked].astype(np.int64) if plain else _ends(documents, asked)
         # Most documents share the day, the year's end and the kind of report with others.
-        codes = (days[asked].astype(np.int64) * len(_REPORTS) + reports[asked]) * 10_000 + ends
-        each, which = np.unique(codes, return_inverse=True)
+        codes = days[asked].astype(np.int64) * len(_REPORTS) + documents.reports[asked]
+        each, which = np.unique(codes * 10_000 + _ends(documents, asked), return_inverse=True)
         best = [max(_fit(period, code) for period in periods) for code in each.tolist()]
         found[asked] = np.array(best, np.float64)[which]
     return found
