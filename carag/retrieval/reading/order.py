@@ -39,8 +39,11 @@ _RANK: Final = 1 << 22
 """Above the ordinal of every day: what reports for a year or a quarter is newer than what is of another day, and that
 newer than what only came out on one. An 8-K of last week does not hold the figures of the latest quarter."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
-_NEAR: Final = 400
-"""Days: what came out a year and a bit before or after a period may announce it, plan for it or report of it."""
+_AHEAD: Final = 200
+"""Days before a period in which what comes out may plan for it or announce it."""
+_AFTER: Final = 130
+"""Days after a period in which what comes out may report of it: a proxy statement is due 120 days after the fiscal year
+(Form 10-K, General Instruction G(3))."""
 _INTO_MONTH: Final = 14
 """Days: a fiscal year that ends on 2 January is December's, as in :mod:`carag.retrieval.reading.periods`."""
 
@@ -93,8 +96,9 @@ def tiers(reading: Reading, documents: Documents) -> NDArray[np.float64]:
 def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
     """Return what a question names and no document given is, in the order of the question.
 
-    That nothing is of a period is said only where the documents state when they are, by a period of report or a date,
-    and none is near it: what came out in the year before or after may announce it or report of it.
+    That nothing is of a period is said only where the documents state when they are, by a period of report or a date. A
+    document that reports for no year or quarter, such as an 8-K or a proxy statement, may also be meant if it came out near
+    the period: it announces what comes and reports of what was.
 
     Examples
     --------
@@ -144,9 +148,9 @@ def _none_is_of(period: Period, documents: Documents, among: NDArray[np.bool_]) 
     dated = among & (documents.periods + documents.dated > 0)
     if not dated.any() or _fits((period,), documents, dated).any():
         return False
-    first, last = period.first.toordinal() - _NEAR, period.last.toordinal() + _NEAR
+    first, last = period.first.toordinal() - _AHEAD, period.last.toordinal() + _AFTER
     near = [(first <= days) & (days <= last) for days in (documents.periods, documents.dated)]
-    return not (dated & (near[0] | near[1])).any()
+    return not (dated & (documents.reports == _OTHER) & (near[0] | near[1])).any()
 
 
 def _about(reading: Reading, documents: Documents) -> NDArray[np.bool_]:
