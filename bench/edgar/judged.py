@@ -74,7 +74,7 @@ _WANTED: Final = {
 }
 """Answers of each origin and system: together 200, the paper's number."""
 _EVERY: Final = 7
-"""The adversary drops each seventh word, so that no eight that it says stand together in a passage."""
+"""The adversary drops each seventh word, so that few 8-grams of a passage stay whole."""
 _SHOWN: Final = 230
 """Characters of a piece or a sentence in the listing."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")

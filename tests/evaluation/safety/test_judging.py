@@ -6,16 +6,16 @@ import json
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from carag.cli.app import run as carag
 from carag.errors import ModelUnavailable
 from carag.evaluation.judge import Verdict
+from carag.evaluation.run import Settings, run
 from carag.evaluation.safety.judging import JUDGED_SYSTEMS, judge_answers, judged_json
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.judge import Case
@@ -77,3 +77,31 @@ def test_a_judge_that_costs_more_than_allowed_is_not_asked(
     assert carag([*command, "--judge", "openai:gpt"]) != 0
     assert "want bedrock:MODEL_ID" in capsys.readouterr().err.replace("\n", " ")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.release
+def test_a_run_that_names_a_judge_writes_what_it_said_and_the_same_rows(tmp_path: Path) -> None:
+    small = Settings(
+        size="small",
+        cache=tmp_path / "cache",
+        embedder="wordllama",
+        gate=0.3,
+        pairs=60,
+        built=5,
+        attacks=0,
+        compared=0,
+        trials=0,
+        judge_pairs=6,
+        systems=("oracle", "carag-certified"),
+    )
+    rows = run(small, tmp_path / "plain").read_text("utf-8").splitlines()
+    judge = Verbatim()
+    judged = run(small, tmp_path / "judged", judge=judge).read_text("utf-8").splitlines()
+    timeless = [
+        [{**json.loads(line), "latency_ms": None} for line in sorted(of_run)] for of_run in (rows, judged)
+    ]
+    assert sorted(timeless[0], key=str) == sorted(timeless[1], key=str)
+    assert not (tmp_path / "plain" / "judge.json").exists()
+    said = json.loads((tmp_path / "judged" / "judge.json").read_text("utf-8"))
+    assert ("verbatim", len(judge.cases)) == (said["judge"], len(said["verdicts"]))
+    assert judge.cases
