@@ -97,8 +97,8 @@ def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
     """Return what a question names and no document given is, in the order of the question.
 
     That nothing is of a period is said only where the documents state when they are, by a period of report or a date.
-    A document that reports for no year or quarter, such as an 8-K or a proxy statement, may also be meant if it came out
-    near the period: it announces what comes and reports of what was.
+    A document that reports for no year or quarter, such as an 8-K or a proxy statement, may also be meant if it came
+    out near the period: it announces what comes and reports of what was.
 
     Examples
     --------
