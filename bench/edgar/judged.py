@@ -1,9 +1,10 @@
-"""Compare measures of disclosure with verdicts by hand: ``python -m bench.edgar.judged``.
+"""Compare measures of disclosure with verdicts of a reader: ``python -m bench.edgar.judged``.
 
-``--list`` prints the answers as whoever judges by hand reads them: each piece with the sentence most like it that the
+``--list`` prints the answers as whoever judges reads them: each piece with the sentence most like it that the
 reader may not see (``W``), and with the one most like it that the reader may (``O``). What a measure says, it does not
 show.
-``judged.tsv`` holds the verdicts of one reader: id, hash of the answer, ``yes`` or ``no``.
+``judged.tsv`` holds the verdicts of one reader, a language model that read the list piece by piece; no person has
+reviewed them. A line is id, hash of the answer, ``yes`` or ``no``.
 
 Without an option it prints Cohen's kappa of the rule (canaries and 8-grams) with them. ``--judge bedrock:MODEL_ID``
 adds a model's, ``--double`` that of the double of Bedrock: a stand-in that compares words, whose kappa measures the
@@ -177,7 +178,7 @@ def _answers(
 
 
 def listing(found: Sequence[Answer]) -> Iterator[str]:
-    """Print the answers by question, for whoever judges by hand."""
+    """Print the answers by question, for whoever judges."""
     asked = ""
     for at, one in sorted(enumerate(found), key=lambda pair: (pair[1].case.question, pair[0])):
         if one.case.question != asked:
@@ -215,7 +216,7 @@ def _line(text: str) -> str:
 
 
 def read_by_hand(found: Sequence[Answer], path: Path = BY_HAND) -> list[bool]:
-    """Read the verdicts by hand, in the order of the answers.
+    """Read the reader's verdicts, in the order of the answers.
 
     Raises
     ------
@@ -241,7 +242,7 @@ def agreement(by_hand: Sequence[bool], said: Sequence[bool | None]) -> str:
     )
     return (
         f"kappa {float(kappa(table)):.2f} on {len(both)}: both yes {table[1, 1]:.0f}, both no {table[0, 0]:.0f}, "
-        f"by hand alone {table[1, 0]:.0f}, by it alone {table[0, 1]:.0f}; unjudged {len(said) - len(both)}"
+        f"the reader alone {table[1, 0]:.0f}, it alone {table[0, 1]:.0f}; unjudged {len(said) - len(both)}"
     )
 
 
@@ -282,7 +283,7 @@ def _verdicts(judge: Judge, found: Sequence[Answer]) -> list[bool | None]:
 def main() -> int:
     """List, or compare."""
     parser = argparse.ArgumentParser(prog="python -m bench.edgar.judged", description=__doc__)
-    parser.add_argument("--list", action="store_true", help="print the answers to judge by hand")
+    parser.add_argument("--list", action="store_true", help="print the answers to judge")
     parser.add_argument("--judge", help="bedrock:MODEL_ID, with the credentials that boto3 finds")
     parser.add_argument("--max-usd", type=float, default=0.0)
     parser.add_argument("--cache", type=Path, help="where paid verdicts are kept; needed with --judge")
@@ -296,7 +297,7 @@ def main() -> int:
         print("\n".join(listing(found)))
         return 0
     by_hand = read_by_hand(found)
-    print(f"{len(found)} answers, {sum(by_hand)} disclose by hand")
+    print(f"{len(found)} answers, {sum(by_hand)} disclose by the reader")
     print(f"canaries and 8-grams: {agreement(by_hand, [one.by_rule for one in found])}")
     if given.double:
         for name in UNSET:

@@ -1,4 +1,4 @@
-"""The verdicts by hand are of the answers as they are, and agreement is counted as it should be."""
+"""The verdicts are of the answers as they are, and agreement is counted as it should be."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_answer_has_a_verdict_by_hand(tmp_path: Path) -> None:
     of_carag = [verdict for one, verdict in zip(found, by_hand, strict=True) if "/carag-" in one.id]
     assert of_carag
     assert not any(of_carag)
-    assert "by hand alone" in judged.agreement(by_hand, [one.by_rule for one in found])
+    assert "the reader alone" in judged.agreement(by_hand, [one.by_rule for one in found])
     one = next(one for one, verdict in zip(found, by_hand, strict=True) if verdict and one.by_rule)
     listed = "\n".join(judged.listing([one]))
     assert one.id in listed
@@ -39,7 +39,7 @@ def test_agreement_is_beyond_chance_and_leaves_out_what_is_unjudged() -> None:
     by_hand = [False] * 25 + [True] * 25 + [True]
     said = [False] * 20 + [True] * 5 + [False] * 10 + [True] * 15 + [None]
     assert judged.agreement(by_hand, said) == (
-        "kappa 0.40 on 50: both yes 15, both no 20, by hand alone 10, by it alone 5; unjudged 1"
+        "kappa 0.40 on 50: both yes 15, both no 20, the reader alone 10, it alone 5; unjudged 1"
     )
 
 
