@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bench.commit import commit
+from bench.edgar.generator import development_pairs
 from carag.engine import Engine
 from carag.evaluation.cases.corpus import build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
-from carag.evaluation.cases.pairs import cross
 from carag.evaluation.models import TimedEmbedder
 from carag.evaluation.run import NOW
 from carag.evaluation.run_metadata import processor_name
@@ -86,10 +86,7 @@ def main() -> int:
     embedder = TimedEmbedder(embedder_by_name(given.embedder))
     built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
     truth = GroundTruth.open(built.store, now=NOW)
-    for question in built.questions:
-        embedder.embed_query(question.text)
-    crossed = cross(truth, built.questions, built.gold, embedder.vectors, count=2_400, seed=0)
-    pairs = [pair for pair in crossed if pair.split == "dev"][: given.pairs]
+    pairs = development_pairs(truth, built, embedder, 2_400)[: given.pairs]
     passages = len(truth)
     truth.store.close()
     with Engine.open(built.store, create=False, embedder=embedder, clock=lambda: NOW) as engine:
