@@ -358,13 +358,21 @@ class Systems:
 
     def _answered(self, pair: Pair, rows: tuple[int, ...], retrieval: float) -> Output:
         """Answer from what a retriever alone found, by the gate and the generator of all systems."""
-        read = self._reference.read(pair.question.text, self._mask(pair))
+        mask = self._mask(pair)
+        read = self._reference.read(pair.question.text, mask)
         about = [row for row in rows if not read.is_about_somebody or read.is_about[row]]
         order = [*about, *(row for row in rows if row not in about)]
-        similarities = self.truth.vectors[order] @ self.embedder.embed_query(pair.question.text)
-        passages = self.truth.passages(order, similarities.tolist())
+        similarities = self.truth.vectors @ self.embedder.embed_query(pair.question.text)
+        passages = self.truth.passages(order, similarities[order].tolist())
         evidence = Evidence(
-            passages, Withheld(()), "", len(passages), None, read.topic, read.words, None, len(about)
+            passages,
+            Withheld(()),
+            "",
+            len(passages),
+            topic=read.topic,
+            words=read.words,
+            nearest=float(similarities[mask].max()) if mask.any() else None,
+            about=len(about),
         )
         said = self._generate(pair, self._guarded, evidence, retrieval)
         generation = self._recorded.milliseconds

@@ -175,5 +175,5 @@ def test_7_names_of_a_public_table_are_known_whether_or_not_documents_are_hidden
 def test_8_what_a_session_gets_has_no_number_of_work() -> None:
     """What was read, skipped or scored moves with hidden text; evidence has no place for it."""
     assert {one.name for one in fields(Evidence)} == {
-        *("passages", "withheld", "plan", "admissible", "known_at", "topic", "words", "about")
+        *("passages", "withheld", "plan", "admissible", "known_at", "topic", "words", "nearest", "about")
     }
