@@ -104,6 +104,8 @@ class _Known:
     titles: Names = field(default_factory=lambda: Names.of_titles(()))
     """One row a document."""
     last: int = 0
+    fingerprint: str = ""
+    """Empty before it is asked for."""
 
 
 class Catalogue:
@@ -150,10 +152,14 @@ class Catalogue:
     def fingerprint(self) -> str:
         """Hex digest of all that a reading rests on, but for question and documents: rules, tables, public names."""
         with self._lock:
-            public = (self._known or self._refreshed()).public
-        words = (" ".join(sorted(words_listed(file))) for file in ("common_words.txt", "no_names.txt"))
-        parts = (_VERSION, self.declared.sha256, public.sha256, *words)
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+            known = self._known or self._refreshed()
+            if not known.fingerprint:  # kept, for every record has it
+                words = (
+                    " ".join(sorted(words_listed(file))) for file in ("common_words.txt", "no_names.txt")
+                )
+                parts = (_VERSION, self.declared.sha256, known.public.sha256, *words)
+                known.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+            return known.fingerprint
 
     def read(self, question: str, documents: ArrayLike) -> Understood:
         """Read a question among some documents.
