@@ -156,8 +156,7 @@ def words_of(store: Path) -> float:
         notes = {name: corpus.meta_get(name) for name in ("words_header", "words_known", "words_made_of")}
         start = time.perf_counter()
         with closing(KeptWords(corpus, Path(scratch, "index.words"), heading)) as words:
-            words.prepare(lambda *_: None)
-            words.switch(corpus.known())
+            words.switch(words.prepare(lambda *_: None), corpus.known())
         took = time.perf_counter() - start
         corpus.meta_update({name: value for name, value in notes.items() if value is not None})
     return took

@@ -6,7 +6,6 @@ another store is brought up to it, so these files may be deleted while no engine
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
@@ -29,6 +28,7 @@ from carag.retrieval import (
     is_embedder,
     own_embedder,
 )
+from carag.retrieval.words import header_hash
 from carag.store.store import CorpusStore
 from carag.visible import logger
 
@@ -316,7 +316,7 @@ class Collection:
         """Load the index file if this store saved it last; otherwise start an empty index."""
         if not self._path.exists():
             return self._new_index()
-        if self.store.meta_get("index_header") != _header_hash(self._path):
+        if self.store.meta_get("index_header") != header_hash(self._path, _HEADER_BYTES):
             _logger.warning(
                 "%s is not the file that this store saved last; building the index anew", self._path
             )
@@ -356,7 +356,7 @@ class Collection:
         self.index.save(self._path)
         self.store.meta_update(
             {
-                "index_header": _header_hash(self._path),
+                "index_header": header_hash(self._path, _HEADER_BYTES),
                 "index_known": str(self.known_at),
                 "index_deleted": str(self._deleted),
             }
@@ -385,17 +385,11 @@ class Collection:
             if done % _SAVE_ROWS < _INDEX_BATCH and done >= _SAVE_ROWS:
                 self._save()
         closed = [key for key in self.store.closed_labels(after=self.known_at).tolist() if key in self.index]
-        self._words.prepare(progress)
+        changes = self._words.prepare(progress)
         with self._lock.writing():
-            self._words.switch(known)
+            self._words.switch(changes, known)
             self.index.delete(closed)
             self.index.relabel(opened, words, allow_quarantine=True)
             self.known_at = known
         self._unsaved += len(closed)
         self._deleted += len(closed)
-
-
-def _header_hash(path: Path) -> str:
-    """Hash an index file's header, which holds the checksum of every section and so identifies the file."""
-    with path.open("rb") as file:
-        return hashlib.sha256(file.read(_HEADER_BYTES)).hexdigest()

@@ -303,4 +303,4 @@ class Measured(ABC):
 def _nearest(retrieval: Retrieval) -> float | None:
     """Return what the gate tests: the similarity of the nearest admissible passage."""
     nearest = None if retrieval.asked is None else retrieval.asked.searched.evidence.nearest
-    return nearest if retrieval.passages and nearest is not None else top_similarity(retrieval.passages)
+    return top_similarity(retrieval.passages, nearest)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.generation.prompts import fenced
 from carag.limits import quoted
-from carag.retrieval.bedrock import BedrockSettings, bedrock_client, calling, malformed_answer
+from carag.retrieval.bedrock import BedrockSettings, bedrock_client, converse, malformed_answer
 from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
@@ -144,14 +144,12 @@ class NovaJudge:
 
     def judge(self, case: Case) -> Verdict:
         """Judge an answer; see :class:`Judge`."""
-        reply = calling(
+        reply = converse(
+            self._client,
             self._model_id,
-            lambda: self._client.converse(
-                modelId=self._model_id,
-                system=[{"text": RUBRIC.system}],
-                messages=[{"role": "user", "content": [{"text": case.rendered()}]}],
-                inferenceConfig={"temperature": 0, "maxTokens": _MAX_TOKENS},
-            ),
+            system=RUBRIC.system,
+            user=case.rendered(),
+            max_tokens=_MAX_TOKENS,
         )
         reason = reply.get("stopReason")
         if reason not in _ENDED:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.generation.generator import Draft, Stop
 from carag.generation.prompts import ANSWER, cited_positions, render
-from carag.retrieval.bedrock import BedrockSettings, bedrock_client, calling, malformed_answer
+from carag.retrieval.bedrock import BedrockSettings, bedrock_client, converse, malformed_answer
 from carag.retrieval.model_files import fingerprint
 from carag.visible import visible
 
@@ -70,16 +70,15 @@ class NovaMicro:
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer; see :class:`~carag.generation.generator.Generator`."""
         prompt = render(ANSWER, question, passages, withheld)
-        reply = calling(
-            self._model_id,
-            lambda: self._client.converse(
-                modelId=self._model_id,
-                system=[{"text": prompt.system}],
-                messages=[{"role": "user", "content": [{"text": prompt.user}]}],
-                inferenceConfig={"temperature": 0, "maxTokens": self._max_tokens},
-            ),
+        return self._draft(
+            converse(
+                self._client,
+                self._model_id,
+                system=prompt.system,
+                user=prompt.user,
+                max_tokens=self._max_tokens,
+            )
         )
-        return self._draft(reply)
 
     def _draft(self, reply: dict[str, Any]) -> Draft:
         reason = reply.get("stopReason")

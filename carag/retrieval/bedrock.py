@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BedrockSettings", "Cohere", "Titan", "bedrock_client", "calling", "malformed_answer"]
+__all__ = ["BedrockSettings", "Cohere", "Titan", "bedrock_client", "calling", "converse", "malformed_answer"]
 
 _T = TypeVar("_T")
 _REMEDIES: Final = {
@@ -113,6 +113,19 @@ def calling(model: str, call: Callable[[], _T]) -> _T:
     except (ResponseParserError, AttributeError, TypeError, ValueError) as failure:
         # botocore's parser raises plain Python errors for a body that is not in the service's form.
         raise malformed_answer(model, type(failure).__name__) from failure
+
+
+def converse(client: Any, model: str, *, system: str, user: str, max_tokens: int) -> dict[str, Any]:
+    """Ask a model once through ``Converse``, at temperature 0; errors as for :func:`calling`."""
+    return calling(
+        model,
+        lambda: client.converse(
+            modelId=model,
+            system=[{"text": system}],
+            messages=[{"role": "user", "content": [{"text": user}]}],
+            inferenceConfig={"temperature": 0, "maxTokens": max_tokens},
+        ),
+    )
 
 
 def malformed_answer(model: str, what: str) -> ModelUnavailable:

@@ -100,7 +100,7 @@ class ConfidenceGate:
         ``nearest`` is the similarity of the nearest admissible passage, on which thresholds were calibrated, where it
         need not be among these.
         """
-        best = _best(passages, nearest)
+        best = top_similarity(passages, nearest)
         return best is not None and best >= self.threshold
 
     def message(self, passages: Sequence[Passage], nearest: float | None = None) -> str:
@@ -108,7 +108,7 @@ class ConfidenceGate:
 
         The number is the similarity of the best admissible passage.
         """
-        best = _best(passages, nearest)
+        best = top_similarity(passages, nearest)
         found = "none was found" if best is None else f"best similarity {best:.3f}"
         return (
             "CARAG defers on confidence: the passages this session may use are not close enough to the "
@@ -139,11 +139,7 @@ def gate_for(embedder_name: str, *, on_filings: bool = True) -> ConfidenceGate:
     return ConfidenceGate(-1.0, calibrated=False)
 
 
-def _best(passages: Sequence[Passage], nearest: float | None) -> float | None:
-    best = top_similarity(passages)
+def top_similarity(passages: Sequence[Passage], nearest: float | None = None) -> float | None:
+    """Return the best similarity of the admissible passages, ``nearest`` among them; None where there are none."""
+    best = max((passage.similarity for passage in passages), default=None)
     return best if best is None or nearest is None else max(best, nearest)
-
-
-def top_similarity(passages: Sequence[Passage]) -> float | None:
-    """Return the best similarity of the admissible passages; None where there are none."""
-    return max((passage.similarity for passage in passages), default=None)

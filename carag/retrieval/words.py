@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from carag.errors import CorruptFile
 from carag.index import TOKENS_VERSION, TextIndex, tokenize
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.naming import named
+from carag.store.values import Labels
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from carag.store.store import CorpusStore
-    from carag.store.values import Labels, StoredChunk
+    from carag.store.values import StoredChunk
 
-__all__ = ["KeptWords", "add_words", "label_words"]
+__all__ = ["KeptWords", "LabelChanges", "add_words", "header_hash", "label_words"]
 
 _logger = logger(__name__)
 
@@ -93,6 +94,13 @@ def _among(keys: NDArray[np.int64], those: NDArray[np.int64]) -> NDArray[np.int6
     return keys[np.isin(keys, those, assume_unique=True)]
 
 
+class LabelChanges(NamedTuple):
+    """Labels that a store has opened, and the keys of those that it has closed, since an instant."""
+
+    opened: Labels
+    closed: NDArray[np.int64]
+
+
 class KeptWords:
     """The words of a store's passages under its open labels, in a file beside the store, which is a copy of it.
 
@@ -132,28 +140,28 @@ class KeptWords:
         self.known_at = -1
         self.index = self._load()
 
-    def prepare(self, progress: Callable[[str, int, int, str], None]) -> None:
-        """Add the passages that came in since; no search finds them before :meth:`switch`."""
-        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
-        saved = 0
-        for start in range(0, len(opened), _BATCH):
-            some = opened[start : start + _BATCH]
-            added = add_words(self.index, self._store, self._store.labels(some), self._heading)
+    def prepare(self, progress: Callable[[str, int, int, str], None]) -> LabelChanges:
+        """Add the passages that came in since, and return what :meth:`switch` needs for a search to find them."""
+        opened = self._store.labels(self._store.open_labels(after=self._store.labels_by(self.known_at) - 1))
+        count, saved = len(opened.keys), 0
+        for start in range(0, count, _BATCH):
+            some = Labels._make(column[start : start + _BATCH] for column in opened)
+            added = add_words(self.index, self._store, some, self._heading)
             self._unsaved += added
             self.read += added
             saved += added
-            progress("words", start + len(some), len(opened), f"{start + len(some)} of {len(opened)} labels")
+            done = start + len(some.keys)
+            progress("words", done, count, f"{done} of {count} labels")
             if saved >= _SAVE_PASSAGES:
                 self.save()
                 saved = 0
+        return LabelChanges(opened, self._store.closed_labels(after=self.known_at))
 
-    def switch(self, known: int) -> None:
-        """Open and close labels in one step, as known at an instant; its passages are there."""
-        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
-        closed = self._store.closed_labels(after=self.known_at)
-        label_words(self.index, self._store.labels(opened), closes=closed)
+    def switch(self, changes: LabelChanges, known: int) -> None:
+        """Open and close labels in one step, as known at an instant; the store is not read, so nobody waits for it."""
+        label_words(self.index, changes.opened, closes=changes.closed)
         self.known_at = known
-        self._unsaved += len(opened) + len(closed)
+        self._unsaved += len(changes.opened.keys) + len(changes.closed)
 
     def save(self, *, least: bool = False) -> None:
         """Save what is not saved; ``least``: only if it is much, or there is no file."""
@@ -164,7 +172,7 @@ class KeptWords:
         self.index.save(self._path)
         self._store.meta_update(
             {
-                "words_header": _header_hash(self._path),
+                "words_header": header_hash(self._path, _HEADER_BYTES),
                 "words_known": str(self.known_at),
                 "words_made_of": self._made_of,
             }
@@ -182,7 +190,7 @@ class KeptWords:
         if not self._path.exists():
             return TextIndex()
         kept = self._store.meta_get("words_header"), self._store.meta_get("words_made_of")
-        if kept != (_header_hash(self._path), self._made_of):
+        if kept != (header_hash(self._path, _HEADER_BYTES), self._made_of):
             _logger.warning("%s is not what this store saved last; reading all words anew", self._path)
             return TextIndex()
         try:
@@ -193,7 +201,7 @@ class KeptWords:
         return index
 
 
-def _header_hash(path: Path) -> str:
-    """Hash the header of a file, which holds the checksum of every section and so identifies the file."""
+def header_hash(path: Path, size: int) -> str:
+    """Hash an index file's header of so many bytes, which holds the checksum of every section and so identifies it."""
     with path.open("rb") as file:
-        return hashlib.sha256(file.read(_HEADER_BYTES)).hexdigest()
+        return hashlib.sha256(file.read(size)).hexdigest()

@@ -61,8 +61,8 @@ class Shop:
             self.grown += 1
 
     def follow(self, kept: KeptWords, store: CorpusStore) -> None:
-        kept.prepare(lambda stage, done, total, _: self.reports.append((stage, done, total)))
-        kept.switch(store.known())
+        changes = kept.prepare(lambda stage, done, total, _: self.reports.append((stage, done, total)))
+        kept.switch(changes, store.known())
 
     def texts_read(self) -> int:
         """Count texts read since this was asked last."""
@@ -145,9 +145,9 @@ def test_nothing_is_found_before_the_switch(shop: Shop) -> None:
         shop.follow(kept, store)
         said, known = answers(kept.index), kept.known_at
         shop.grow(store)
-        kept.prepare(lambda *_: None)
+        changes = kept.prepare(lambda *_: None)
         assert (answers(kept.index), kept.known_at) == (said, known)
-        kept.switch(store.known())
+        kept.switch(changes, store.known())
         assert answers(kept.index) == anew(store) != said
         kept.close()
 

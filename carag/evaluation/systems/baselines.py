@@ -1,4 +1,4 @@
-"""Search for the baselines: hnswlib with the paper's settings, and an exact scan."""
+"""Search for the baselines: hnswlib with the paper's settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from carag.extras import require
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EF_CONSTRUCTION", "EF_SEARCH", "Hnsw", "M", "exact_scan"]
+__all__ = ["EF_CONSTRUCTION", "EF_SEARCH", "Hnsw", "M"]
 
 M: Final = 32
 """Links of a node on each layer of the graph, as in the paper."""
@@ -22,24 +22,6 @@ EF_SEARCH: Final = 64
 
 Found = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 """Rows, most similar first, and their similarities."""
-
-
-def exact_scan(
-    vectors: NDArray[np.float32], rows: NDArray[np.int64], query: NDArray[np.float32], k: int
-) -> Found:
-    """Return the k most similar of some rows; ties go to the smaller row.
-
-    Examples
-    --------
-    >>> vectors = np.eye(3, dtype=np.float32)
-    >>> rows, _ = exact_scan(vectors, np.array([1, 2]), vectors[0] + 0.5 * vectors[2], 2)
-    >>> rows.tolist()
-    [2, 1]
-    """
-    # Gathering most of the rows costs more than scoring all.
-    similarities = (vectors @ query)[rows] if 4 * len(rows) > len(vectors) else vectors[rows] @ query
-    order = np.lexsort((rows, -similarities))[:k]
-    return rows[order], similarities[order]
 
 
 class Hnsw:
