@@ -1,8 +1,8 @@
 """Answer by quoting sentences of the passages, with citations; the default generator.
 
-It picks up to three sentences or table rows, by the share of the question's words that each holds together with the
-company, form and year of its filing; a rarer word weighs more. A question that asks for one figure gets one piece.
-Every piece is a substring of the passage that it cites, so nothing is invented.
+It picks up to three sentences or table rows, each of another passage, by the share of the question's words that each
+holds together with the company, form and year of its filing; a rarer word weighs more. Every piece is a substring of the
+passage that it cites, so nothing is invented.
 
 Before that, a question for one figure of one company and one period is looked up in the tables of the passages
 (:mod:`carag.generation.figures`); where that is not certain of the cell, it quotes.
@@ -35,17 +35,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Extractive"]
 
-_VERSION: Final = 3
+_VERSION: Final = 4
 """Version of the choice of pieces and figures. Raise it when the choice may change."""
 _MAX_PIECES: Final = 3
-"""Pieces in one answer."""
-_MIN_COVERAGE: Final = 0.2
+"""Pieces in one answer, and so passages that it cites."""
+_MIN_COVERAGE: Final = 0.15
 """Share of the question, 0 to 1, that a piece must hold; if none does, the passages do not answer the question.
 
-It is the highest multiple of 0.05 that declines at most one in ten of the answerable development questions."""
+Above it more of the answerable development questions are declined; below it nothing changes, for whether passages speak
+of the question at all is decided before (``least_words`` of the profile)."""
 _MIN_NEW: Final = 0.3
 """Share of a further piece's words, 0 to 1, that no piece chosen before holds: filings repeat themselves."""
-_RANK_DISCOUNT: Final = 0.03
+_RANK_DISCOUNT: Final = 0.05
 """Subtracted from a piece's merit for each rank of its passage below the first."""
 _NUMBER_BONUS: Final = 0.1
 """Added to a piece's merit if the question asks for a number and the piece holds one that the question lacks."""
@@ -64,12 +65,6 @@ _WANTS_NUMBER: Final = re.compile(
     r"|\b(?:amount|number|total|rate|percentage|ratio|margin|price|date|usd|when)\b",
     re.IGNORECASE,
 )
-_WANTS_MORE: Final = re.compile(
-    r"\b(?:why|how (?:are|did|do|does|has|have|is|might|was|were)|what are|changes?|compare|describe|discuss|examine"
-    r"|explain|factors|outline|trends?)\b",
-    re.IGNORECASE,
-)
-"""Words of a question that one figure does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +129,13 @@ class Extractive:
                 quotes[piece.position, *piece.header] = None
             quotes[piece.position, piece.start, piece.end] = None
         text = "\n".join(f"{passages[at].text[start:end]} [{at + 1}]" for at, start, end in quotes)
-        return Draft(text, tuple(dict.fromkeys(piece.position for piece in chosen)))
+        return Draft(text, tuple(piece.position for piece in chosen))
 
 
 def _choose(
     question: str, passages: Sequence[Passage], pieces: Sequence[_Piece], least: float
 ) -> list[_Piece]:
-    """Choose the pieces that hold most of the question's words and do not repeat each other."""
+    """Choose pieces of different passages that hold most of the question's words and do not repeat each other."""
     asked = _asked(question)
     words = frozenset(term for term in asked if not term[0].isdigit())
     subjects = [terms(f"{one.company} {one.form} {one.filed[:4]}") for one in passages]
@@ -149,7 +144,6 @@ def _choose(
     # fsum is exact, so the order in which a set yields its terms has no effect.
     whole = fsum(weight.values())
     wants_number = _WANTS_NUMBER.search(question) is not None
-    most = 1 if wants_number and not _WANTS_MORE.search(question) else _MAX_PIECES
 
     def held(piece: _Piece) -> float:
         return fsum(weight[term] for term in (piece.terms | subjects[piece.position]) & asked) / whole
@@ -162,13 +156,13 @@ def _choose(
     able = [piece for piece in pieces if piece.terms & words and held(piece) >= least]
     chosen: list[_Piece] = []
     for piece in sorted(able, key=merit, reverse=True):
-        if len(chosen) < most and all(_adds(piece, one) for one in chosen):
+        if len(chosen) < _MAX_PIECES and all(_adds(piece, one) for one in chosen):
             chosen.append(piece)
     return chosen
 
 
 def _adds(piece: _Piece, to: _Piece) -> bool:
-    return len(piece.terms - to.terms) >= _MIN_NEW * len(piece.terms)
+    return piece.position != to.position and len(piece.terms - to.terms) >= _MIN_NEW * len(piece.terms)
 
 
 def _asked(question: str) -> frozenset[str]:
