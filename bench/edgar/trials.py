@@ -1,4 +1,4 @@
-"""Rank random questions under random policies by the fused score, and count violations: ``python -m bench.edgar.trials``.
+"""Rank by the fused score under random policies, and count violations: ``python -m bench.edgar.trials``.
 
 It is the part of ``carag bench edgar`` that takes longest for many pairs, so that large counts are run by it. Each
 process has seeds of its own and takes a share of the pairs.

@@ -1,8 +1,8 @@
 """Answer by quoting sentences of the passages, with citations; the default generator.
 
 It picks up to three sentences or table rows, each of another passage, by the share of the question's words that each
-holds together with the company, form and year of its filing; a rarer word weighs more. Every piece is a substring of the
-passage that it cites, so nothing is invented.
+holds together with the company, form and year of its filing; a rarer word weighs more. Every piece is a substring of
+the passage that it cites, so nothing is invented.
 
 Before that, a question for one figure of one company and one period is looked up in the tables of the passages
 (:mod:`carag.generation.figures`); where that is not certain of the cell, it quotes.
@@ -44,6 +44,8 @@ _MIN_COVERAGE: Final = 0.15
 
 Above it more of the answerable development questions are declined; below it nothing changes, for whether passages speak
 of the question at all is decided before (``least_words`` of the profile)."""
+_MIN_OF_FIRST: Final = 0.5
+"""Share of what the first piece holds of the question, 0 to 1, that a further one must hold."""
 _MIN_NEW: Final = 0.3
 """Share of a further piece's words, 0 to 1, that no piece chosen before holds: filings repeat themselves."""
 _RANK_DISCOUNT: Final = 0.05
@@ -156,8 +158,9 @@ def _choose(
     able = [piece for piece in pieces if piece.terms & words and held(piece) >= least]
     chosen: list[_Piece] = []
     for piece in sorted(able, key=merit, reverse=True):
-        if len(chosen) < _MAX_PIECES and all(_adds(piece, one) for one in chosen):
+        if len(chosen) < _MAX_PIECES and held(piece) >= least and all(_adds(piece, one) for one in chosen):
             chosen.append(piece)
+            least = max(least, _MIN_OF_FIRST * held(chosen[0]))
     return chosen
 
 
