@@ -61,6 +61,7 @@ _CELL: Final = " | "
 _FIGURE: Final = re.compile(r"[($]*[\d,]*\d(?:\.\d+)?[)%]*|[$(—–-]")
 _ROW_FIGURES: Final = 2
 """Figures at the end of a line that make it a table row without separators."""
+_WHOLE: Final = re.compile(r"""[.!?;:]["'”’)\]]*\Z""")
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _WANTS_NUMBER: Final = re.compile(
     r"\bhow (?:much|many|long|large)\b"
@@ -120,7 +121,10 @@ class Extractive:
         if (figure := look_up_alone(question, passages)) is not None:
             return Draft(figure.text, figure.cited)
         pieces = [
-            piece for position, passage in enumerate(passages) for piece in _pieces(position, passage.text)
+            piece
+            for position, passage in enumerate(passages)
+            for piece in _pieces(position, passage.text)
+            if _is_whole(passage.text[piece.start : piece.end])
         ]
         chosen = _choose(question, passages, pieces, self._least_coverage)
         if not chosen:
@@ -192,6 +196,11 @@ def _pieces(position: int, text: str) -> Iterator[_Piece]:
             header = None
         at += len(line)
     yield from _sentences(position, text, prose, at)
+
+
+def _is_whole(piece: str) -> bool:
+    """Tell a row or a sentence from a heading, a cover page, or what the passage's end cuts off."""
+    return _WHOLE.search(piece) is not None or all(_is_row(line) for line in piece.splitlines())
 
 
 def _is_row(line: str) -> bool:

@@ -241,6 +241,25 @@ def test_a_further_piece_holds_at_least_half_of_what_the_first_does(
     assert (0,) == Extractive(least_coverage=0.0).generate(question, less, withheld).cited
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Annual report on sales of nails\nNail Co\nCommon stock",
+        "Sales of nails fell because of the strike that the carriers",
+        "SALES OF NAILS",
+    ],
+    ids=["cover", "cut off", "heading"],
+)
+def test_what_is_neither_a_sentence_nor_a_row_is_not_quoted(
+    passages: Build, withheld: Withheld, text: str
+) -> None:
+    """Nobody learns anything from a heading."""
+    question = "Why did sales of nails fall?"
+    assert () == Extractive().generate(question, passages(text), withheld).cited
+    draft = Extractive().generate(question, passages(text, "Sales of nails fell; demand was low."), withheld)
+    assert "Sales of nails fell; demand was low. [2]" == draft.text
+
+
 def test_it_stays_on_this_machine() -> None:
     """The default generator sends nothing anywhere."""
     assert Extractive().remote is False
