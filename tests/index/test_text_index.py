@@ -48,7 +48,7 @@ def of_bytes(result):
     """All that a caller may see, and that must not depend on what is hidden."""
     arrays = (result.keys, result.chunks, result.documents, result.scores)
     stats = result.stats
-    return *(a.tobytes() for a in arrays), stats.admissible, stats.length, stats.matched
+    return *(a.tobytes() for a in arrays), result.frequencies, stats.admissible, stats.length, stats.matched
 
 
 def simple(tokens, word=1, **more):

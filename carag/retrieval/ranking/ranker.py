@@ -169,17 +169,20 @@ class Fused:
         documents = words.documents(searches)
         understood = self._catalogue.read(question.text, documents)
         terms = terms_of(question.text, understood.terms)
-        keys, _, of = words.admissible(searches, documents[understood.tiers > 0])
+        in_tier = documents[understood.tiers > 0]
+        keys, _, of = words.admissible(searches, in_tier)
         at = np.searchsorted(documents, of)
         is_about = understood.is_about[at]
         tiers = Bonuses(keys, understood.tiers[at] + NAMED * is_about)
         search = partial(words.search, terms, policy=searches, k1=K1, b=B)
-        in_tiers = [search(k=None, documents=of)] if of.size else []
-        first = search(k=k)
+        in_tiers = [search(k=None, documents=in_tier)] if in_tier.size else []
+        # No other row comes before k that are about what is named: then the best by words is asked for as a unit alone.
+        first = search(k=1 if np.count_nonzero(is_about) >= k else k)
+        counts = TermCounts(first.stats.admissible, first.stats.length, first.frequencies)
         greatest = first.scores.max(initial=0.0) or 1.0
 
         def best(others: TextResult) -> Best:
-            is_other = ~np.isin(others.documents, of)
+            is_other = ~tiers.places(others.keys)[1]
             by_words = np.concatenate([*(one.keys for one in in_tiers), others.keys[is_other]])
             scores = np.concatenate([*(one.scores for one in in_tiers), others.scores[is_other]])
             return best_of(
@@ -200,9 +203,9 @@ class Fused:
             plan,
             admissible,
             topic_of(understood, lambda name: all(words.count(tokenize(name), searches).frequencies)),
-            Words(share_of(greatest, words.count(terms, searches)), self._catalogue.declared.least_words),
+            Words(share_of(greatest, counts), self._catalogue.declared.least_words),
             _greatest(nearest),
-            frozenset(np.intersect1d(found.keys, keys[is_about]).tolist())
+            frozenset(found.keys[tiers.of(found.keys) >= 1 + NAMED].tolist())
             if understood.reading.is_about_somebody
             else None,
         )

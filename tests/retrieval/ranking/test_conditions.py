@@ -147,6 +147,16 @@ def test_5_both_ways_of_finding_the_rest_are_taken(monkeypatch: pytest.MonkeyPat
     assert any(floors)
 
 
+def test_5_as_many_rows_of_a_kind_as_are_wanted_leave_room_for_words() -> None:
+    """Only rows about whom the question names come before all others; rows of a kind that it names need not."""
+    of_kind = a_world(("sales", 0.2), ("sales", 0.2), question="What royalty do annual reports state?", k=2)
+    texts = tuple(Text(("royalty",), vector(0.0), {key: OPEN}) for key in (8, 9))
+    other = Document("o", "Target Corp", 7, "8-K", "", None, texts)
+    said = said_of(replace(of_kind, documents=(other, *of_kind.documents)))
+    assert (said.keys, said.about) == ((8, 9), None)
+    assert scores(said) == [WORDS, WORDS]
+
+
 @pytest.mark.parametrize("cosine", [-1.0, -0.2, 0.0])
 def test_what_is_named_comes_before_what_is_close(cosine: float) -> None:
     """Also where a passage of somebody else says the question word for word: then it is shown to no generator."""
