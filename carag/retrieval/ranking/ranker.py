@@ -136,7 +136,8 @@ class Fused:
     """The rows of the highest fused score; :mod:`carag.retrieval.ranking.fusion` says what it is.
 
     Rows of documents in a tier are all scored by words. Of the others first the ``k`` best by words are, which gives a
-    score that the best reach at least; then those whose words could lift them to it, if that are any more.
+    score that the best reach at least; then those whose words could lift them to it, if that are any more. Where ``k``
+    rows are about what the question names, no other is among the best, and the one best by words is the unit of scores.
 
     Parameters
     ----------
@@ -176,7 +177,6 @@ class Fused:
         tiers = Bonuses(keys, understood.tiers[at] + NAMED * is_about)
         search = partial(words.search, terms, policy=searches, k1=K1, b=B)
         in_tiers = [search(k=None, documents=in_tier)] if in_tier.size else []
-        # No other row comes before k that are about what is named: then the best by words is asked for as a unit alone.
         first = search(k=1 if np.count_nonzero(is_about) >= k else k)
         counts = TermCounts(first.stats.admissible, first.stats.length, first.frequencies)
         greatest = first.scores.max(initial=0.0) or 1.0
