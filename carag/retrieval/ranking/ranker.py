@@ -6,6 +6,7 @@ same passages from the ranker that its record names.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from math import fsum, log
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from carag.policy import Search
     from carag.retrieval.catalogue import Catalogue, Understood
     from carag.retrieval.ranking.fusion import Best
+    from carag.retrieval.reading import Lexicon
 
 __all__ = ["DENSE", "FUSED", "RANKERS", "Dense", "Fused", "Ranked", "Ranker", "ranker_by_name"]
 
@@ -45,11 +47,19 @@ _SPARE: Final = 2
 """Ask approximate plans for 1/2 more rows than wanted: what they miss is mostly in the last ranks."""
 
 
-class Question(NamedTuple):
-    """A question, as rankers read it."""
+@dataclass(slots=True, eq=False)
+class Question:
+    """A question, as rankers read it; of one request, which may rank twice."""
 
     text: str
     vector: NDArray[np.float32]
+    _terms: tuple[Lexicon, list[str]] | None = None
+
+    def terms(self, lexicon: Lexicon) -> list[str]:
+        """Return what it is searched by, looked up once."""
+        if self._terms is None or self._terms[0] is not lexicon:
+            self._terms = lexicon, terms_of(self.text, lexicon.expand(self.text))
+        return self._terms[1]
 
 
 class Ranked(NamedTuple):
@@ -169,7 +179,7 @@ class Fused:
         nearest, plan, admissible = _nearest(index, question.vector, searches, k, exact_limit)
         documents = words.documents(searches)
         understood = self._catalogue.read(question.text, documents)
-        terms = terms_of(question.text, understood.terms)
+        terms = question.terms(self._catalogue.declared.lexicon)
         in_tier = documents[understood.tiers > 0]
         keys, _, of = words.admissible(searches, in_tier)
         at = np.searchsorted(documents, of)
