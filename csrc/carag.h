@@ -289,10 +289,11 @@ typedef struct carag_text_stats {
 /* Highest score first, ties by smaller key. Of what was not searched for but listed, scores and stats are 0. */
 typedef struct carag_text_found {
     size_t count;
-    int64_t *keys;      /* (count,) of the label that admitted the chunk; the smallest if there are several */
-    int64_t *chunks;    /* (count,) */
-    int64_t *documents; /* (count,) */
-    double *scores;     /* (count,) */
+    int64_t *keys;         /* (count,) of the label that admitted the chunk; the smallest if there are several */
+    int64_t *chunks;       /* (count,) */
+    int64_t *documents;    /* (count,) */
+    double *scores;        /* (count,) */
+    uint64_t *frequencies; /* (terms,) as carag_text_count writes them; NULL of what was listed */
     carag_text_stats stats;
 } carag_text_found;
 

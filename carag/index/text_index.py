@@ -307,7 +307,7 @@ class TextIndex(Handle):
         status = lib.carag_text_search(self._core, query.struct, tests.predicates, tests.size, out, fault)
         raise_for(status, fault, path=self._path, keys=named)
         found = ffi.gc(out[0], lib.carag_text_found_free)
-        return found_result(found, is_counted=query.is_counted)
+        return found_result(found, query.terms, is_counted=query.is_counted)
 
     def count(
         self,

@@ -77,8 +77,9 @@ class TextResult:
     >>> index = TextIndex()
     >>> index.add([1, 2], [7, 7], [["net", "sales"], ["cost"]])
     >>> index.label([1, 2], [1, 2], [policy_word(1)] * 2)
-    >>> index.search(["sales"], 5, Mask())
-    <TextResult of 1 chunks: 2 admissible>
+    >>> result = index.search(["sales", "profit"], 5, Mask())
+    >>> result, result.frequencies
+    (<TextResult of 1 chunks: 2 admissible>, (1, 0))
     """
 
     keys: NDArray[np.int64]
@@ -89,6 +90,8 @@ class TextResult:
     """(n,) documents of the chunks."""
     scores: NDArray[np.float64]
     """(n,) above 0."""
+    frequencies: tuple[int, ...]
+    """For each term asked for, in the order given, how many of all admissible chunks hold it."""
     stats: TextStats
 
     def __len__(self) -> int:
@@ -104,7 +107,7 @@ def copied(numbers: CData, count: int) -> NDArray[np.int64]:
     return np.frombuffer(ffi.buffer(numbers, 8 * count), np.int64).copy()
 
 
-def found_result(found: CData, *, is_counted: bool) -> TextResult:
+def found_result(found: CData, terms: int, *, is_counted: bool) -> TextResult:
     """Copy what the core found; it is released with ``found``."""
     stats = found.stats
     return TextResult(
@@ -112,6 +115,7 @@ def found_result(found: CData, *, is_counted: bool) -> TextResult:
         chunks=copied(found.chunks, found.count),
         documents=copied(found.documents, found.count),
         scores=copied(found.scores, found.count).view(np.float64),
+        frequencies=tuple(copied(found.frequencies, terms).tolist()),
         stats=TextStats(
             admissible=stats.admissible,
             length=stats.length,

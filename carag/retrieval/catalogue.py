@@ -64,8 +64,13 @@ class Understood:
     """Of each document, 0 or more; see :mod:`carag.retrieval.reading.order`."""
     absent: tuple[Absent, ...]
     """What the question names and none of them is."""
-    terms: tuple[str, ...]
-    """What the profile's lexicon adds to a search by words."""
+    lexicon: Lexicon
+    """The profile's."""
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What the lexicon adds to a search by words."""
+        return self.lexicon.expand(self.question)
 
     @property
     def is_about(self) -> NDArray[np.bool_]:
@@ -191,7 +196,7 @@ class Catalogue:
             given,
             tiers(reading, given),
             absent(reading, given),
-            self.declared.lexicon.expand(question),
+            self.declared.lexicon,
         )
 
     # --- names that a session may know of ---

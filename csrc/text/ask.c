@@ -319,30 +319,49 @@ static carag_status answer(carag_asking *job, carag_text_found **out_found, cara
     return status;
 }
 
+/* Of each term of the query, in its order; of one that is named twice, the number is written twice. */
+static void give_frequencies(const carag_asking *job, uint64_t *out_frequencies)
+{
+    const carag_text_query *query = job->query;
+    for (size_t i = 0; i < query->terms; i++) {
+        const uint64_t begin = i > 0 ? query->word_ends[i - 1] : 0;
+        const carag_asked wanted = {.word = query->words + begin, .size = (size_t)(query->word_ends[i] - begin)};
+        const carag_asked *term = bsearch(&wanted, job->terms, job->term_count, sizeof *job->terms, by_bytes);
+        out_frequencies[i] = term ? term->frequency : 0;
+    }
+}
+
 carag_status carag_text_search(carag_text *text, const carag_text_query *query, const carag_predicate *predicates,
                                size_t predicate_count, carag_text_found **out_found, carag_fault *out_fault)
 {
     carag_asking job = {.text = text, .query = query, .predicates = predicates, .predicate_count = predicate_count};
-    const carag_status status = answer(&job, out_found, out_fault);
+    carag_text_found *found = NULL;
+    carag_status status = answer(&job, &found, out_fault);
+    if (status == CARAG_OK) {
+        found->frequencies = carag_allocate(query->terms, sizeof *found->frequencies);
+        if (!found->frequencies)
+            status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
+    }
+    if (status == CARAG_OK) {
+        give_frequencies(&job, found->frequencies);
+        *out_found = found;
+    } else {
+        carag_text_found_free(found);
+    }
     carag_release(job.terms);
     return status;
 }
 
-/* Of a term that is named twice, the number is written twice. */
 carag_status carag_text_count(carag_text *text, const carag_text_query *query, const carag_predicate *predicates,
                               size_t predicate_count, uint64_t *out_frequencies, carag_text_stats *out_stats,
                               carag_fault *out_fault)
 {
     carag_asking job = {.text = text, .query = query, .predicates = predicates, .predicate_count = predicate_count};
     const carag_status status = answer(&job, NULL, out_fault);
-    for (size_t i = 0; status == CARAG_OK && i < query->terms; i++) {
-        const uint64_t begin = i > 0 ? query->word_ends[i - 1] : 0;
-        const carag_asked wanted = {.word = query->words + begin, .size = (size_t)(query->word_ends[i] - begin)};
-        const carag_asked *term = bsearch(&wanted, job.terms, job.term_count, sizeof *job.terms, by_bytes);
-        out_frequencies[i] = term ? term->frequency : 0;
-    }
-    if (status == CARAG_OK)
+    if (status == CARAG_OK) {
+        give_frequencies(&job, out_frequencies);
         *out_stats = job.stats;
+    }
     carag_release(job.terms);
     return status;
 }

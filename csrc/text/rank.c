@@ -182,5 +182,6 @@ void carag_text_found_free(carag_text_found *found)
     carag_release(found->chunks);
     carag_release(found->documents);
     carag_release(found->scores);
+    carag_release(found->frequencies);
     carag_release(found);
 }

@@ -343,6 +343,10 @@ static inline void answers_as_expected(carag_text *text, const account *all, que
     const size_t matching = expected(all, asked->predicates, asked->predicate_count, asked->times, asked->query.k1,
                                      asked->query.b, wanted, &admissible);
     size_t count = 0;
+    uint64_t frequencies[24];
+    carag_text_stats stats;
+    CHECK_OK(carag_text_count(text, &asked->query, asked->predicates, asked->predicate_count, frequencies, &stats,
+                              NULL));
     for (size_t i = 0; i < matching; i++)
         if (is_wanted(&asked->query, wanted[i].document))
             wanted[count++] = wanted[i];
@@ -358,6 +362,7 @@ static inline void answers_as_expected(carag_text *text, const account *all, que
             if (k > 0 && k < left)
                 left = k;
             CHECK(found->count == left && found->stats.admissible == admissible);
+            CHECK(memcmp(found->frequencies, frequencies, asked->query.terms * sizeof *frequencies) == 0);
             CHECK(found->stats.matched == (k == 0 && asked->query.floor <= 0.0 ? count : 0));
             for (size_t i = 0; i < left; i++) {
                 CHECK(found->keys[i] == wanted[i].key && found->chunks[i] == wanted[i].chunk);

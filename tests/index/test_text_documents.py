@@ -39,6 +39,7 @@ def test_it_finds_what_a_filter_leaves_of_the_whole(seed, documents, k):
     whole = index.search(terms, k, policy, as_of=as_of)
     for one in (found, counted):
         assert (one.stats.admissible, one.stats.length) == (whole.stats.admissible, whole.stats.length)
+        assert one.frequencies == whole.frequencies == index.count(terms, policy, as_of=as_of).frequencies
 
 
 @given(seeds, st.integers(1, 8))

@@ -125,7 +125,8 @@ class History:
         counts = index.count(terms, policy, as_of=as_of)
         texts = [self.world.chunks[key] for key in admitted]
         assert (len(texts), sum(len(t.heading + t.tokens) for t in texts)) == counts[:2]
-        assert tuple(sum(term in t.heading + t.tokens for t in texts) for term in terms) == counts.frequencies
+        often = tuple(sum(term in t.heading + t.tokens for t in texts) for term in terms)
+        assert often == counts.frequencies == found.frequencies == best.frequencies
         self.ask_for_lists(policy, as_of, admitted)
 
     def ask_for_lists(self, policy, as_of, admitted):

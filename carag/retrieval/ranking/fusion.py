@@ -46,12 +46,19 @@ class Bonuses(NamedTuple):
     values: NDArray[np.float64]
     """0 or more."""
 
+    def places(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return where some rows stand, and of each whether it is there at all."""
+        if not self.keys.size:
+            return np.zeros(keys.size, np.int64), np.zeros(keys.size, np.bool_)
+        at = np.minimum(np.searchsorted(self.keys, keys), self.keys.size - 1)
+        return at, self.keys[at] == keys
+
     def of(self, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the bonus of some rows."""
-        if not self.keys.size:
-            return np.zeros(keys.size)
-        at = np.minimum(np.searchsorted(self.keys, keys), self.keys.size - 1)
-        return np.where(self.keys[at] == keys, self.values[at], 0.0)
+        at, is_there = self.places(keys)
+        found = np.zeros(keys.size)
+        found[is_there] = self.values[at[is_there]]
+        return found
 
 
 class Best(NamedTuple):
@@ -125,18 +132,22 @@ def best_of(
     scores = SIMILARITY * found.astype(np.float64) + bonus.of(keys)
     if not whole and keys.size:
         # Farther rows are at most as similar as the last of the nearest, and rounding keeps that order.
-        is_farther = ~np.isin(bonus.keys, keys)
-        far, most = bonus.keys[is_farther], bonus.values[is_farther] + SIMILARITY * float(found[-1])
+        at, is_there = bonus.places(keys)
+        is_farther = np.ones(bonus.keys.size, bool)
+        is_farther[at[is_there]] = False
+        far, extra = bonus.keys[is_farther], bonus.values[is_farther]
+        most = extra + SIMILARITY * float(found[-1])
         likely = np.argsort(-most, kind="stable")[:k]
         rest = np.ones(far.size, bool)
         rest[likely] = False
-        for some in (likely, rest):
-            asked = far[some]
+        for some in (likely, np.flatnonzero(rest)):
+            asked = some
             if scores.size >= k:
-                asked = asked[most[some] >= np.partition(scores, scores.size - k)[scores.size - k]]
-            read = similarities_of(asked)
-            keys, found = np.concatenate((keys, asked)), np.concatenate((found, read))
-            scores = np.concatenate((scores, SIMILARITY * read.astype(np.float64) + bonus.of(asked)))
+                asked = some[most[some] >= np.partition(scores, scores.size - k)[scores.size - k]]
+            if asked.size:
+                read = similarities_of(far[asked])
+                keys, found = np.concatenate((keys, far[asked])), np.concatenate((found, read))
+                scores = np.concatenate((scores, SIMILARITY * read.astype(np.float64) + extra[asked]))
     order = np.lexsort((keys, -scores))[:k]
     return Best(keys[order], found[order], scores[order])
 

@@ -6,6 +6,7 @@ same passages from the ranker that its record names.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from math import fsum, log
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from carag.policy import Search
     from carag.retrieval.catalogue import Catalogue, Understood
     from carag.retrieval.ranking.fusion import Best
+    from carag.retrieval.reading import Lexicon
 
 __all__ = ["DENSE", "FUSED", "RANKERS", "Dense", "Fused", "Ranked", "Ranker", "ranker_by_name"]
 
@@ -45,11 +47,19 @@ _SPARE: Final = 2
 """Ask approximate plans for 1/2 more rows than wanted: what they miss is mostly in the last ranks."""
 
 
-class Question(NamedTuple):
-    """A question, as rankers read it."""
+@dataclass(slots=True, eq=False)
+class Question:
+    """A question, as rankers read it; of one request, which may rank twice."""
 
     text: str
     vector: NDArray[np.float32]
+    _terms: tuple[Lexicon, list[str]] | None = None
+
+    def terms(self, lexicon: Lexicon) -> list[str]:
+        """Return what it is searched by, looked up once."""
+        if self._terms is None or self._terms[0] is not lexicon:
+            self._terms = lexicon, terms_of(self.text, lexicon.expand(self.text))
+        return self._terms[1]
 
 
 class Ranked(NamedTuple):
@@ -136,7 +146,8 @@ class Fused:
     """The rows of the highest fused score; :mod:`carag.retrieval.ranking.fusion` says what it is.
 
     Rows of documents in a tier are all scored by words. Of the others first the ``k`` best by words are, which gives a
-    score that the best reach at least; then those whose words could lift them to it, if that are any more.
+    score that the best reach at least; then those whose words could lift them to it, if that are any more. Where ``k``
+    rows are about what the question names, no other is among the best, and the one best by words is the unit of scores.
 
     Parameters
     ----------
@@ -168,18 +179,20 @@ class Fused:
         nearest, plan, admissible = _nearest(index, question.vector, searches, k, exact_limit)
         documents = words.documents(searches)
         understood = self._catalogue.read(question.text, documents)
-        terms = terms_of(question.text, understood.terms)
-        keys, _, of = words.admissible(searches, documents[understood.tiers > 0])
+        terms = question.terms(self._catalogue.declared.lexicon)
+        in_tier = documents[understood.tiers > 0]
+        keys, _, of = words.admissible(searches, in_tier)
         at = np.searchsorted(documents, of)
         is_about = understood.is_about[at]
         tiers = Bonuses(keys, understood.tiers[at] + NAMED * is_about)
         search = partial(words.search, terms, policy=searches, k1=K1, b=B)
-        in_tiers = [search(k=None, documents=of)] if of.size else []
-        first = search(k=k)
+        in_tiers = [search(k=None, documents=in_tier)] if in_tier.size else []
+        first = search(k=1 if np.count_nonzero(is_about) >= k else k)
+        counts = TermCounts(first.stats.admissible, first.stats.length, first.frequencies)
         greatest = first.scores.max(initial=0.0) or 1.0
 
         def best(others: TextResult) -> Best:
-            is_other = ~np.isin(others.documents, of)
+            is_other = ~tiers.places(others.keys)[1]
             by_words = np.concatenate([*(one.keys for one in in_tiers), others.keys[is_other]])
             scores = np.concatenate([*(one.scores for one in in_tiers), others.scores[is_other]])
             return best_of(
@@ -200,9 +213,9 @@ class Fused:
             plan,
             admissible,
             topic_of(understood, lambda name: all(words.count(tokenize(name), searches).frequencies)),
-            Words(share_of(greatest, words.count(terms, searches)), self._catalogue.declared.least_words),
+            Words(share_of(greatest, counts), self._catalogue.declared.least_words),
             _greatest(nearest),
-            frozenset(np.intersect1d(found.keys, keys[is_about]).tolist())
+            frozenset(found.keys[tiers.of(found.keys) >= 1 + NAMED].tolist())
             if understood.reading.is_about_somebody
             else None,
         )

@@ -18,7 +18,8 @@ from carag.index import TextIndex
 from carag.policy import QUARANTINE, Decision, Mask, Policy, policy_word
 from carag.retrieval import Evidence
 from carag.retrieval.public_names import PublicNames
-from carag.retrieval.ranking import SIMILARITY, WORDS
+from carag.retrieval.ranking import SIMILARITY, WORDS, Question
+from carag.retrieval.reading import Lexicon
 from tests.retrieval.ranking.worlds import (
     AS_OF,
     DIM,
@@ -147,6 +148,16 @@ def test_5_both_ways_of_finding_the_rest_are_taken(monkeypatch: pytest.MonkeyPat
     assert any(floors)
 
 
+def test_5_as_many_rows_of_a_kind_as_are_wanted_leave_room_for_words() -> None:
+    """Only rows about whom the question names come before all others; rows of a kind that it names need not."""
+    of_kind = a_world(("sales", 0.2), ("sales", 0.2), question="What royalty do annual reports state?", k=2)
+    texts = tuple(Text(("royalty",), vector(0.0), {key: OPEN}) for key in (8, 9))
+    other = Document("o", "Target Corp", 7, "8-K", "", None, texts)
+    said = said_of(replace(of_kind, documents=(other, *of_kind.documents)))
+    assert (said.keys, said.about) == ((8, 9), None)
+    assert scores(said) == [WORDS, WORDS]
+
+
 @pytest.mark.parametrize("cosine", [-1.0, -0.2, 0.0])
 def test_what_is_named_comes_before_what_is_close(cosine: float) -> None:
     """Also where a passage of somebody else says the question word for word: then it is shown to no generator."""
@@ -170,6 +181,15 @@ def test_7_names_of_a_public_table_are_known_whether_or_not_documents_are_hidden
     assert absent.topic == ("Pfizer", "Pfizer", "")
     assert said_of(world).topic != absent.topic  # not named: then it is an unheard word, as hidden as absent
     assert said_of(world) == said_of(replace(world, documents=(hidden, *world.documents)))
+
+
+def test_a_question_is_searched_by_the_lexicon_that_is_asked() -> None:
+    """What is kept for a second ranking is not taken for another profile's."""
+    question = Question("What was capex?", np.array(vector(1.0), np.float32))
+    plain, lexicon = Lexicon(), Lexicon("capex\tpurchases of property")
+    for _ in range(2):
+        assert question.terms(plain) == ["what", "was", "capex"]
+        assert question.terms(lexicon) == ["what", "was", "capex", "purchases", "of", "property"]
 
 
 def test_8_what_a_session_gets_has_no_number_of_work() -> None:
