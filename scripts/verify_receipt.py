@@ -393,9 +393,9 @@ every        commitments:any id:bytes16 kind:text log:label retain?:ai6m|fin5y|f
 begin        as_of:minute commitments:{query,subject} models:models policy:applied purpose:code? role:code?
              source:asserted|verified t0:count
 asked        as_of:minute audience?:label begun?:count commitments:{answer,entities,query,reading,subject,where}
-             hits:[bytes20,word,similarity,flag] index:state? intents?:[code]+ issuer?:label models:models
-             outcome:answer|decline|refuse|error policy:applied purpose:code? role:code? source:asserted|verified
-             t0:count t1:count where?:[code]+ why:code
+             heads?:[positive,positive,count,positive]+ hits:[bytes20,word,similarity,flag] index:state?
+             intents?:[code]+ issuer?:label models:models outcome:answer|decline|refuse|error policy:applied
+             purpose:code? role:code? source:asserted|verified t0:count t1:count where?:[code]+ why:code
 ingest       chunks:count commitments:{subject} documents:count embed:label? quarantined:count rows:count
              snapshot:bytes32 t0:count t1:count table:bytes32 why:code
 denial       audience:label? commitments:{} count:positive issuer:label? t0:count t1:count why:code
@@ -571,6 +571,10 @@ def check_passages(fields: Fields, receipt: Fields) -> None:
         digest = hashlib.sha256(b"carag/hit/v1\0" + chunk.encode() + b"\0" + text).digest()[:20]
         if base64url(digest) != hit.digest:
             raise Failed(f"passage {place} is not the one of {hit.name}")
+    for place, lender, _, end in fields.get("heads", ()):
+        [passage] = shown[lender - 1 : lender] or [{"text": ""}]
+        if passage is not None and end > len(passage["text"]):
+            raise Failed(f"passage {lender} does not hold the heads of passage {place}")
 
 
 def check_record(fields: Fields) -> None:
@@ -582,12 +586,17 @@ def check_record(fields: Fields) -> None:
         return
     rows, lists = index["admissible"] if index else 0, {"entities", "reopened_entities"} & policy.keys()
     intents, where = fields.get("intents", ()), fields.get("where", [])
+    heads = fields.get("heads", [])
+    headed = [place for place, *_ in heads]
     contradictions = {
         "a refused request has passages or searched an index": outcome == "refuse" and (hits or index),
         "it cites passages and is no answer": outcome != "answer" and any(one.cited for one in hits),
         "a chunk is listed twice": len({one.digest for one in hits}) < len(hits),
         "an intent is listed twice": len(set(intents)) < len(intents),
         "fields of where are out of order or twice": where != sorted(set(where)),
+        "heads are out of the order of their passages or twice": headed != sorted(set(headed)),
+        "heads are of no passage, or of the same": any(max(a, b) > len(hits) or a == b for a, b, *_ in heads),
+        "heads end before they begin": any(start >= end for *_, start, end in heads),
         "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
         "its begin is no earlier record": fields.get("begun", -1) >= fields["seq"],
         "it has no passage for its answer": answers and kind == "query" and not hits,

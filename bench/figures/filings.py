@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.figures.tables import near
 from carag.evaluation.cases.gold import holders, ngrams
 from carag.evaluation.cases.pairs import split_of
-from carag.generation.figures import look_up_alone, torn_heads
+from carag.generation.figures import look_up_alone
 from carag.labelling.chunking import chunk
 from carag.retrieval.evidence import Passage
+from carag.retrieval.tables import torn_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

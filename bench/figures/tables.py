@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.generation.figures import look_up
 from carag.generation.figures.asked import asked_terms, asking
 from carag.generation.figures.entries import entries_of
-from carag.generation.figures.number import read_number
 from carag.generation.figures.rows import matches
 from carag.generation.figures.times import is_of
 from carag.retrieval.evidence import Passage
 from carag.retrieval.reading import Mention, Naming, Reading, read_question
+from carag.retrieval.tables.number import read_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

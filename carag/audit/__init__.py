@@ -26,6 +26,7 @@ from carag.audit.records.disclosure import Disclosure
 from carag.audit.records.erasure import Basis, Erasure
 from carag.audit.records.evaluation import Evaluation
 from carag.audit.records.event import Event
+from carag.audit.records.hits import HeadRows
 from carag.audit.records.hold import Hold, HoldAction, HoldScope
 from carag.audit.records.ingest import Ingest
 from carag.audit.records.key_change import KeyAction, KeyChange
@@ -63,6 +64,7 @@ __all__ = [
     "Erasure",
     "Evaluation",
     "Event",
+    "HeadRows",
     "Hit",
     "Hold",
     "HoldAction",

@@ -250,6 +250,10 @@ def _meaning(policy: dict[str, Any], bits: _Bits) -> dict[str, str]:
     return {bit: document for bit, document in bits.meanings.items() if bit in named}
 
 
+def _heads(said: list[list[int]]) -> list[dict[str, int]]:
+    return [dict(zip(("passage", "of_passage", "start", "end"), rows, strict=True)) for rows in said]
+
+
 def _index(said: dict[str, Any]) -> dict[str, Any]:
     known = {"known_at": _instant(said["known"])} if "known" in said else {}
     return {
@@ -281,6 +285,7 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "seen": ("seen", _instant),
     "until": ("until", _instant),
     "record": ("of_record", _itself),
+    "heads": ("heads", _heads),
 }
 """The name and the conversion of a member of an event, in the order of printing; members not listed follow as they are.
 No name repeats one that every record or receipt has."""

@@ -18,6 +18,7 @@ from carag.audit import (
     Access,
     Begin,
     EntityRule,
+    HeadRows,
     IndexState,
     Ingest,
     Label,
@@ -83,12 +84,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Evidence as its record tells it: the state that was searched, and each passage as a hit with its proof."""
+    """Evidence as its record tells it: the state that was searched, and all that was read of it, with its proofs."""
 
     evidence: Evidence
     index: IndexState
     hits: tuple[Passage, ...]
+    """The passages found, and after them those that only lend their heads to some of these."""
     proofs: tuple[StateProof, ...]
+    heads: tuple[HeadRows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +153,28 @@ def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:
     CorruptFile
         If the state does not hold a passage that was found.
     """
-    recorded = [_label_and_hit(one) for one in evidence.passages]
+    recorded = [_label_and_hit(one) for one in _read(evidence)]
     root, proofs = state.prove(
         (label for label, _ in recorded), -1 if evidence.known_at is None else evidence.known_at
     )
     if request.decision is None or request.decision.as_of < as_of_minutes(request.started):
         proofs = [proof.sealed() for proof in proofs]
     index = IndexState(root, evidence.admissible, evidence.plan, evidence.known_at)
-    return Searched(evidence, index, tuple(hit for _, hit in recorded), tuple(proofs))
+    return Searched(
+        evidence, index, tuple(hit for _, hit in recorded), tuple(proofs), tuple(_heads(evidence))
+    )
+
+
+def _read(evidence: Evidence) -> tuple[Found, ...]:
+    return (*evidence.passages, *evidence.lenders)
+
+
+def _heads(evidence: Evidence) -> Iterator[HeadRows]:
+    lenders = {one.chunk_id: (number, one.start) for number, one in enumerate(_read(evidence), start=1)}
+    for number, one in enumerate(evidence.passages, start=1):
+        if one.head is not None:
+            lender, first = lenders[one.head.chunk_id]
+            yield HeadRows(number, lender, one.head.start - first, one.head.end - first)
 
 
 def _label_and_hit(one: Found) -> tuple[Label, Passage]:
@@ -230,6 +247,7 @@ class Recorder:
             why=finding.why,
             models=finding.models,
             index=None if searched is None else searched.index,
+            heads=() if searched is None else searched.heads,
         )
         cited = {citation.chunk_id for citation in finding.citations}
         hits = () if searched is None else searched.hits
@@ -245,7 +263,14 @@ class Recorder:
         return replace(receipt, proofs=() if searched is None else searched.proofs)
 
     def _event(
-        self, request: Request, *, outcome: Outcome, why: str, models: Models, index: IndexState | None = None
+        self,
+        request: Request,
+        *,
+        outcome: Outcome,
+        why: str,
+        models: Models,
+        index: IndexState | None = None,
+        heads: tuple[HeadRows, ...] = (),
     ) -> Access:
         session, decision = request.session, request.decision
         return Access(
@@ -260,6 +285,7 @@ class Recorder:
             index=index,
             intents=() if decision is None else decision.intents,
             where=request.where.fields,
+            heads=heads,
             outcome=outcome,
             why=why,
             models=models,

@@ -94,7 +94,12 @@ class Answer(Retrieval):
             "basis": self.basis,
             "citations": [asdict(citation) for citation in self.citations],
             "passages": [
-                {"chunk_id": passage.chunk_id, "similarity": passage.similarity, "word": passage.word}
+                {
+                    "chunk_id": passage.chunk_id,
+                    "similarity": passage.similarity,
+                    "word": passage.word,
+                    **({} if passage.head is None else {"head": asdict(passage.head)}),
+                }
                 for passage in self.passages
             ],
             "withheld": _withheld_json(self.withheld),

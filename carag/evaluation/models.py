@@ -72,7 +72,7 @@ class RecordingGenerator:
     Attributes
     ----------
     shown : tuple of str
-        Ids of the passages.
+        Ids of the passages, and then of those whose head rows came with them.
     milliseconds : float
         Time the answer took when the model was asked.
     saved : float
@@ -93,10 +93,17 @@ class RecordingGenerator:
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Draft an answer, and record what was shown."""
-        self.shown = tuple(passage.chunk_id for passage in passages[: self._most])
+        read = passages[: self._most]
+        heads = (one.head.chunk_id for one in read if one.head is not None)
+        self.shown = tuple(dict.fromkeys([*(one.chunk_id for one in read), *heads]))
         if self._drafts is None:
             return self._timed(question, passages, withheld)
-        same = question, tuple((one.chunk_id, one.text) for one in passages), withheld.kinds, withheld.topic
+        same = (
+            question,
+            tuple((one.chunk_id, one.text, one.head) for one in passages),
+            withheld.kinds,
+            withheld.topic,
+        )
         if same in self._drafts:
             draft, self.milliseconds = self._drafts[same]
             self.saved = self.milliseconds

@@ -118,7 +118,8 @@ class Extractive:
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:  # noqa: ARG002
         """Give a figure or one to three quotes, or say that the evidence is insufficient; see :class:`Generator`."""
-        if (figure := look_up_alone(question, passages)) is not None:
+        heads = {position: one.head.text for position, one in enumerate(passages) if one.head is not None}
+        if (figure := look_up_alone(question, passages, heads=heads)) is not None:
             return Draft(figure.text, figure.cited)
         pieces = [
             piece

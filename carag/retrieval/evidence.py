@@ -10,7 +10,19 @@ from carag.policy import NEVER
 if TYPE_CHECKING:
     from carag.policy import Reason
 
-__all__ = ["NOTHING_NAMED", "Evidence", "Hidden", "Passage", "Topic", "Withheld", "Words"]
+__all__ = ["NOTHING_NAMED", "Evidence", "Head", "Hidden", "Passage", "Topic", "Withheld", "Words"]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head rows of the table that a passage was torn from, which another admissible passage holds word for word."""
+
+    chunk_id: str
+    """Of the passage that holds them."""
+    start: int
+    end: int
+    """Character offsets in the text of the document, or the part of it, that both passages are of."""
+    text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +54,8 @@ class Passage:
     """SHA-256 of the text's UTF-8, as the store checked it; empty of a passage that comes from no store."""
     source: str = ""
     """How the store's profile names the document and the part of it, in a prompt and a citation."""
+    head: Head | None = None
+    """Where the text begins inside a table: its head rows, if a passage that the session may use holds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +142,8 @@ class Evidence:
     """Similarity of the admissible passage most similar to the question; None if that of the passages is meant."""
     about: int | None = None
     """How many of the passages, the first ones, are about it; None for all."""
+    lenders: tuple[Passage, ...] = ()
+    """Admissible passages that are not among those found and hold the head rows of some of them."""
 
     @property
     def shown(self) -> tuple[Passage, ...]:

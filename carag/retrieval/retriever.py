@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from carag.errors import CorruptFile
 from carag.labelling.naming import named
@@ -17,9 +17,10 @@ from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
 from carag.retrieval.ranking import Question
 from carag.retrieval.reranker import pool_size
+from carag.retrieval.tables import BACK, begins_in_a_table, head_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from carag.index import Index, TextIndex
@@ -151,10 +152,13 @@ class Retriever:
         scores = self.reranker.rerank(question, [one.text for one in evidence.passages])
         about = len(scores) if evidence.about is None else evidence.about
         best = heapq.nsmallest(k, range(len(scores)), key=lambda at: (at >= about, -scores[at], at))
+        passages = tuple(evidence.passages[at] for at in best)
+        found = (*evidence.passages, *evidence.lenders)
         return replace(
             evidence,
-            passages=tuple(evidence.passages[at] for at in best),
+            passages=passages,
             about=None if evidence.about is None else min(k, about),
+            lenders=tuple(replace(one, head=None) for one in _lenders(passages, found)),
         )
 
     def _found(self, question: str, decision: Decision, k: int, where: Where) -> Evidence:
@@ -177,8 +181,9 @@ class Retriever:
         if decision.may_know_existence:
             admitted = {chunk.key for _, chunk in hits}
             hidden = self._hidden(rows, asked, decision, k, where, admitted, known_at=known_at)
+        passages, lenders = self._with_heads(rows[0], asked, decision, where, hits, known_at=known_at)
         return Evidence(
-            tuple(passage_of(chunk, similarity, self._citation) for similarity, chunk in hits),
+            passages,
             Withheld(decision.withheld, hidden),
             ranked.plan,
             ranked.admissible,
@@ -187,6 +192,7 @@ class Retriever:
             ranked.words,
             ranked.nearest,
             None if ranked.about is None else sum(chunk.key in ranked.about for _, chunk in hits),
+            lenders,
         )
 
     def _hits(
@@ -224,6 +230,51 @@ class Retriever:
                     # Exact except for labels that ended since the index was brought up to the store and rank lower.
                     return ranked._replace(admissible=ranked.admissible - ended), hits[:k]
                 wanted = min(wanted + max(k, 2 * ended), ranked.admissible)
+
+    def _with_heads(
+        self,
+        index: Index,
+        asked: Question,
+        decision: Decision,
+        where: Where,
+        hits: Sequence[tuple[float, StoredChunk]],
+        *,
+        known_at: int,
+    ) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
+        """Return the hits as passages, with the head rows of torn tables, and the passages that hold those rows."""
+        torn = [chunk for _, chunk in hits if begins_in_a_table(chunk.text)]
+        near: dict[int, StoredChunk] = {}
+        if torn:
+            numbers = sorted({one.number - back for one in torn for back in range(1, BACK + 1)})
+            near = self._admissible(numbers, decision, where, known_at=known_at)
+        heads = {one.key: head_of(one, list(_before(one, near))) for one in torn}
+        passages = tuple(
+            replace(passage_of(chunk, similarity, self._citation), head=heads.get(chunk.key))
+            for similarity, chunk in hits
+        )
+        lenders = _lenders(passages, near.values())
+        similarities = index.similarities(asked.vector, [one.key for one in lenders]) if lenders else ()
+        return passages, tuple(
+            passage_of(chunk, float(similarity), self._citation)
+            for chunk, similarity in zip(lenders, similarities, strict=True)
+        )
+
+    def _admissible(
+        self, numbers: Sequence[int], decision: Decision, where: Where, *, known_at: int
+    ) -> dict[int, StoredChunk]:
+        """Read those of some passages that a search at an instant would admit, by number; of no other the text."""
+        keys = [
+            key
+            for key, label in self._store.labels_of(numbers, known_at=known_at)
+            if where.admits(label.metadata) and not _reasons(label, decision)
+        ]
+        then = None if decision.known_at is None else known_at
+        # Tested again: a label may have been closed between the two readings.
+        return {
+            one.number: one
+            for one in self._store.chunks(keys, known_at=then)
+            if where.admits(one.metadata) and not _reasons(one, decision)
+        }
 
     def _searches(self, decision: Decision, where: Where) -> list[Search]:
         """Return the searches of a decision, with its lists in the numbers that rows carry."""
@@ -266,6 +317,28 @@ class Retriever:
             for one in neighbours
             if where.admits(one.metadata) and (why := _reasons(one, decision))
         )
+
+
+_Named = TypeVar("_Named", "Passage", "StoredChunk")
+
+
+def _before(chunk: StoredChunk, near: Mapping[int, StoredChunk]) -> Iterator[StoredChunk]:
+    """Yield the passages right before one in its document, the nearest first, up to the first that is not there.
+
+    The store numbers the passages of a document in its order, without a gap.
+    """
+    for back in range(1, BACK + 1):
+        one = near.get(chunk.number - back)
+        if one is None or one.filing != chunk.filing:
+            return
+        yield one
+
+
+def _lenders(passages: Sequence[Passage], found: Iterable[_Named]) -> list[_Named]:
+    """Return those found that hold the head rows of some passages and are not among these."""
+    lending = {one.head.chunk_id for one in passages if one.head is not None}
+    lending -= {one.chunk_id for one in passages}
+    return [one for one in found if one.chunk_id in lending]
 
 
 def passage_of(chunk: StoredChunk, similarity: float, citation: Sequence[str]) -> Passage:

@@ -207,6 +207,22 @@ def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) 
     return next((row for row in reversed(labels) if row[-2] <= as_of), labels[0])
 
 
+def open_at(known_at: int | None) -> str:
+    """Return the SQL condition that a label is open, or was at the instant ``:u``."""
+    if known_at is None:
+        return "known_to IS NULL"
+    return "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
+
+
+def open_labels(
+    sql: sqlite3.Connection, passages: Iterable[int], path: Path, *, known_at: int
+) -> list[tuple[int, StoredLabel]]:
+    """Read the labels that were open at an instant, with their keys, of passages by their keys."""
+    query = f"{SELECT_LABEL} WHERE key IN (SELECT value FROM json_each(:keys)) AND {open_at(known_at)}"  # noqa: S608
+    found = sql.execute(query, {"keys": json.dumps(list(passages)), "u": known_at}).fetchall()
+    return [(row[0], stored_label(row, path, known_at=known_at)) for row in found]
+
+
 def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
     """Read a row of :data:`SELECT_FILING`."""
     number, version, form, company, filed, digest, facts, causes, source, code, text, ciks = row

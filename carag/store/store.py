@@ -243,6 +243,14 @@ class CorpusStore:
         held = (rows.holding(of[passage_of[key]], as_of, until) for key in keys)
         return [rows.stored_label(row, self.path, known_at=known_at) for row in held]
 
+    def labels_of(self, passages: Sequence[int], *, known_at: int) -> list[tuple[int, StoredLabel]]:
+        """Return the labels that were open at an instant, with their keys, of passages by the store's numbers.
+
+        A number without a passage has none. The texts are not read.
+        """
+        with self._reading() as sql:
+            return rows.open_labels(sql, passages, self.path, known_at=known_at)
+
     def label_at_or_after(
         self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None
     ) -> StoredLabel | None:
@@ -284,7 +292,7 @@ class CorpusStore:
 
     def content_hash(self, accession_number: str) -> str | None:
         """Return the content hash of a filing's current version, or None if the filing is not stored."""
-        return self._of_current("content_hash", accession_number)
+        return self.content_hashes([accession_number]).get(accession_number)
 
     def content_hashes(self, accession_numbers: Iterable[str]) -> dict[str, str]:
         """Return the content hashes of the filings among these that are stored, as :meth:`content_hash` does."""
@@ -297,8 +305,10 @@ class CorpusStore:
 
     def facts_of(self, accession_number: str) -> dict[str, Any] | None:
         """Return the facts of a filing's current version, or None if the filing is not stored."""
-        facts = self._of_current("facts", accession_number)
-        return None if facts is None else dict(json.loads(facts))
+        query = "SELECT facts FROM current_filings WHERE accession_number = ?"
+        with self._reading() as sql:
+            row = sql.execute(query, (accession_number,)).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
 
     def counts(self) -> Counts:
         """Count filings, passages, and quarantined filings by reason."""
@@ -323,7 +333,7 @@ class CorpusStore:
 
     def open_labels(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
         """Return the keys, ascending, of the labels after a key that are open, or were at an instant."""
-        query = f"SELECT label FROM labels WHERE label > :after AND {_open(known_at)}"  # noqa: S608
+        query = f"SELECT label FROM labels WHERE label > :after AND {rows.open_at(known_at)}"  # noqa: S608
         return self._keys(query, {"after": after, "u": known_at})
 
     def labels_by(self, known_at: int) -> int:
@@ -338,7 +348,7 @@ class CorpusStore:
         """Return the keys of one filing's labels that are open, or were at an instant; empty if it is not stored."""
         query = (
             "SELECT label FROM labels JOIN chunks USING (key) JOIN filings USING (filing) "  # noqa: S608 - constants
-            f"WHERE accession_number = :number AND {_open(known_at)}"
+            f"WHERE accession_number = :number AND {rows.open_at(known_at)}"
         )
         return self._keys(query, {"number": accession_number, "u": known_at})
 
@@ -378,7 +388,7 @@ class CorpusStore:
         """
         return self._snapshot(
             "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to "  # noqa: S608 - constants
-            f"FROM chunks JOIN labels USING (key) WHERE {_open(known_at)} ORDER BY chunk_id, valid_from",
+            f"FROM chunks JOIN labels USING (key) WHERE {rows.open_at(known_at)} ORDER BY chunk_id, valid_from",
             {"u": known_at},
         )
 
@@ -460,12 +470,6 @@ class CorpusStore:
         finally:
             connection.close()
 
-    def _of_current(self, column: str, accession_number: str) -> str | None:
-        query = f"SELECT {column} FROM current_filings WHERE accession_number = ?"  # noqa: S608 - a constant
-        with self._reading() as sql:
-            row = sql.execute(query, (accession_number,)).fetchone()
-        return None if row is None else str(row[0])
-
     def _number(self, query: str, *parameters: int) -> int:
         with self._reading() as sql:
             return int(sql.execute(query, parameters).fetchone()[0])
@@ -490,10 +494,3 @@ class CorpusStore:
         word, since, until, entity = (table[:, column].astype(np.uint32) for column in range(1, 5))
         labels = Labels(wanted, word, since, until, entity, table[:, 5])
         return labels, [row[6] for row in found if len(row) > 6]
-
-
-def _open(known_at: int | None) -> str:
-    """Return the SQL condition that a label is open, or was at the instant ``:u``."""
-    if known_at is None:
-        return "known_to IS NULL"
-    return "known_from <= :u AND (known_to IS NULL OR known_to > :u)"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from carag.audit.records import _fields
+from carag.audit.records.hits import HeadRows
 from carag.audit.records.kinds import Outcome, RecordKind, SessionSource
 from carag.audit.records.policy_applied import PolicyApplied
 from carag.audit.tlog.encoding import Json, b64url, unb64url
@@ -142,6 +143,9 @@ class Access:
     where : tuple of str
         Names of the metadata fields by which the asker narrowed the search, ascending; not encoded if there are none.
         The record commits to the values.
+    heads : tuple of HeadRows
+        Head rows of torn tables that hits were read with, by hit; not encoded if there are none. A hit that was not
+        found itself and only lends them comes after those that were.
     outcome : Outcome
     why : str
         A stable code.
@@ -163,6 +167,7 @@ class Access:
     models: Models = Models()
     intents: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
+    heads: tuple[HeadRows, ...] = ()
     issuer: str | None = None
     audience: str | None = None
     begun: int | None = None
@@ -185,6 +190,11 @@ class Access:
             _fields.code("intent", code)
         for field in self.where:
             _fields.code("field of where", field)
+        for rows in self.heads:
+            _fields.integer("hit with heads", rows.hit, 1)
+            _fields.integer("hit that lends heads", rows.lender, 1)
+            _fields.integer("start of heads", rows.start, 0)
+            _fields.integer("end of heads", rows.end, 1)
         _fields.code("why", self.why)
         if self.begun is not None:
             _fields.integer("begun", self.begun, 0)
@@ -212,6 +222,7 @@ class Access:
             "why": self.why,
             **({"intents": list(self.intents)} if self.intents else {}),
             **({"where": list(self.where)} if self.where else {}),
+            **({"heads": [[int(one) for one in rows] for rows in self.heads]} if self.heads else {}),
             **({} if self.issuer is None else {"issuer": self.issuer}),
             **({} if self.audience is None else {"audience": self.audience}),
             **({} if self.begun is None else {"begun": int(self.begun)}),
@@ -234,6 +245,7 @@ class Access:
             models=Models.from_json(fields["models"]),
             intents=tuple(fields.get("intents", ())),
             where=tuple(fields.get("where", ())),
+            heads=tuple(HeadRows(*rows) for rows in fields.get("heads", ())),
             outcome=fields["outcome"],
             why=fields["why"],
             issuer=fields.get("issuer"),

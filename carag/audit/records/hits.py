@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from carag.audit.records import _fields
 from carag.audit.tlog.encoding import Json, b64url, unb64url
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
-__all__ = ["Hit", "Passage", "hit_digest", "text_hash"]
+__all__ = ["HeadRows", "Hit", "Passage", "hit_digest", "text_hash"]
 
 _MICRO: Final = 1_000_000  # millionths in one
 _MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines exceed 1 by a few units in the last place
@@ -35,6 +35,21 @@ def text_hash(text: str) -> bytes:
 def hit_digest(chunk: str, text_sha256: bytes) -> bytes:
     """Return the digest by which a record names a passage, from chunk id and hash of the text."""
     return hashlib.sha256(_DOMAIN + chunk.encode("utf-8") + b"\0" + text_sha256).digest()[:_DIGEST_SIZE]
+
+
+class HeadRows(NamedTuple):
+    """Head rows of a table that was cut into several passages: with which passage they were read, and which holds them.
+
+    Hits are numbered from 1, in the order of the record.
+    """
+
+    hit: int
+    """The number of the hit that begins inside the table."""
+    lender: int
+    """The number of the hit whose text holds the rows."""
+    start: int
+    end: int
+    """Where they stand, in characters of that text."""
 
 
 @dataclass(frozen=True, slots=True)

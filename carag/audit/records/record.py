@@ -236,6 +236,15 @@ class Record:
         searched = event.kind is not RecordKind.EXPLAIN  # an explanation looks up one chunk by its id
         if searched and len(self.hits) > (event.index.admissible if event.index else 0):
             yield "it has more hits than the index had admissible rows"
+        numbers = [rows.hit for rows in event.heads]
+        if numbers != sorted(set(numbers)):
+            yield "heads are out of the order of their hits, or listed twice"
+        if any(
+            max(rows.hit, rows.lender) > len(self.hits) or rows.hit == rows.lender for rows in event.heads
+        ):
+            yield "a hit has its heads from itself, or from what is no hit"
+        if any(rows.start >= rows.end for rows in event.heads):
+            yield "heads end before they begin"
         if event.outcome is Outcome.REFUSE and (self.hits or event.index):
             yield "a refused request has hits or searched an index"
         if event.outcome is not Outcome.ANSWER and any(hit.cited for hit in self.hits):

@@ -6,7 +6,7 @@ session, from the labels in the store. No system under test is asked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
@@ -20,10 +20,11 @@ from carag.index import tokenize
 from carag.labelling.naming import named
 from carag.policy import Profile, as_of_minutes
 from carag.retrieval import passage_of
+from carag.retrieval.tables import BACK, head_of
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import date, datetime
     from pathlib import Path
 
@@ -195,6 +196,18 @@ class GroundTruth:
             passage_of(one, float(similarity), self._citation)
             for one, similarity in zip(found, similarities, strict=True)
         )
+
+    def with_heads(self, passages: Iterable[Passage], mask: NDArray[np.bool_]) -> tuple[Passage, ...]:
+        """Give passages the head rows of torn tables, out of the chunks before them that a mask admits."""
+        return tuple(replace(one, head=head_of(one, list(self._before(one, mask)))) for one in passages)
+
+    def _before(self, passage: Passage, mask: NDArray[np.bool_]) -> Iterator[_Chunk]:
+        name, _, ordinal = passage.chunk_id.rpartition(":")
+        for back in range(1, BACK + 1):
+            row = self.row_of.get(f"{name}:{int(ordinal) - back:05d}")
+            if row is None or not mask[row]:
+                return
+            yield self._chunks[row]
 
     def filing(self, row: int) -> StoredFiling:
         """Return the filing that a chunk is of."""

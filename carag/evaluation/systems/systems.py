@@ -200,12 +200,13 @@ class Systems:
 
     def _oracle(self, pair: Pair) -> Output:
         mask = self._mask(pair)
-        return self._governed(pair, lambda query: self._best(pair, query, mask))
+        return self._governed(pair, mask, lambda query: self._best(pair, query, mask))
 
     def _vanilla(self, pair: Pair) -> Output:
         everything = np.ones(len(self.truth), bool)
         return self._answer(
             pair,
+            everything,
             lambda query: self._best(pair, query, everything, nearest=self._walk.nearest(query, K)),
             Withheld(()),
         )
@@ -218,21 +219,23 @@ class Systems:
                 nearest = self._walk.nearest(query, K * times)
                 return self._best(pair, query, everything, K * times, nearest=nearest).among(mask, K)
 
-            return self._governed(pair, search)
+            return self._governed(pair, mask, search)
 
         return run
 
     def _prefilter(self, pair: Pair) -> Output:
         mask = self.truth.partition(pair.session.role)
         if mask is None:
-            return self._governed(pair, lambda _: _NOTHING)
+            return self._governed(pair, self._mask(pair), lambda _: _NOTHING)
         # The partition knows roles but no purposes, so it has no withheld kinds to name.
-        return self._answer(pair, lambda query: self._best(pair, query, mask), Withheld(()))
+        return self._answer(pair, mask, lambda query: self._best(pair, query, mask), Withheld(()))
 
     def _callback(self, pair: Pair) -> Output:
         mask = self._mask(pair)
         return self._governed(
-            pair, lambda query: self._best(pair, query, mask, nearest=self._walk.nearest_of(query, K, mask))
+            pair,
+            mask,
+            lambda query: self._best(pair, query, mask, nearest=self._walk.nearest_of(query, K, mask)),
         )
 
     def _best(
@@ -259,6 +262,7 @@ class Systems:
     def _governed(
         self,
         pair: Pair,
+        mask: NDArray[np.bool_],
         search: Callable[[NDArray[np.float32]], Best],
     ) -> Output:
         """Refuse if the table refuses the session; otherwise search and answer."""
@@ -266,18 +270,21 @@ class Systems:
             decision = self._decide(pair)
         except Refused as refusal:
             return self._refused(pair, refusal)
-        return self._answer(pair, search, Withheld(decision.withheld))
+        return self._answer(pair, mask, search, Withheld(decision.withheld))
 
     def _answer(
         self,
         pair: Pair,
+        mask: NDArray[np.bool_],
         search: Callable[[NDArray[np.float32]], Best],
         withheld: Withheld,
     ) -> Output:
+        """Search and answer; the heads of torn tables come from the chunks that a mask admits, as hits do."""
         query = self.embedder.embed_query(pair.question.text)
         start = time.perf_counter()
         best = search(query)
         passages = self.truth.passages(best.rows.tolist(), best.similarities.tolist())
+        passages = self.truth.with_heads(passages, mask)
         retrieval = (time.perf_counter() - start) * 1000
         evidence = Evidence(
             passages,
@@ -363,7 +370,7 @@ class Systems:
         about = [row for row in rows if not read.is_about_somebody or read.is_about[row]]
         order = [*about, *(row for row in rows if row not in about)]
         similarities = self.truth.vectors @ self.embedder.embed_query(pair.question.text)
-        passages = self.truth.passages(order, similarities[order].tolist())
+        passages = self.truth.with_heads(self.truth.passages(order, similarities[order].tolist()), mask)
         evidence = Evidence(
             passages,
             Withheld(()),

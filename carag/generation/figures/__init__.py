@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from carag.generation.figures.gate import company_key, look_up, look_up_alone
 from carag.generation.figures.quoting import Figure
-from carag.generation.figures.torn import torn_heads
 
-__all__ = ["Figure", "company_key", "look_up", "look_up_alone", "torn_heads"]
+__all__ = ["Figure", "company_key", "look_up", "look_up_alone"]

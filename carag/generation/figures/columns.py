@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from carag.generation.figures.table import Cell, Row, Span, Table
+    from carag.retrieval.tables.table import Cell, Row, Span, Table
 
 __all__ = ["Time", "heads_above", "time_of"]
 

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from carag.generation.figures.number import NOTES
 from carag.generation.figures.units import Kind
+from carag.retrieval.tables.number import NOTES
 
 if TYPE_CHECKING:
     from carag.generation.figures.entries import Entry

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.generation.figures.columns import Time, heads_above, time_of
-from carag.generation.figures.number import read_number
-from carag.generation.figures.table import PERIOD_WORDS, tables_of
 from carag.generation.figures.units import unit_of
+from carag.retrieval.tables.number import read_number
+from carag.retrieval.tables.table import PERIOD_WORDS, tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from carag.generation.figures.number import Number
-    from carag.generation.figures.table import Row, Span, Table
     from carag.generation.figures.units import Unit
+    from carag.retrieval.tables.number import Number
+    from carag.retrieval.tables.table import Row, Span, Table
 
 __all__ = ["Entry", "Quote", "entries_of"]
 

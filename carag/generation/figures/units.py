@@ -8,12 +8,12 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from carag.generation.figures.number import read_number
+from carag.retrieval.tables.number import read_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from carag.generation.figures.table import Span
+    from carag.retrieval.tables.table import Span
 
 __all__ = ["Kind", "Unit", "unit_of"]
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.generation.figures import torn_heads
 from carag.generation.figures.columns import time_of
 from carag.generation.figures.entries import entries_of
-from carag.generation.figures.number import read_number
-from carag.generation.figures.table import tables_of
 from carag.generation.figures.units import Kind
 from carag.labelling.chunking import chunk
+from carag.retrieval.tables import torn_heads
+from carag.retrieval.tables.number import read_number
+from carag.retrieval.tables.table import tables_of
 
 INCOME = """\
 (In millions, except per share data) | 2018 | 2017

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from carag.generation.figures.number import NOTES, is_nil, is_year, read_number
+from carag.retrieval.tables.number import NOTES, is_nil, is_year, read_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
