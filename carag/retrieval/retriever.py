@@ -17,7 +17,7 @@ from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
 from carag.retrieval.ranking import Question
 from carag.retrieval.reranker import pool_size
-from carag.retrieval.tables import BACK, begins_in_a_table, head_of
+from carag.retrieval.tables import BACK, head_of, torn_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -242,7 +242,7 @@ class Retriever:
         known_at: int,
     ) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
         """Return the hits as passages, with the head rows of torn tables, and the passages that hold those rows."""
-        torn = [chunk for _, chunk in hits if begins_in_a_table(chunk.text)]
+        torn = [chunk for _, chunk in hits if torn_row(chunk.text)]
         near: dict[int, StoredChunk] = {}
         if torn:
             numbers = sorted({one.number - back for one in torn for back in range(1, BACK + 1)})

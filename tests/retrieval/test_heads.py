@@ -31,7 +31,7 @@ from carag.policy import (
 )
 from carag.retrieval import Evidence, Retriever, add_labels
 from carag.retrieval.ranking import Dense
-from carag.retrieval.tables import begins_in_a_table, head_of
+from carag.retrieval.tables import head_of, torn_row
 from carag.store.store import CorpusStore
 from carag.store.values import StoredChunk
 from tests.store.filings import a_filing
@@ -278,7 +278,7 @@ def test_a_head_is_a_span_of_one_passage_before(texts: list[str], gap: int, data
     head = head_of(chunks[at], chunks[at - 1 :: -1] if at else [])
     if head is None:
         return
-    assert begins_in_a_table(chunks[at].text)
+    assert torn_row(chunks[at].text) is not None
     lender = chunks[int(head.chunk_id[2:])]
     assert lender.start <= head.start < head.end <= lender.end <= chunks[at].start
     assert lender.text[head.start - lender.start : head.end - lender.start] == head.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carag.retrieval.tables.heads import BACK, head_of
-from carag.retrieval.tables.torn import begins_in_a_table, torn_heads
+from carag.retrieval.tables.table import torn_row
+from carag.retrieval.tables.torn import torn_heads
 
-__all__ = ["BACK", "begins_in_a_table", "head_of", "torn_heads"]
+__all__ = ["BACK", "head_of", "torn_heads", "torn_row"]

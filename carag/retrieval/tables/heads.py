@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from carag.retrieval.evidence import Head
-from carag.retrieval.tables.torn import begins_in_a_table, torn_heads
+from carag.retrieval.tables.table import torn_row
+from carag.retrieval.tables.torn import torn_heads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,30 +68,33 @@ def head_of(passage: Piece, before: Sequence[Piece]) -> Head | None:
     Head or None
         None if it begins inside no table, or the heads do not stand in one of these passages as a whole.
     """
-    if not begins_in_a_table(passage.text):
+    row = torn_row(passage.text)
+    if row is None:
         return None
-    text, start = passage.text, passage.start
+    text, start, own = passage.text[: row[1]], passage.start, passage.text
+    above: list[Piece] = []
     for one in before[:BACK]:
-        above = one.text[: start - one.start] if one.start < start else ""
-        overlap = one.text[len(above) :]
-        if (
-            one.document != passage.document
-            or not above
-            or start - one.end > _GAP
-            or not text.startswith(overlap)
-        ):
-            return None
-        text = above + "\n" * (start - one.end) + text
-        start = one.start
-        here = passage.start - start
-        [span] = torn_heads(text, [(here, here + len(passage.text))])
-        if span is not None:
-            first, last = span
-            return (
-                Head(one.chunk_id, start + first, start + last, text[first:last])
-                if last <= len(above)
-                else None
-            )
-        if not begins_in_a_table(one.text):
-            return None
-    return None
+        joined = _joined(one, own, start)
+        if one.document != passage.document or joined is None:
+            break
+        text, start, own = joined + text, one.start, one.text
+        above.append(one)
+        if torn_row(own) is None:
+            break
+    here = passage.start - start
+    [span] = torn_heads(text, [(here, len(text))]) if above else [None]
+    if span is None:
+        return None
+    first, last = start + span[0], start + span[1]
+    lender = next((one for one in above if one.start <= first and last <= one.end), None)
+    return None if lender is None else Head(lender.chunk_id, first, last, text[slice(*span)])
+
+
+def _joined(above: Piece, own: str, start: int) -> str | None:
+    """Return the text of a passage up to where another starts, or None if that one does not go on from it."""
+    if not above.start < start <= above.end + _GAP:
+        return None
+    text = above.text[: start - above.start]
+    if not own.startswith(above.text[len(text) :]):
+        return None
+    return text + "\n" * (start - above.end)

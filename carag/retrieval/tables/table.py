@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from carag.retrieval.tables.number import NOTES, is_nil, is_year, read_number
@@ -16,7 +17,7 @@ from carag.retrieval.tables.number import NOTES, is_nil, is_year, read_number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["PERIOD_WORDS", "UNIT_WORDS", "Cell", "Row", "Span", "Table", "tables_of"]
+__all__ = ["PERIOD_WORDS", "UNIT_WORDS", "Cell", "Row", "Span", "Table", "tables_of", "torn_row"]
 
 Span: TypeAlias = tuple[int, int]
 """Start and end, in characters of the text that was read."""
@@ -43,6 +44,8 @@ _PERIOD: Final = re.compile(
     rf"(?<!\S)(?:(?:fiscal|FY)\s?)?(?:(?:{_MONTHS})[a-z]{{0,6}}\.?\s\d{{1,2}},?\s)?(?:19|20)\d\d{NOTES}(?!\S)",
     re.IGNORECASE,
 )
+_LAST: Final = frozenset(")%-–—*†‡§¹²³⁴⁵⁶⁷⁸⁹⁰")
+"""What a figure or a period ends in, if in no digit. Most lines are prose and end in neither."""
 _LONE_SIGN: Final = re.compile(r"(?:US)?[$€£¥(]{1,3}")
 _CLOSING: Final = re.compile(r"\)?\s?%?")
 _GOES_ON: Final = re.compile(r"(?:,|\b(?:and|or|of|to|for|in|by|from|at|the|net|shares))$", re.IGNORECASE)
@@ -54,6 +57,8 @@ _SENTENCE: Final = 60
 """Characters from which a line that ends in a full stop is prose."""
 _LABEL_LINES: Final = 3
 """Lines over which a label may go on before its row."""
+_TOP: Final = 8
+"""Lines at the top of a passage in which the first row of a torn table stands."""
 
 
 class Cell(NamedTuple):
@@ -106,14 +111,25 @@ def tables_of(text: str) -> list[Table]:
     """
     builder = _Builder(text)
     for line in _lines(text):
-        if line.start == line.end:
-            builder.blank()
-        elif not line.cells:
-            builder.text_line((line.start, line.end))
-        else:
-            builder.cells_line(line)
+        builder.line(line)
     builder.close()
     return [table for table in builder.tables if table.rows]
+
+
+def torn_row(text: str) -> Span | None:
+    r"""Return the line of the first row of a text, if it is among the first lines and no heads of its table are.
+
+    Examples
+    --------
+    >>> torn_row("Net sales | 12 | 11\nCosts | 7 | 6"), torn_row(" | 2018 | 2017\nNet sales | 12 | 11")
+    ((0, 19), None)
+    """
+    builder = _Builder(text)
+    for line in islice(_lines(text), _TOP):
+        builder.line(line)
+        if builder.table.rows:
+            return None if builder.table.heads else (line.start, line.end)
+    return None
 
 
 class _Builder:
@@ -121,20 +137,30 @@ class _Builder:
 
     def __init__(self, text: str) -> None:
         self.tables: list[Table] = []
+        self.table = Table()
+        """The one that is open."""
         self._text = text
-        self._table = Table()
         self._above: list[Span] = []
         """Lines without cells since the last row."""
         self._adjacent = 0
         """How many of them stand directly above the next line."""
         self._raw: set[int] = set()
 
+    def line(self, line: _Line) -> None:
+        """Read the next line."""
+        if line.start == line.end:
+            self.blank()
+        elif not line.cells:
+            self.text_line((line.start, line.end))
+        else:
+            self.cells_line(line)
+
     def blank(self) -> None:
         self._adjacent = 0
 
     def text_line(self, span: Span) -> None:
         if (
-            self._table.rows
+            self.table.rows
             and (self._is_prose(span) or len(self._above) >= _CAPTIONS)
             and not self._may_be_label(span)
         ):
@@ -154,11 +180,11 @@ class _Builder:
             self.text_line(next(cell for cell, one in zip(line.cells, texts, strict=True) if one))
             return
         if kind == "head":
-            if self._table.rows:
+            if self.table.rows:
                 self.close(keep_above=True)
             self._take_captions(self._above)
             cells = [Cell(at - 1, span) for at, span in enumerate(line.cells) if span[0] < span[1]]
-            self._table.heads.append(tuple(cells))
+            self.table.heads.append(tuple(cells))
             self._raw.add(len(line.cells))
         elif kind == "unclear":
             self.close()
@@ -168,15 +194,15 @@ class _Builder:
 
     def close(self, *, keep_above: bool = False) -> None:
         """End the table that is open."""
-        if self._table.rows:
-            self._table.is_grid = len(self._raw) == 1 and not any(
-                map(self._begins_with_year, self._table.heads)
+        if self.table.rows:
+            self.table.is_grid = len(self._raw) == 1 and not any(
+                map(self._begins_with_year, self.table.heads)
             )
-            if not self._table.is_grid:
-                _count_places(self._table)
-            self._table.width = 1 + max(cell.at for row in self._table.rows for cell in row.cells)
-            self.tables.append(self._table)
-        self._table, self._raw = Table(), set()
+            if not self.table.is_grid:
+                _count_places(self.table)
+            self.table.width = 1 + max(cell.at for row in self.table.rows for cell in row.cells)
+            self.tables.append(self.table)
+        self.table, self._raw = Table(), set()
         if not keep_above:
             self._above, self._adjacent = [], 0
 
@@ -192,7 +218,7 @@ class _Builder:
         if any(is_nil(one) for one in values):
             return "row" if texts[0] else "section"
         named = [one for one in values if one]
-        if not self._table.rows:
+        if not self.table.rows:
             return "head"
         own = texts[0]
         is_named = bool(own) and not (PERIOD_WORDS.search(own) or UNIT_WORDS.search(own))
@@ -211,17 +237,17 @@ class _Builder:
         values = line.cells[1:] if has_label else line.cells
         label = self._whole_label(label)
         cells = _merged(self._text, [Cell(at, span) for at, span in enumerate(values)])
-        if not self._table.rows:
+        if not self.table.rows:
             self._take_captions(
                 self._above
-                if not self._table.heads
+                if not self.table.heads
                 else [one for one in self._above if self._tells_units_or_time(one)]
             )
         section = (
-            self._above[-1] if self._above else (self._table.rows[-1].section if self._table.rows else None)
+            self._above[-1] if self._above else (self.table.rows[-1].section if self.table.rows else None)
         )
         if any(read_number(self._text[slice(*cell.span)].replace("|", "")) for cell in cells):
-            self._table.rows.append(Row(label, tuple(cells), section))
+            self.table.rows.append(Row(label, tuple(cells), section))
 
     def _whole_label(self, label: Span) -> Span:
         """Add the lines above on which a label begins, and take them out of what stands above."""
@@ -247,7 +273,7 @@ class _Builder:
         return found is not None and (not whole or len(text) <= _SENTENCE)
 
     def _take_captions(self, lines: Sequence[Span]) -> None:
-        self._table.captions += lines[-_CAPTIONS:]
+        self.table.captions += lines[-_CAPTIONS:]
 
     def _is_prose(self, span: Span) -> bool:
         text = self._text[slice(*span)]
@@ -296,10 +322,12 @@ def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
         edges = [start, *(edge for bar in bars for edge in bar), end]
         cells = [_trimmed(text, *edges[at : at + 2]) for at in range(0, len(edges), 2)]
         return (cells[0], *(one for cell in cells[1:] for one in _apart(text, cell)))
+    end = _trimmed(text, start, end)[1]
+    if not (text[end - 1] in _LAST or text[end - 1].isdigit()):
+        return ()
     for pattern in (_FIGURE, _PERIOD):
         found = [match.span() for match in pattern.finditer(text, start, end)]
-        many = len(found)
-        last = _trimmed(text, start, end)[1]
+        many, last = len(found), end
         while many and not text[found[many - 1][1] : last].strip():
             many -= 1
             last = found[many][0]

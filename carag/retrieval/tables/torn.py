@@ -12,27 +12,12 @@ if TYPE_CHECKING:
 
     from carag.retrieval.tables.table import Span, Table
 
-__all__ = ["begins_in_a_table", "torn_heads"]
-
-_TOP: Final = 8
-"""Lines at the top of a passage in which the first row of a torn table stands."""
+__all__ = ["torn_heads"]
 
 _MOST: Final = 600
 """Characters of the longest head that is carried along."""
 _LINE: Final = 160
 """Characters of the longest line above the heads that is carried along with them; a longer one is prose."""
-
-
-def begins_in_a_table(text: str) -> bool:
-    r"""Tell whether the first lines of a passage are rows of a table whose heads are not there.
-
-    Examples
-    --------
-    >>> [begins_in_a_table(one) for one in ("Net sales | 12 | 11", " | 2018 | 2017\nNet sales | 12 | 11", "Prose.")]
-    [True, False, False]
-    """
-    tables = tables_of("\n".join(text.split("\n", _TOP)[:_TOP]))
-    return bool(tables) and not tables[0].heads
 
 
 def torn_heads(text: str, chunks: Sequence[Span]) -> list[Span | None]:
