@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from carag.generation import Citation
     from carag.policy import Explained, Reason
     from carag.retrieval import Passage, Withheld
+    from carag.retrieval.evidence import Head
 
 __all__ = ["AddReport", "Answer", "Explanation", "GateReport", "IngestReport", "Retrieval"]
 
@@ -98,7 +99,7 @@ class Answer(Retrieval):
                     "chunk_id": passage.chunk_id,
                     "similarity": passage.similarity,
                     "word": passage.word,
-                    **({} if passage.head is None else {"head": asdict(passage.head)}),
+                    **({} if passage.head is None else {"head": _head_json(passage.head)}),
                 }
                 for passage in self.passages
             ],
@@ -240,6 +241,10 @@ class GateReport:
 def _brief(what: Retrieval | Explanation, **counts: int) -> str:
     counted = "".join(f", {name}={count}" for name, count in counts.items())
     return f"{type(what).__name__}({what.outcome.value}, {what.why}{counted}, record={what.receipt.seq})"
+
+
+def _head_json(head: Head) -> dict[str, Any]:
+    return {"chunk_id": head.chunk_id, "start": head.start, "end": head.end}
 
 
 def _withheld_json(withheld: Withheld | None) -> dict[str, Any] | None:

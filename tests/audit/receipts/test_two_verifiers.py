@@ -18,6 +18,7 @@ from hypothesis import given
 from carag.audit import (
     Disclosure,
     Erasure,
+    HeadRows,
     Hold,
     Outcome,
     RecordKind,
@@ -66,6 +67,7 @@ def originals(build):
                 "where": Opening(b"s" * 32, build.NARROWED["where"]).commitment("where"),
             },
         ),
+        build.record(event=build.access(heads=(HeadRows(1, 2, 0, 9), HeadRows(2, 1, 3, 4)))),
         build.record(retain="ai6m"),
         *(
             build.record(event=event, hits=(), commitments={})
@@ -244,6 +246,14 @@ BROKEN_RULES = {
     "an issuer of an asserted session": lambda fields: fields.update(issuer="https://login.example"),
     "an empty list that is not written": lambda fields: fields.update(intents=[]),
     "an empty list of fields that is not written": lambda fields: fields.update(where=[]),
+    "an empty list of heads that is not written": lambda fields: fields.update(heads=[]),
+    "heads of three numbers": lambda fields: fields.update(heads=[[1, 2, 0]]),
+    "heads of five numbers": lambda fields: fields.update(heads=[[1, 2, 0, 9, 9]]),
+    "heads of hit 0": lambda fields: fields.update(heads=[[0, 1, 0, 9]]),
+    "heads from hit 0": lambda fields: fields.update(heads=[[1, 0, 0, 9]]),
+    "heads from before the text": lambda fields: fields.update(heads=[[1, 2, -1, 9]]),
+    "heads up to nothing": lambda fields: fields.update(heads=[[1, 2, 0, 0]]),
+    "heads in words": lambda fields: fields.update(heads=[["1", 2, 0, 9]]),
     "the default class of retention": lambda fields: fields.update(retain="fin7y"),
     "a similarity past a cosine": lambda fields: fields["hits"][0].__setitem__(2, 1_000_011),
     "cited twice": lambda fields: fields["hits"][0].__setitem__(3, 2),
@@ -309,6 +319,32 @@ def test_a_record_that_breaks_a_rule_is_verified_by_neither(build, key, change):
     """docs/reference/receipts.md, rule by rule: signed by the right key, and read by nobody."""
     fields = json.loads(build.forge(build.record())[0].to_bytes())
     assert judged_alike(fields, change, key) == {Verdict.UNDECIDED: 1}
+
+
+FALSE_HEADS = {
+    "past the end of the lender's text": [[1, 2, 0, 99]],
+    "of what is no hit": [[3, 1, 0, 9]],
+    "from what is no hit": [[1, 3, 0, 9]],
+    "of their own hit": [[1, 1, 0, 9]],
+    "twice": [[1, 2, 0, 9], [1, 2, 0, 9]],
+    "out of order": [[2, 1, 0, 9], [1, 2, 0, 9]],
+    "that end before they begin": [[1, 2, 9, 9]],
+}
+
+
+@pytest.mark.parametrize("heads", FALSE_HEADS.values(), ids=FALSE_HEADS)
+def test_false_heads_fail_for_both(build, key, heads):
+    """Signed by the right key, and against what the record itself says or the receipt shows."""
+    fields = json.loads(build.forge(build.record())[0].to_bytes())
+    assert judged_alike(fields, lambda it: it.update(heads=heads), key) == {Verdict.FAILED: 1}
+
+
+@pytest.mark.parametrize("left_out", [1, 2])
+def test_heads_verify_whichever_of_the_two_passages_is_left_out(build, left_out):
+    """What is not shown cannot be compared, and is said to be withheld."""
+    receipt, vkey = build.forge(build.record(event=build.access(heads=(HeadRows(1, 2, 0, 9),))))
+    less = redact(receipt.to_bytes(), passages={left_out})
+    assert compare([receipt.to_bytes(), less], vkey)[:2] == ({Verdict.VERIFIED: 2}, [])
 
 
 @pytest.mark.parametrize("digest", ["A" * 26, "A" * 28, "A" * 26 + "B", "", 5, None])

@@ -9,6 +9,7 @@ import pytest
 from carag.audit import (
     Begin,
     EntityRule,
+    HeadRows,
     IndexState,
     ListKind,
     Outcome,
@@ -22,6 +23,7 @@ from carag.policy import SCHEMA_VERSION, mask
 def test_a_record_in_order_contradicts_nothing(build):
     """The builder's record is consistent, so each contradiction below is the mutation's doing."""
     assert list(build.record().contradictions()) == []
+    assert list(build.record(**headed(build, (1, 2, 0, 9))).contradictions()) == []
     refused = build.record(event=build.refusal(), hits=(), **without(build.record(), "answer"))
     assert list(refused.contradictions()) == []
 
@@ -58,6 +60,11 @@ def narrowed(build, record, *fields):
         "event": build.access(where=fields),
         "commitments": {**record.commitments, "where": b"c" * 32},
     }
+
+
+def headed(build, *rows):
+    """Say that hits were read with the heads of others."""
+    return {"event": build.access(heads=tuple(HeadRows(*one) for one in rows))}
 
 
 CONTRADICTIONS = {
@@ -97,6 +104,13 @@ CONTRADICTIONS = {
     "a commitment to no narrowing": lambda b, r: {"commitments": {**r.commitments, "where": b"c" * 32}},
     "a field twice": lambda b, r: narrowed(b, r, "year", "year"),
     "fields out of order": lambda b, r: narrowed(b, r, "year", "team"),
+    "heads of what is no hit": lambda b, r: headed(b, (3, 1, 0, 9)),
+    "heads from what is no hit": lambda b, r: headed(b, (1, 3, 0, 9)),
+    "heads of its own": lambda b, r: headed(b, (1, 1, 0, 9)),
+    "heads twice": lambda b, r: headed(b, (1, 2, 0, 9), (1, 2, 3, 9)),
+    "heads out of order": lambda b, r: headed(b, (2, 1, 0, 9), (1, 2, 0, 9)),
+    "heads that end before they begin": lambda b, r: headed(b, (1, 2, 9, 9)),
+    "heads without a search": lambda b, r: {**headed(b, (1, 2, 0, 9)), "hits": ()},
     "an intent twice": lambda b, r: {"event": b.access(intents=("LATEST", "LATEST"))},
 }
 

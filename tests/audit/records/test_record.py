@@ -15,6 +15,7 @@ from carag.audit import (
     Denial,
     EntityRule,
     Evaluation,
+    HeadRows,
     Hit,
     IndexChange,
     IndexState,
@@ -43,6 +44,7 @@ COUNTS = st.integers(0, 2**53 - 1)
 MASKS = st.tuples(st.integers(0, 2**27 - 1), st.integers(0, 2**27 - 1)).map(lambda m: (m[0] & ~m[1], m[1]))
 MEASURED = (st.integers(-1_000_000, 1_000_000), st.integers(0, 2**32 - 1), st.booleans())
 HITS = st.builds(Hit, st.binary(min_size=20, max_size=20), *MEASURED)
+HEADS = st.builds(HeadRows, *[st.integers(1, 2**53 - 1)] * 4)
 RULES = st.none() | st.builds(EntityRule, st.sampled_from(ListKind), COUNTS)
 PAIRS = st.lists(MASKS, max_size=8).map(tuple)
 POLICIES = st.builds(
@@ -72,6 +74,7 @@ ACCESSES = st.builds(
     models=MODELS,
     intents=st.lists(CODES, max_size=3).map(tuple),
     where=st.lists(CODES, max_size=3).map(tuple),
+    heads=st.lists(HEADS, max_size=3).map(tuple),
     outcome=st.sampled_from(Outcome),
     why=CODES,
 )
