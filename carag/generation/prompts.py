@@ -107,13 +107,14 @@ def render(template: Template, question: str, passages: Sequence[Passage], withh
     template : Template
     question : str
     passages : sequence of Passage
-        The admissible ones, numbered from 1 in the order given. Before them stands the list of their documents.
+        The admissible ones, numbered from 1 in the order given. Before them stands the list of their documents. Heads
+        of torn tables, which the record of the answer names, stand above the rows.
     withheld : Withheld
         Its ``kinds``, which derive from the policy alone, and its ``topic``, which rests on the question and admissible
         documents; never its ``hidden``.
     """
     numbered = (
-        template.passage.format(number=number, source=_source(passage), text=fenced(passage.text))
+        template.passage.format(number=number, source=_source(passage), text=fenced(_read(passage)))
         for number, passage in enumerate(passages, 1)
     )
     rules = (template.rule.format(text=fenced(kind.text), code=fenced(kind.code)) for kind in withheld.kinds)
@@ -154,6 +155,11 @@ def fenced(text: str) -> str:
     return (
         visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     )
+
+
+def _read(passage: Passage) -> str:
+    """Return the text of a passage, below the head rows of the table that it begins inside."""
+    return passage.text if passage.head is None else f"{passage.head.text}\n{passage.text}"
 
 
 def _source(passage: Passage) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from carag.evaluation.models import RecordingGenerator
 from carag.generation import Draft, Extractive
 from carag.policy import Reason, Rule
 from carag.retrieval import Passage, Withheld
+from carag.retrieval.evidence import Head
 
 
 def passage(at: int) -> Passage:
@@ -50,6 +53,20 @@ def test_of_a_generator_that_shows_all_all_are_noted() -> None:
     assert recorded.shown == ("1:0", "1:1", "1:2")
 
 
+@pytest.mark.parametrize(
+    ("most", "shown"), [(1, ("1:0", "1:9")), (2, ("1:0", "1:1", "1:9")), (9, ("1:0", "1:1", "1:9"))]
+)
+def test_what_lends_head_rows_to_a_passage_that_was_shown_was_shown_too(
+    most: int, shown: tuple[str, ...]
+) -> None:
+    """Once, and after the passages; that of a passage that the model was not shown was not."""
+    head = Head("1:9", 0, 4, "2022")
+    passages = [replace(passage(0), head=head), replace(passage(1), head=replace(head, chunk_id="1:0"))]
+    recorded = RecordingGenerator(Few(most))
+    recorded.generate("Did net sales rise?", [*passages, replace(passage(0), head=head)][:most], Withheld(()))
+    assert recorded.shown == shown
+
+
 class Counting(Few):
     """A generator that counts how often it is asked."""
 
@@ -62,9 +79,9 @@ class Counting(Few):
         return super().generate(question, passages, withheld)
 
 
-@pytest.mark.parametrize(("once", "asked"), [(True, 4), (False, 6)])
+@pytest.mark.parametrize(("once", "asked"), [(True, 5), (False, 7)])
 def test_a_slow_model_is_asked_the_same_thing_once(once: bool, asked: int) -> None:
-    """Another question, passage or withheld kind is another thing; the time is that of the first asking."""
+    """Another question, passage, head or withheld kind is another thing; the time is that of the first asking."""
     counting = Counting()
     recorded = RecordingGenerator(counting, once=once)
     kinds = Withheld((Reason(Rule.FORBIDDEN, (), "drafts"),))
@@ -73,6 +90,7 @@ def test_a_slow_model_is_asked_the_same_thing_once(once: bool, asked: int) -> No
         ("Did net sales fall?", [passage(0)], Withheld(())),
         ("Did net sales rise?", [passage(0), passage(1)], Withheld(())),
         ("Did net sales rise?", [passage(0)], kinds),
+        ("Did net sales rise?", [replace(passage(0), head=Head("1:9", 0, 4, "2022"))], Withheld(())),
     ]
     said, took = [], []
     for thing in [*things, things[0], things[3]]:
@@ -80,6 +98,6 @@ def test_a_slow_model_is_asked_the_same_thing_once(once: bool, asked: int) -> No
         said.append(recorded.generate(*thing))
         took.append((recorded.milliseconds, recorded.saved))
     assert asked == counting.asked
-    assert said[0] == said[4]
-    assert [saved for _, saved in took[:4]] == [0] * 4
-    assert (took[4] == (took[0][0], took[0][0])) == once
+    assert said[0] == said[5]
+    assert [saved for _, saved in took[:5]] == [0] * 5
+    assert (took[5] == (took[0][0], took[0][0])) == once

@@ -14,7 +14,7 @@ from carag.evaluation.models import RecordingGenerator
 from carag.generation import Answered, GuardedGenerator, extractive, own_generator
 from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, Template, cited_positions, render
 from carag.retrieval import ConfidenceGate
-from carag.retrieval.evidence import Topic
+from carag.retrieval.evidence import Head, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +55,19 @@ def test_a_prompt_holds_both_buckets(passages: Build, withheld: Withheld) -> Non
         assert f"[{kind.code}]" in prompt.user
     assert prompt.user.endswith("<question>\nWhat rose?\n</question>")
     assert f"exactly: {INSUFFICIENT_EVIDENCE}" in prompt.system
+
+
+@given(HOSTILE.filter(str.strip))
+def test_heads_stand_above_their_passage_and_inside_its_fence(
+    passages: Build, withheld: Withheld, text: str
+) -> None:
+    """As if they were the first lines of its text; a prompt without heads is none the longer."""
+    first, second = passages("Net sales | 12 | 11", "Costs fell.")
+    headed = replace(first, head=Head("1:0", 0, len(text), text))
+    joined = replace(first, text=f"{text}\n{first.text}")
+    assert render(ANSWER, "What?", [headed, second], withheld) == render(
+        ANSWER, "What?", [joined, second], withheld
+    )
 
 
 def test_a_prompt_is_the_same_whatever_is_hidden(

@@ -42,8 +42,9 @@ def test_certified_and_auto_find_what_the_oracle_finds(systems: Systems, pairs: 
         oracle = systems.ask("oracle", pair)
         for name in ("carag-certified", "carag-auto"):
             said = systems.ask(name, pair)
-            assert (said.retrieved, said.outcome, said.text) == (
+            assert (said.retrieved, said.shown, said.outcome, said.text) == (
                 oracle.retrieved,
+                oracle.shown,
                 oracle.outcome,
                 oracle.text,
             )
