@@ -153,12 +153,11 @@ class Retriever:
         about = len(scores) if evidence.about is None else evidence.about
         best = heapq.nsmallest(k, range(len(scores)), key=lambda at: (at >= about, -scores[at], at))
         passages = tuple(evidence.passages[at] for at in best)
-        found = (*evidence.passages, *evidence.lenders)
         return replace(
             evidence,
             passages=passages,
             about=None if evidence.about is None else min(k, about),
-            lenders=tuple(replace(one, head=None) for one in _lenders(passages, found)),
+            lenders=tuple(_lenders(passages, (*evidence.passages, *evidence.lenders))),
         )
 
     def _found(self, question: str, decision: Decision, k: int, where: Where) -> Evidence:

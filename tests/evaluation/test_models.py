@@ -53,18 +53,14 @@ def test_of_a_generator_that_shows_all_all_are_noted() -> None:
     assert recorded.shown == ("1:0", "1:1", "1:2")
 
 
-@pytest.mark.parametrize(
-    ("most", "shown"), [(1, ("1:0", "1:9")), (2, ("1:0", "1:1", "1:9")), (9, ("1:0", "1:1", "1:9"))]
-)
-def test_what_lends_head_rows_to_a_passage_that_was_shown_was_shown_too(
-    most: int, shown: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(("most", "shown"), [(1, "09"), (2, "019"), (9, "01298")])
+def test_what_lends_head_rows_to_a_passage_that_was_shown_was_shown_too(most: int, shown: str) -> None:
     """Once, and after the passages; that of a passage that the model was not shown was not."""
-    head = Head("1:9", 0, 4, "2022")
-    passages = [replace(passage(0), head=head), replace(passage(1), head=replace(head, chunk_id="1:0"))]
+    heads = [Head(f"1:{at}", 0, 4, "2022") for at in (9, 0, 8)]
+    passages = [replace(passage(at), head=head) for at, head in enumerate(heads)]
     recorded = RecordingGenerator(Few(most))
-    recorded.generate("Did net sales rise?", [*passages, replace(passage(0), head=head)][:most], Withheld(()))
-    assert recorded.shown == shown
+    recorded.generate("Did net sales rise?", passages, Withheld(()))
+    assert recorded.shown == tuple(f"1:{at}" for at in shown)
 
 
 class Counting(Few):

@@ -202,6 +202,22 @@ def test_a_passage_that_was_closed_lends_nothing_but_to_who_asks_about_then(home
     assert ask(path, decided(known_at=then + 1)).passages[0].head is None
 
 
+def test_a_label_that_was_known_later_lends_nothing_to_who_asks_about_then(home: Path) -> None:
+    """Hidden then and open now: heads as of what was known."""
+    path = stored(home, pieces(HIDING["another label"]))
+    with closing(sqlite3.connect(path, isolation_level=None)) as sql:
+        [(then,)] = sql.execute("SELECT max(known_at) FROM changes")
+        sql.execute("INSERT INTO changes (known_at, filing, opened, closed) VALUES (?, 1, 1, 1)", (then + 1,))
+        sql.execute(
+            "INSERT INTO labels SELECT 3, key, ?, valid_from, valid_to, entity, ?, NULL, causes FROM labels "
+            "WHERE key = 0",
+            (WORD, then + 1),
+        )
+        sql.execute("UPDATE labels SET known_to = ? WHERE label = 0", (then + 1,))
+    assert ask(path, decided(known_at=then)).passages[0].head is None
+    assert ask(path, decided()).passages[0].head is not None
+
+
 def test_a_hidden_passage_is_not_even_read(home: Path) -> None:
     """That its text was altered in the file is not found out by asking next to it."""
     path = stored(home, pieces({}, HIDING["another label"]))
@@ -209,6 +225,15 @@ def test_a_hidden_passage_is_not_even_read(home: Path) -> None:
         sql.execute("UPDATE chunks SET text = 'altered' WHERE key = 1")
     with CorpusStore.open(path, create=False) as store:
         assert Retriever(Shelf(store), Dense()).retrieve("a", decided(), 1).passages[0].head is None  # type: ignore[arg-type]
+
+
+def test_no_head_comes_from_another_document(home: Path) -> None:
+    """Though it was stored right before, and its text would go on in this one."""
+    first, second, third = pieces()
+    path = stored(home, [first])
+    with CorpusStore.open(path, create=False) as store:
+        store.put(a_filing("0000000001-25-000002"), [second, third], np.eye(DIM, dtype=np.float32)[1:])
+    assert ask(path, decided()).passages[0].head is None
 
 
 # --- laws ---
@@ -296,9 +321,23 @@ def test_only_what_goes_on_without_a_break_is_joined() -> None:
     assert head_of(*apart(first, second, by=201)) is None
     assert head_of(first, [second]) is None
     assert head_of(second, [replace(first, start=second.start, end=second.start + len(first.text))]) is None
+    assert head_of(second, [replace(second, chunk_id="a copy"), first]) is None
     overlapping = replace(first, text=f"{TEXTS[0]}\n{TEXTS[1][:13]}", end=first.end + 14)
     assert head_of(second, [overlapping]) == head_of(second, [first])
     assert head_of(second, [replace(overlapping, text=f"{TEXTS[0]}\n{'x' * 13}")]) is None
+
+
+def test_a_passage_that_begins_with_heads_lends_them_without_what_stands_above_it() -> None:
+    """A line of units in the passage before would make the span one of two passages."""
+    texts = (
+        "Statements of Income\nIn millions",
+        "Items | 2018 | 2017\nNet sales | 12 | 11",
+        "Cost of sales | 7 | 6",
+    )
+    first, second, third = pieces({"chunk_id": "d:0"}, {"chunk_id": "d:1"}, texts=texts)
+    head = head_of(third, [second, first])
+    assert head is not None
+    assert (head.chunk_id, head.text) == ("d:1", "Items | 2018 | 2017")
 
 
 def apart(first: StoredChunk, second: StoredChunk, *, by: int) -> tuple[StoredChunk, list[StoredChunk]]:

@@ -66,7 +66,7 @@ def head_of(passage: Piece, before: Sequence[Piece]) -> Head | None:
     Returns
     -------
     Head or None
-        None if it begins inside no table, or the heads do not stand in one of these passages as a whole.
+        None if it begins inside no table, or the heads do not stand in these passages.
     """
     row = torn_row(passage.text)
     if row is None:
@@ -85,9 +85,10 @@ def head_of(passage: Piece, before: Sequence[Piece]) -> Head | None:
     [span] = torn_heads(text, [(here, len(text))]) if above else [None]
     if span is None:
         return None
-    first, last = start + span[0], start + span[1]
-    lender = next((one for one in above if one.start <= first and last <= one.end), None)
-    return None if lender is None else Head(lender.chunk_id, first, last, text[slice(*span)])
+    # Between the rows that a passage begins with and the heads of another table in it stands nothing of the passage
+    # above, so no span is of two passages.
+    lender = next(one for one in above if one.start <= start + span[0])
+    return Head(lender.chunk_id, start + span[0], start + span[1], text[slice(*span)])
 
 
 def _joined(above: Piece, own: str, start: int) -> str | None:

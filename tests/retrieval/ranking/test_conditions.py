@@ -195,5 +195,16 @@ def test_a_question_is_searched_by_the_lexicon_that_is_asked() -> None:
 def test_8_what_a_session_gets_has_no_number_of_work() -> None:
     """What was read, skipped or scored moves with hidden text; evidence has no place for it."""
     assert {one.name for one in fields(Evidence)} == {
-        *("passages", "withheld", "plan", "admissible", "known_at", "topic", "words", "nearest", "about")
+        *(
+            "passages",
+            "withheld",
+            "plan",
+            "admissible",
+            "known_at",
+            "topic",
+            "words",
+            "nearest",
+            "about",
+            "lenders",
+        )
     }
