@@ -339,6 +339,8 @@ def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
 
 def _apart(text: str, cell: Span) -> tuple[Span, ...]:
     """Split a cell that is several figures, which some readers leave together."""
+    if len(text[slice(*cell)].split()) == 1:
+        return (cell,)
     found = tuple(match.span() for match in _FIGURE.finditer(text, *cell))
     figures = all(read_number(text[slice(*one)]) for one in found)
     return (
