@@ -149,7 +149,8 @@ def test_no_repr_of_what_is_returned_holds_a_text(engine: carag.Engine) -> None:
     found = engine.retrieve(QUESTION, session)
     why = engine.explain(found.passages[0].chunk_id, session)
     seq = answer.receipt.seq
-    assert f"Answer(answer, ANSWERED, passages=8, citations=1, record={seq})" == repr(answer)
+    cited = len(answer.citations)
+    assert f"Answer(answer, ANSWERED, passages=8, citations={cited}, record={seq})" == repr(answer)
     assert f"Retrieval(answer, RETRIEVED, passages=8, record={seq + 1})" == repr(found)
     assert f"Explanation(answer, ADMISSIBLE, reasons=0, record={seq + 2})" == repr(why)
     assert f"Receipt(record={seq}, opens query, answer, subject, reading, passages=8)" == repr(answer.receipt)
