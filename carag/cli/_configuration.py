@@ -113,9 +113,10 @@ class _Document(_Strict):
     @field_validator("ranker")
     @classmethod
     def _there_is(cls, value: str | None) -> str | None:
-        from carag.retrieval import RANKERS
+        from carag.retrieval import RANKERS, diversity_of
 
-        if value is not None and value not in RANKERS:
+        plain = value and (diversity_of(value) or (value,))[0]
+        if plain is not None and plain not in RANKERS:
             raise ValueError(f"is {quoted(value)}; want one of {', '.join(RANKERS)}")
         return value
 

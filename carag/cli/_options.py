@@ -66,13 +66,14 @@ EmbedderName = Annotated[
     ),
 ]
 RankerName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--ranker",
         metavar="NAME",
         envvar="CARAG_RANKER",
         help="What finds passages: [b]fused-1[/b] by similarity, words and what the question names; [b]dense[/b] by "
-        "similarity alone.",
+        "similarity alone; with [b]+mmr-0.7-20[/b] behind, of the best 20 those that repeat each other less. Default: "
+        "the profile's.",
     ),
 ]
 Key = Annotated[

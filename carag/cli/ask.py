@@ -94,7 +94,7 @@ def ask(
             "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
         ),
     ] = "extractive",
-    ranker: RankerName = "fused-1",
+    ranker: RankerName = None,
     reranker: Annotated[
         str | None,
         typer.Option(

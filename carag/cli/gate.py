@@ -51,7 +51,7 @@ def calibrate(
             help="The share of answerable questions to decline at most: [b]0.1[/b] or [b]1/10[/b].",
         ),
     ] = "0.1",
-    ranker: RankerName = "fused-1",
+    ranker: RankerName = None,
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,

@@ -38,7 +38,7 @@ from carag.errors import InvalidArgument, Refused
 from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, Where, infer, known_at_microseconds
-from carag.retrieval import RANKERS, Retriever, any_reranker, ranker_by_name
+from carag.retrieval import Retriever, any_reranker, ranker_by_name
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Engine(Contents, Measured, Awaited):
         profile: str | PathLike[str] | Profile | None = None,
         embedder: str | Embedder | object | None = None,
         generator: str | Generator | Callable[[str, tuple[Passage, ...], Withheld], str] = "extractive",
-        ranker: str = RANKERS[0],
+        ranker: str | None = None,
         reranker: str | Reranker | object | None = None,
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
@@ -143,9 +143,9 @@ class Engine(Contents, Measured, Awaited):
         generator : str, Generator or callable
             A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``. A
             callable of your own takes (question, passages, withheld), returns text (:mod:`carag.generation.own`).
-        ranker : str
+        ranker : str, optional
             ``"fused-1"``: similarity, words, and what the question names (:mod:`carag.retrieval.ranking`); ``"dense"``:
-            similarity alone, as records without a ranker were made.
+            similarity alone; with ``"+mmr-0.7-20"`` behind: passages that differ. Default: what the profile says.
         reranker : str or object, optional
             Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional

@@ -15,6 +15,7 @@ from carag.retrieval.past_index import PastIndex, add_labels
 from carag.retrieval.ranking import (
     FUSED,
     RANKERS,
+    diversity_of,
     ranker_by_name,
     share_of,
     terms_of,
@@ -60,6 +61,7 @@ __all__ = [
     "add_words",
     "any_reranker",
     "conformal_threshold",
+    "diversity_of",
     "embedder_by_name",
     "gate_for",
     "headed",

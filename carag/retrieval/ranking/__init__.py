@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from carag.retrieval.ranking.diversity import Diverse, diversity_of
 from carag.retrieval.ranking.fusion import NAMED, SIMILARITY, WORDS, Best, Bonuses, Nearest, best_of, bonuses
 from carag.retrieval.ranking.ranker import (
     DENSE,
@@ -32,6 +33,7 @@ __all__ = [
     "Best",
     "Bonuses",
     "Dense",
+    "Diverse",
     "Fused",
     "Nearest",
     "Question",
@@ -39,6 +41,7 @@ __all__ = [
     "Ranker",
     "best_of",
     "bonuses",
+    "diversity_of",
     "ranker_by_name",
     "share_of",
     "terms_of",

@@ -17,6 +17,7 @@ from carag.errors import InvalidArgument
 from carag.index import TermCounts, tokenize
 from carag.limits import quoted
 from carag.retrieval.evidence import NOTHING_NAMED, Topic, Words
+from carag.retrieval.ranking.diversity import Diverse, diversity_of
 from carag.retrieval.ranking.fusion import NAMED, Bonuses, Nearest, best_of, bonuses, least_share
 from carag.retrieval.reading import asking
 
@@ -36,7 +37,9 @@ __all__ = ["DENSE", "FUSED", "RANKERS", "Dense", "Fused", "Ranked", "Ranker", "r
 DENSE: Final = "dense"
 FUSED: Final = "fused-1"
 RANKERS: Final = (FUSED, DENSE)
-"""Names of the rankers, the default first. One that changes an order gets another name, and the old one stays."""
+"""Names of the rankers, the default first. One that changes an order gets another name, and the old one stays.
+
+Each may be followed by what :mod:`carag.retrieval.ranking.diversity` says, such as ``fused-1+mmr-0.7-20``."""
 
 K1: Final = 0.9
 """How soon a term that is repeated stops adding; measured with :data:`B` on development questions, where 0.6 to 2 and
@@ -68,6 +71,8 @@ class Ranked(NamedTuple):
     keys: list[int]
     """Best first."""
     similarities: list[float]
+    scores: list[float]
+    """By which they are ordered."""
     plan: str
     """The plans that found the most similar rows."""
     admissible: int
@@ -137,8 +142,9 @@ class Dense:
     ) -> Ranked:
         """See :class:`Ranker`."""
         nearest, plan, admissible = _nearest(index, question.vector, searches, k, exact_limit)
+        similarities = nearest.similarities.tolist()
         return Ranked(
-            nearest.keys.tolist(), nearest.similarities.tolist(), plan, admissible, nearest=_greatest(nearest)
+            nearest.keys.tolist(), similarities, similarities, plan, admissible, nearest=_greatest(nearest)
         )
 
 
@@ -210,6 +216,7 @@ class Fused:
         return Ranked(
             found.keys.tolist(),
             found.similarities.tolist(),
+            found.scores.tolist(),
             plan,
             admissible,
             topic_of(understood, lambda name: all(words.count(tokenize(name), searches).frequencies)),
@@ -274,14 +281,21 @@ def terms_of(question: str, more: Sequence[str]) -> list[str]:
     return [term for text in (asking(question), *more) for term in tokenize(text)]
 
 
-def ranker_by_name(name: str, catalogue: Catalogue) -> Ranker:
-    """Return a ranker by the name that records give it.
+def ranker_by_name(name: str | None, catalogue: Catalogue) -> Ranker:
+    """Return a ranker by the name that records give it, or the one that the catalogue's profile wants.
 
     Raises
     ------
     InvalidArgument
         If there is none of this name.
     """
+    if name is None:
+        declared = catalogue.declared
+        fused = Fused(catalogue)
+        return fused if declared.relevance == 1 else Diverse(fused, declared.relevance, declared.fetch)
+    if (diversity := diversity_of(name)) is not None:
+        chosen_from, relevance, fetch = diversity
+        return Diverse(ranker_by_name(chosen_from, catalogue), relevance, fetch)
     if name == DENSE:
         return Dense()
     if name == FUSED:

@@ -57,6 +57,8 @@ class _Document(BaseModel):
     interim: _Kinds = []
     variants: Annotated[dict[str, _Kinds], Field(max_length=_MAX_KINDS)] = {}
     least_words: Annotated[float, Field(ge=0, le=1)] = 0.0
+    relevance: Annotated[float, Field(ge=0, le=1)] = 1.0
+    fetch: Annotated[int, Field(ge=1, le=1000)] = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +93,10 @@ class Declared:
     """By another name of a kind, in small letters, the kind."""
     least_words: float = 0.0
     """Share of a question's words, 0 to 1, that the best passage by words must hold for the question to be answered."""
+    relevance: float = 1.0
+    """The weight on relevance, 0 to 1, where passages are chosen to repeat each other less; 1 does not choose."""
+    fetch: int = 20
+    """Of how many of the best passages those are chosen."""
     sha256: str = hashlib.sha256(b"").hexdigest()
     """Of the files, in hexadecimal."""
 
@@ -147,6 +153,8 @@ class Declared:
             reports=_reports(toml, said),
             variants=_variants(toml, said),
             least_words=said.least_words,
+            relevance=said.relevance,
+            fetch=said.fetch,
             sha256=digest.hexdigest(),
         )
 

@@ -1,0 +1,121 @@
+"""Choose rows that repeat each other less: maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
+
+A rule often stands in several documents almost word for word, and the best passages are then the same one several
+times.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.index import Index, TextIndex
+    from carag.policy import Search
+    from carag.retrieval.ranking.ranker import Question, Ranked, Ranker
+
+__all__ = ["Diverse", "diversity_of"]
+
+_NAME: Final = re.compile(r"(?P<ranker>.+)\+mmr-(?P<relevance>0?\.\d{1,2}|1|0)-(?P<fetch>\d{1,4})")
+
+
+class Diverse:
+    """Of the best rows of another ranker, those that are relevant and unlike those chosen before them.
+
+    Each next row is the one with the greatest ``relevance * score - (1 - relevance) * likeness``: the ranker's score,
+    and the greatest cosine similarity to a row already chosen, 0 for the first. Rows about what the question names are
+    all chosen before others. Rows are compared by the core's exact similarities, so that every machine chooses the
+    same.
+
+    Parameters
+    ----------
+    ranker : Ranker
+    relevance : float
+        The weight on relevance, 0 to 1, lambda in the paper; at 1 the order is the ranker's.
+    fetch : int
+        Rows to choose from; as many as are wanted, if those are more.
+
+    Raises
+    ------
+    InvalidArgument
+        If the weight is no share, or there are no rows to choose from.
+    """
+
+    def __init__(self, ranker: Ranker, relevance: float, fetch: int) -> None:
+        if not 0 <= relevance <= 1:
+            raise InvalidArgument(f"the weight on relevance is {relevance}; want a share, 0 to 1")
+        if fetch < 1:
+            raise InvalidArgument(f"there are {fetch} rows to choose from; want 1 or more")
+        self._ranker = ranker
+        self._relevance = relevance
+        self._fetch = fetch
+        self.name = f"{ranker.name}+mmr-{relevance:g}-{fetch}"
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The ranker's."""
+        return self._ranker.fingerprint
+
+    def rank(
+        self,
+        index: Index,
+        words: TextIndex,
+        question: Question,
+        searches: Sequence[Search],
+        k: int,
+        *,
+        exact_limit: int | None,
+    ) -> Ranked:
+        """See :class:`~carag.retrieval.ranking.Ranker`."""
+        found = self._ranker.rank(
+            index, words, question, searches, max(k, self._fetch), exact_limit=exact_limit
+        )
+        chosen = self._choose(index, found, k)
+        return found._replace(
+            keys=[found.keys[at] for at in chosen],
+            similarities=[found.similarities[at] for at in chosen],
+            scores=[found.scores[at] for at in chosen],
+        )
+
+    def _choose(self, index: Index, found: Ranked, k: int) -> list[int]:
+        """Return the places of the rows chosen, in the order in which they were."""
+        relevance = self._relevance * np.array(found.scores)
+        is_about = np.array([found.about is None or key in found.about for key in found.keys], bool)
+        likeness = np.full(len(found.keys), -np.inf)
+        left = np.ones(len(found.keys), bool)
+        chosen: list[int] = []
+        while left.any() and len(chosen) < k:
+            among = np.flatnonzero(left & is_about if (left & is_about).any() else left)
+            alike = likeness[among] if chosen else 0.0
+            at = int(among[np.argmax(relevance[among] - (1 - self._relevance) * alike)])
+            chosen.append(at)
+            left[at] = False
+            [vector] = index.vectors([found.keys[at]])
+            likeness = np.maximum(likeness, index.similarities(vector, found.keys))
+        return chosen
+
+
+def diversity_of(name: str) -> tuple[str, float, int] | None:
+    """Split a ranker's name into the ranker that it chooses from, the weight on relevance and the rows to choose from.
+
+    Examples
+    --------
+    >>> diversity_of("fused-1+mmr-0.7-20"), diversity_of("fused-1")
+    (('fused-1', 0.7, 20), None)
+    """
+    if "+" not in name:
+        return None
+    parts = _NAME.fullmatch(name)
+    if parts is None:
+        raise InvalidArgument(
+            f"there is no ranker {quoted(name)}; want a ranker, +mmr-, the weight on relevance and the number of rows "
+            "to choose from, such as fused-1+mmr-0.7-20"
+        )
+    return parts["ranker"], float(parts["relevance"]), int(parts["fetch"])
