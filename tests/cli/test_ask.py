@@ -15,7 +15,6 @@ from carag.cli._describe import _CODES
 from carag.cli.app import run
 from carag.cli.ask import ask
 from carag.generation.guarded import DeclineCode
-from carag.retrieval import RANKERS
 
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
 NAMED = "What was revenue of Tidewater Instruments in 2024?"
@@ -76,10 +75,10 @@ def test_the_ranker_comes_from_option_variable_or_file_and_must_be_one(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In this order; the default is the engine's."""
+    """In this order; the default is the engine's, which takes what the store's profile says."""
     asked = ["ask", NAMED, "--store", store, *ROLE]
     default = signature(Engine.open).parameters["ranker"].default
-    assert signature(ask).parameters["ranker"].default == default == RANKERS[0]
+    assert signature(ask).parameters["ranker"].default == default is None
 
     def reads(*more: str) -> bool:
         run([*asked, *more])
@@ -91,6 +90,9 @@ def test_the_ranker_comes_from_option_variable_or_file_and_must_be_one(
     monkeypatch.setenv("CARAG_RANKER", "fused-1")
     assert reads()
     assert not reads("--ranker", "dense")
+    assert reads("--ranker", "fused-1+mmr-0.7-20")
+    assert run([*asked, "--ranker", "fused-1+mmr"]) == Exit.BAD_INPUT
+    assert "such as fused-1+mmr-0.7-20" in capsys.readouterr().err.replace("\n", " ")
     assert run([*asked, "--ranker", "densest"]) == Exit.BAD_INPUT
     assert "want one of fused-1, dense" in capsys.readouterr().err.replace("\n", " ")
     monkeypatch.delenv("CARAG_RANKER")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from carag.retrieval.ranking.diversity import Diverse, diversity_of
 from carag.retrieval.ranking.fusion import NAMED, SIMILARITY, WORDS, Best, Bonuses, Nearest, best_of, bonuses
+from carag.retrieval.ranking.named import RANKERS, ranker_by_name
 from carag.retrieval.ranking.ranker import (
     DENSE,
     FUSED,
     K1,
-    RANKERS,
     B,
     Dense,
     Fused,
     Question,
     Ranked,
     Ranker,
-    ranker_by_name,
     share_of,
     terms_of,
     topic_of,

@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from carag.errors import InvalidArgument
 from carag.index import TermCounts, tokenize
-from carag.limits import quoted
 from carag.retrieval.evidence import NOTHING_NAMED, Topic, Words
-from carag.retrieval.ranking.diversity import Diverse, diversity_of
 from carag.retrieval.ranking.fusion import NAMED, Bonuses, Nearest, best_of, bonuses, least_share
 from carag.retrieval.reading import asking
 
@@ -32,14 +29,10 @@ if TYPE_CHECKING:
     from carag.retrieval.ranking.fusion import Best
     from carag.retrieval.reading import Lexicon
 
-__all__ = ["DENSE", "FUSED", "RANKERS", "Dense", "Fused", "Ranked", "Ranker", "ranker_by_name"]
+__all__ = ["DENSE", "FUSED", "Dense", "Fused", "Ranked", "Ranker"]
 
 DENSE: Final = "dense"
 FUSED: Final = "fused-1"
-RANKERS: Final = (FUSED, DENSE)
-"""Names of the rankers, the default first. One that changes an order gets another name, and the old one stays.
-
-Each may be followed by what :mod:`carag.retrieval.ranking.diversity` says, such as ``fused-1+mmr-0.7-20``."""
 
 K1: Final = 0.9
 """How soon a term that is repeated stops adding; measured with :data:`B` on development questions, where 0.6 to 2 and
@@ -90,7 +83,7 @@ class Ranker(Protocol):
 
     @property
     def name(self) -> str:
-        """One of :data:`RANKERS`."""
+        """As records have it."""
         ...
 
     @property
@@ -279,28 +272,6 @@ def terms_of(question: str, more: Sequence[str]) -> list[str]:
     ['what', 'was', 'capex', 'purchases', 'of', 'property']
     """
     return [term for text in (asking(question), *more) for term in tokenize(text)]
-
-
-def ranker_by_name(name: str | None, catalogue: Catalogue) -> Ranker:
-    """Return a ranker by the name that records give it, or the one that the catalogue's profile wants.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is none of this name.
-    """
-    if name is None:
-        declared = catalogue.declared
-        fused = Fused(catalogue)
-        return fused if declared.relevance == 1 else Diverse(fused, declared.relevance, declared.fetch)
-    if (diversity := diversity_of(name)) is not None:
-        chosen_from, relevance, fetch = diversity
-        return Diverse(ranker_by_name(chosen_from, catalogue), relevance, fetch)
-    if name == DENSE:
-        return Dense()
-    if name == FUSED:
-        return Fused(catalogue)
-    raise InvalidArgument(f"there is no ranker {quoted(name)}; want one of {', '.join(RANKERS)}")
 
 
 def _nearest(

@@ -1,0 +1,43 @@
+"""Make rankers by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+from carag.retrieval.ranking.diversity import Diverse, diversity_of
+from carag.retrieval.ranking.ranker import DENSE, FUSED, Dense, Fused
+
+if TYPE_CHECKING:
+    from carag.retrieval.catalogue import Catalogue
+    from carag.retrieval.ranking.ranker import Ranker
+
+__all__ = ["RANKERS", "ranker_by_name"]
+
+RANKERS: Final = (FUSED, DENSE)
+"""Names of the rankers, the default first. One that changes an order gets another name, and the old one stays.
+
+Each may be followed by what :mod:`carag.retrieval.ranking.diversity` says, such as ``fused-1+mmr-0.7-20``."""
+
+
+def ranker_by_name(name: str | None, catalogue: Catalogue) -> Ranker:
+    """Return a ranker by the name that records give it, or the one that the catalogue's profile wants.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is none of this name.
+    """
+    if name is None:
+        declared = catalogue.declared
+        fused = Fused(catalogue)
+        return fused if declared.relevance == 1 else Diverse(fused, declared.relevance, declared.fetch)
+    if (diversity := diversity_of(name)) is not None:
+        chosen_from, relevance, fetch = diversity
+        return Diverse(ranker_by_name(chosen_from, catalogue), relevance, fetch)
+    if name == DENSE:
+        return Dense()
+    if name == FUSED:
+        return Fused(catalogue)
+    raise InvalidArgument(f"there is no ranker {quoted(name)}; want one of {', '.join(RANKERS)}")
