@@ -83,7 +83,7 @@ def section(paper: Report, full: Report, where: str) -> str:
         f"{run.worlds.asked:,} pairs asked in {run.worlds.worlds} stores rebuilt without what the session may not see, "
         f"{run.worlds.differing} with another answer. [The report]({where}/paper/report.md) has every measure, stratum "
         "and difference, the paper's table beside ours, and what each figure rests on. Made by `carag bench edgar "
-        "--data DIR --model local --out OUT`; again from its rows, to the last byte, by `carag bench edgar --from ROWS "
+        "--data DIR --out OUT`; again from its rows, to the last byte, by `carag bench edgar --from ROWS "
         "--out OUT`.",
         "",
         f"| system | {' | '.join(title for title, _, _ in _COLUMNS)} | retrieval p95, ms |",
