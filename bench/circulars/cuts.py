@@ -48,7 +48,9 @@ class Cut:
 
 def main() -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
     parser.add_argument("--out", type=Path, help="default: print only")
     given = parser.parse_args()
@@ -97,8 +99,12 @@ def chunkers() -> dict[str, Callable[[str], Spans]]:
         "clauses, 2,000": lambda text: _ours(chunk_by_clauses(text, target=2000, limit=2000)),
         "passages, 1,000 to 1,500": lambda text: _ours(chunk(text)),
         "passages, 2,000": lambda text: _ours(chunk(text, target=2000, limit=2000)),
-        "LangChain, clause separators, 2,000 with 200 again": lambda text: located(text, by_clauses.split_text(text)),
-        "LangChain, defaults, 500 tokens with 50 again": lambda text: located(text, by_tokens.split_text(text)),
+        "LangChain, clause separators, 2,000 with 200 again": lambda text: located(
+            text, by_clauses.split_text(text)
+        ),
+        "LangChain, defaults, 500 tokens with 50 again": lambda text: located(
+            text, by_tokens.split_text(text)
+        ),
     }
 
 

@@ -71,7 +71,9 @@ def chunk_by_clauses(
     if not 1 <= target <= limit:
         raise InvalidArgument(f"target {target} and limit {limit}; want 1 <= target <= limit, in characters")
     if not 0 <= overlap < target:
-        raise InvalidArgument(f"overlap {overlap} and target {target}; want 0 <= overlap < target, in characters")
+        raise InvalidArgument(
+            f"overlap {overlap} and target {target}; want 0 <= overlap < target, in characters"
+        )
     chunks: list[ClauseChunk] = []
     for group in _grouped(text, _units(text, _pieces(text), limit), target, limit):
         start, end = group[0].start, group[-1].end
@@ -90,6 +92,7 @@ class _Piece(NamedTuple):
     start: int
     depth: int
     path: Path
+    is_numbered: bool = True
 
 
 class _Unit(NamedTuple):
@@ -144,7 +147,7 @@ def _pieces(text: str) -> list[_Piece]:
         is_row, kind = _ROW.fullmatch(line) is not None, kinds.get(start)
         is_kept = not is_row and _KEPT.match(line) is not None
         ended = _ENDED.search(above) is not None or in_table != is_row
-        if not is_row and numbering.heading(line, above):
+        if not is_row and numbering.heading(line, above, blank=blank):
             found = [_Piece(start, numbering.depth, numbering.path)]
         elif is_row:
             found = []
@@ -163,26 +166,32 @@ def _pieces(text: str) -> list[_Piece]:
             title = start if title is None else title
         elif title is not None:
             path = Path(path.headings)
-            pieces.append(_Piece(title, numbering.depth + 1, path))
+            pieces.append(_Piece(title, numbering.paragraph(), path, is_numbered=False))
             title = None
         elif ended and not is_kept and (kind == Boundary.PARAGRAPH or in_table != is_row):
-            pieces.append(_Piece(start, numbering.depth + 1, path))
+            pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False))
         bare = bool(found) and _BARE.fullmatch(line) is not None
         # A heading ends where its line does, however long.
         above, blank, in_table = line, title == start or (bool(found) and numbering.in_heading), is_row
     if title is not None:
-        pieces.append(_Piece(title, numbering.depth + 1, Path(path.headings)))
+        pieces.append(_Piece(title, numbering.paragraph(), Path(path.headings), is_numbered=False))
     first = len(text) - len(text.lstrip())
     if first < len(text) and (not pieces or pieces[0].start > first):
-        pieces.insert(0, _Piece(first, 0, NOWHERE))
+        pieces.insert(0, _Piece(first, 0, NOWHERE, is_numbered=False))
     return pieces
 
 
 def _running_heads(text: str) -> frozenset[str]:
     counts = Counter(line for match in _LINE.finditer(text) if 0 < len(line := match[0].strip()) <= _SHORT)
     return frozenset(
-        line for line, often in counts.items() if often >= _RUNNING and len(line) > _RUNNING and line[0].isalnum()
-        and not _KEPT.match(line) and not _ROW.fullmatch(line) and not re.search("[.:;,]$", line)
+        line
+        for line, often in counts.items()
+        if often >= _RUNNING
+        and len(line) > _RUNNING
+        and line[0].isalnum()
+        and not _KEPT.match(line)
+        and not _ROW.fullmatch(line)
+        and not re.search("[.:;,]$", line)
     )
 
 
@@ -196,13 +205,25 @@ def _units(text: str, pieces: list[_Piece], limit: int) -> Iterator[_Unit]:
     after, parents = _tree([one.depth for one in pieces])
     at = 0
     while at < len(pieces):
-        start, path, following = starts[at], pieces[at].path, after[at]
-        if ends[following - 1] - start <= limit:
-            yield _Unit(start, ends[following - 1], path, parents[at], None)
-            at = following
+        start, piece = starts[at], pieces[at]
+        for following in (after[at], _last_clause(pieces, after, at)):
+            if ends[following - 1] - start <= limit:
+                yield _Unit(start, ends[following - 1], piece.path, parents[at], None)
+                at = following
+                break
         else:
-            yield _Unit(start, ends[at], path, parents[at], at if following > at + 1 else None)
+            yield _Unit(start, ends[at], piece.path, parents[at], at if after[at] > at + 1 else None)
             at += 1
+
+
+def _last_clause(pieces: list[_Piece], after: list[int], at: int) -> int:
+    """Return where a clause ends without the paragraphs behind its last item, such as footnotes."""
+    found, inner = after[at], at + 1
+    while inner < after[at]:
+        if pieces[inner].is_numbered:
+            found = after[inner]
+        inner = after[inner]
+    return found
 
 
 def _tree(depths: list[int]) -> tuple[list[int], list[int]]:

@@ -39,7 +39,7 @@ def between(first: Path, last: Path) -> str:
     >>> between(Path(("Annex II",), ("4", "(a)")), Path(("Annex II",), ("4", "(c)")))
     'Annex II, clauses 4(a)-(c)'
     """
-    if first == last or not last.labels and last.headings == first.headings[: len(last.headings)]:
+    if first == last or (not last.labels and last.headings == first.headings[: len(last.headings)]):
         return str(first)
     if not first.labels and first.headings == last.headings:
         return ", ".join((*first.headings, "up to clause " + "".join(last.labels)))
@@ -55,14 +55,17 @@ _RANKS: Final = {
     **dict.fromkeys(("book", "title", "part"), 1),
     "chapter": 2,
     **dict.fromkeys(("section", "item"), 3),
-    "article": 4,
+    **dict.fromkeys(("article", "rule", "regulation", "principle", "query", "question"), 4),
 }
 """Words that begin a numbered heading; one of a smaller rank ends those of a greater one."""
+_ARTICLE: Final = 4
 _LETTERED: Final = 5
 """The rank of ``A. Scope``, a heading by its form."""
 _CLAUSE: Final = 6
 """The rank of all that is no heading."""
-_DEEPEST: Final = 9
+_PARAGRAPH: Final = "¶"
+"""The family of paragraphs without a number."""
+_DEEPEST: Final = 12
 """Greatest depth of headings and clauses; what seems to be deeper is text."""
 _GAP: Final = 3
 """Greatest step from one number of a list to the next: a clause between may have been deleted or lost."""
@@ -76,7 +79,8 @@ _HEADING: Final = re.compile(
 _MARKER: Final = re.compile(
     r"""[ \t\f]*(?:\d{1,3}(?=\([a-z]))?                                   # the number of a footnote may stand before
         (?: \((?P<bracketed>\d{1,3}|[A-Za-z]{1,2}|[ivxl]{1,7}|[IVXL]{1,7})\)(?=\s|[A-Z“‘"'\[(]|\Z)
-          | (?P<decimal>(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3}){0,5})(?P<stop>[.)]{0,2})(?=\s|[A-Z“‘"'\[(]|\Z)
+          | (?P<decimal>(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3}){0,5})(?P<inserted>[A-Z]{0,2})(?P<stop>[.)]{0,2})
+            (?=\s|[A-Z“‘"'\[(]|\Z)
           | (?P<plain>[A-Za-z]|[ivxl]{1,7}|[IVXL]{1,7})(?P<close>[.)])(?=\s|\Z)
           | (?P<bullet>[•●▪■○·*–-])(?=\s)
         )[ \t]*""",
@@ -88,12 +92,14 @@ _REFERS: Final = re.compile(
 )
 """The end of a line after which a clause is named, not begun."""
 _COUNTS: Final = re.compile(
-    r"(?:\b(?:nos?\.?|dated|of|in|to|under|than|by|per|with|from|at|is|and|or|rs\.?|inr|usd|eur)|[₹$€£])$", re.I
+    r"(?:\b(?:nos?\.?|dated|of|in|to|under|than|by|per|with|from|at|is|rs\.?|inr|usd|eur)|[₹$€£])$", re.I
 )
 """The end of a line after which a number is one of a thing or an amount."""
 _INITIAL: Final = re.compile(r"[A-Z]\.")
 """After a capital: the initials of a name."""
 _AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)")
+_PAGE_NUMBER: Final = re.compile(r"[\s.]\d{1,3}$")
+"""The end of a line of a table of contents."""
 _UNIT: Final = re.compile(
     r"(?:crores?|lakhs?|lacs?|thousand|[mb]illion|per ?cent|%|times|years?|months?|days?|hours?)\b", re.I
 )
@@ -172,18 +178,20 @@ class Numbering:
                 labels.append(one.label)
         return Path(headings, tuple(labels))
 
-    def heading(self, line: str, above: str) -> bool:
+    def heading(self, line: str, above: str, *, blank: bool) -> bool:
         """Open the numbered heading that a line is, such as ``Chapter III`` or ``ANNEX``; tell whether it is one."""
-        if len(line) > _LONGEST_HEADING or not line[:1].isupper() or _refers(above):
-            return False
-        match = _HEADING.fullmatch(line)
-        if match is None or re.search(r"[\s.]\d{1,3}$", match["rest"]):  # a line of a table of contents
+        match = _HEADING.fullmatch(line) if line[:1].isupper() and not _refers(above) else None
+        if match is None or _PAGE_NUMBER.search(match["rest"]):
             return False
         word, number, rest = match["word"], match["number"], match["rest"].strip()
         rank = _RANKS[word.lower()]
-        if number is None and (rank or rest and not rest[0] in ".:|–—-("):
+        if number is None and (rank or (rest and rest[0] not in ".:|–—-(")):
             return False
-        if number is not None and rest.endswith(".") and len(rest) > 1:
+        # What a word such as Article numbers is a clause, which may begin on the same line; others are titles.
+        is_clause = rank == _ARTICLE and rest[:1] in (".", ":", "–", "—", "-")
+        if not is_clause and (len(line) > _LONGEST_HEADING or (len(rest) > 1 and rest[-1] == ".")):
+            return False
+        if rest == "." or (not blank and self._runs_on(above)):
             return False
         label = f"{word.capitalize()} {number}" if number else word.capitalize()
         while self._open and self._open[-1].rank >= rank:
@@ -192,6 +200,14 @@ class Numbering:
             self._closed.clear()
         self._open.append(_Open(word.lower(), 0, (), label, rank))
         return True
+
+    def paragraph(self) -> int:
+        """Open a paragraph without a number, so that a list below is in it; return its depth."""
+        top = self._open[-1] if self._open else None
+        self._put(
+            len(self._open) - (top is not None and top.family == _PARAGRAPH), _Open(_PARAGRAPH, 0, (), "")
+        )
+        return len(self._open)
 
     def clauses(self, start: int, end: int, above: str, *, blank: bool) -> Iterator[int]:
         """Open the clauses that a line begins, such as both of ``4. (a)``; yield where each begins.
@@ -224,10 +240,12 @@ class Numbering:
             return False
         if match["decimal"]:
             levels = tuple(match["decimal"].split("."))
-            if not match["stop"] and (len(levels) == 1 or after[:1].islower()):
+            if not match["stop"] and (len(levels) == 1 or match["inserted"] or after[:1].islower()):
                 return False
-            if after[:1].islower() and line.runs_on or _COUNTS.search(line.above):
+            if (after[:1].islower() and line.runs_on) or _COUNTS.search(line.above):
                 return False
+            if match["inserted"]:
+                return self._inserted(levels[-1], match["inserted"], line)
             if len(levels) > 1:
                 return self._decimal(levels, line)
             return not _AMOUNT.match(after) and self._listed(
@@ -240,13 +258,21 @@ class Numbering:
         readings = [(match["close"] + kind, value) for kind, value in _readings(token)]
         if token.isupper() and _INITIAL.match(after):
             return False
-        if token.isupper() and match["close"] == "." and _is_title(after):
+        if token.isupper() and match["close"] == "." and self._is_title(after):
             return self._lettered(readings, token, line)
         return self._listed(readings, token if token.isupper() else f"({token})", line)
 
     def _bullet(self, sign: str) -> bool:
         at = self._last(sign)
         return self._put(len(self._open) if at is None else at, _Open(sign, 0, (), ""))
+
+    def _inserted(self, number: str, letter: str, line: _Line) -> bool:
+        """Open a clause such as 4A, which an amendment put after 4."""
+        at = self._last(".#", int(number))
+        label = number + letter
+        return (
+            at is not None and not line.runs_on and self._put(at, _Open(".#", int(number), (label,), label))
+        )
 
     def _lettered(self, readings: list[tuple[str, int]], token: str, line: _Line) -> bool:
         """Open a heading such as ``B. Eligible transactions``, under which clauses are numbered on."""
@@ -282,12 +308,16 @@ class Numbering:
                 return self._put(len(self._open), self._entry(family, value, label))
         if fresh is not None:
             same = None if begins else self._last(fresh)
+            # A list inside a clause begins anew; only a heading ends clauses with a number of its own.
+            inside = self._open[same + 1 :] if same is not None else []
+            if any(len(one.levels) > (fresh == ".#") for one in inside) and not self._is_title(line.after):
+                same = None
             return self._put(len(self._open) if same is None else same, self._entry(fresh, 1, label))
         for family, value in readings:
             same = self._last(family)
             # Where the first paragraph of a text has no number, the second has 2.
-            if same is None and family == ".#" and value == 2:
-                return self._put(len(self._open), self._entry(family, value, label))
+            if family == ".#" and value == 2 and (same is None or self._is_title(line.after)):
+                return self._put(len(self._open) if same is None else same, self._entry(family, value, label))
             if same is not None and 1 < value - self._open[same].value <= _GAP:
                 return self._put(same, self._entry(family, value, label))
         return False
@@ -295,19 +325,21 @@ class Numbering:
     def _decimal(self, levels: tuple[str, ...], line: _Line) -> bool:
         """Open a number such as 4.1 or B.5.2, and the numbers that begin it where they are not open."""
         inner = [at for at, one in enumerate(self._open) if one.levels]
-        other = next((at for at in inner if self._open[at].levels != levels[: len(self._open[at].levels)]), None)
+        other = next(
+            (at for at in inner if self._open[at].levels != levels[: len(self._open[at].levels)]), None
+        )
         known = self._open[inner[-1]].levels if inner else ()
         begins = all(one in ("0", "1") for one in levels if one.isdigit()) and not line.runs_on
         if other is not None:
             step, rest = _step(self._open[other].levels, levels)
             if 1 <= step <= (1 if line.runs_on else _GAP) and all(int(one) <= 1 for one in rest):
                 at = other
-            elif begins:
-                at = inner[0]
+            elif begins or (levels[-1] == "1" and not line.runs_on and self._is_title(line.after)):
+                at = inner[0]  # the numbers of a table of contents, or of a part before, end here
             else:
                 return False
         elif len(known) < len(levels) and (begins or known or int(levels[-1]) <= 1):
-            if line.runs_on and known == () or int(levels[-1]) > _GAP:
+            if (line.runs_on and known == ()) or int(levels[-1]) > _GAP:
                 return False
             at = inner[-1] + 1 if inner else len(self._open)
         else:
@@ -349,6 +381,11 @@ class Numbering:
         """Tell whether the sentence of a line goes on below it."""
         return self._full <= len(above) <= _WRAPPED[1] and not _MAY_END.search(above)
 
+    def _is_title(self, after: str) -> bool:
+        """Tell whether what stands after a number is a title and no sentence."""
+        most = min(self._full, _LONGEST_HEADING)
+        return 0 < len(after) < most and after[0].isupper() and after[-1] not in ".;,"
+
     def _is_roman(self, match: re.Match[str], *, begins: bool) -> bool:
         """Tell whether an ``i`` after an ``h`` begins a list, by what comes first below: ``ii`` or ``j``."""
         pair = ("II", "J") if match[0].strip(" \t\f(.)0123456789").isupper() else ("ii", "j")
@@ -375,7 +412,9 @@ def _readings(token: str) -> list[tuple[str, int]]:
 
 def _roman(token: str) -> int:
     worth = [{"i": 1, "v": 5, "x": 10, "l": 50}[one] for one in token]
-    return sum(-one if one < following else one for one, following in zip(worth, [*worth[1:], 0], strict=True))
+    return sum(
+        -one if one < following else one for one, following in zip(worth, [*worth[1:], 0], strict=True)
+    )
 
 
 def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
@@ -389,7 +428,3 @@ def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str,
 
 def _refers(above: str) -> bool:
     return _REFERS.search(above) is not None
-
-
-def _is_title(after: str) -> bool:
-    return 0 < len(after) <= _LONGEST_HEADING and after[0].isupper() and after[-1] not in ".;,"
