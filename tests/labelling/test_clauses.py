@@ -102,7 +102,9 @@ def test_a_clause_that_fits_is_never_cut(lengths: list[int], target: int, slack:
 
 
 @given(st.integers(0, 150), st.integers(0, 150), st.integers(150, 400))
-def test_a_proviso_is_never_apart_from_its_clause_where_both_fit(clause: int, proviso: int, limit: int) -> None:
+def test_a_proviso_is_never_apart_from_its_clause_where_both_fit(
+    clause: int, proviso: int, limit: int
+) -> None:
     ruled = f"2. {'Rule ' * (clause // 5)}holds.\n\nProvided further that {'it ' * (proviso // 3)}reports."
     text = f"1. First.\n\n{ruled}\n\n3. {'Third ' * 60}ends."
     if len(ruled) <= limit:
@@ -110,7 +112,8 @@ def test_a_proviso_is_never_apart_from_its_clause_where_both_fit(clause: int, pr
 
 
 @pytest.mark.parametrize(
-    "hostile", ["(a)", "(a)\n", "(h)\n(i)\n", "1. ", "1.1.1\n", "• \n", "A. B\n", "|\n", "Annex I\n", ":\n\n", "¶"]
+    "hostile",
+    ["(a)", "(a)\n", "(h)\n(i)\n", "1. ", "1.1.1\n", "• \n", "A. B\n", "|\n", "Annex I\n", ":\n\n", "¶"],
 )
 def test_hostile_text_takes_linear_time(hostile: str) -> None:
     def seconds(size: int) -> float:
@@ -222,7 +225,10 @@ def test_every_clause_of_a_rulebook_has_its_path() -> None:
     [
         ("(g) x;\n(h) y;\n(i) z;\n(j) w.", []),  # begins nowhere
         ("1. L:\n" + "\n".join(f"({one}) x;" for one in "abcdefghij"), ["1(h)", "1(i)", "1(j)"]),
-        ("1. L:\n" + "\n".join(f"({one}) x;" for one in "abcdefgh") + "\n(i) p;\n(ii) q.", ["1(h)(i)", "1(h)(ii)"]),
+        (
+            "1. L:\n" + "\n".join(f"({one}) x;" for one in "abcdefgh") + "\n(i) p;\n(ii) q.",
+            ["1(h)(i)", "1(h)(ii)"],
+        ),
         ("1. L:\n(iv) x;\n(v) y.", []),
         ("1. L:\n(i) x;\n(ii) y;\n(iii) z;\n(iv) w;\n(v) v.", ["1(iv)", "1(v)"]),
         ("1. One.\n2. Two:\n(a) x;\n(A) y.\n(B) z.\n3. Three.", ["2(a)(A)", "2(a)(B)", "3"]),
@@ -233,7 +239,9 @@ def test_every_clause_of_a_rulebook_has_its_path() -> None:
 )
 def test_numbers_are_read_by_what_came_before(text: str, paths: list[str]) -> None:
     named = [path.removeprefix("clause ") for _, path in pieces(text)]
-    assert named[-len(paths) :] == paths if paths else all("(g" not in one and "(v" not in one for one in named)
+    assert (
+        named[-len(paths) :] == paths if paths else all("(g" not in one and "(v" not in one for one in named)
+    )
 
 
 @pytest.mark.parametrize(
@@ -261,7 +269,9 @@ def test_a_number_in_a_sentence_is_no_clause(above: str, line: str) -> None:
     assert [path for _, path in pieces(text)] == ["clause 1"]
 
 
-@pytest.mark.parametrize("line", ["2. of that direction", "2 (a) above", "Section 35A of the Act", "Chapter IV of it"])
+@pytest.mark.parametrize(
+    "line", ["2. of that direction", "2 (a) above", "Section 35A of the Act", "Chapter IV of it"]
+)
 def test_a_reference_torn_by_a_line_end_is_no_clause(line: str) -> None:
     wrapped = "The bank shall obey what the Reserve Bank has said of this matter under\n"
     assert [path for _, path in pieces(f"1. One.\n{wrapped}{line}, as it stands.")] == ["clause 1"]
@@ -291,7 +301,9 @@ def test_nested_lists_stay_whole_where_they_fit_and_part_between_items_where_not
 
 
 def test_small_neighbours_of_one_parent_share_a_chunk_under_a_range() -> None:
-    text = "1. Banks shall:\n" + "\n".join(f"({one}) keep the books of {one};" for one in "abcdef") + "\n2. End."
+    text = (
+        "1. Banks shall:\n" + "\n".join(f"({one}) keep the books of {one};" for one in "abcdef") + "\n2. End."
+    )
     assert parts(text, 95, 100) == ["clauses 1(a)-(c)", "clauses 1(d)-(f)", "clause 2"]
 
 
@@ -311,7 +323,8 @@ def test_a_clause_over_the_limit_is_cut_with_an_overlap_and_others_are_not() -> 
     chunks = chunk_by_clauses(text, target=200, limit=250, overlap=50)
     again = [left.end - right.start for left, right in pairwise(chunks)]
     assert [one.part for one in chunks] == ["clause 1", *["clause 2"] * (len(chunks) - 2), "clause 3"]
-    assert all(0 < one <= 50 for one in again[1:-1]) and max(again[0], again[-1]) < 0
+    assert all(0 < one <= 50 for one in again[1:-1])
+    assert max(again[0], again[-1]) < 0
     assert len(again) > 4
 
 
