@@ -123,6 +123,8 @@ _ENDED: Final = re.compile(r"[.!?。！？][\d\s'\"”’)\]」』）]*$")
 _WORD: Final = re.compile(r"(?<=\s)\S")
 _BARE: Final = re.compile(r"[\W\d]*[\w.]{1,12}\W*")
 """A number on a line of its own, as PDF files give those that stand in a margin."""
+_LONGEST_BARE: Final = 20
+"""Greatest length in characters of such a line."""
 _RUNNING: Final = 3
 """How often a short line stands in a text before it is taken for a running head."""
 _SHORT: Final = 120
@@ -170,7 +172,7 @@ def _pieces(text: str) -> list[_Piece]:
             title = None
         elif ended and not is_kept and (kind == Boundary.PARAGRAPH or in_table != is_row):
             pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False))
-        bare = bool(found) and _BARE.fullmatch(line) is not None
+        bare = bool(found) and len(line) <= _LONGEST_BARE and _BARE.fullmatch(line) is not None
         # A heading ends where its line does, however long.
         above, blank, in_table = line, title == start or (bool(found) and numbering.in_heading), is_row
     if title is not None:

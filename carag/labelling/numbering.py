@@ -180,7 +180,8 @@ class Numbering:
 
     def heading(self, line: str, above: str, *, blank: bool) -> bool:
         """Open the numbered heading that a line is, such as ``Chapter III`` or ``ANNEX``; tell whether it is one."""
-        match = _HEADING.fullmatch(line) if line[:1].isupper() and not _refers(above) else None
+        head = line[: _LONGEST_HEADING + 1]  # of a longer line, which bounds the time
+        match = _HEADING.fullmatch(head) if line[:1].isupper() and not _refers(above) else None
         if match is None or _PAGE_NUMBER.search(match["rest"]):
             return False
         word, number, rest = match["word"], match["number"], match["rest"].strip()

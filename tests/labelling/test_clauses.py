@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,9 @@ from carag.errors import InvalidArgument
 from carag.labelling.chunking import chunk
 from carag.labelling.clauses import ClauseChunk, chunk_by_clauses
 from carag.labelling.numbering import Path, between
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FRAGMENTS = [
     "CHAPTER III\n",
@@ -116,13 +120,23 @@ def test_a_proviso_is_never_apart_from_its_clause_where_both_fit(
     ["(a)", "(a)\n", "(h)\n(i)\n", "1. ", "1.1.1\n", "• \n", "A. B\n", "|\n", "Annex I\n", ":\n\n", "¶"],
 )
 def test_hostile_text_takes_linear_time(hostile: str) -> None:
+    assert_linear(lambda size: hostile * (size // len(hostile)))
+
+
+@pytest.mark.parametrize("before", ["", "Annex", "Article 5", "1.", "(a)", "a", "page 3", "x|", "Provided"])
+@pytest.mark.parametrize("run", [" ", "\t", ".", "-", "1", "a\t", ". 1", "–", "“"])
+def test_one_long_line_takes_linear_time(before: str, run: str) -> None:
+    assert_linear(lambda size: f"1. One.\n{before}{run * (size // len(run))}ab cd\n2. Two.")
+
+
+def assert_linear(text_of: Callable[[int], str]) -> None:
     def seconds(size: int) -> float:
-        text = hostile * (size // len(hostile))
+        text = text_of(size)
         begun = time.process_time()
         chunk_by_clauses(text)
         return time.process_time() - begun
 
-    short, long = min(seconds(20_000) for _ in range(3)), seconds(160_000)
+    short, long = min(seconds(10_000) for _ in range(3)), seconds(80_000)
     assert long < 8 * 4 * short + 0.5
 
 
