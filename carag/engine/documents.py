@@ -18,6 +18,7 @@ from carag.engine.collection import no_progress
 from carag.engine.results import AddReport
 from carag.errors import InvalidArgument
 from carag.labelling.chunking import CHUNKER_VERSION, chunk
+from carag.labelling.clauses import CLAUSES_VERSION, chunk_by_clauses
 from carag.labelling.declared import DeclaredLabel, FactProblem, label_facts, quarantined
 from carag.labelling.document import Document
 from carag.labelling.label import Cause
@@ -30,11 +31,12 @@ from carag.store.values import StoredChunk, StoredFiling, content_hash
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import date, datetime
     from zoneinfo import ZoneInfo
 
     from carag.engine.collection import Collection
+    from carag.labelling.chunking import Chunk
     from carag.policy import Value, Vocabulary
     from carag.store.store import CorpusStore
 
@@ -69,7 +71,7 @@ class _Given(NamedTuple):
         document = self.document
         return [
             StoredChunk(
-                document=_pages_of(document, piece.start, piece.end),
+                document=", ".join(filter(None, (part, _pages_of(document, piece.start, piece.end)))),
                 start=piece.start,
                 end=piece.end,
                 text=piece.text,
@@ -79,8 +81,27 @@ class _Given(NamedTuple):
                 subjects=tuple(document.entities),
                 metadata=self.metadata,
             )
-            for piece in chunk(document.text, target=vocabulary.target, limit=vocabulary.limit)
+            for piece, part in _cut(document.text, vocabulary)
         ]
+
+
+def _cut(text: str, vocabulary: Vocabulary) -> Iterator[tuple[Chunk, str]]:
+    """Cut a text as its profile says; yield each piece and its clauses, of which a passage names none."""
+    target, limit = vocabulary.target, vocabulary.limit
+    if vocabulary.by == "clauses":
+        for clause in chunk_by_clauses(text, target=target, limit=limit, overlap=vocabulary.overlap):
+            yield clause, clause.part
+    else:
+        for passage in chunk(text, target=target, limit=limit):
+            yield passage, ""
+
+
+def _cut_version(vocabulary: Vocabulary) -> str:
+    """Name how texts are cut; part of a content hash."""
+    sizes = (vocabulary.target, vocabulary.limit)
+    if vocabulary.by == "clauses":
+        return f"{CLAUSES_VERSION}.{CHUNKER_VERSION}.{sizes[0]}.{sizes[1]}.{vocabulary.overlap}"
+    return CHUNKER_VERSION if sizes == _USUAL_SIZES else f"{CHUNKER_VERSION}.{sizes[0]}.{sizes[1]}"
 
 
 def _label(document: Document, vocabulary: Vocabulary) -> DeclaredLabel:
@@ -250,8 +271,6 @@ class DocumentWriter:
 def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> StoredFiling:
     """Return a document as the store keeps it, without its passages."""
     metadata, zone = dict(document.metadata), vocabulary.zone
-    sizes = (vocabulary.target, vocabulary.limit)
-    cut = CHUNKER_VERSION if sizes == _USUAL_SIZES else f"{CHUNKER_VERSION}.{sizes[0]}.{sizes[1]}"
     facts = {
         "id": document.id,
         "removed": False,
@@ -267,7 +286,9 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> St
     return _filing(
         facts,
         content=content_hash(
-            {**facts, "word": label.word}, [document.text], version=f"{cut}.{_ROWS_VERSION}"
+            {**facts, "word": label.word},
+            [document.text],
+            version=f"{_cut_version(vocabulary)}.{_ROWS_VERSION}",
         ),
         causes={"bits": [list(cause) for cause in label.causes]},
         quarantine=None if label.quarantine is None else (label.quarantine.code.value, label.quarantine.text),

@@ -179,13 +179,19 @@ class FactRule(_Strict):
 
 
 class _Chunking(_Strict):
+    by: Literal["passages", "clauses"] = "passages"
     target: int = Field(default=1000, ge=1)
     limit: int = Field(default=1500, le=1 << 20)
+    overlap: int = Field(default=0, ge=0)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.target > self.limit:
             raise ValueError(f"target is {self.target}, above the limit {self.limit}; want it below")
+        if self.overlap and self.by != "clauses":
+            raise ValueError(f"overlap is {self.overlap}, and passages have none; want 0, or by = 'clauses'")
+        if self.overlap >= self.target:
+            raise ValueError(f"overlap is {self.overlap}, not below the target {self.target}; want it below")
         return self
 
 
@@ -280,10 +286,14 @@ class Vocabulary:
     """Under what a passage is embedded: parts with a field of the document in braces, joined by spaces."""
     citation: tuple[str, ...]
     """How a citation names a document: parts, joined by commas; ``part`` is a page or exhibit."""
+    by: Literal["passages", "clauses"]
+    """At what documents are cut."""
     target: int
     """The desired length of a passage in characters."""
     limit: int
     """The greatest length of a passage in characters."""
+    overlap: int
+    """How many characters the parts of a clause that had to be cut may share."""
     intents: Intents
     zone: ZoneInfo
     """Where a day begins and ends."""
@@ -340,8 +350,10 @@ class Vocabulary:
             metadata=dict(said.metadata),
             heading=tuple(said.heading),
             citation=tuple(said.citation),
+            by=said.chunking.by,
             target=said.chunking.target,
             limit=said.chunking.limit,
+            overlap=said.chunking.overlap,
             intents=Intents(
                 tuple(_rule(toml, number, one, flags) for number, one in enumerate(said.intent)),
                 tuple(

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from carag.errors import InvalidArgument, MissingExtra, ModelUnavailable
 from carag.limits import check_label, check_text
-from carag.retrieval.embedder import check_texts, checked_rows
+from carag.retrieval.embedder import check_texts, checked_rows, equal_spans, unit_rows
 from carag.retrieval.model_files import fingerprint
 from carag.retrieval.model_server import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["SentenceTransformerEmbedder"]
 
 _MAX_PREFIX: Final = 1000
 """Characters."""
+_PREPROCESSING: Final = 2
+"""Version of windows and their mean. Raise it when they change, and old vectors are refused."""
+_NO_LIMIT: Final = 1 << 24
+"""Tokenizers without a greatest length state a number above this."""
 
 
 class SentenceTransformerEmbedder:
     """Embed with a model directory as ``sentence-transformers`` saves it.
 
-    The model reads as many tokens of a text as its own configuration says (``max_seq_length``); what is longer it does
-    not read, so cut long passages before.
+    The model reads as many tokens of a text as its own configuration says (``max_seq_length``), and would leave out the
+    rest of a longer one without a word. Such a text is cut into windows of equal size, whose vectors are averaged by
+    their length.
 
     Parameters
     ----------
@@ -75,7 +82,9 @@ class SentenceTransformerEmbedder:
         home = _directory(model)
         self._prefixes, self._batch = (document_prefix, query_prefix), batch
         # Every file counts: weights, tokenizer, pooling and the number of tokens that are read.
-        self.fingerprint = fingerprint("sentence-transformers", _tree_hash(home), *self._prefixes, 1)
+        self.fingerprint = fingerprint(
+            "sentence-transformers", _tree_hash(home), *self._prefixes, _PREPROCESSING
+        )
         try:
             # Code that comes with a model is not run.
             self._model: Any = SentenceTransformer(
@@ -89,6 +98,17 @@ class SentenceTransformerEmbedder:
         if type(dim) is not int or dim < 1:
             raise InvalidArgument(f"{self.name} states no dimension; want a model with a pooling layer")
         self.dim: int = dim
+        # Without a number of its own the model reads what its tokenizer states (class Transformer, method tokenize).
+        self._tokenizer: Any = getattr(self._model, "tokenizer", None)
+        stated = getattr(self._model, "max_seq_length", None) or getattr(
+            self._tokenizer, "model_max_length", None
+        )
+        self._most_tokens: int | None = int(stated) if stated is not None and stated < _NO_LIMIT else None
+        if self._most_tokens is not None and not callable(self._tokenizer):
+            raise InvalidArgument(
+                f"{self.name} reads {self._most_tokens} tokens and has no tokenizer that counts them, so a longer text "
+                "would lose its end without a word; want a model with a tokenizer of its own"
+            )
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
@@ -101,9 +121,46 @@ class SentenceTransformerEmbedder:
 
     def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
         check_texts(texts)
+        windows = [self._windows(text, prefix) for text in texts]
+        rows = self._rows([prefix + window for some in windows for window in some])
+        if len(rows) == len(texts):
+            return rows
+        ends = list(accumulate(map(len, windows)))
+        means = [
+            # A text that the model reads whole keeps its vector, bit for bit.
+            rows[end - 1] if len(some) == 1 else _mean(some, rows[end - len(some) : end])
+            for some, end in zip(windows, ends, strict=True)
+        ]
+        return np.stack(means)
+
+    def _windows(self, text: str, prefix: str) -> list[str]:
+        """Cut a text into windows of equal size that the model reads whole."""
+        most = self._most_tokens
+        tokens = 0 if most is None else self._tokens(prefix + text)
+        if most is None or tokens <= most:
+            return [text]
+        count = -(-tokens // most)
+        while count < len(text):
+            cut = (text[start:end] for start, end in equal_spans(len(text), -(-len(text) // count)))
+            windows = [window for window in cut if window.strip()]
+            if all(self._tokens(prefix + window) <= most for window in windows):
+                return windows
+            count += 1 + count // 8
+        raise InvalidArgument(
+            f"{self.name} reads {most} tokens, which its prefix fills; want a shorter prefix"
+        )
+
+    def _tokens(self, text: str) -> int:
+        """Count the tokens of a text, with those that the model puts around it."""
+        try:
+            return len(self._tokenizer(text, truncation=False, verbose=False)["input_ids"])
+        except Exception as error:
+            raise ModelUnavailable(f"{self.name} raised {type(error).__name__}") from error
+
+    def _rows(self, texts: list[str]) -> NDArray[np.float32]:
         try:
             came = self._model.encode(
-                [prefix + text for text in texts],
+                texts,
                 batch_size=self._batch,
                 convert_to_numpy=True,
                 normalize_embeddings=True,
@@ -112,6 +169,12 @@ class SentenceTransformerEmbedder:
         except Exception as error:
             raise ModelUnavailable(f"{self.name} raised {type(error).__name__}") from error
         return checked_rows(self.name, came if texts else came.reshape(0, self.dim), (len(texts), self.dim))
+
+
+def _mean(windows: list[str], rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.array([len(window) for window in windows], dtype=np.float32)
+    mean: NDArray[np.float32] = unit_rows((lengths @ rows)[None, :])[0]
+    return mean
 
 
 def _directory(model: str) -> Path:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import carag.engine.documents
 from carag import Document, Engine, Outcome, PolicyBit, Session
 from carag.audit import Record, Verdict, verify_receipt
+from carag.engine.documents import _label, _row
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.errors import InvalidArgument
 from carag.policy import NEVER, PolicyTable, Profile, as_of_minutes, infer, policy_word
@@ -262,6 +263,52 @@ def test_the_profile_says_under_what_passages_are_embedded_how_they_are_cited_an
     with Engine.open(store, profile=longer, embedder=embedder, accept_policy=True) as engine:
         assert engine.add([one]).changed == 1
         assert engine.add([one]).unchanged == 1
+
+
+def test_the_content_hash_of_what_is_cut_by_passages_stays_for_ever() -> None:
+    """Taken before there was another way to cut; another hash would embed every store anew."""
+    text, roles = Profile.open("generic").texts
+    hashes = {
+        "": "f4fd7f230ef468d71b55a39fe235ee495c50b6d7a6bef72e040e725eed3fed2a",
+        "chunking = {target = 500, limit = 900}": "83eb824ca77bd000c7b587c9295a0b9810ffbe454305770fb6c56fc198a629b4",
+    }
+    one = Document(id="x", text="A text. " * 500, bits=["INTERNAL"], pages=[0, 100])
+    for chunking, expected in hashes.items():
+        named = text.replace('name = "generic"', f'name = "office"\n{chunking}')
+        vocabulary = Profile.from_texts(named, roles).vocabulary
+        assert _row(one, _label(one, vocabulary), vocabulary).content_hash == expected
+
+
+def test_a_profile_may_have_documents_cut_at_their_clauses_which_citations_name(
+    tmp_path: Path, embedder: Counting
+) -> None:
+    """The way of cutting and its overlap are part of a document's version; passages have none."""
+    text, roles = Profile.open("generic").texts
+    office = text.replace('name = "generic"', 'name = "office"\nchunking = {target = 40, limit = 70}')
+    rules = "1. Branches\n(a) report on day 1; and\n(b) answer.\nProvided that they exist.\n2. Others report in June."
+    one = document(1, text=rules, pages=[0, rules.index("2. ")])
+
+    def parts(profile: str) -> list[tuple[str, str]]:
+        with Engine.open(
+            tmp_path / "store",
+            profile=Profile.from_texts(profile, roles),
+            embedder=embedder,
+            accept_policy=True,
+        ) as engine:
+            assert engine.add([one]).unchanged == 0
+            assert engine.add([one]).unchanged == 1
+            found = engine.retrieve(QUESTION, Session(role="public", purpose="read")).passages
+        return sorted((passage.text, passage.source) for passage in found)
+
+    assert all("clause" not in source for _, source in parts(office))
+    whole = office.replace("target = 40, limit = 70", 'by = "clauses", target = 80, limit = 90')
+    assert parts(whole) == [
+        (rules[: rules.index("\n2.")], "clause 1, page 1, d/1"),
+        (rules[rules.index("2.") :], "clause 2, page 2, d/1"),
+    ]
+    torn = whole.replace("target = 80, limit = 90", "target = 20, limit = 20, overlap = 8")
+    assert {source for _, source in parts(torn)} >= {"clause 1(a), page 1, d/1", "clause 2, page 2, d/1"}
+    assert parts(torn.replace("overlap = 8", "overlap = 7"))
 
 
 def test_the_store_keeps_what_a_citation_and_a_rule_need(engine: Engine) -> None:

@@ -317,6 +317,13 @@ def test_only_what_goes_on_without_a_break_is_joined() -> None:
     first, second = pieces(texts=TEXTS[:2])
     assert head_of(second, [first]) is not None
     assert head_of(second, [replace(first, document="EX-99.1")]) is None
+    for above, below in (
+        ("page 3", "page 4"),
+        ("Annex, clause 4", "Annex, clauses 5(a)-(c), page 9"),
+        ("", "clause 1"),
+    ):
+        assert head_of(replace(second, document=below), [replace(first, document=above)]) is not None
+    assert head_of(replace(second, document="Annex II"), [replace(first, document="Annex I")]) is None
     assert head_of(*apart(first, second, by=200)) is not None
     assert head_of(*apart(first, second, by=201)) is None
     assert head_of(first, [second]) is None

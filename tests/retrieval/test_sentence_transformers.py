@@ -16,6 +16,16 @@ from carag.retrieval import embedder_by_name
 LOADED: list[dict[str, Any]] = []
 
 
+READ: list[str] = []
+MOST = 12
+"""Tokens that the double reads: ten letters and the two around them."""
+
+
+def tokens(text: str, *, truncation: bool, verbose: bool) -> dict[str, list[int]]:
+    assert (False, False) == (truncation, verbose)
+    return {"input_ids": [0, *map(ord, text), 0]}
+
+
 class Model:
     """What ``SentenceTransformer`` offers, with the names of its parameters, in version 5."""
 
@@ -23,6 +33,9 @@ class Model:
         LOADED.append({"local_files_only": local_files_only, "trust_remote_code": trust_remote_code})
         if "broken" in Path(path, "config.json").read_text():
             raise OSError(f"no model in {path}")
+
+        self.max_seq_length = MOST
+        self.tokenizer = tokens
 
     def get_sentence_embedding_dimension(self) -> int:
         return 3
@@ -39,6 +52,7 @@ class Model:
         assert (True, True, False) == (convert_to_numpy, normalize_embeddings, show_progress_bar)
         if "fail" in sentences:
             raise RuntimeError("a text in a message")
+        READ.extend(sentences)
         rows = [[float(len(text)), 1.0, float("nan") if text == "nan" else 2.0] for text in sentences]
         return np.array(rows, np.float32)
 
@@ -89,6 +103,36 @@ def test_what_fails_is_unavailable_and_says_nothing_of_the_text(home: Path) -> N
     (home / "config.json").write_text("broken")
     with pytest.raises(ModelUnavailable, match="OSError"):
         made(home)
+
+
+def test_no_end_of_a_long_text_is_lost_and_a_short_one_keeps_its_vector(home: Path) -> None:
+    one = made(home, document_prefix="p:")
+    short = one.embed_documents(["eight le"])
+    READ.clear()
+    both = one.embed_documents(["twenty-one letters in", "eight le"])
+    assert all(len(tokens(text, truncation=False, verbose=False)["input_ids"]) <= MOST for text in READ)
+    assert [text.removeprefix("p:") for text in READ] == ["twenty-", "one let", "ters in", "eight le"]
+    np.testing.assert_array_equal(both[1], short[0])
+    windows = one.embed_documents(["twenty-", "one let", "ters in"])
+    mean = windows.sum(axis=0) / np.linalg.norm(windows.sum(axis=0))
+    np.testing.assert_allclose(both[0], mean, atol=1e-6)
+    with pytest.raises(InvalidArgument, match="shorter prefix"):
+        made(home, query_prefix="ten letter").embed_query("a long text")
+
+
+def test_a_model_with_a_limit_that_cannot_be_counted_is_refused(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["sentence_transformers"]
+    monkeypatch.setattr(
+        module,
+        "SentenceTransformer",
+        type("Mute", (Model,), {"tokenizer": property(lambda _: None, lambda *_: None)}),
+    )
+    with pytest.raises(InvalidArgument, match="no tokenizer"):
+        made(home)
+    monkeypatch.setattr(sys.modules[__name__], "MOST", float("inf"))
+    assert made(home).embed_documents(["a text of any length"]).shape == (1, 3)
 
 
 def test_without_the_package_the_extra_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ its own label, and would move scores by text that the session may not see.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, Protocol
 
 from carag.retrieval.evidence import Head
@@ -22,6 +23,8 @@ BACK: Final = 2
 _GAP: Final = 200
 """Characters between two passages up to which they are joined. The chunker leaves out whitespace alone, which is not
 stored; across more of it no table goes on."""
+_PLACE: Final = re.compile(r"(?:^|, )(?:(?:up to )?clauses?|pages?) .*")
+"""What a part says of the place of a passage within one text, over which a table goes on."""
 
 
 class Piece(Protocol):
@@ -75,7 +78,7 @@ def head_of(passage: Piece, before: Sequence[Piece]) -> Head | None:
     above: list[Piece] = []
     for one in before[:BACK]:
         joined = _joined(one, own, start)
-        if one.document != passage.document or joined is None:
+        if _PLACE.sub("", one.document) != _PLACE.sub("", passage.document) or joined is None:
             break
         text, start, own = joined + text, one.start, one.text
         above.append(one)

@@ -1,0 +1,280 @@
+"""Cut a document of rules at its clauses, and say which clause each passage is.
+
+A rule is its condition and its exception together: a clause stays whole with its items, provisos, explanations and
+tables wherever it fits the limit. What does not fit is cut between the clauses inside it, and only text that no
+number divides is cut as :mod:`~carag.labelling.chunking` cuts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carag.errors import InvalidArgument
+from carag.labelling.chunking import Boundary, Chunk, boundaries, chunk
+from carag.labelling.numbering import NOWHERE, Numbering, Path, between
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["CLAUSES_VERSION", "ClauseChunk", "chunk_by_clauses"]
+
+CLAUSES_VERSION: Final = "clauses-1"
+"""Must change whenever the same text may be cut or named differently; part of a document's content hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseChunk(Chunk):
+    """A passage, and which clauses it is."""
+
+    part: str
+    """Such as ``Annex II, clauses 4(a)-(c)``; empty where the text has no numbers."""
+
+
+def chunk_by_clauses(
+    text: str, *, target: int = 1000, limit: int = 1500, overlap: int = 0
+) -> list[ClauseChunk]:
+    r"""Cut a document into passages that hold whole clauses.
+
+    Neighbouring clauses of one parent share a passage while it is not longer than `target`.
+
+    Parameters
+    ----------
+    text : str
+        Any characters at all.
+    target, limit : int
+        Desired and greatest passage length in characters, ``1 <= target <= limit``.
+    overlap : int
+        Greatest number of characters that a passage repeats of the one before it, where one clause had to be cut;
+        less than `target`.
+
+    Returns
+    -------
+    list of ClauseChunk
+        In order, none longer than `limit`, together holding every non-whitespace character; disjoint but for
+        overlaps. The time is linear in the length of the text.
+
+    Raises
+    ------
+    InvalidArgument
+        If not ``1 <= target <= limit`` or not ``0 <= overlap < target``.
+
+    Examples
+    --------
+    >>> text = "1. A bank may\n(a) lend;\n(b) hold gold.\nProvided that it reports.\n2. No bank may speculate."
+    >>> [(one.part, one.text) for one in chunk_by_clauses(text, target=30, limit=70)]
+    [('clause 1', '1. A bank may\n(a) lend;\n(b) hold gold.\nProvided that it reports.'), ('clause 2', '2. No bank ...
+    """
+    if not 1 <= target <= limit:
+        raise InvalidArgument(f"target {target} and limit {limit}; want 1 <= target <= limit, in characters")
+    if not 0 <= overlap < target:
+        raise InvalidArgument(
+            f"overlap {overlap} and target {target}; want 0 <= overlap < target, in characters"
+        )
+    chunks: list[ClauseChunk] = []
+    for group in _grouped(text, _units(text, _pieces(text), limit), target, limit):
+        start, end = group[0].start, group[-1].end
+        if end - start <= limit:
+            chunks.append(ClauseChunk(start, end, text[start:end], _named(group)))
+        else:
+            part = str(group[0].path)
+            cuts = _cut(text, start, end, target, limit, overlap)
+            chunks += [ClauseChunk(*one, text[slice(*one)], part) for one in cuts]
+    return chunks
+
+
+class _Piece(NamedTuple):
+    """A clause's own words, from its number to the next piece; or a paragraph, table or heading."""
+
+    start: int
+    depth: int
+    path: Path
+    is_numbered: bool = True
+
+
+class _Unit(NamedTuple):
+    """What is put into one passage: a clause with all inside it, or, where that is too long, its own words."""
+
+    start: int
+    end: int
+    path: Path
+    parent: int
+    """The number of the piece that it is in."""
+    heads: int | None
+    """Its own number where other units are inside it."""
+
+
+# --- the pieces of a text ---------------------------------------------------------------------------------
+
+_LINE: Final = re.compile(r"[^\n]+")
+_PAGE_BREAK: Final = re.compile(
+    r"[-–—\s]*(?:(?:page\s)?[A-Z]?[ -]?\d{1,3}(?:\s(?:of|/)\s\d{1,3})?|<page>)[-–—\s]*", re.IGNORECASE
+)
+_KEPT: Final = re.compile(
+    r"\W*(?:provided|proviso|explanations?|notes?|notwithstanding|except(?:ions?)?|illustrations?|footnotes?)\b",
+    re.IGNORECASE,
+)
+"""The words that begin what belongs to the clause above."""
+_ROW: Final = re.compile(r"[^|]*\|.*|[^\t]*\t+[^\t]+\t+[^\t].*")
+_ENDED: Final = re.compile(r"[.!?。！？][\d\s'\"”’)\]」』）]*$")
+_WORD: Final = re.compile(r"(?<=\s)\S")
+_BARE: Final = re.compile(r"[\W\d]*[\w.]{1,12}\W*")
+"""A number on a line of its own, as PDF files give those that stand in a margin."""
+_LONGEST_BARE: Final = 20
+"""Greatest length in characters of such a line."""
+_RUNNING: Final = 3
+"""How often a short line stands in a text before it is taken for a running head."""
+_SHORT: Final = 120
+"""Greatest length of a running head or title in characters."""
+
+
+def _pieces(text: str) -> list[_Piece]:
+    """Divide a text at its headings, clauses, paragraphs and tables."""
+    kinds = {at: kind for at, kind in boundaries(text) if kind <= Boundary.PARAGRAPH}
+    numbering, running = Numbering(text), _running_heads(text)
+    pieces: list[_Piece] = []
+    above, path, last = "", NOWHERE, 0
+    blank, bare, in_table = True, False, False
+    title: int | None = None  # where a title begins that stands over what comes next
+    for match in _LINE.finditer(text):
+        line, start, end = match[0].strip(), match.end() - len(match[0].lstrip()), match.end()
+        blank = blank or match.start() > last + 1
+        last = end
+        if not line or line in running or _PAGE_BREAK.fullmatch(line):
+            blank = True
+            continue
+        is_row, kind = _ROW.fullmatch(line) is not None, kinds.get(start)
+        is_kept = not is_row and _KEPT.match(line) is not None
+        ended = _ENDED.search(above) is not None or in_table != is_row
+        if not is_row and numbering.heading(line, above, blank=blank):
+            found = [_Piece(start, numbering.depth, numbering.path)]
+        elif is_row:
+            found = []
+        else:
+            found = [
+                _Piece(at, numbering.depth, numbering.path)
+                for at in numbering.clauses(start, end, above, blank=blank)
+            ]
+        if found:
+            path = found[-1].path
+            pieces += [found[0]._replace(start=start if title is None else title), *found[1:]]
+            title = None
+        elif bare:
+            pass  # a number stood on a line of its own, and this is what it numbers
+        elif kind in (Boundary.TITLE, Boundary.SECTION) and not is_row and not is_kept and line[-1] != ":":
+            title = start if title is None else title
+        elif title is not None:
+            path = Path(path.headings)
+            pieces.append(_Piece(title, numbering.paragraph(), path, is_numbered=False))
+            title = None
+        elif ended and not is_kept and (kind == Boundary.PARAGRAPH or in_table != is_row):
+            pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False))
+        bare = bool(found) and len(line) <= _LONGEST_BARE and _BARE.fullmatch(line) is not None
+        # A heading ends where its line does, however long.
+        above, blank, in_table = line, title == start or (bool(found) and numbering.in_heading), is_row
+    if title is not None:
+        pieces.append(_Piece(title, numbering.paragraph(), Path(path.headings), is_numbered=False))
+    first = len(text) - len(text.lstrip())
+    if first < len(text) and (not pieces or pieces[0].start > first):
+        pieces.insert(0, _Piece(first, 0, NOWHERE, is_numbered=False))
+    return pieces
+
+
+def _running_heads(text: str) -> frozenset[str]:
+    counts = Counter(line for match in _LINE.finditer(text) if 0 < len(line := match[0].strip()) <= _SHORT)
+    return frozenset(
+        line
+        for line, often in counts.items()
+        if often >= _RUNNING
+        and len(line) > _RUNNING
+        and line[0].isalnum()
+        and not _KEPT.match(line)
+        and not _ROW.fullmatch(line)
+        and not re.search("[.:;,]$", line)
+    )
+
+
+# --- from pieces to passages ------------------------------------------------------------------------------
+
+
+def _units(text: str, pieces: list[_Piece], limit: int) -> Iterator[_Unit]:
+    """Yield the largest clauses that fit the limit, and the own words of those that do not."""
+    starts = [one.start for one in pieces]
+    ends = [a + len(text[a:b].rstrip()) for a, b in pairwise([*starts, len(text)])]
+    after, parents = _tree([one.depth for one in pieces])
+    at = 0
+    while at < len(pieces):
+        start, piece = starts[at], pieces[at]
+        for following in (after[at], _last_clause(pieces, after, at)):
+            if ends[following - 1] - start <= limit:
+                yield _Unit(start, ends[following - 1], piece.path, parents[at], None)
+                at = following
+                break
+        else:
+            yield _Unit(start, ends[at], piece.path, parents[at], at if after[at] > at + 1 else None)
+            at += 1
+
+
+def _last_clause(pieces: list[_Piece], after: list[int], at: int) -> int:
+    """Return where a clause ends without the paragraphs behind its last item, such as footnotes."""
+    found, inner = after[at], at + 1
+    while inner < after[at]:
+        if pieces[inner].is_numbered:
+            found = after[inner]
+        inner = after[inner]
+    return found
+
+
+def _tree(depths: list[int]) -> tuple[list[int], list[int]]:
+    """Return for every piece the number of the first that is not inside it, and of the one that it is in, or -1."""
+    after, parents = [len(depths)] * len(depths), [-1] * len(depths)
+    open_: list[int] = []
+    for at, depth in enumerate(depths):
+        while open_ and depths[open_[-1]] >= depth:
+            after[open_.pop()] = at
+        if open_:
+            parents[at] = open_[-1]
+        open_.append(at)
+    return after, parents
+
+
+def _grouped(text: str, units: Iterable[_Unit], target: int, limit: int) -> Iterator[list[_Unit]]:
+    """Put neighbours of one parent together, and a lead-in with the first of what it leads to."""
+    group: list[_Unit] = []
+    for unit in units:
+        if group:
+            last, length = group[-1], unit.end - group[0].start
+            leads = last.heads is not None and last.heads == unit.parent
+            if leads or text[last.end - 1] in ":：":
+                joins = length <= limit
+            else:
+                is_short = last.end - group[0].start < target // 2
+                joins = last.parent == unit.parent and unit.heads is None
+                joins = joins and length <= (limit if is_short else target)
+            if joins:
+                group.append(unit)
+                continue
+            yield group
+        group = [unit]
+    if group:
+        yield group
+
+
+def _named(group: list[_Unit]) -> str:
+    inner = group
+    while len(inner) > 1 and inner[0].heads == inner[1].parent:
+        inner = inner[1:]
+    return between(inner[0].path, inner[-1].path)
+
+
+def _cut(text: str, start: int, end: int, target: int, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Cut what is too long to be whole, and let each part but the first begin in the one before."""
+    earliest = start
+    for one in chunk(text[start:end], target=target - overlap, limit=limit - overlap):
+        at = start + one.start
+        words = _WORD.search(text, max(earliest + 1, at - overlap), at) if at > earliest else None
+        yield (words.start() if words else at), start + one.end
+        earliest = at

@@ -1,0 +1,431 @@
+"""Follow the numbers of clauses down a text, so that each piece has a path such as ``Annex II, clause 4(b)(ii)``.
+
+A number at a line's start is a clause only where it goes on from a number above it or begins a list: that tells the
+letter ``(i)`` after ``(h)`` from the roman one, and a clause from ``Section 35A``, a year or an amount that a line
+of a PDF happens to begin with.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["NOWHERE", "Numbering", "Path", "between"]
+
+
+class Path(NamedTuple):
+    """Where a piece stands: the headings above it, and the labels of its clause, the outermost first."""
+
+    headings: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        clause = ("clause " + "".join(self.labels),) if self.labels else ()
+        return ", ".join((*self.headings, *clause))
+
+
+NOWHERE: Final = Path()
+
+
+def between(first: Path, last: Path) -> str:
+    """Name what stands from one piece to another, as a citation shows it.
+
+    Examples
+    --------
+    >>> between(Path(("Annex II",), ("4", "(a)")), Path(("Annex II",), ("4", "(c)")))
+    'Annex II, clauses 4(a)-(c)'
+    """
+    if first == last or (not last.labels and last.headings == first.headings[: len(last.headings)]):
+        return str(first)
+    if not first.labels and first.headings == last.headings:
+        return ", ".join((*first.headings, "up to clause " + "".join(last.labels)))
+    if first.headings != last.headings:
+        return " to ".join(str(one) for one in (first, last) if any(one))
+    same = len(first.labels) == len(last.labels) and first.labels[:-1] == last.labels[:-1]
+    end = last.labels[-1] if same else "".join(last.labels)
+    return ", ".join((*first.headings, f"clauses {''.join(first.labels)}-{end}"))
+
+
+_RANKS: Final = {
+    **dict.fromkeys(("annex", "annexe", "annexure", "appendix", "schedule"), 0),
+    **dict.fromkeys(("book", "title", "part"), 1),
+    "chapter": 2,
+    **dict.fromkeys(("section", "item"), 3),
+    **dict.fromkeys(("article", "rule", "regulation", "principle", "query", "question"), 4),
+}
+"""Words that begin a numbered heading; one of a smaller rank ends those of a greater one."""
+_ARTICLE: Final = 4
+_LETTERED: Final = 5
+"""The rank of ``A. Scope``, a heading by its form."""
+_CLAUSE: Final = 6
+"""The rank of all that is no heading."""
+_PARAGRAPH: Final = "¶"
+"""The family of paragraphs without a number."""
+_DEEPEST: Final = 12
+"""Greatest depth of headings and clauses; what seems to be deeper is text."""
+_GAP: Final = 3
+"""Greatest step from one number of a list to the next: a clause between may have been deleted or lost."""
+
+_HEADING: Final = re.compile(
+    rf"""(?P<word>(?i:{"|".join(sorted(_RANKS, key=len, reverse=True))}))
+        (?:[ \t]*[-–—]?[ \t]*(?P<number>\d{{1,3}}[A-Z]?|[IVXL]{{1,7}}|[A-Z])(?!\w))?
+        (?P<rest>[ \t]*(?:[.:|–—-].*|[A-Z(“‘"'].*)?)""",
+    re.VERBOSE,
+)
+_MARKER: Final = re.compile(
+    r"""[ \t\f]*(?:\d{1,3}(?=\([a-z]))?                                   # the number of a footnote may stand before
+        (?: \((?P<bracketed>\d{1,3}|[A-Za-z]{1,2}|[ivxl]{1,7}|[IVXL]{1,7})\)(?=\s|[A-Z“‘"'\[(]|\Z)
+          | (?P<decimal>(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3}){0,5})(?P<inserted>[A-Z]{0,2})(?P<stop>[.)]{0,2})
+            (?=\s|[A-Z“‘"'\[(]|\Z)
+          | (?P<plain>[A-Za-z]|[ivxl]{1,7}|[IVXL]{1,7})(?P<close>[.)])(?=\s|\Z)
+          | (?P<bullet>[•●▪■○·*–-])(?=\s)
+        )[ \t]*""",
+    re.VERBOSE,
+)
+_REFERS: Final = re.compile(
+    r"\b(?:paragraphs?|paras?|sections?|clauses?|sub-\w+|articles?|rules?|regulations?|items?|annex(?:ure)?|schedules?)$",
+    re.IGNORECASE,
+)
+"""The end of a line after which a clause is named, not begun."""
+_COUNTS: Final = re.compile(
+    r"(?:\b(?:nos?\.?|dated|of|in|to|under|than|by|per|with|from|at|is|rs\.?|inr|usd|eur)|[₹$€£])$", re.I
+)
+"""The end of a line after which a number is one of a thing or an amount."""
+_INITIAL: Final = re.compile(r"[A-Z]\.")
+"""After a capital: the initials of a name."""
+_AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)")
+_PAGE_NUMBER: Final = re.compile(r"[\s.]\d{1,3}$")
+"""The end of a line of a table of contents."""
+_UNIT: Final = re.compile(
+    r"(?:crores?|lakhs?|lacs?|thousand|[mb]illion|per ?cent|%|times|years?|months?|days?|hours?)\b", re.I
+)
+_MAY_END: Final = re.compile(r"(?:[.:;!?,。：；！？–—-]|\b(?:and|or))[\d\s'\"”’)\]]*$")
+_OPENS: Final = re.compile(r"[:：–—-][\s'\"”’)\]]*$")
+_DECIDING: Final = re.compile(r"(?m)^[ \t]*\(?(ii|j|II|J)[.)]")
+_ROMAN: Final = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})|l?(x{0,3})(ix|iv|v?i{0,3})|xl(ix|iv|v?i{0,3})")
+_A_LINE: Final = 3
+"""Greatest number of clauses that begin on one line."""
+_WRAPPED: Final = (40, 160)
+"""Least and greatest length in characters of a wrapped line."""
+_FULL: Final = 0.75
+"""A sentence goes on below a line of at least this share of the width to which the text is wrapped."""
+_LONGEST_HEADING: Final = 120
+"""Greatest length of a heading in characters."""
+
+
+class _Open(NamedTuple):
+    """A heading or clause that the text is in."""
+
+    family: str
+    """What its siblings are numbered with."""
+    value: int
+    levels: tuple[str, ...]
+    """The components of a decimal number."""
+    label: str
+    rank: int = _CLAUSE
+
+
+class _Line(NamedTuple):
+    """What may be a clause's number, and what stands around it."""
+
+    match: re.Match[str]
+    after: str
+    above: str
+    runs_on: bool
+    """Whether the sentence above goes on here."""
+
+
+class Numbering:
+    """The headings and clauses that are open while a text is read from its beginning."""
+
+    def __init__(self, text: str) -> None:
+        self._open: list[_Open] = []
+        self._closed: dict[str, int] = {}
+        self._next: dict[str, list[int]] = {one: [] for one in ("ii", "j", "II", "J")}
+        for match in _DECIDING.finditer(text):
+            self._next[match[1]].append(match.start())
+        self._text = text
+        least, most = _WRAPPED
+        widths = sorted(len(line) for line in text.split("\n") if least < len(line) <= most)
+        self._full = widths[len(widths) * 3 // 4] * _FULL if widths else least
+
+    @property
+    def depth(self) -> int:
+        """The number of headings and clauses that are open."""
+        return len(self._open)
+
+    @property
+    def in_heading(self) -> bool:
+        """Whether the innermost is a heading."""
+        return bool(self._open) and self._open[-1].rank < _CLAUSE
+
+    @property
+    def path(self) -> Path:
+        """Their names."""
+        headings = tuple(one.label for one in self._open if one.rank < _CLAUSE)
+        labels: list[str] = []
+        for one in self._open:
+            if one.rank == _CLAUSE and one.label:
+                if one.levels and len(one.levels) > 1 and labels:
+                    labels.clear()  # a number such as 4.1 names its parents
+                elif labels and one.label[0] != "(":
+                    labels.append(f"({one.label})")
+                    continue
+                labels.append(one.label)
+        return Path(headings, tuple(labels))
+
+    def heading(self, line: str, above: str, *, blank: bool) -> bool:
+        """Open the numbered heading that a line is, such as ``Chapter III`` or ``ANNEX``; tell whether it is one."""
+        head = line[: _LONGEST_HEADING + 1]  # of a longer line, which bounds the time
+        match = _HEADING.fullmatch(head) if line[:1].isupper() and not _refers(above) else None
+        if match is None or _PAGE_NUMBER.search(match["rest"]):
+            return False
+        word, number, rest = match["word"], match["number"], match["rest"].strip()
+        rank = _RANKS[word.lower()]
+        if number is None and (rank or (rest and rest[0] not in ".:|–—-(")):
+            return False
+        # What a word such as Article numbers is a clause, which may begin on the same line; others are titles.
+        is_clause = rank == _ARTICLE and rest[:1] in (".", ":", "–", "—", "-")
+        if not is_clause and (len(line) > _LONGEST_HEADING or (len(rest) > 1 and rest[-1] == ".")):
+            return False
+        if rest == "." or (not blank and self._runs_on(above)):
+            return False
+        label = f"{word.capitalize()} {number}" if number else word.capitalize()
+        while self._open and self._open[-1].rank >= rank:
+            self._close()
+        if rank == 0:
+            self._closed.clear()
+        self._open.append(_Open(word.lower(), 0, (), label, rank))
+        return True
+
+    def paragraph(self) -> int:
+        """Open a paragraph without a number, so that a list below is in it; return its depth."""
+        top = self._open[-1] if self._open else None
+        self._put(
+            len(self._open) - (top is not None and top.family == _PARAGRAPH), _Open(_PARAGRAPH, 0, (), "")
+        )
+        return len(self._open)
+
+    def clauses(self, start: int, end: int, above: str, *, blank: bool) -> Iterator[int]:
+        """Open the clauses that a line begins, such as both of ``4. (a)``; yield where each begins.
+
+        Parameters
+        ----------
+        start, end : int
+            Of the line.
+        above : str
+            The line above, without blank lines and page numbers.
+        blank : bool
+            Whether there are such between.
+        """
+        at = start
+        for _ in range(_A_LINE):
+            match = _MARKER.match(self._text, at, end)
+            if match is None:
+                return
+            after = self._text[match.end() : min(end, match.end() + 2 * _LONGEST_HEADING)].strip()
+            if not self._opened(_Line(match, after, above, not blank and self._runs_on(above))):
+                return
+            yield at
+            at, above, blank = match.end(), ":", False
+
+    def _opened(self, line: _Line) -> bool:
+        match, after = line.match, line.after
+        if match["bullet"]:
+            return not line.runs_on and self._bullet(match["bullet"])
+        if _UNIT.match(after) or _refers(line.above):
+            return False
+        if match["decimal"]:
+            levels = tuple(match["decimal"].split("."))
+            if not match["stop"] and (len(levels) == 1 or match["inserted"] or after[:1].islower()):
+                return False
+            if (after[:1].islower() and line.runs_on) or _COUNTS.search(line.above):
+                return False
+            if match["inserted"]:
+                return self._inserted(levels[-1], match["inserted"], line)
+            if len(levels) > 1:
+                return self._decimal(levels, line)
+            return not _AMOUNT.match(after) and self._listed(
+                [(f"{match['stop'][-1]}#", int(levels[0]))], levels[0], line
+            )
+        if match["bracketed"]:
+            readings = [("(" + kind, value) for kind, value in _readings(match["bracketed"])]
+            return self._listed(readings, f"({match['bracketed']})", line)
+        token = match["plain"]
+        readings = [(match["close"] + kind, value) for kind, value in _readings(token)]
+        if token.isupper() and _INITIAL.match(after):
+            return False
+        if token.isupper() and match["close"] == "." and self._is_title(after):
+            return self._lettered(readings, token, line)
+        return self._listed(readings, token if token.isupper() else f"({token})", line)
+
+    def _bullet(self, sign: str) -> bool:
+        at = self._last(sign)
+        return self._put(len(self._open) if at is None else at, _Open(sign, 0, (), ""))
+
+    def _inserted(self, number: str, letter: str, line: _Line) -> bool:
+        """Open a clause such as 4A, which an amendment put after 4."""
+        at = self._last(".#", int(number))
+        label = number + letter
+        return (
+            at is not None and not line.runs_on and self._put(at, _Open(".#", int(number), (label,), label))
+        )
+
+    def _lettered(self, readings: list[tuple[str, int]], token: str, line: _Line) -> bool:
+        """Open a heading such as ``B. Eligible transactions``, under which clauses are numbered on."""
+        if line.runs_on:
+            return False
+        for family, value in readings:
+            known = self._closed.get(family, 0)
+            for at, one in enumerate(self._open):
+                if one.family == family and value == one.value + 1:
+                    return self._put(at, _Open(family, value, (), token, one.rank))
+            if value == known + 1 or value == 1:
+                inner = next((i for i, one in enumerate(self._open) if one.rank == _CLAUSE), len(self._open))
+                return self._put(inner, _Open(family, value, (), token, _LETTERED))
+        return False
+
+    def _listed(self, readings: list[tuple[str, int]], label: str, line: _Line) -> bool:
+        """Open what goes on a list or begins one."""
+        begins = _OPENS.search(line.above) is not None
+        following = [
+            (at, family, value)
+            for family, value in readings
+            if (at := self._last(family, value - 1)) is not None
+        ]
+        fresh = next((family for family, value in readings if value == 1), None)
+        if following and not (fresh and self._is_roman(line.match, begins=begins)):
+            at, family, value = max(following)
+            goes_on = not line.runs_on or line.after[:1].isupper() or not line.after
+            return goes_on and self._put(at, self._entry(family, value, label))
+        if line.runs_on:
+            return False
+        for family, value in readings:
+            if value > 1 and value == self._closed.get(family, 0) + 1 and self._last(family) is None:
+                return self._put(len(self._open), self._entry(family, value, label))
+        if fresh is not None:
+            same = None if begins else self._last(fresh)
+            # A list inside a clause begins anew; only a heading ends clauses with a number of its own.
+            inside = self._open[same + 1 :] if same is not None else []
+            if any(len(one.levels) > (fresh == ".#") for one in inside) and not self._is_title(line.after):
+                same = None
+            return self._put(len(self._open) if same is None else same, self._entry(fresh, 1, label))
+        for family, value in readings:
+            same = self._last(family)
+            # Where the first paragraph of a text has no number, the second has 2.
+            if family == ".#" and value == 2 and (same is None or self._is_title(line.after)):
+                return self._put(len(self._open) if same is None else same, self._entry(family, value, label))
+            if same is not None and 1 < value - self._open[same].value <= _GAP:
+                return self._put(same, self._entry(family, value, label))
+        return False
+
+    def _decimal(self, levels: tuple[str, ...], line: _Line) -> bool:
+        """Open a number such as 4.1 or B.5.2, and the numbers that begin it where they are not open."""
+        inner = [at for at, one in enumerate(self._open) if one.levels]
+        other = next(
+            (at for at in inner if self._open[at].levels != levels[: len(self._open[at].levels)]), None
+        )
+        known = self._open[inner[-1]].levels if inner else ()
+        begins = all(one in ("0", "1") for one in levels if one.isdigit()) and not line.runs_on
+        if other is not None:
+            step, rest = _step(self._open[other].levels, levels)
+            if 1 <= step <= (1 if line.runs_on else _GAP) and all(int(one) <= 1 for one in rest):
+                at = other
+            elif begins or (levels[-1] == "1" and not line.runs_on and self._is_title(line.after)):
+                at = inner[0]  # the numbers of a table of contents, or of a part before, end here
+            else:
+                return False
+        elif len(known) < len(levels) and (begins or known or int(levels[-1]) <= 1):
+            if (line.runs_on and known == ()) or int(levels[-1]) > _GAP:
+                return False
+            at = inner[-1] + 1 if inner else len(self._open)
+        else:
+            return False
+        below = len(self._open[at - 1].levels) if at and self._open[at - 1].levels else 0
+        for length in range(max(below, 0) + 1, len(levels) + 1):
+            part = levels[:length]
+            if part[-1].isdigit():
+                family = ".#" if length == 1 else "." + ".".join(part[:-1])
+                if not self._put(at, _Open(family, int(part[-1]), part, ".".join(part))):
+                    return False
+                at += 1
+        return True
+
+    def _entry(self, family: str, value: int, label: str) -> _Open:
+        return _Open(family, value, (label,) if family == ".#" else (), label)
+
+    def _put(self, at: int, entry: _Open) -> bool:
+        if at >= _DEEPEST:
+            return False
+        while len(self._open) > at:
+            self._close()
+        self._open.append(entry)
+        return True
+
+    def _close(self) -> None:
+        one = self._open.pop()
+        self._closed[one.family] = one.value
+
+    def _last(self, family: str, value: int | None = None) -> int | None:
+        """Return the place of the innermost open clause of a family, and with a value if one is given."""
+        for at in range(len(self._open) - 1, -1, -1):
+            one = self._open[at]
+            if one.rank >= _LETTERED and one.family == family and value in (None, one.value):
+                return at
+        return None
+
+    def _runs_on(self, above: str) -> bool:
+        """Tell whether the sentence of a line goes on below it."""
+        return self._full <= len(above) <= _WRAPPED[1] and not _MAY_END.search(above)
+
+    def _is_title(self, after: str) -> bool:
+        """Tell whether what stands after a number is a title and no sentence."""
+        most = min(self._full, _LONGEST_HEADING)
+        return 0 < len(after) < most and after[0].isupper() and after[-1] not in ".;,"
+
+    def _is_roman(self, match: re.Match[str], *, begins: bool) -> bool:
+        """Tell whether an ``i`` after an ``h`` begins a list, by what comes first below: ``ii`` or ``j``."""
+        pair = ("II", "J") if match[0].strip(" \t\f(.)0123456789").isupper() else ("ii", "j")
+        far = len(self._text) + 1
+        roman, letter = ((*self._next[one], far)[bisect_left(self._next[one], match.end())] for one in pair)
+        return begins if roman == letter else roman < letter
+
+
+def _readings(token: str) -> list[tuple[str, int]]:
+    """Return the lists of which a number or letter may be, and its place there."""
+    if token.isdigit():
+        return [("#", int(token))]
+    kinds = ("A", "I") if token.isupper() else ("a", "i")
+    small = token.lower()
+    found = []
+    if len(small) == 1:
+        found.append((kinds[0], ord(small) - 96))
+    elif len(small) == 2 and small[0] == small[1]:
+        found.append((kinds[0], ord(small[0]) - 96 + 26))
+    if _ROMAN.fullmatch(small):
+        found.append((kinds[1], _roman(small)))
+    return found
+
+
+def _roman(token: str) -> int:
+    worth = [{"i": 1, "v": 5, "x": 10, "l": 50}[one] for one in token]
+    return sum(
+        -one if one < following else one for one, following in zip(worth, [*worth[1:], 0], strict=True)
+    )
+
+
+def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    """Return how far one decimal number is behind another at the first component that differs, and the rest of it."""
+    for at, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            both = left.isdigit() and right.isdigit()
+            return (int(right) - int(left) if both else ord(right[0]) - ord(left[0])), other[at + 1 :]
+    return 0, ()
+
+
+def _refers(above: str) -> bool:
+    return _REFERS.search(above) is not None

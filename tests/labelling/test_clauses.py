@@ -1,0 +1,385 @@
+"""Laws and traps of cutting rules at their clauses."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.errors import InvalidArgument
+from carag.labelling.chunking import chunk
+from carag.labelling.clauses import ClauseChunk, chunk_by_clauses
+from carag.labelling.numbering import Path, between
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FRAGMENTS = [
+    "CHAPTER III\n",
+    "Annex II\n\n",
+    "ANNEX\n",
+    "Part A – Scope\n",
+    "Article 5\n",
+    "Applicability\n",
+    "1. A bank shall keep records.\n",
+    "2. It shall keep them for eight years.\n",
+    "2.1 They shall be complete.\n",
+    "2.2 They shall be true:\n",
+    "B.5.2. Deferred payment\n",
+    "4A. Inserted.\n",
+    "(a) the lender; and\n",
+    "(b) the borrower.\n",
+    "(h) eight;\n(i) nine;\n(j) ten.\n",
+    "(i) first;\n(ii) second.\n",
+    "i.\n\n",
+    "A. General\n",
+    "• a bullet\n",
+    "Provided that the bank reports it.\n",
+    "Explanation: A record is a document.\n",
+    "Item | Limit\n",
+    "Gold | 5\n",
+    "as required by paragraph\n",
+    "The amount shall be at least Rs.\n",
+    "2.5 crore for any\n",
+    "\n\n",
+    "\f",
+    "3\n",
+    " ",
+    "\t",
+    "\u2028",
+    "漢字が続く。",
+    "e\u0301",
+    "\0",
+    "\ud83d",
+    "x" * 97,
+    "(a)",
+    "1.",
+]
+DOCUMENTS = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=30), max_size=60).map("".join)
+
+
+def parts(text: str, target: int = 1, limit: int = 60) -> list[str]:
+    return [one.part for one in chunk_by_clauses(text, target=target, limit=limit)]
+
+
+def whole(text: str, *, target: int, limit: int) -> list[str]:
+    return [one.text for one in chunk_by_clauses(text, target=target, limit=limit)]
+
+
+# --- laws ---
+
+
+@given(DOCUMENTS, st.integers(1, 120), st.integers(0, 80), st.integers(0, 119))
+def test_chunks_are_verbatim_in_order_within_the_limit_and_lose_no_character(
+    text: str, target: int, slack: int, overlap: int
+) -> None:
+    overlap = min(overlap, target - 1)
+    chunks = chunk_by_clauses(text, target=target, limit=target + slack, overlap=overlap)
+    assert [one.text for one in chunks] == [text[one.start : one.end] for one in chunks]
+    assert all(0 < len(one.text) <= target + slack and one.text == one.text.strip() for one in chunks)
+    assert all(left.start < right.start and left.end < right.end for left, right in pairwise(chunks))
+    assert all(left.end - right.start <= overlap for left, right in pairwise(chunks))
+    held = {at for one in chunks for at in range(one.start, one.end)}
+    assert {at for at, character in enumerate(text) if not character.isspace()} <= held
+    assert chunks == chunk_by_clauses(text, target=target, limit=target + slack, overlap=overlap)
+
+
+@given(DOCUMENTS, st.integers(1, 120), st.integers(0, 80))
+def test_without_overlap_chunks_are_disjoint(text: str, target: int, slack: int) -> None:
+    chunks = chunk_by_clauses(text, target=target, limit=target + slack)
+    assert all(left.end <= right.start for left, right in pairwise(chunks))
+
+
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=30), st.integers(1, 150), st.integers(0, 80))
+def test_a_clause_that_fits_is_never_cut(lengths: list[int], target: int, slack: int) -> None:
+    clauses = [f"{number}. {'Word ' * (length // 5)}Ends." for number, length in enumerate(lengths, start=1)]
+    text, limit = "\n".join(clauses), target + slack
+    spans = [(one.start, one.end) for one in chunk_by_clauses(text, target=target, limit=limit)]
+    for clause in clauses:
+        start = text.index(clause)
+        is_whole = any(a <= start and start + len(clause) <= b for a, b in spans)
+        assert is_whole == (len(clause) <= limit)
+
+
+@given(st.integers(0, 150), st.integers(0, 150), st.integers(150, 400))
+def test_a_proviso_is_never_apart_from_its_clause_where_both_fit(
+    clause: int, proviso: int, limit: int
+) -> None:
+    ruled = f"2. {'Rule ' * (clause // 5)}holds.\n\nProvided further that {'it ' * (proviso // 3)}reports."
+    text = f"1. First.\n\n{ruled}\n\n3. {'Third ' * 60}ends."
+    if len(ruled) <= limit:
+        assert any(ruled in one for one in whole(text, target=50, limit=limit))
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["(a)", "(a)\n", "(h)\n(i)\n", "1. ", "1.1.1\n", "• \n", "A. B\n", "|\n", "Annex I\n", ":\n\n", "¶"],
+)
+def test_hostile_text_takes_linear_time(hostile: str) -> None:
+    assert_linear(lambda size: hostile * (size // len(hostile)))
+
+
+@pytest.mark.parametrize("before", ["", "Annex", "Article 5", "1.", "(a)", "a", "page 3", "x|", "Provided"])
+@pytest.mark.parametrize("run", [" ", "\t", ".", "-", "1", "a\t", ". 1", "–", "“"])
+def test_one_long_line_takes_linear_time(before: str, run: str) -> None:
+    assert_linear(lambda size: f"1. One.\n{before}{run * (size // len(run))}ab cd\n2. Two.")
+
+
+def assert_linear(text_of: Callable[[int], str]) -> None:
+    def seconds(size: int) -> float:
+        text = text_of(size)
+        begun = time.process_time()
+        chunk_by_clauses(text)
+        return time.process_time() - begun
+
+    short, long = min(seconds(10_000) for _ in range(3)), seconds(80_000)
+    assert long < 8 * 4 * short + 0.5
+
+
+@pytest.mark.release
+def test_a_million_letters_are_cut() -> None:
+    assert 0 < len(chunk_by_clauses("(a)" * 10**6)) < 10**4
+    assert 0 < len(chunk_by_clauses("(a)\n" * 10**6)) < 10**5
+
+
+@pytest.mark.parametrize("sizes", [(0, 5, 0), (6, 5, 0), (5, 5, 5), (5, 5, -1)])
+def test_sizes_that_cannot_be_are_refused(sizes: tuple[int, int, int]) -> None:
+    target, limit, overlap = sizes
+    with pytest.raises(InvalidArgument, match="want"):
+        chunk_by_clauses("text", target=target, limit=limit, overlap=overlap)
+
+
+# --- what a number is ---
+
+RULEBOOK = """\
+MASTER DIRECTION ON GIFTS
+The firm makes these rules under its charter.
+CHAPTER I
+Preliminary
+1. These rules may be called the Gift Rules.
+2. They come into force on 1 May 2025.
+CHAPTER II
+A. What may be taken
+3. An employee may take:
+(a) a calendar;
+(b) a meal, where
+(i) the host is present; and
+(ii) it costs less than 50 euros;
+(c) flowers.
+Provided that no gift is taken from a bidder.
+4. The limit in paragraph
+3 (b) above is reviewed each year. In
+2024. the limit was lower, and the sum was Rs.
+2.5 crore.
+4A. No gift is given in cash.
+B. What must be reported
+5. Reports
+5.1 Each gift is reported within
+14 days.
+5.2 The report states:
+i. the giver;
+ii. the worth.
+5.2.1 The worth is that of the market.
+Annex II
+1. The form has two fields:
+a) giver;
+b) worth.
+2. It is signed.
+"""
+PATHS = [
+    ("MASTER DIRECTION", ""),
+    ("CHAPTER I\n", "Chapter I"),
+    ("1. These", "Chapter I, clause 1"),
+    ("2. They", "Chapter I, clause 2"),
+    ("CHAPTER II", "Chapter II"),
+    ("A. What", "Chapter II, A"),
+    ("3. An", "Chapter II, A, clause 3"),
+    ("(a) a", "Chapter II, A, clause 3(a)"),
+    ("(b) a", "Chapter II, A, clause 3(b)"),
+    ("(i) the", "Chapter II, A, clause 3(b)(i)"),
+    ("(ii) it", "Chapter II, A, clause 3(b)(ii)"),
+    ("(c) fl", "Chapter II, A, clause 3(c)"),
+    ("4. The", "Chapter II, A, clause 4"),
+    ("4A. No", "Chapter II, A, clause 4A"),
+    ("B. What", "Chapter II, B"),
+    ("5. Rep", "Chapter II, B, clause 5"),
+    ("5.1 Ea", "Chapter II, B, clause 5.1"),
+    ("5.2 The", "Chapter II, B, clause 5.2"),
+    ("i. the", "Chapter II, B, clause 5.2(i)"),
+    ("ii. the", "Chapter II, B, clause 5.2(ii)"),
+    ("5.2.1 T", "Chapter II, B, clause 5.2.1"),
+    ("Annex II", "Annex II"),
+    ("1. The f", "Annex II, clause 1"),
+    ("a) giv", "Annex II, clause 1(a)"),
+    ("b) wor", "Annex II, clause 1(b)"),
+    ("2. It", "Annex II, clause 2"),
+]
+
+
+def pieces(text: str) -> list[tuple[int, str]]:
+    """Where every clause begins and its name."""
+    from carag.labelling.clauses import _pieces
+
+    return [(one.start, str(one.path)) for one in _pieces(text)]
+
+
+def test_every_clause_of_a_rulebook_has_its_path() -> None:
+    found = pieces(RULEBOOK)
+    assert [path for _, path in found] == [path for _, path in PATHS]
+    for (at, _), (words, _) in zip(found, PATHS, strict=True):
+        assert RULEBOOK[at:].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("(g) x;\n(h) y;\n(i) z;\n(j) w.", []),  # begins nowhere
+        ("1. L:\n" + "\n".join(f"({one}) x;" for one in "abcdefghij"), ["1(h)", "1(i)", "1(j)"]),
+        (
+            "1. L:\n" + "\n".join(f"({one}) x;" for one in "abcdefgh") + "\n(i) p;\n(ii) q.",
+            ["1(h)(i)", "1(h)(ii)"],
+        ),
+        ("1. L:\n(iv) x;\n(v) y.", []),
+        ("1. L:\n(i) x;\n(ii) y;\n(iii) z;\n(iv) w;\n(v) v.", ["1(iv)", "1(v)"]),
+        ("1. One.\n2. Two:\n(a) x;\n(A) y.\n(B) z.\n3. Three.", ["2(a)(A)", "2(a)(B)", "3"]),
+        ("1. One.\n4. (a) x;\n(b) y.", ["4", "4(a)", "4(b)"]),
+        ("1. One.\n\n7\n\n2. Two.", ["1", "2"]),
+        ("1. One.\n3.\n\nThree after a gap.", ["1", "3"]),
+    ],
+)
+def test_numbers_are_read_by_what_came_before(text: str, paths: list[str]) -> None:
+    named = [path.removeprefix("clause ") for _, path in pieces(text)]
+    assert (
+        named[-len(paths) :] == paths if paths else all("(g" not in one and "(v" not in one for one in named)
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2024. The year ends.",
+        "2. 5 crore is the sum.",
+        "2.5 crore is the sum.",
+        "35A of the Act applies.",
+        "12.5 per cent is due.",
+        "31.03.2024 is the date.",
+        "9. Ten is far from one.",
+    ],
+)
+@pytest.mark.parametrize(
+    "above",
+    [
+        "The bank shall obey what is said of the matter in paragraph",
+        "The bank shall keep these sums in its books for the whole time",
+        "The bank shall keep these sums in its books for the whole time.",
+    ],
+)
+def test_a_number_in_a_sentence_is_no_clause(above: str, line: str) -> None:
+    text = f"1. One shall pay.\n{above}\n{line}"
+    assert [path for _, path in pieces(text)] == ["clause 1"]
+
+
+@pytest.mark.parametrize(
+    "line", ["2. of that direction", "2 (a) above", "Section 35A of the Act", "Chapter IV of it"]
+)
+def test_a_reference_torn_by_a_line_end_is_no_clause(line: str) -> None:
+    wrapped = "The bank shall obey what the Reserve Bank has said of this matter under\n"
+    assert [path for _, path in pieces(f"1. One.\n{wrapped}{line}, as it stands.")] == ["clause 1"]
+
+
+def test_torn_lines_page_numbers_and_running_heads_do_not_end_a_clause() -> None:
+    head = "Rules on Gifts and Meals 2025"
+    page = "\n\n{}\n\f" + head + "\n\n"
+    clause = (
+        "2. A gift that an employee takes shall be reported to the head of the"
+        + page.format(2)
+        + "department, who shall\nkeep a list of all that were reported."
+    )
+    text = f"{head}\n1. One.{page.format(1)}{clause}{page.format(3)}3. Three."
+    assert any(clause in one for one in whole(text, target=60, limit=len(clause) + 2 * len(page)))
+    assert [path for _, path in pieces(text)] == ["", "clause 1", "clause 2", "clause 3"]
+
+
+# --- what stays together ---
+
+
+def test_nested_lists_stay_whole_where_they_fit_and_part_between_items_where_not() -> None:
+    text = "1. Banks shall:\n(a) keep\n(i) books;\n(ii) lists;\n(b) report.\n2. End."
+    assert parts(text, 1, 60) == ["clause 1", "clause 2"]
+    assert parts(text, 1, 50) == ["clause 1(a)", "clause 1(b)", "clause 2"]
+    assert whole(text, target=1, limit=50)[0] == "1. Banks shall:\n(a) keep\n(i) books;\n(ii) lists;"
+
+
+def test_small_neighbours_of_one_parent_share_a_chunk_under_a_range() -> None:
+    text = (
+        "1. Banks shall:\n" + "\n".join(f"({one}) keep the books of {one};" for one in "abcdef") + "\n2. End."
+    )
+    assert parts(text, 95, 100) == ["clauses 1(a)-(c)", "clauses 1(d)-(f)", "clause 2"]
+
+
+def test_a_table_stays_whole_with_its_caption() -> None:
+    rows = "Table 1: Limits\nItem | Limit\nGold | 5\nSilver | 7"
+    text = f"1. {'Long words stand here. ' * 4}\n\n{rows}\n\n{'More words stand here. ' * 4}\n2. End."
+    assert any(rows in one for one in whole(text, target=60, limit=110))
+
+
+def test_a_heading_goes_with_the_clause_below() -> None:
+    text = f"1. {'One ' * 20}ends.\n\nExemptions\n2. {'Two ' * 20}ends."
+    assert whole(text, target=60, limit=120)[1].startswith("Exemptions\n2. Two")
+
+
+def test_a_clause_over_the_limit_is_cut_with_an_overlap_and_others_are_not() -> None:
+    text = "1. Short one.\n2. " + "This sentence is of forty characters.  " * 20 + "\n3. Short one."
+    chunks = chunk_by_clauses(text, target=200, limit=250, overlap=50)
+    again = [left.end - right.start for left, right in pairwise(chunks)]
+    assert [one.part for one in chunks] == ["clause 1", *["clause 2"] * (len(chunks) - 2), "clause 3"]
+    assert all(0 < one <= 50 for one in again[1:-1])
+    assert max(again[0], again[-1]) < 0
+    assert len(again) > 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Die Bank führt Bücher. Sie bewahrt sie auf.\n\nSie meldet Geschenke. Niemand nimmt Geld.",
+        "銀行は帳簿をつける。\n\n銀行は報告する。",
+        "No numbering at all. Not here.\n\nNor there. And that is the end.",
+    ],
+)
+def test_text_without_numbers_is_cut_at_its_paragraphs_and_has_no_path(text: str) -> None:
+    first, second = text.split("\n\n")
+    size = max(len(first), len(second))
+    assert [(one.text, one.part) for one in chunk_by_clauses(text, target=1, limit=size)] == [
+        (first, ""),
+        (second, ""),
+    ]
+
+
+def test_one_long_paragraph_is_cut_as_passages_are() -> None:
+    text = "One sentence of some words stands here. " * 50
+    cuts = [(one.start, one.end) for one in chunk(text, target=100, limit=150)]
+    assert [(one.start, one.end) for one in chunk_by_clauses(text, target=100, limit=150)] == cuts
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "named"),
+    [
+        (("4", "(b)"), ("4", "(b)"), "clause 4(b)"),
+        (("4", "(a)"), ("4", "(c)"), "clauses 4(a)-(c)"),
+        (("4",), ("6",), "clauses 4-6"),
+        (("4", "(f)"), ("5",), "clauses 4(f)-5"),
+        ((), ("2",), "up to clause 2"),
+    ],
+)
+def test_ranges_are_named(first: tuple[str, ...], last: tuple[str, ...], named: str) -> None:
+    assert between(Path((), first), Path((), last)) == named
+    assert between(Path(("Annex",), first), Path(("Annex",), last)) == f"Annex, {named}"
+
+
+def test_chunks_are_values() -> None:
+    assert chunk_by_clauses("1. One.") == [ClauseChunk(0, 7, "1. One.", "clause 1")]
+    assert chunk_by_clauses(" \n\f ") == []
