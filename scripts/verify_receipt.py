@@ -44,7 +44,7 @@ MAX_NUMBER = (1 << 63) - 1
 # Records pin the words of policy version 1: control bits 27..31, of which 27 is the version.
 CONTROL_BITS = 0xF8000000
 VERSION_WORD = 1 << 27
-NEVER_OPENED = {"entities", "targets"}
+NEVER_OPENED = {"conversation", "entities", "targets"}
 """Commitments whose values no receipt shows."""
 
 Fields = dict[str, Any]
@@ -392,7 +392,8 @@ TABLE = """
 every        commitments:any id:bytes16 kind:text log:label retain?:ai6m|fin5y|fin6y seq:count tc:count v:any
 begin        as_of:minute commitments:{query,subject} models:models policy:applied purpose:code? role:code?
              source:asserted|verified t0:count
-asked        as_of:minute audience?:label begun?:count commitments:{answer,entities,query,reading,subject,where}
+asked        as_of:minute audience?:label begun?:count
+             commitments:{answer,conversation,entities,query,reading,subject,where}
              heads?:[positive,positive,count,positive]+ hits:[bytes20,word,similarity,flag] index:state?
              intents?:[code]+ issuer?:label models:models outcome:answer|decline|refuse|error policy:applied
              purpose:code? role:code? source:asserted|verified t0:count t1:count where?:[code]+ why:code

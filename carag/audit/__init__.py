@@ -7,7 +7,7 @@ library and ``cryptography``, so an auditor can run it alone.
 from __future__ import annotations
 
 from carag.audit._clock import Clock
-from carag.audit.log.backend import Backend, BackendOpener, Batch
+from carag.audit.log.backend import Backend, Batch
 from carag.audit.log.log import AuditLog
 from carag.audit.operations.disclosure import disclose
 from carag.audit.operations.erasure import erase
@@ -50,7 +50,6 @@ __all__ = [
     "Anchored",
     "AuditLog",
     "Backend",
-    "BackendOpener",
     "Basis",
     "Batch",
     "Begin",

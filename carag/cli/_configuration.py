@@ -42,7 +42,7 @@ Kind = Literal["embedder", "generator", "reranker"]
 
 FILE: Final = "carag.toml"
 """What is looked for in the current directory."""
-SETTINGS: Final = ("store", "retain", "not_before", "embedder", "generator", "ranker", "reranker")
+SETTINGS: Final = ("store", "retain", "not_before", "evidence", "embedder", "generator", "ranker", "reranker")
 """Parameters of commands that the file can give, under the names they have there."""
 _PAGE: Final = "docs/reference/configuration.md"
 _MAX_BYTES: Final = 1 << 16
@@ -79,6 +79,9 @@ store = {store}
 
 ## A checkpoint or receipt kept elsewhere: a store put back to an earlier state is not opened.
 # not_before = "receipt.json"
+
+## A PostgreSQL server that gets every record, too, before anything is answered: carag audit postgres sets it up.
+# evidence = "postgresql://carag_app@HOST/DATABASE"
 """
 
 
@@ -97,6 +100,7 @@ class _Document(_Strict):
     store: str | None = Text
     retain: str | None = None
     not_before: str | None = Text
+    evidence: str | None = Text
     path: str | None = Text
     embedder: _Model | None = None
     generator: _Model | None = None

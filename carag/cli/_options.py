@@ -17,6 +17,7 @@ __all__ = [
     "AsJsonLines",
     "ClaimedRole",
     "EmbedderName",
+    "EvidenceUrl",
     "Key",
     "NotBefore",
     "ProfileName",
@@ -104,6 +105,15 @@ NotBefore = Annotated[
         help="A checkpoint or receipt kept elsewhere: a store put back to an earlier state is not opened.",
     ),
 ]
+EvidenceUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--evidence",
+        metavar="URL",
+        help="Every record also goes to this server before anything is answered: "
+        "[b]postgresql://ROLE@HOST/DATABASE[/b], set up with [b]carag audit postgres[/b]. The store remembers it.",
+    ),
+]
 TrustedWitnesses = Annotated[
     Path | None,
     typer.Option(
@@ -116,11 +126,13 @@ TsaRoots = Annotated[
 ]
 
 
-def log_settings(retain: str | None, not_before: Path | None) -> dict[str, Any]:
-    """Return what ``--retain`` and ``--not-before`` say as arguments of ``Engine.open``."""
+def log_settings(retain: str | None, not_before: Path | None, evidence: str | None) -> dict[str, Any]:
+    """Return what ``--retain``, ``--not-before`` and ``--evidence`` say as arguments of ``Engine.open``."""
     given: dict[str, Any] = {} if retain is None else {"retain": retain}
     if not_before is not None:
         given["not_before"] = read_text(not_before)
+    if evidence is not None:
+        given["evidence"] = evidence
     return given
 
 

@@ -11,6 +11,7 @@ import typer
 from carag.cli._options import (
     AsJson,
     EmbedderName,
+    EvidenceUrl,
     NotBefore,
     RankerName,
     Retain,
@@ -71,6 +72,14 @@ Narrowed = Annotated[
 Subject = Annotated[
     str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
 ]
+Conversation = Annotated[
+    str | None,
+    typer.Option(
+        "--session",
+        metavar="ID",
+        help="The conversation it belongs to; recorded only as a salted commitment.",
+    ),
+]
 
 
 def ask(
@@ -83,6 +92,7 @@ def ask(
     purpose: Purpose,
     as_of: AsOf = None,
     subject: Subject = None,
+    conversation: Conversation = None,
     entity: Entity = None,
     where: Narrowed = None,
     generator: Annotated[
@@ -109,6 +119,7 @@ def ask(
     ] = None,
     retain: Retain = None,
     not_before: NotBefore = None,
+    evidence: EvidenceUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Answer a question from what this role may use for this purpose.
@@ -120,8 +131,8 @@ def ask(
     """
     from carag.engine import Engine
 
-    session, narrowed = _session(role, purpose, as_of, subject, entity), _where(where or ())
-    settings = log_settings(retain, not_before)
+    session, narrowed = _session(role, purpose, as_of, subject, entity, conversation), _where(where or ())
+    settings = log_settings(retain, not_before, evidence)
     settings |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )
@@ -145,6 +156,7 @@ def explain(
     entity: Entity = None,
     retain: Retain = None,
     not_before: NotBefore = None,
+    evidence: EvidenceUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Say why a passage is admissible or hidden for a session.
@@ -157,8 +169,10 @@ def explain(
     """
     from carag.engine import NO_EMBEDDER, Engine
 
-    session = _session(role, purpose, as_of, None, entity)
-    with Engine.open(store, create=False, embedder=NO_EMBEDDER, **log_settings(retain, not_before)) as engine:
+    session = _session(role, purpose, as_of, None, entity, None)
+    with Engine.open(
+        store, create=False, embedder=NO_EMBEDDER, **log_settings(retain, not_before, evidence)
+    ) as engine:
         explanation = engine.explain(chunk, session)
     if as_json:
         say_json(explanation.to_json())
@@ -168,12 +182,23 @@ def explain(
 
 
 def _session(
-    role: str, purpose: str, as_of: str | None, subject: str | None, entities: list[int] | None
+    role: str,
+    purpose: str,
+    as_of: str | None,
+    subject: str | None,
+    entities: list[int] | None,
+    conversation: str | None,
 ) -> Session:
     from carag.policy import Session
 
-    allowed = frozenset(entities) if entities else None
-    return Session(role=role, purpose=purpose, subject=subject, as_of=_moment(as_of), allow_entities=allowed)
+    return Session(
+        role=role,
+        purpose=purpose,
+        subject=subject,
+        as_of=_moment(as_of),
+        allow_entities=frozenset(entities) if entities else None,
+        conversation=conversation,
+    )
 
 
 def _where(conditions: Iterable[str]) -> dict[str, Any]:

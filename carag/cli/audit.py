@@ -6,6 +6,7 @@ Exit codes of all commands that check: 0 what was asked holds, 1 tampered: somet
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -102,6 +103,7 @@ def verify(
 ) -> int:
     """Hash every record again and compare with what was signed, here and in what was kept elsewhere.
 
+    A log that is kept in PostgreSQL, too, is compared with that: records, requests, triggers and grants.
     Without a checkpoint, receipt or anchor from elsewhere, a log looks whole that was cut short, put back to an
     earlier state, or written again with a stolen key. Evidence whose anchor is not named ends in "cannot tell".
 
@@ -123,6 +125,8 @@ def verify(
 
             trusted = anchors_named(anchor or (), policy=policy, tsa_roots=tsa_roots)
             found = _reviewed(reader, found, anchors, trusted)
+        if found.verdict is Verdict.VERIFIED:
+            found = _compared(reader, found, store)
     return _tell(found, as_json)
 
 
@@ -280,6 +284,30 @@ def _reviewed(
     return replace(found, reason=reason, extends=(*found.extends, *names))
 
 
+def _compared(reader: LogReader, found: Examination, store: Path) -> Examination:
+    """Compare a log that is consistent in itself with its copy in PostgreSQL, if the directory names one."""
+    from carag.audit import Verdict
+    from carag.audit.auditor.evidence import compare_evidence
+    from carag.audit.log.postgres import EvidenceReader
+    from carag.audit.log.postgres_setup import remembered
+    from carag.audit.private.openable import PrivateReader
+
+    try:
+        if (place := remembered(store)) is None:
+            return found
+        with ExitStack() as opened:
+            evidence = opened.enter_context(closing(EvidenceReader(place)))
+            has_values = (store / "private.db").is_file() and (store / "private.key").is_file()
+            values = opened.enter_context(PrivateReader(store)) if has_values else None
+            count = compare_evidence(reader, evidence, None if values is None else values.openings)
+    except CorruptFile as error:
+        return replace(found, verdict=Verdict.FAILED, reason=str(error))
+    sealed = "" if has_values else ", apart from what is sealed, which only the store's own keys open"
+    return replace(
+        found, reason=f"{found.reason}; {evidence.where} has the same, with {count} requests{sealed}"
+    )
+
+
 def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
     from carag.audit.receipts.check_proof import check_consistency
     from carag.audit.tlog.log_verifier import LogVerifier
@@ -404,6 +432,5 @@ for _command in (
     audit_erase.release,
     audit_erase.disclose,
     audit_admin.postgres,
-    audit_admin.copy,
 ):
     app.command()(_command)

@@ -1,8 +1,7 @@
-"""Administer a log: ``carag audit rotate``, ``accept``, ``postgres`` and ``copy``."""
+"""Administer a log: ``carag audit rotate``, ``accept`` and ``postgres``."""
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from carag.cli._options import Store
 from carag.cli._output import Exit, say
 from carag.errors import InvalidArgument
 
-__all__ = ["accept", "copy", "postgres", "rotate"]
+__all__ = ["accept", "postgres", "rotate"]
 
 
 def rotate(
@@ -100,43 +99,29 @@ def accept(
 def postgres(
     store: Store,
     url: Annotated[
-        str, typer.Option(metavar="URL", help="postgresql://ROLE@HOST/DATABASE; the password in ~/.pgpass.")
+        str,
+        typer.Option(
+            metavar="URL",
+            help="postgresql://ROLE@HOST/DATABASE, with ?schema=NAME if it is not carag_audit, one for each log; the "
+            "password in ~/.pgpass.",
+        ),
     ],
-    schema: Annotated[str, typer.Option(metavar="S", help="One for each log.")] = "carag_audit",
     admin: Annotated[
-        str | None, typer.Option(metavar="URL", help="Make role and tables first, as this administrator.")
+        str | None,
+        typer.Option(metavar="URL", help="Make role, tables and triggers first, as this administrator."),
     ] = None,
 ) -> int:
-    """Keep the evidence of a new log in PostgreSQL; keys and private values stay in the store.
+    """Keep every record of a log in PostgreSQL, too, with a table of requests; an empty one gets all there is.
 
     [dim]carag audit postgres --store s --url postgresql://carag_app@db/audit --admin postgresql://dba@db/audit[/dim]
     """
-    from carag.audit.log.postgres_setup import remember, role_of, set_up
+    from carag.audit import AuditLog
+    from carag.audit.log.postgres_setup import set_up
 
-    role = role_of(url)
     if admin is not None:
-        set_up(admin, role=role, schema=schema)
-    remember(store, url, schema=schema)
-    say(f"the log in {store} has its evidence in schema {schema}, as role {role}")
-    return Exit.OK
-
-
-def copy(
-    store: Store,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to put audit.db and vkey.")],
-) -> int:
-    """Copy the evidence from PostgreSQL into a directory that every check of carag audit reads.
-
-    [dim]carag audit copy --store s --out for-the-auditor[/dim]
-    """
-    from carag.audit.log.postgres import PostgresReader
-    from carag.audit.log.postgres_setup import copy_to, remembered
-
-    if (where := remembered(store)) is None:
-        raise InvalidArgument(f"the log in {store} has its evidence in audit.db: copy that file")
-    out.mkdir(parents=True, exist_ok=True)
-    with closing(PostgresReader(where[0], schema=where[1])) as evidence:
-        size = copy_to(evidence, out / "audit.db")
-    (out / "vkey").write_bytes((store / "vkey").read_bytes())
-    say(f"{size} records in {out}; check them with: carag audit verify --store {out}")
+        set_up(admin, url)
+    with AuditLog.open(store, evidence=url) as log:
+        say(
+            f"the {log.size} records of {store} are on the server, too, and each one to come before its answer leaves"
+        )
     return Exit.OK

@@ -51,6 +51,12 @@ def list_records(
     code: Annotated[
         str | None, typer.Option(metavar="CODE", help="With this reason, such as [b]BELOW_GATE[/b].")
     ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Of this conversation; found with the store's own keys, unless it was erased."
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most records to list.")] = 50,
     as_json: AsJsonLines = False,
 ) -> int:
@@ -65,7 +71,8 @@ def list_records(
     wanted = {"role": role, "purpose": purpose, "outcome": outcome, "why": code}
     shown = 0
     with reader_of(store, key) as reader:
-        for seq, record in _matching(reader, _instant(since), _instant(until, ends=True), wanted):
+        of = None if session is None else _of_conversation(store, session)
+        for seq, record in _matching(reader, _instant(since), _instant(until, ends=True), wanted, of):
             if as_json:
                 say_json(_brief(seq, record), indent=None)
             else:
@@ -141,7 +148,11 @@ def show(
 
 
 def _matching(
-    reader: LogReader, since: int | None, until: int | None, wanted: dict[str, str | None]
+    reader: LogReader,
+    since: int | None,
+    until: int | None,
+    wanted: dict[str, str | None],
+    of: frozenset[int] | None,
 ) -> Iterator[tuple[int, Record | None]]:
     """Yield records of a time that say what is wanted, newest first, each proved; None for one unknown to us."""
     every = range(reader.size)  # commit times never run backwards
@@ -151,10 +162,19 @@ def _matching(
         if until is None
         else bisect_left(every, until, key=lambda seq: _members(reader, seq)["tc"])
     )
-    for seq in reversed(every[first:last]):
+    for seq in reversed(every[first:last] if of is None else sorted(of.intersection(every[first:last]))):
         said = _members(reader, seq)
         if all(value is None or said.get(name) == value for name, value in wanted.items()):
             yield seq, _proved(reader, seq)
+
+
+def _of_conversation(store: Path, conversation: str) -> frozenset[int]:
+    """Return the records that commit to this conversation; no value is shown but the one that was given."""
+    from carag.audit.private.openable import PrivateReader
+
+    with PrivateReader(store) as values:
+        found = values.of_field("conversation")
+        return frozenset(seq for seq, opening in found if opening.value == conversation)
 
 
 def _members(reader: LogReader, seq: int) -> dict[str, Any]:

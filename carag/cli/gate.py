@@ -12,6 +12,7 @@ import typer
 from carag.cli._options import (
     AsJson,
     EmbedderName,
+    EvidenceUrl,
     NotBefore,
     RankerName,
     Retain,
@@ -55,6 +56,7 @@ def calibrate(
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
+    evidence: EvidenceUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Choose how close a passage must be, from questions whose answers you know, and put that in force, on record.
@@ -68,7 +70,7 @@ def calibrate(
     from carag.policy import Session
 
     session, share = Session(role=role, purpose=purpose), _error(error)
-    settings = log_settings(retain, not_before)
+    settings = log_settings(retain, not_before, evidence)
     settings |= model_settings(context, store, embedder=embedder, ranker=ranker)
     with Engine.open(store, create=False, **settings) as engine:
         try:

@@ -10,6 +10,7 @@ import typer
 from carag.cli._options import (
     AsJson,
     EmbedderName,
+    EvidenceUrl,
     NotBefore,
     ProfileName,
     Retain,
@@ -103,6 +104,7 @@ def ingest(
     ] = None,
     retain: Retain = None,
     not_before: NotBefore = None,
+    evidence: EvidenceUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Read filings, or documents of another profile, label them, and make them searchable.
@@ -116,7 +118,7 @@ def ingest(
     from carag.engine import Engine
     from carag.engine.named import imported
 
-    settings = model_settings(context, store, embedder=embedder) | log_settings(retain, not_before)
+    settings = model_settings(context, store, embedder=embedder) | log_settings(retain, not_before, evidence)
     with (
         Engine.open(store, profile=profile, **settings) as engine,
         progress() as bars,

@@ -122,6 +122,7 @@ class Engine(Contents, Measured, Awaited):
         retain: str = DEFAULT_CLASS,
         not_before: str | None = None,
         scrub_every: float | None = None,
+        evidence: str | None = None,
         accept_gate: bool = False,
         accept_labels: bool = False,
         accept_policy: bool = False,
@@ -154,25 +155,23 @@ class Engine(Contents, Measured, Awaited):
         clock : callable, optional
             Returns an aware datetime; the system clock if absent.
         intents : bool
-            Whether the words of a question tighten the policy: "audited", "latest", "as amended", ... They never
-            widen it.
+            Whether the words of a question ("audited", "latest", ...) tighten the policy. They never widen it.
         anchors : sequence of Anchor
-            Where the log's checkpoints are confirmed outside, every minute or 1,000 records
-            (``carag.audit.anchors``); none by default.
+            Where checkpoints are confirmed outside, every minute or 1,000 records (``carag.audit.anchors``).
         window : Window, optional
-            How much may be logged, and for how long, that no anchor confirmed; past it no answer leaves. Default:
-            50,000 records, 15 minutes.
+            How much no anchor need confirm, and how long, until no answer leaves; default 50,000 records, 15 minutes.
         retain : str
             The retention class of the records written, as ``carag.audit.RETENTION`` names it.
         not_before : str, optional
             A checkpoint or receipt of this store that was kept elsewhere: a log put back behind it is not opened.
         scrub_every : float, optional
             Seconds between passes that re-hash the log in the background; what is damaged lets no more answers out.
+        evidence : str, optional
+            ``postgresql://ROLE@HOST/DATABASE``: every record and request goes there, too, before its result leaves.
         accept_gate : bool
             Whether a calibrated gate that is not the one on record is dropped, on record; it is refused otherwise.
         accept_labels : bool
-            Whether labels that are not those the last record names (an earlier copy put back, a change outside) are
-            accepted, on record; they are refused otherwise.
+            Whether labels that are not those the last record names are accepted, on record; they are refused otherwise.
         accept_policy : bool
             Whether other roles, intents and words of the same bits are put in force, on record.
         accept_lost_values : bool
@@ -208,6 +207,7 @@ class Engine(Contents, Measured, Awaited):
                     retain=retain,
                     not_before=not_before,
                     scrub_every=scrub_every,
+                    evidence=evidence,
                     accept_policy=accept_policy,
                     accept_lost_values=accept_lost_values,
                 )

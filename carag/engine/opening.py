@@ -52,6 +52,7 @@ def opened(
     scrub_every: float | None,
     accept_policy: bool,
     accept_lost_values: bool,
+    evidence: str | None,
 ) -> Iterator[Opened]:
     """Open a store directory until the context ends; parameters and errors as for :meth:`carag.Engine.open`.
 
@@ -62,7 +63,12 @@ def opened(
         # The log's lock is the store's: one writer, and a store without a writable log stays shut.
         log = resources.enter_context(
             AuditLog.open(
-                home, clock=clock, retain=retain, not_before=not_before, accept_lost_values=accept_lost_values
+                home,
+                clock=clock,
+                retain=retain,
+                not_before=not_before,
+                accept_lost_values=accept_lost_values,
+                evidence=evidence,
             )
         )
         if scrub_every is not None:

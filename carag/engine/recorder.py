@@ -305,6 +305,7 @@ class Recorder:
             "query": request.text,
             "answer": answer,
             "subject": request.session.subject,
+            "conversation": request.session.conversation,
             "entities": None if request.decision is None else _lists(request.decision),
             "where": request.where.text if request.where else None,
             "reading": reading or None,

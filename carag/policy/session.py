@@ -89,6 +89,9 @@ class Session:
         How long material news must have been public before it is used to invest or publish.
     intents : tuple of str
         Names of the profile's intents, set by the caller, in addition to those that the engine finds in a question.
+    conversation : str, optional
+        An id that groups the requests of a conversation: at most 200 printable characters. It grants nothing, and is
+        recorded only as a salted commitment.
 
     Raises
     ------
@@ -119,6 +122,7 @@ class Session:
     legal_basis: LegalBasis | None = None
     cooling: timedelta | None = None
     intents: tuple[str, ...] = ()
+    conversation: str | None = None
     source: SessionSource = field(init=False, default=SessionSource.ASSERTED)
     issuer: str | None = field(init=False, default=None)
     """The issuer of the verified token; None for an asserted session."""
@@ -126,8 +130,8 @@ class Session:
     """The audience of the verified token; None for an asserted session."""
 
     def __post_init__(self) -> None:
-        for name in ("role", "purpose", "subject"):
-            if name != "subject" or self.subject is not None:
+        for name in ("role", "purpose", "subject", "conversation"):
+            if name in ("role", "purpose") or getattr(self, name) is not None:
                 self._set(name, _label(f"session {name}", getattr(self, name)))
         if self.as_of is not None:
             as_of_minutes(self.as_of)
@@ -188,11 +192,13 @@ class Session:
         residency: Bits = 0,
         cooling: timedelta | None = None,
         intents: Iterable[str] = (),
+        conversation: str | None = None,
     ) -> Self:
         """Return the session restricted further: the only way for a request to change what a token grants.
 
         A request cannot change role, purpose, subject, instants, deals, crossings or legal basis. The entities it
-        asks for are kept apart from the granted ones, and a passage must satisfy both lists.
+        asks for are kept apart from the granted ones, and a passage must satisfy both lists. A conversation only
+        groups.
 
         Examples
         --------
@@ -210,6 +216,8 @@ class Session:
         if allow_entities is not None:
             asked = entities("allow_entities", allow_entities)
             changes["narrowed_to"] = asked if self.narrowed_to is None else asked & self.narrowed_to
+        if conversation is not None:
+            changes["conversation"] = conversation
         if cooling is not None:
             whole_minutes(cooling)
             changes["cooling"] = max(cooling, self.cooling or cooling)

@@ -1,4 +1,4 @@
-"""Define the interface of storage backends for a log's records: SQLite by default, a database server for teams.
+"""Define what a log asks of the store of its records, ``audit.db``.
 
 A backend stores bytes and answers look-ups. It neither hashes nor signs nor verifies: what it returns is checked
 against the signed checkpoint, so false answers are noticed like any other tampering. Its contract:
@@ -11,14 +11,15 @@ against the signed checkpoint, so false answers are noticed like any other tampe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from carag.audit.tlog.merkle import Node
 
-__all__ = ["Backend", "BackendOpener", "Batch"]
+__all__ = ["Backend", "Batch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Backend(Protocol):
 
     @property
     def where(self) -> str:
-        """Name of the store in messages: a path, or a server and its table; no secrets."""
+        """Name of the store in messages: a path."""
         ...
 
     def append(self, batch: Batch) -> None:
@@ -107,10 +108,5 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Close files or connections; idempotent."""
+        """Close the file; idempotent."""
         ...
-
-
-BackendOpener: TypeAlias = Callable[[bool, str], Backend]
-"""``(create, empty)``: open the backend. If ``create``, it may be created, with ``empty`` as the checkpoint of the
-empty log; otherwise a missing backend is CorruptFile."""

@@ -4,7 +4,7 @@
 ``audit.db``          records, tree nodes, newest checkpoint; nothing personal
 ``private.db``        salts and values of the commitments, sealed; may be destroyed without harm to any proof
 ``private.key``       the keys that unseal them; if backups of ``private.db`` omit it, erasure reaches those too
-``evidence.url``      in place of ``audit.db``, the address of the server that stores the records
+``evidence.url``      the address of the server that has the records too, and the table of requests; without it, none
 ``audit.key``         the signing keys (0600)
 ``vkey``              the public keys, for everyone; written last, so its presence means that the log exists
 ``anchors/``          evidence that anchors confirmed checkpoints, one file each
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
 from carag.audit.log.keyring import KeyRing
-from carag.audit.log.postgres import backend_at
-from carag.audit.log.postgres_setup import remembered
+from carag.audit.log.postgres import Place, PostgresEvidence
+from carag.audit.log.postgres_setup import remember, remembered
 from carag.audit.log.sqlite import SqliteBackend
 from carag.audit.tlog.keys import SigningKey
 from carag.audit.tlog.note import Note
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from carag.audit.log.backend import Backend, BackendOpener
+    from carag.audit.log.backend import Backend
 
 _URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash, because Path merges the two of a URL
 
@@ -55,8 +55,7 @@ class LogDirectory:
         if (url := _URL.match(str(path))) is not None:
             raise InvalidArgument(  # without the rest of the URL, which may hold a password
                 f"a log is opened in a directory, which keeps its keys and private values; got a {url[1]} URL. To keep "
-                "its evidence in PostgreSQL write AuditLog.open(directory, backend=backend_at(url)) "
-                "(carag.audit.log.postgres), or once: carag audit postgres --store DIR --url URL"
+                "its evidence in PostgreSQL too write AuditLog.open(directory, evidence=url)"
             )
         self.path = path
         self.records, self.private = path / "audit.db", path / "private.db"
@@ -81,14 +80,37 @@ class LogDirectory:
             write_atomically(self._key, key.to_skey().encode() + b"\n")
         return self._ring(key, clock)
 
-    def open_backend(self, opener: BackendOpener | None, empty: str) -> Backend:
-        """Open a backend with the opener; without one, the server that the directory names, or its ``audit.db``."""
-        create = not self.founded
-        if opener is None and (server := remembered(self.path)) is not None:
-            opener = backend_at(server[0], schema=server[1])
-        if opener is None:
-            return SqliteBackend(self.records, create=create, empty=empty)
-        return opener(create, empty)
+    def open_backend(self, empty: str) -> Backend:
+        """Open ``audit.db``; one that is lost is made again where a server has all that was in it."""
+        create = not self.founded or remembered(self.path) is not None
+        return SqliteBackend(self.records, create=create, empty=empty)
+
+    def open_evidence(self, url: str | None) -> PostgresEvidence | None:
+        """Open the server that is given, or else the one that the directory names; None if there is neither.
+
+        Raises
+        ------
+        CorruptFile
+            If the directory names it and it is empty.
+        """
+        known = remembered(self.path)
+        place = known if url is None else Place.parse(url)
+        if place is None:
+            return None
+        evidence = PostgresEvidence(place)
+        try:
+            if place == known:
+                evidence.end()
+        except BaseException:
+            evidence.close()
+            raise
+        return evidence
+
+    def remember(self, evidence: PostgresEvidence) -> None:
+        """Note the server, so that the log is never opened without."""
+        with self._reachable():
+            if remembered(self.path) != evidence.place:
+                remember(self.path, evidence.place)
 
     def finish(self, ring: KeyRing) -> None:
         """Publish the vkey on first use; later, check that it still belongs to the key."""

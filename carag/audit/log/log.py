@@ -8,9 +8,10 @@ directory was rolled back. The latter needs a checkpoint kept elsewhere, given t
 ``not_before``.
 
 The order of an append. Callers draft their records in parallel. One thread takes all waiting drafts, gives them their
-sequence numbers, signs one root over them, writes salts and values into ``private.db``, then records, nodes and
-checkpoint into the backend in one transaction, waits for the disk once, advances the frontier in memory and wakes the
-callers. A failure anywhere leaves the frontier unchanged, and every caller of the batch gets the error.
+sequence numbers, signs one root over them, writes salts and values into ``private.db``, then records and requests into
+PostgreSQL, if the log keeps its evidence there too, then records, nodes and checkpoint into ``audit.db``, each in one
+transaction, waits for the disk, advances the frontier in memory and wakes the callers. A failure anywhere leaves the
+frontier unchanged; every caller of the batch gets the error.
 """
 
 from __future__ import annotations
@@ -24,17 +25,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit._clock import Clock, system_clock
-from carag.audit.log.backend import Batch
+from carag.audit.log.catch_up import FILLED, caught_up, fill
 from carag.audit.log.directory import LogDirectory
 from carag.audit.log.group_commit import Aside, GroupCommit
 from carag.audit.log.opening import check_extends, kept_note, read_checkpoint, read_tip
 from carag.audit.log.rehash import Rehash, Scrubber
 from carag.audit.log.settle import settle
-from carag.audit.log.tip import Tip
+from carag.audit.log.tip import Growth
 from carag.audit.private.store import PrivateStore, is_missing
 from carag.audit.receipts.receipt import Receipt
-from carag.audit.records.access import Access
-from carag.audit.records.begin import Begin
 from carag.audit.records.draft import Draft, disclosed
 from carag.audit.records.record import Passage, Record, text_hash
 from carag.audit.records.recovery import Recovery
@@ -42,15 +41,17 @@ from carag.audit.records.retention import DEFAULT_CLASS, retention_class
 from carag.audit.tlog import merkle
 from carag.audit.tlog.batch_paths import BatchPaths
 from carag.audit.tlog.checkpoint import Checkpoint
-from carag.audit.tlog.merkle import EMPTY_ROOT, Node, leaf_hash
+from carag.audit.tlog.merkle import EMPTY_ROOT
 from carag.audit.tlog.proof import ConsistencyProof, InclusionProof
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from carag.audit.log.backend import Backend, BackendOpener
+    from carag.audit.log.backend import Backend
     from carag.audit.log.keyring import KeyRing
+    from carag.audit.log.postgres import PostgresEvidence
+    from carag.audit.log.tip import Tip
     from carag.audit.records.event import Event
     from carag.audit.tlog.note import Note
 
@@ -95,9 +96,10 @@ class AuditLog:
         tip: Tip,
         clock: Clock,
         retain: str,
+        evidence: PostgresEvidence | None,
     ) -> None:
         self._home, self._key, self._clock, self._retain = home, key, clock, retain
-        self._backend, self._private = backend, private
+        self._backend, self._private, self._evidence = backend, private, evidence
         self._closed, self._pid = False, os.getpid()
         self._tip = tip
         self._writing = threading.Lock()  # held while records are added to the backend
@@ -115,7 +117,7 @@ class AuditLog:
         origin: str | None = None,
         clock: Clock = system_clock,
         not_before: str | None = None,
-        backend: BackendOpener | None = None,
+        evidence: str | None = None,
         retain: str = DEFAULT_CLASS,
         accept_lost_values: bool = False,
     ) -> Self:
@@ -127,7 +129,7 @@ class AuditLog:
         Parameters
         ----------
         directory : path
-            Created if missing. Never a URL: keys and private values are files, wherever the records are stored.
+            Created if missing. Never a URL: keys and private values are files.
         origin : str, optional
             The log's name, a URL without scheme such as ``"audit.example/prod-1"``. By default a random name on first
             use, later the name of the log.
@@ -136,9 +138,9 @@ class AuditLog:
         not_before : str, optional
             A checkpoint, inclusion proof or receipt of this log that was kept elsewhere. A log that does not extend it
             is not opened.
-        backend : callable, optional
-            Opens another backend than the directory's ``audit.db``, or the server that the directory names
-            (``carag.audit.log.postgres``); see :data:`~carag.audit.log.backend.BackendOpener`.
+        evidence : str, optional
+            ``postgresql://ROLE@HOST/DATABASE``, a server that gets every record too, with a table of requests, and is
+            remembered. ``carag audit postgres --admin`` sets it up.
         retain : str
             The retention class of every record that names none (:mod:`carag.audit.records.retention`).
         accept_lost_values : bool
@@ -162,9 +164,12 @@ class AuditLog:
             undo.callback(home.release)
             key = home.signing_key(origin, clock)
             empty = key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text()
-            store = home.open_backend(backend, empty)
+            store = home.open_backend(empty)
             undo.callback(store.close)
             tip = read_tip(store, key.verifier)
+            if (server := home.open_evidence(evidence)) is not None:
+                undo.callback(server.close)
+                tip = caught_up(store, server, tip, key.verifier)
             is_lost = store.size() > 0 and is_missing(home.private)
             opened = partial(PrivateStore, home.private, create=accept_lost_values or not is_lost)
             # A new log creates private.db first, because the vkey means that all files exist. An existing log is first
@@ -176,12 +181,17 @@ class AuditLog:
             for where, note in kept:
                 check_extends(store, tip, key.trusted, note, where)
             private = private or undo.enter_context(contextlib.closing(opened()))
-            log = cls(home, key, store, private, tip, clock, retain)
+            log = cls(home, key, store, private, tip, clock, retain, server)
             undo.callback(log._stop)
             settle(private, store.bodies(private.settled), log.size)
             log._recover()
             if is_lost:
                 log.append(Recovery("VALUES_LOST"))
+            if server is not None:
+                if server.is_empty and log.size:
+                    log.append(Recovery(FILLED))
+                fill(store, server, private)
+                home.remember(server)
             undo.pop_all()
         return log
 
@@ -410,8 +420,9 @@ class AuditLog:
             with contextlib.suppress(AuditUnavailable):  # the older pin is still valid, for fewer records
                 self._home.write_pin(self._tip.note)
             self._closed = True
-            self._private.close()
-            self._backend.close()
+            for store in (self._private, self._backend, self._evidence):
+                if store is not None:
+                    store.close()
             self._home.release()
 
     def __enter__(self) -> Self:
@@ -425,40 +436,32 @@ class AuditLog:
         with self._writing:
             self._check_writable()
             tip = self._tip
-            first, frontier = tip.frontier.size, tip.frontier.copy()
-            committed = max(self._clock(), tip.committed)
-            nodes: list[Node] = []
-            bodies: list[bytes] = []
-            rows = {}
-            unended, begun, ended = set(tip.unended), list[int](), list[int]()
+            growth, committed = Growth(tip), max(self._clock(), tip.committed)
+            placed: dict[int, Draft] = {}
             places: list[int | CaragError] = []
             for draft in drafts:
-                seq, event = frontier.size, draft.event
-                ends = _ends(event)
-                if not unended.issuperset(ends):
-                    places.append(InvalidArgument(f"{ends} are no open begin records of this log"))
+                if (refusal := growth.refusal(draft.event)) is not None:
+                    places.append(refusal)
                     continue
-                unended.difference_update(ends)
-                ended += ends
-                if isinstance(event, Begin):
-                    unended.add(seq)
-                    begun.append(seq)
-                body = draft.placed(seq, committed)
-                nodes += frontier.append(leaf_hash(body))
-                bodies.append(body)
-                rows[seq] = draft.openings
+                seq = growth.size
+                growth.add(draft.event, draft.placed(seq, committed))
+                placed[seq] = draft
                 places.append(seq)
-            if not bodies:
+            if not placed:
                 return [place for place in places if isinstance(place, CaragError)]
-            note = self._key.sign(Checkpoint(self.origin, frontier.size, frontier.root()).to_text())
-            batch = Batch(first, bodies, nodes, note.to_text(), begun, ended)
-            self._private.put(rows)
+            note = self._key.sign(Checkpoint(self.origin, growth.size, growth.frontier.root()).to_text())
+            batch = growth.batch(note)
+            self._private.put({seq: draft.openings for seq, draft in placed.items()})
             with self._aside.doing(self._private.sync):
+                if self._evidence is not None:
+                    self._evidence.append(batch, placed.values())
                 self._backend.append(batch)
-            self._tip = Tip(frontier, note, committed, frozenset(unended))
-        paths = BatchPaths(tip.frontier, frontier, nodes)
+            self._tip = growth.tip(note, committed)
+        paths = BatchPaths(tip.frontier, growth.frontier, growth.nodes)
         return [
-            place if isinstance(place, CaragError) else _Placed(place, bodies[place - first], note, paths)
+            place
+            if isinstance(place, CaragError)
+            else _Placed(place, growth.bodies[place - growth.first], note, paths)
             for place in places
         ]
 
@@ -490,10 +493,7 @@ class AuditLog:
         if self._scrubber.damage is not None:
             raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._scrubber.damage}")
         self._backend.check_writable()
-
-
-def _ends(event: Event) -> tuple[int, ...]:
-    """Return the sequence numbers of the begin records that an event ends."""
-    if isinstance(event, Access) and event.begun is not None:
-        return (event.begun,)
-    return event.begins if isinstance(event, Recovery) else ()
+        if (
+            self._evidence is not None
+        ):  # it is ahead where audit.db failed after it, or its commit was in doubt
+            self._tip = caught_up(self._backend, self._evidence, self._tip, self._key.verifier)

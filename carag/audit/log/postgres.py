@@ -1,113 +1,140 @@
-"""Store records in PostgreSQL, for teams: the same bytes and the same proofs as in ``audit.db``.
+"""Keep a second copy of the records in PostgreSQL, for teams, with an append-only table of requests.
 
-The server is not trusted. Grants prevent the application from altering what it wrote, and :func:`set_up` creates a role
-that can only insert and read; but an administrator of the server can lift any grant or trigger without a trace, so
-alterations are detected by the signed checkpoint, as everywhere else.
+PostgreSQL commits first, then ``audit.db``; nothing is released before both. A crash between the two leaves PostgreSQL
+ahead by one batch, which :mod:`carag.audit.log.catch_up` takes over: the only state there is to recover.
 
-Keys and private values stay in the log's local directory: the database holds no personal data. One connection
-writes, under an advisory lock that it keeps while the log is open (one writer, also across machines) and, in every
-transaction, under another one that keeps the store's end unchanged while it is compared with the batch.
-Needs ``psycopg`` 3 (``pip install carag-engine[postgres]``).
+The server is not trusted. The application's role can insert and read, a trigger stops everybody else, the owner of the
+tables included; but an administrator can lift both. So what is there is compared with the signed log: triggers, grants
+and end at each opening, everything by ``carag audit verify``.
+
+One connection writes, under an advisory lock that it keeps while the log is open (one writer, also across machines)
+and, in every transaction, under another one that keeps the end unchanged while it is compared with the batch. A lost
+connection is made anew by the next batch. Needs ``psycopg`` 3 (``pip install carag-engine[postgres]``).
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from carag.audit.tlog.merkle import stored_hash_count, stored_hash_index
-from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, MissingExtra, StoreLocked
+from carag.audit.log.postgres_tables import COLUMNS, wrong_with
+from carag.audit.log.requests import RequestRow, request_rows
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra, StoreLocked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from carag.audit.log.backend import Backend, BackendOpener, Batch
+    from carag.audit.log.backend import Batch
+    from carag.audit.records.draft import Draft
 
-__all__ = [
-    "COLUMNS",
-    "CONNECT_SECONDS",
-    "DEFAULT_SCHEMA",
-    "PostgresBackend",
-    "PostgresReader",
-    "backend_at",
-    "check_name",
-    "failing",
-    "psycopg_driver",
-]
+__all__ = ["End", "EvidenceReader", "Place", "PostgresEvidence", "psycopg_driver", "talking"]
 
 DEFAULT_SCHEMA: Final = "carag_audit"
-"""The schema of a log, unless another is given."""
+"""The schema of a log, unless the URL names another."""
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
-COLUMNS: Final = {
-    "rec": {"seq": "bigint", "body": "bytea"},
-    "node": {"i": "bigint", "hash": "bytea"},
-    "cp": {"size": "bigint", "note": "text"},
-    "begun": {"seq": "bigint"},
-    "ended": {"seq": "bigint"},
-}
 _MAX_BIGINT: Final = (1 << 63) - 1
 _PAGE_ROWS: Final = 1000
 """Rows fetched at a time."""
-CONNECT_SECONDS: Final = 10
-"""Time to connect to the server."""
+_CONNECTION: Final = {
+    "connect_timeout": 10,  # seconds
+    # TCP keepalive, by which a silent network is an error within a minute; libpq, "Parameter Key Words".
+    "keepalives_idle": 30,  # seconds
+    "keepalives_interval": 10,  # seconds
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # milliseconds
+}
 _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds, tries
-"""TCP keepalive, by which the server drops a writer whose machine is gone, and its lock, within a minute."""
+"""The same on the server, which drops a writer whose machine is gone, and its lock, within a minute."""
 _SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
 
-def backend_at(url: str, *, schema: str = DEFAULT_SCHEMA) -> BackendOpener:
-    """Return an opener for the ``backend`` argument of :meth:`AuditLog.open <carag.audit.AuditLog.open>`.
-
-    Parameters
-    ----------
-    url : str
-        ``postgresql://...`` with the role given to :func:`set_up`. Keep a password in ``~/.pgpass`` or a service file
-        rather than here.
-    schema : str
+class Place(NamedTuple):
+    """A database and a schema in it, as one URL: ``postgresql://ROLE@HOST/DATABASE?schema=NAME``.
 
     Examples
     --------
-    >>> opener = backend_at("postgresql://carag_app@db.example/audit")
-    >>> AuditLog.open("keys-and-private-values", backend=opener)  # doctest: +SKIP
+    >>> Place.parse("postgresql://carag_app@db.example/audit")
+    Place(url='postgresql://carag_app@db.example/audit', schema='carag_audit', role='carag_app')
     """
-    check_name(schema)
 
-    def opened(create: bool, empty: str) -> Backend:
-        return PostgresBackend(url, schema=schema, create=create, empty=empty)
+    url: str
+    """For libpq, which does not know of the schema."""
+    schema: str
+    role: str
 
-    return opened
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        """Read a URL.
+
+        Raises
+        ------
+        InvalidArgument
+            If it is none of PostgreSQL, names no role, or holds a password, which belongs in ``~/.pgpass``.
+        MissingExtra
+            If psycopg is not installed.
+        """
+        driver = psycopg_driver()
+        schema, url = DEFAULT_SCHEMA, text
+        try:
+            parts = urlsplit(text)
+            asked = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+            named = [value for name, value in asked if name == "schema"]
+            if named:
+                url = parts._replace(query=urlencode([one for one in asked if one[0] != "schema"])).geturl()
+                (schema,) = named
+            fields = driver.conninfo.conninfo_to_dict(url)
+        except (AttributeError, TypeError, ValueError, driver.Error):
+            fields = {}
+        is_url = isinstance(text, str) and text.startswith(("postgresql://", "postgres://"))
+        has_secret = any("password" in name for name in fields)
+        if not is_url or has_secret or "user" not in fields:  # without the text: it may hold a password
+            raise InvalidArgument(
+                "evidence is no URL of PostgreSQL without a password; want "
+                "postgresql://ROLE@HOST/DATABASE?schema=NAME, the schema only if it is not carag_audit, and the "
+                "password in ~/.pgpass"
+            )
+        for name in (schema, fields["user"]):
+            check_name(str(name))
+        return cls(url, schema, str(fields["user"]))
+
+    def __str__(self) -> str:
+        if self.schema == DEFAULT_SCHEMA:
+            return self.url
+        return f"{self.url}{'&' if urlsplit(self.url).query else '?'}schema={self.schema}"
 
 
-class PostgresReader:
-    """Reads a log for an auditor over one read-only connection, which needs only the SELECT privilege.
+class End(NamedTuple):
+    """Where the records on the server end."""
+
+    size: int
+    note: str
+    """The newest checkpoint."""
+
+
+class EvidenceReader:
+    """Reads the evidence over one connection, which needs only the SELECT privilege, in one fixed state.
 
     Parameters
     ----------
-    url, schema : str
-        As in :func:`backend_at`.
+    place : Place
 
     Raises
     ------
-    CorruptFile
-        If the tables are not there or not those of an audit log.
     AuditUnavailable
-        If the server cannot be reached.
+        If the server cannot be reached or there are no tables.
     """
 
-    def __init__(self, url: str, *, schema: str = DEFAULT_SCHEMA, create: bool = False) -> None:
-        check_name(schema)
-        self._schema, self._reading = schema, threading.Lock()
-        with contextlib.ExitStack() as undo, failing(url):
-            self._reader = psycopg_driver().connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
-            undo.callback(self._reader.close)
-            info = self._reader.info
-            self._where = f"PostgreSQL {info.host}:{info.port}/{info.dbname}, schema {schema}"
-            self._reader.execute(f"SET search_path TO {schema}")
-            self._reader.execute("SET default_transaction_read_only TO on")
-            self._check_tables(create=create)
-            undo.pop_all()
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._db = self._connected()
+        try:
+            with self._talking():
+                self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def where(self) -> str:
@@ -116,137 +143,104 @@ class PostgresReader:
 
     def close(self) -> None:
         """Close the connection; idempotent."""
-        self._reader.close()
+        self._db.close()
 
-    def size(self) -> int:
-        """Return one more than the last sequence number."""
-        return int(self._one("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec")[0])
+    def wrong(self) -> list[str]:
+        """Say what is wrong with tables, triggers and grants; nothing if they are as they were set up."""
+        with self._talking():
+            return list(wrong_with(self._db, self.place.schema))
 
-    def body(self, seq: int) -> bytes:
-        """Return a record's bytes; CorruptFile if it is missing."""
-        return self._bytes(self._one("SELECT body FROM rec WHERE seq = %s", seq), f"record {seq}")
+    def newest(self) -> End | None:
+        """Return the end; None if the tables are empty.
 
-    def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        Raises
+        ------
+        CorruptFile
+            If there are records behind the newest checkpoint, or it covers more than there are.
+        """
+        with self._talking():
+            (size,) = self._db.execute("SELECT COALESCE(MAX(seq) + 1, 0) FROM record").fetchone()
+            row = self._db.execute("SELECT size, note FROM checkpoint ORDER BY size DESC LIMIT 1").fetchone()
+        if (0 if row is None else row[0]) != size:
+            raise CorruptFile(
+                f"{self._where}: there are records up to {size}, and the newest checkpoint covers "
+                f"{'none' if row is None else row[0]}; restore the database from a backup"
+            )
+        return None if row is None else End(*row)
+
+    def bodies(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         """Yield (sequence number, bytes) of the records in ``start <= seq < stop``, in order."""
-        return self._pages("SELECT seq, body FROM rec WHERE seq >= %s AND seq < %s ORDER BY seq", start, stop)
+        for seq, body in self._pages("record", start, stop):
+            yield seq, bytes(body)
 
-    def node(self, level: int, n: int) -> bytes:
-        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
-        row = self._one("SELECT hash FROM node WHERE i = %s", stored_hash_index(level, n))
-        return self._bytes(row, f"tree node ({level}, {n})")
+    def requests(self) -> Iterator[RequestRow]:
+        """Yield all rows of the table of requests, in order."""
+        for row in self._pages("request", 0, _MAX_BIGINT):
+            yield RequestRow(*row)
 
-    def nodes(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (storage index, hash) of the nodes with ``start <= index < stop``, in order."""
-        return self._pages("SELECT i, hash FROM node WHERE i >= %s AND i < %s ORDER BY i", start, stop)
+    def checkpoints(self) -> Iterator[End]:
+        """Yield all checkpoints, in order."""
+        for row in self._pages("checkpoint", 0, _MAX_BIGINT):
+            yield End(*row)
 
-    def checkpoint(self) -> str:
-        """Return the newest checkpoint; CorruptFile if there is none."""
-        row = self._one("SELECT note FROM cp ORDER BY size DESC LIMIT 1")
-        if row is None:
-            raise CorruptFile(f"{self._where} has no checkpoint; restore the database from a backup")
-        return str(row[0])
-
-    def unended(self) -> tuple[int, ...]:
-        """Return the sequence numbers of begin records without an end, in order."""
-        query = "SELECT seq FROM begun WHERE seq NOT IN (SELECT seq FROM ended) ORDER BY seq"
-        return tuple(seq for (seq,) in self._all(query))
-
-    def _check_tables(self, *, create: bool) -> None:
+    def _pages(self, table: str, start: int, stop: int) -> Iterator[tuple[Any, ...]]:
+        key = next(iter(COLUMNS[table]))
         query = (
-            "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_class c "
-            "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid "
-            "WHERE n.nspname = %s AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped"
+            f"SELECT {', '.join(COLUMNS[table])} FROM {table} WHERE {key} >= %s AND {key} < %s "  # noqa: S608 - ours
+            f"ORDER BY {key} LIMIT {_PAGE_ROWS}"
         )
-        found: dict[str, dict[str, str]] = {}
-        for table, column, kind in self._all(query, self._schema):
-            found.setdefault(table, {})[column] = kind
-        if {name: found.get(name) for name in COLUMNS} == COLUMNS:
-            if create or self._one("SELECT 1 FROM cp LIMIT 1") is not None:
+        while True:
+            with self._talking():
+                rows = self._db.execute(query, (start, stop), binary=True).fetchall()
+            if not rows:
                 return
-            raise CorruptFile(f"{self._where} is empty though the log exists; restore it from a backup")
-        if found or not create:
-            raise CorruptFile(f"{self._where} does not have the tables of an audit log; restore them")
-        raise AuditUnavailable(
-            f"{self._where} has no tables yet; as an administrator run carag.audit.log.postgres_setup.set_up first"
-        )
-
-    # -- SQL
-
-    def _one(self, query: str, *parameters: object) -> Any:
-        rows = self._all(query, *parameters)
-        return rows[0] if rows else None
-
-    def _all(self, query: str, *parameters: object) -> list[Any]:
-        with self._reading:
-            try:
-                rows: list[Any] = self._reader.execute(query, parameters, binary=True).fetchall()
-            except Exception as error:
-                if _is_of(error):
-                    raise AuditUnavailable(f"{self._where} cannot be read: {_first_line(error)}") from error
-                raise
-        return rows
-
-    def _pages(self, query: str, start: int, stop: int | None) -> Iterator[tuple[int, bytes]]:
-        end = _MAX_BIGINT if stop is None else stop
-        while rows := self._all(f"{query} LIMIT {_PAGE_ROWS}", start, end):
-            for number, value in rows:
-                yield number, bytes(value)
+            yield from rows
             start = rows[-1][0] + 1
 
-    def _bytes(self, row: Any, what: str) -> bytes:
-        if row is None:
-            raise CorruptFile(f"{self._where}: {what} is missing; restore the database from a backup")
-        return bytes(row[0])
+    def _connected(self) -> Any:
+        driver = psycopg_driver()
+        with talking(self.place.url), contextlib.ExitStack() as undo:
+            db = driver.connect(self.place.url, autocommit=True, **_CONNECTION)
+            undo.callback(db.close)
+            self._where = (
+                f"PostgreSQL {db.info.host}:{db.info.port}/{db.info.dbname}, schema {self.place.schema}"
+            )
+            db.execute(f"SET search_path TO {self.place.schema}")
+            db.execute("SET TimeZone TO 'UTC'")
+            undo.pop_all()
+        return db
+
+    @contextlib.contextmanager
+    def _talking(self) -> Iterator[None]:
+        with talking(self.place.url, self._where):
+            yield
 
 
-class PostgresBackend(PostgresReader):
-    """Records, tree nodes, checkpoints and begins on a server, as :class:`~carag.audit.log.backend.Backend`.
-
-    Checkpoints and ends of begins are rows that are added, because nothing may be deleted or updated.
-
-    Parameters
-    ----------
-    url, schema : str
-        As in :func:`backend_at`.
-    create : bool
-        Whether an empty store may be created.
-    empty : str
-        The checkpoint of the empty log.
+class PostgresEvidence(EvidenceReader):
+    """Writes the evidence, as the one writer.
 
     Raises
     ------
     StoreLocked
         If another writer has the log open, here or on another machine.
-    CorruptFile
-        If the tables are not there or not those of an audit log.
     AuditUnavailable
-        If the server cannot be reached, gives this role more privileges than needed, or does not sync to disk.
+        If the server cannot be reached, tables, triggers or grants are not as they were set up, the role may do more
+        or less than insert and read, or the server does not sync to disk.
     """
 
-    def __init__(self, url: str, *, schema: str, create: bool, empty: str) -> None:
-        driver = psycopg_driver()
-        super().__init__(url, schema=schema, create=create)
-        self._broken, self._closed = "", False
-        with contextlib.ExitStack() as undo, failing(url):
-            undo.callback(self._reader.close)
-            self._db = driver.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
-            undo.callback(self._db.close)
-            self._db.isolation_level = driver.IsolationLevel.READ_COMMITTED
-            self._db.execute(f"SET search_path TO {schema}")
-            self._db.execute("SET synchronous_commit TO on")
-            for name, value in _KEEPALIVE.items():
-                self._db.execute(f"SET tcp_keepalives_{name} TO {value}")
-            self._check_server()
-            self._check_grants()
-            self._lock()
-            if create and self._one("SELECT 1 FROM cp LIMIT 1") is None:
-                self._db.execute("INSERT INTO cp VALUES (0, %s)", (empty,))
-            undo.pop_all()
+    def __init__(self, place: Place) -> None:
+        self.place, self._closed = place, False
+        self._end: End | None = None  # None if it is not known
+        self._db = self._connected()
+        try:
+            self.is_empty = self.newest() is None
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
-        """Close both connections; idempotent."""
+        """Close the connection; idempotent."""
         self._closed = True
-        self._reader.close()
         driver = psycopg_driver()
         if not self._db.closed and self._db.info.transaction_status == driver.pq.TransactionStatus.IDLE:
             # The server may release a closed connection's lock later; the next writer must find it free.
@@ -254,84 +248,109 @@ class PostgresBackend(PostgresReader):
                 self._db.execute("SELECT pg_advisory_unlock_all()")
         self._db.close()
 
-    def check_writable(self) -> None:
-        """Raise AuditUnavailable if the store must no longer be written."""
-        if self._closed or self._db.closed:
-            self._broken = self._broken or "the connection is closed"
-        if self._broken:
-            raise AuditUnavailable(
-                f"{self._where}: {self._broken}; open the log again, which reads what is there"
+    def end(self) -> End:
+        """Return where the records end, after connecting again if the connection was lost.
+
+        Raises
+        ------
+        CorruptFile
+            If there is nothing: the tables were emptied, or the log was never copied there.
+        AuditUnavailable
+            If the server cannot be reached, or is no longer as it must be.
+        """
+        if self._closed:
+            raise AuditUnavailable(f"{self._where} is closed; open the log again")
+        if self._end is None:
+            if self._db.closed:
+                self._db = self._connected()
+            self._end = self.newest()
+        if self._end is None:
+            raise CorruptFile(
+                f"{self._where} is empty though it had the log's evidence; restore it from a backup, or keep the "
+                "evidence in another schema, which is filled: carag audit postgres"
             )
+        return self._end
 
-    def append(self, batch: Batch) -> None:
-        """Add a batch and its checkpoint, or change nothing."""
-        self.check_writable()
-        inserted = False
-        try:
-            with self._db.transaction():
-                self._insert(batch)
-                inserted = True
-        except CaragError:
-            raise
-        except BaseException as error:
-            if inserted or self._db.closed or self._db.broken:  # it is unknown what reached the disk
-                self._broken = f"an earlier commit failed ({_first_line(error)})"
-            if _is_of(error):
-                raise AuditUnavailable(f"{self._where} cannot be written: {_first_line(error)}") from error
-            raise
+    def append(self, batch: Batch, drafts: Iterable[Draft]) -> None:
+        """Add a batch and the rows of its requests, in one transaction, or change nothing.
 
-    # -- opening
+        Empty tables are left so: they get the whole log at once, by :meth:`fill`.
 
-    def _check_server(self) -> None:
-        for name, wanted in _SETTINGS.items():
-            (found,) = self._row(f"SHOW {name}")
-            if found != wanted:
+        Raises
+        ------
+        AuditUnavailable
+            If the server does not end at ``batch.first``, or it is not certain that the batch is durable;
+            :meth:`end` tells, once the server can be reached.
+        """
+        if not self.is_empty:
+            rows = request_rows(batch.bodies, drafts)
+            self._write([(batch.first, batch.bodies, rows)], batch.first, End(batch.size, batch.note))
+
+    def fill(
+        self, pages: Iterable[tuple[int, Sequence[bytes], Sequence[RequestRow]]], size: int, note: str
+    ) -> None:
+        """Add a whole log to empty tables, in one transaction; errors as :meth:`append`."""
+        self._write(pages, 0, End(size, note))
+        self.is_empty = False
+
+    def _write(
+        self, pages: Iterable[tuple[int, Sequence[bytes], Sequence[RequestRow]]], before: int, after: End
+    ) -> None:
+        if self._closed:
+            raise AuditUnavailable(f"{self._where} is closed; open the log again")
+        self._end = None
+        marks = ", ".join(["%s"] * len(COLUMNS["request"]))
+        with self._talking(), self._db.transaction():
+            execute = self._db.execute
+            execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (self.place.schema,))
+            if (self.newest() or End(0, "")).size != before:
                 raise AuditUnavailable(
-                    f"{self._where} has {name} = {found}, so a power cut takes acknowledged records; "
-                    f"want {name} = {wanted}"
+                    f"{self._where} no longer ends where this process left it; open the log again"
                 )
+            for first, bodies, requests in pages:
+                execute(
+                    "INSERT INTO record SELECT %s::bigint + place - 1, item "
+                    "FROM unnest(%b::bytea[]) WITH ORDINALITY AS t (item, place)",
+                    (first, list(bodies)),
+                )
+                if requests:
+                    insert = f"INSERT INTO request VALUES ({marks})"  # noqa: S608 - marks
+                    self._db.cursor().executemany(insert, requests)
+            execute("INSERT INTO checkpoint VALUES (%s, %s)", after)
+        self._end = after
 
-    def _check_grants(self) -> None:
-        for table in COLUMNS:
-            query = (
-                "SELECT current_user, has_table_privilege(%s, 'SELECT') AND has_table_privilege(%s, 'INSERT'), "
-                "has_table_privilege(%s, 'UPDATE, DELETE, TRUNCATE')"
-            )
-            name = f"{self._schema}.{table}"
-            role, enough, too_much = self._row(query, name, name, name)
-            if not enough or too_much:
+    def _connected(self) -> Any:
+        db, driver = super()._connected(), psycopg_driver()
+        with self._talking(), contextlib.ExitStack() as undo:
+            undo.callback(db.close)
+            db.isolation_level = driver.IsolationLevel.READ_COMMITTED
+            db.execute("SET synchronous_commit TO on")
+            for name, value in _KEEPALIVE.items():
+                db.execute(f"SET tcp_keepalives_{name} TO {value}")
+            for name, wanted in _SETTINGS.items():
+                (found,) = db.execute(f"SHOW {name}").fetchone()
+                if found != wanted:
+                    raise AuditUnavailable(
+                        f"{self._where} has {name} = {found}, so a power cut takes acknowledged records; "
+                        f"want {name} = {wanted}"
+                    )
+            if wrong := list(wrong_with(db, self.place.schema)):
                 raise AuditUnavailable(
-                    f"{self._where}: role {role} may {'alter or delete' if enough else 'not read and insert'} in "
-                    f"{table}; connect as the role that carag.audit.log.postgres_setup.set_up made, which may only "
-                    "insert and read"
+                    f"{self._where} is not as it was set up: {'; '.join(wrong)}. See who did that; then set it up "
+                    "again as an administrator: carag audit postgres --admin"
                 )
-
-    def _lock(self) -> None:
-        (held,) = self._row("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", self._schema)
-        if not held:
-            raise StoreLocked(f"another writer holds {self._where}; close it first")
-
-    def _insert(self, batch: Batch) -> None:
-        execute = self._db.execute
-        execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (self._schema,))
-        (size,) = self._row("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec")
-        if size != batch.first:
-            raise AuditUnavailable(
-                f"{self._where} no longer ends where this process left it; open the log again"
-            )
-        rows = (
-            "SELECT %s::bigint + place - 1, item FROM unnest(%b::bytea[]) WITH ORDINALITY AS t (item, place)"
-        )
-        execute(f"INSERT INTO rec {rows}", (batch.first, list(batch.bodies)))
-        hashes = [node.hash for node in batch.nodes]
-        execute(f"INSERT INTO node {rows}", (stored_hash_count(batch.first), hashes))
-        for table, numbers in (("begun", batch.begun), ("ended", batch.ended)):
-            if numbers:
-                execute(f"INSERT INTO {table} SELECT unnest(%s::bigint[])", (list(numbers),))
-        execute("INSERT INTO cp VALUES (%s, %s)", (batch.size, batch.note))
-
-    def _row(self, query: str, *parameters: object) -> Any:
-        return self._db.execute(query, parameters).fetchone()
+            for table in COLUMNS:
+                query = "SELECT has_table_privilege(%s, 'SELECT') AND has_table_privilege(%s, 'INSERT')"
+                if db.execute(query, (table, table)).fetchone() != (True,):
+                    raise AuditUnavailable(
+                        f"{self._where}: role {self.place.role} may not read and insert in {table}; connect as the "
+                        "role that carag audit postgres --admin made"
+                    )
+            held = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+            if db.execute(held, (self.place.schema,)).fetchone() != (True,):
+                raise StoreLocked(f"another writer holds {self._where}; close it first")
+            undo.pop_all()
+        return db
 
 
 def psycopg_driver() -> Any:
@@ -343,24 +362,14 @@ def psycopg_driver() -> Any:
     return psycopg
 
 
-def _is_of(error: BaseException) -> bool:
-    return isinstance(error, psycopg_driver().Error)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
-
-
 @contextlib.contextmanager
-def failing(url: str) -> Iterator[None]:
-    """Translate errors while connecting into AuditUnavailable, without the URL, which may hold a password."""
+def talking(url: str, where: str = "PostgreSQL") -> Iterator[None]:
+    """Translate the driver's errors into AuditUnavailable, without the URL, which may hold a password."""
     try:
         yield
-    except Exception as error:
-        if not _is_of(error):
-            raise
-        said = _first_line(error).replace(url, "the server")
-        raise AuditUnavailable(f"PostgreSQL cannot be used for the audit log: {said}") from None
+    except psycopg_driver().Error as error:
+        said = (str(error).strip().partition("\n")[0] or type(error).__name__).replace(url, "the server")
+        raise AuditUnavailable(f"{where} cannot be used for the audit log: {said}") from None
 
 
 def check_name(name: str) -> None:

@@ -1,21 +1,114 @@
-"""Tell which of a record's committed values can still be opened, from ``private.db`` without its keys.
+"""Read ``private.db`` beside its writer: which values can still be opened, without keys, and with them the values.
 
-No lock is taken, nothing is written, as in :class:`~carag.audit.auditor.reader.LogReader`, and no value is read.
+No lock is taken, nothing is written, as in :class:`~carag.audit.auditor.reader.LogReader`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from carag.audit.private.keys import PrivateKeys, unseal, unwrap
+from carag.audit.private.store import HOLDERS_A_SHELF
+from carag.errors import AuditUnavailable
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from os import PathLike
 
-__all__ = ["openable"]
+    from carag.audit.records.commitment import Opening
+
+__all__ = ["PrivateReader", "openable"]
+
+
+class PrivateReader:
+    """The values of a log, opened with the keys that lie beside them, as of one commit.
+
+    Nothing that it returns may be shown: showing a value is on record (:func:`carag.audit.disclose`). It serves to
+    compare, and to find the requests of a conversation by an id that is known.
+
+    Raises
+    ------
+    AuditUnavailable
+        If there is no ``private.db``, or it cannot be read.
+    CorruptFile
+        If the keys are missing or belong to another file.
+    """
+
+    def __init__(self, directory: str | PathLike[str]) -> None:
+        path = Path(directory) / "private.db"
+        if not path.is_file():
+            raise AuditUnavailable(f"{path} is missing: what records commit to cannot be opened here")
+        self._path, self._shelves = path, dict[int, AESGCM]()
+        with self._reading():
+            self._db = _connected(path)
+        try:
+            with self._reading():
+                self._db.execute("BEGIN")  # reads one state until this reader is closed
+                (wrapping,) = self._db.execute("SELECT wrapping FROM state").fetchone()
+            self._wrapping = PrivateKeys(path.with_name("private.key"), create=False).wrapping(
+                bytes(wrapping)
+            )
+        except BaseException:
+            self.close()
+            raise
+
+    def openings(self, seq: int) -> dict[str, Opening]:
+        """Return the openings of a record, by field."""
+        return {name: opening for _, name, opening in self._rows("value.seq = ?", seq)}
+
+    def of_field(self, name: str) -> Iterator[tuple[int, Opening]]:
+        """Yield (sequence number, opening) of every record that has a field, in order."""
+        for seq, _, opening in self._rows("value.field = ?", name):
+            yield seq, opening
+
+    def close(self) -> None:
+        """Close the file; idempotent."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _rows(self, where: str, parameter: object) -> Iterator[tuple[int, str, Opening]]:
+        query = (
+            "SELECT value.seq, value.field, holder.id, holder.wrapped, value.box "  # noqa: S608 - two constants
+            f"FROM value JOIN holder ON value.holder = holder.id WHERE {where} ORDER BY value.seq, value.field"
+        )
+        with self._reading():
+            for seq, name, holder, wrapped, box in self._db.execute(query, (parameter,)):
+                key = AESGCM(unwrap(self._shelf(holder // HOLDERS_A_SHELF), wrapped, f"holder {holder}"))
+                yield seq, name, unseal(key, box, seq, name)
+
+    def _shelf(self, shelf: int) -> AESGCM:
+        if shelf not in self._shelves:
+            (wrapped,) = self._db.execute("SELECT wrapped FROM shelf WHERE id = ?", (shelf,)).fetchone()
+            self._shelves[shelf] = AESGCM(unwrap(self._wrapping, wrapped, f"shelf {shelf}"))
+        return self._shelves[shelf]
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, TypeError) as error:  # None where a row is missing
+            raise AuditUnavailable(f"{self._path} cannot be read: {error}") from error
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    wal = Path(f"{path}-wal")
+    # As in the reader of the log: without a write-ahead log the file alone is complete.
+    mode = "mode=ro" if wal.is_file() and wal.stat().st_size else "mode=ro&immutable=1"
+    db = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True, isolation_level=None)
+    db.execute("PRAGMA trusted_schema=OFF")
+    return db
 
 
 def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> dict[str, str]:
@@ -38,12 +131,8 @@ def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> 
     path = Path(directory) / "private.db"
     if not path.is_file():
         return dict.fromkeys(names, "not kept in this directory")
-    wal = Path(f"{path}-wal")
-    # As in the reader of the log: without a write-ahead log the file alone is complete.
-    mode = "mode=ro" if wal.is_file() and wal.stat().st_size else "mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)) as db:
-            db.execute("PRAGMA trusted_schema=OFF")
+        with closing(_connected(path)) as db:
             kept = {name for (name,) in db.execute("SELECT field FROM value WHERE seq = ?", (seq,))}
             gone = dict(db.execute("SELECT field, record FROM erased WHERE seq = ?", (seq,)))
     except sqlite3.Error:

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from carag.audit.records.commitment import Opening
 
-__all__ = ["HoldRow", "PrivateStore", "is_missing"]
+__all__ = ["HOLDERS_A_SHELF", "HoldRow", "PrivateStore", "is_missing"]
 
-_HOLDERS_A_SHELF: Final = 512
+HOLDERS_A_SHELF: Final = 512
 """Number of holders per shelf."""
 _MAX_CACHED_HOLDERS: Final = 4096
 """Greatest number of holders whose keys are kept in memory."""
@@ -327,7 +327,7 @@ class PrivateStore(SqliteStore):
         db.executemany("INSERT OR IGNORE INTO erased VALUES (?, ?, ?)", [(*each, record) for each in targets])
         for holder in touched:
             self._replace_holder(db, holder)
-        for shelf in {holder // _HOLDERS_A_SHELF for holder in touched}:
+        for shelf in {holder // HOLDERS_A_SHELF for holder in touched}:
             self._replace_shelf(db, shelf)
 
     def _replace_holder(self, db: sqlite3.Connection, holder: int) -> None:
@@ -343,7 +343,7 @@ class PrivateStore(SqliteStore):
         db.execute("DELETE FROM holder WHERE id = ?", (holder,))
         if staying:
             secret = token_bytes(KEY_SIZE)
-            again = wrap(self._shelf(db, holder // _HOLDERS_A_SHELF), secret, f"holder {holder}")
+            again = wrap(self._shelf(db, holder // HOLDERS_A_SHELF), secret, f"holder {holder}")
             db.execute("INSERT INTO holder VALUES (?, ?, ?)", (holder, tag, again))
             new = AESGCM(secret)
         for seq, field, box in rows:
@@ -358,7 +358,7 @@ class PrivateStore(SqliteStore):
         new = AESGCM(secret)
         rows = db.execute(
             "SELECT id, wrapped FROM holder WHERE id BETWEEN ? AND ?",
-            (shelf * _HOLDERS_A_SHELF, (shelf + 1) * _HOLDERS_A_SHELF - 1),
+            (shelf * HOLDERS_A_SHELF, (shelf + 1) * HOLDERS_A_SHELF - 1),
         ).fetchall()
         for holder, wrapped in rows:
             again = wrap(new, unwrap(old, wrapped, f"holder {holder}"), f"holder {holder}")
@@ -386,7 +386,7 @@ class PrivateStore(SqliteStore):
                     (
                         holder,
                         tag,
-                        wrap(self._shelf(db, holder // _HOLDERS_A_SHELF), secret, f"holder {holder}"),
+                        wrap(self._shelf(db, holder // HOLDERS_A_SHELF), secret, f"holder {holder}"),
                     )
                 )
                 found[tag] = holder, AESGCM(secret)
@@ -398,7 +398,7 @@ class PrivateStore(SqliteStore):
         return whole
 
     def _holder_key(self, db: sqlite3.Connection, holder: int, wrapped: bytes) -> AESGCM:
-        return AESGCM(unwrap(self._shelf(db, holder // _HOLDERS_A_SHELF), wrapped, f"holder {holder}"))
+        return AESGCM(unwrap(self._shelf(db, holder // HOLDERS_A_SHELF), wrapped, f"holder {holder}"))
 
     def _shelf(self, db: sqlite3.Connection, shelf: int) -> AESGCM:
         if shelf not in self._shelves:

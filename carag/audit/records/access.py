@@ -173,7 +173,15 @@ class Access:
     begun: int | None = None
 
     KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
-    COMMITS: ClassVar[tuple[str, ...]] = ("answer", "entities", "query", "reading", "subject", "where")
+    COMMITS: ClassVar[tuple[str, ...]] = (
+        "answer",
+        "conversation",
+        "entities",
+        "query",
+        "reading",
+        "subject",
+        "where",
+    )
 
     def __post_init__(self) -> None:
         if self.kind not in self.KINDS:

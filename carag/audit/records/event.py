@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["UNDISCLOSED", "Event"]
 
-UNDISCLOSED: Final = frozenset({"entities", "targets"})
+UNDISCLOSED: Final = frozenset({"conversation", "entities", "targets"})
 """Commitments whose values no receipt contains: lists of companies are inside information, and the asker holds the
-receipt; lists of erased records link a person's records together. They stay in ``private.db``, for auditors."""
+receipt; a conversation and lists of erased records link records together. They stay in ``private.db``, for auditors."""
 
 
 class Event(Protocol):

@@ -1,9 +1,8 @@
-"""What every store of evidence does, whatever it is made of. A backend joins by one more ``param`` of ``opener``."""
+"""What the store of a log's records does: ``audit.db``."""
 
 from __future__ import annotations
 
 import threading
-from secrets import token_hex
 
 import pytest
 
@@ -16,26 +15,9 @@ KEY = SigningKey("audit.example/evidence", b"k" * 32)
 EMPTY = KEY.sign(Checkpoint(KEY.name, 0, EMPTY_ROOT).to_text()).to_text()
 
 
-def sqlite(path):
-    """Return what opens the directory's own store."""
-    return lambda create, empty: SqliteBackend(path / "audit.db", create=create, empty=empty)
-
-
-def on_server(url):
-    """Return what opens a schema of its own on a server."""
-    from carag.audit.log.postgres import backend_at
-    from carag.audit.log.postgres_setup import set_up
-
-    schema = f"store_{token_hex(8)}"
-    set_up(url, role="carag_app", schema=schema)
-    return backend_at(url.replace("//postgres:@", "//carag_app@"), schema=schema)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def opener(request, tmp_path):
-    if request.param == "postgres":
-        return on_server(request.getfixturevalue("postgres"))
-    return sqlite(tmp_path)
+@pytest.fixture
+def opener(tmp_path):
+    return lambda create, empty: SqliteBackend(tmp_path / "audit.db", create=create, empty=empty)
 
 
 @pytest.fixture

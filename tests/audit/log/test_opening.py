@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from carag.audit import AuditLog, Checkpoint, Note, SigningKey
+from carag.audit import Checkpoint, Note, SigningKey
 from carag.audit.log.rehash import Rehash, _paced, _subtree_at
 from carag.audit.tlog.merkle import Frontier, leaf_hash, stored_hash_index
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
@@ -285,21 +285,3 @@ def test_reads_go_on_while_a_batch_is_written(tmp_path, build):
         go.set()
         thread.join()
         assert log.size == 4
-
-
-def test_a_log_opens_under_another_store(tmp_path, build):
-    """Whatever keeps the evidence, the log founds it once and reads it back."""
-    from carag.audit.log.sqlite import SqliteBackend
-
-    calls = []
-
-    def opener(create, empty):
-        calls.append(create)
-        return SqliteBackend(tmp_path / "elsewhere.db", create=create, empty=empty)
-
-    with AuditLog.open(tmp_path / "log", backend=opener) as log:
-        build.ask(log)
-    with AuditLog.open(tmp_path / "log", backend=opener) as log:
-        assert log.verify().size == 1
-    assert calls == [True, False]
-    assert not (tmp_path / "log" / "audit.db").exists()
