@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from datetime import date
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 __all__ = ["DATE", "NUMBER", "Reference", "date_of", "names_of", "number_key", "references", "title_key"]
@@ -33,20 +34,20 @@ DATE: Final = re.compile(
 _CENTURY: Final = 50
 """A year of two digits from this on is of the twentieth century; the Bank's first circulars are of the 1950s."""
 
-_YEARS: Final = r"(?:19|20)?\d\d\s?[-–]?\s?(?:19|20)?\d\d"
-_TOKEN: Final = r"(?:[A-Z][A-Za-z]{0,7}|S?\d{1,5}[A-Z]?)"
+_YEARS: Final = r"(?:19|20)?\d\d(?:\s?[-–]\s?)?(?:19|20)?\d\d"
+_TOKEN: Final = r"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{0,7}|S?\d{1,5}[A-Z]?)"
 NUMBER: Final = re.compile(
     r"(?P<own>\bRBI/(?:[A-Za-z]{2,5}/)?\d{4}\s?[-–]\s?\d{2,4}/\s?\d{1,3}\b)"
     r"|(?P<series>\bA\.?\s?P\.?\s?\(\s?DIR\s+Series\s?\)\s+Circular\s+No\.?\s?(?P<serial>\d{1,3})\b)"
     r"|(?P<law>\bFEMA[.\s]{0,2}\d{1,3}\s?(?:\(R\)\s?)?/\s?(?:(?:19|20)\d\d-RB|RB-(?:19|20)\d\d))"
     r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?)"
-    rf"|(?P<department>(?<![A-Za-z])(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–-]{{1,4}}{_TOKEN}){{1,12}}[.)\s]{{0,2}}"
+    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–-]{{1,4}}{_TOKEN}){{1,12}}[.)\s]{{0,2}}"
     r"/\s?(?:[\dA-Za-z][\dA-Za-z.()\s–-]{0,24}?/\s?(?:" + _YEARS + r"|\d\d)|C\.[\dA-Z][\dA-Z\s().-]{0,16}"
     r"[-–]\d\d|" + _YEARS + r")(?![\d/]))"
 )
 
-_UPPER: Final = r"[A-Z(\[‘“][\w’'()&,/.\[\]–-]*"
-_SMALL: Final = r"(?:of|and|for|in|on|to|the|or|by|with|under|as|vis-à-vis|[-–—&])"
+_UPPER: Final = r"(?!Please\b)[A-Z(\[‘“][\w’'()&,/.\[\]–-]*"
+_SMALL: Final = r"(?:of|and|for|in|on|to|the|or|by|with|under|as|from|at|into|between|taking|vis-à-vis|[-–—&])"
 _TITLE: Final = re.compile(
     # Directions and guidelines end with their year; statutes, by others, are no circulars.
     rf"(?P<directions>(?:{_UPPER}|{_SMALL})(?:\s+(?:{_UPPER}|{_SMALL})){{1,28}}?\s+\(?(?:Directions?|Guidelines)\)?,?"
@@ -68,6 +69,17 @@ _DEFINED: Final = re.compile(
     r"(?P<word>(?:MD|FEM|Master\s+Directions?|[A-Z][A-Za-z-]*(?:MD|Directions?|Framework|Guidelines|PPIs))"
     r"[^()‘’“”\"']{0,30})[’”\"']?\s*\)"
 )
+_DATED: Final = re.compile(r"\b(?:circulars?|letters?|guidelines|instructions)(?=\s+dated\s)", re.I)
+"""A circular named by its day alone."""
+_AGAIN: Final = re.compile(
+    r"\b(?:[Tt]he|said|aforesaid)\s+(Master\s+(?:Direction|Circular))s?\b(?!\s*(?:[-–—:(‘“]|on\b|dated\b|\d|[A-Z]))"
+)
+"""The one that was introduced last."""
+_INSTRUMENT: Final = re.compile(
+    r"\b(?:circular|(?<!revised )direction|guideline|guidance|framework|scheme|norms|policy|letter)", re.I
+)
+_CUE: Final = 40
+"""Characters before words in quotes, in which it is said that they are a circular's title."""
 _REACH: Final = 90
 """Characters after a number or title in which its date or its defined word stands."""
 
@@ -82,6 +94,8 @@ class Reference(NamedTuple):
     """As they stand in the text, a line break as one space."""
     title: str = ""
     date: date | None = None
+    word: str = ""
+    """The word that stands there for it, if it was introduced before: ``MD-PPIs``."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -209,15 +223,30 @@ def references(text: str) -> list[Reference]:
         if lead and kind == "directions":
             start, title = start + lead.end(), title[lead.end() :]
         title = " ".join(title.split())
-        if _STATUTE.search(title) or len(title.split()) < (2 if kind == "master" else 3):
+        if not _is_title(kind, title, text[max(0, start - _CUE) : start]):
             continue
         found.append(Reference(start, end, (), title))
-    found.sort()
+    found += [Reference(one.start(), one.end()) for one in _DATED.finditer(text)]
+    found.sort(key=_place)
     return _with_defined(text, _joined(text, [_dated(text, one, dates) for one in found]))
 
 
+def _is_title(kind: str, title: str, before: str) -> bool:
+    """Tell whether words are the title of a circular, and not of a statute, a paragraph or a term."""
+    if kind == "master":
+        named = re.sub(r"^Master\s+\w+", "", title)
+        return not named or bool(re.search(r"[^\W\d_]{3}", named))
+    if _STATUTE.search(title) or len(title.split()) < _DISTINCT:
+        return False
+    return kind == "directions" or bool(_INSTRUMENT.search(title) or _INSTRUMENT.search(before))
+
+
+def _place(one: Reference) -> tuple[int, int]:
+    return one.start, one.end
+
+
 def _dated(text: str, one: Reference, dates: list[tuple[int, int, date | None]]) -> Reference:
-    at = bisect_right(dates, (one.end, -1, date.min))
+    at = bisect_right(dates, one.end, key=itemgetter(0))
     for start, end, day in dates[at : at + 1]:
         between = text[one.end : start]
         named = re.fullmatch(r"[^.;]{0,60}?\bdated\s+", between, re.DOTALL) if len(between) < _REACH else None
@@ -264,5 +293,18 @@ def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
         for place in re.finditer(pattern, text[one.end + 1 :]):
             start, end = place.start() + one.end + 1, place.end() + one.end + 1
             if not any(start < other.end and end > other.start for other in several):
-                added.append(one._replace(start=start, end=end))
-    return sorted([*several, *added])
+                added.append(one._replace(start=start, end=end, word=word))
+    known = sorted([*several, *added], key=_place)
+    for place in _AGAIN.finditer(text):
+        start, end = place.span()
+        if any(start < other.end and end > other.start for other in known):
+            continue
+        kind = " ".join(place[1].split())
+        earlier = [
+            one
+            for one in several
+            if one.end <= start and (one.title.startswith(kind) or kind in text[max(0, one.start - 30) : one.start])
+        ]
+        if earlier:
+            added.append(earlier[-1]._replace(start=start, end=end, word=" ".join(place[0].split())))
+    return sorted((one for one in [*several, *added] if one.numbers or one.title or one.date), key=_place)

@@ -33,8 +33,9 @@ class Statement(NamedTuple):
     """The other is taken into a compilation, and nothing says that it ceases to be in force."""
 
 
-_ABBREVIATED: Final = re.compile(r"(?:\b(?:No|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|[A-Z]{2,8}|Do[RS]))$")
-_BREAK: Final = re.compile(r"\n\s*\n|(?<=[.;:])\s+(?=[‘“(\[]?[A-Z\d(])|\n(?=\s*(?:\(?[a-z\d]{1,4}[.)]|\d+(?:\.\d+)+)\s)")
+_ABBREVIATED: Final = re.compile(r"(?:\b(?:No|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|[A-Z]{2,8}|Do[RS])|\n\s*\(?\d{1,2})$")
+_RUNS_ON: Final = re.compile(r"\b(?:dated|the|of|and|to|in|on|for|vide|No\.?)$")
+_BREAK: Final = re.compile(r"\n\s*\n(?=\s*(?:[A-Z‘“\[]|\(?\w{1,4}[.)]\s))|(?<=[.;:])\s+(?=[‘“(\[]?[A-Z\d(])|\n(?=\s*(?:\(?[a-z\d]{1,4}[.)]|\d+(?:\.\d+)+)\s)")
 _SAYS_NOTHING: Final = re.compile(
     r"(?:as|and)\s+(?:amended|updated|modified|revised)\s+(?:from\s+time|on|as|up\s*to|vide)|from\s+time\s+to\s+time"
     r"|\(?(?:amended|updated|substituted|inserted|deleted|modified)\s+(?:vide|as\s+on|on)\b",
@@ -68,12 +69,13 @@ _NO_REPLACEMENT: Final = re.compile(
 )
 _CHANGED: Final = r"(?:amended|modified|updated|revised|replaced|substituted|deleted)"
 _AMENDS: Final = re.compile(
-    rf"{_PASSIVE}(?:accordingly\s+|suitably\s+|hereby\s+)?{_CHANGED}\b|shall\s+(?:\w+\s+)?be\s+(?:\w+\s+)?{_CHANGED}\b"
+    rf"{_PASSIVE}(?:accordingly\s+|suitably\s+|hereby\s+)?{_CHANGED}\b(?!\s+(?:vide|through|in\s+terms))|shall\s+(?:\w+\s+)?be\s+(?:\w+\s+)?{_CHANGED}\b"
     rf"|(?:amendments?|modifications?|changes)\s+(?:to\s+[^.]{{0,60}}?\s+)?(?:{_PASSIVE}|being\s+)?(?:carried\s+out|made|effected)\b"
     r"|\bcarry\s+out\s+(?:the\s+)?(?:following\s+)?(?:amendments?|modifications?|changes)"
     r"|\b(?:partial\s+)?modification\s+of\b(?!\s+terms)|\bAmendment\s+Directions\s+modify\b|\bmodified\s+paragraph\b"
     r"|\bdecided\s+to\s+(?:\w+\s+)?(?:revise|amend|modify|raise|increase|enhance|extend|reduce|shift|align|review)\b"
-    r"|\bdecided\s+that\s+the\s+(?:aforementioned|above|existing|said)\b|\bnow\s+being\s+revised\b",
+    r"|\bdecided\s+that\s+[^.]{0,60}?\b(?:aforementioned|above|existing|said|aforesaid)\b|\bnow\s+being\s+revised\b"
+    r"|\bwith\s+the\s+following\s+(?:amendments|modifications|changes)",
     re.I,
 )
 _BY_LAW: Final = re.compile(
@@ -81,11 +83,12 @@ _BY_LAW: Final = re.compile(
 )
 _ACTOR: Final = re.compile(
     r"(?:communicated|repealed|amended|notified|deleted|substituted|inserted|conveyed)\s+(?:vide|by|through|under)\s+(?:\S+\s+){0,4}$"
-    r"|in\s+terms\s+of\s+(?:\S+\s+){0,3}$",
+    r"|in\s+terms\s+of\s+(?:\S+\s+){0,3}$|(?:defined\s+in|in\s+accordance\s+with|in\s+alignment\s+with|as\s+per|read\s+with)"
+    r"\s+(?:the\s+|our\s+)?$",
     re.I,
 )
 _BACK: Final = re.compile(
-    r"\b(?:above|aforementioned|aforesaid|said|ibid|captioned|same|these|this|accordingly|existing|extant|following|on\s+a\s+review"
+    r"\b(?:above|above-mentioned|enclosed|attached|aforementioned|aforesaid|said|ibid|captioned|same|these|this|accordingly|existing|extant|following|on\s+a\s+review"
     r"|decided|revised|modified|the\s+(?:Directions|Master\s+Directions?|circulars?|framework|scheme))\b",
     re.I,
 )
@@ -207,7 +210,8 @@ def _acted_on(
     own = [one for one in named[number] if not _ACTOR.search(text[max(start, one.start - 60) : one.start])]
     if own:
         return own, start
-    if named[number] or _LISTED.search(text[start:end]) or not _BACK.search(text[start:end]):
+    sentence = text[start:end]
+    if (_LISTED.search(sentence) and kind is not ActKind.REPLACES) or not _BACK.search(sentence):
         return [], start
     for before in range(number - 1, max(-1, number - 1 - _BEFORE), -1):
         sentence = text[slice(*sentences[before])]
@@ -278,7 +282,7 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     edges = [0]
     for one in _BREAK.finditer(text):
         before = text[max(0, one.start() - 9) : one.start()]
-        if before.endswith(".") and _ABBREVIATED.search(before[:-1]):
+        if (before.endswith(".") and _ABBREVIATED.search(before[:-1])) or _RUNS_ON.search(before):
             continue
         edges.append(one.end())
     return [(start, end) for start, end in pairwise([*edges, len(text)]) if text[start:end].strip()]
