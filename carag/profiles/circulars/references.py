@@ -37,7 +37,7 @@ _CENTURY: Final = 50
 _YEARS: Final = r"(?:19|20)?\d\d(?:\s?[-–]\s?)?(?:19|20)?\d\d"
 _TOKEN: Final = r"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{0,7}|S?\d{1,5}[A-Z]?)"
 NUMBER: Final = re.compile(
-    r"(?P<own>\bRBI/(?:[A-Za-z]{2,5}/)?\d{4}\s?[-–]\s?\d{2,4}/\s?\d{1,3}\b)"
+    r"(?P<own>\b[A-Z]{2,6}/(?:[A-Za-z]{2,5}/)?(?:19|20)\d\d\s?[-–]\s?\d{2,4}/\s?\d{1,4}\b)"
     r"|(?P<series>\bA\.?\s?P\.?\s?\(\s?DIR\s+Series\s?\)\s+Circular\s+No\.?\s?(?P<serial>\d{1,3})\b)"
     r"|(?P<law>\bFEMA[.\s]{0,2}\d{1,3}\s?(?:\(R\)\s?)?/\s?(?:(?:19|20)\d\d-RB|RB-(?:19|20)\d\d))"
     r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?)"
@@ -137,7 +137,7 @@ def number_key(number: str) -> str:
     body = re.sub(r"(?i)\b(?:cir(?:cular)?\.?\s?)?no\b\.?", " ", body) if "Series" not in number else body
     body = re.sub(r"(?i)\bno\b", "", body)
     body = re.sub(r"(?<![\d/.-])0+(?=\d)|(?<=[A-Za-z].)0+(?=\d)|(?<=[A-Za-z])0+(?=\d)", "", body, count=1)
-    if body.startswith("RBI/"):
+    if re.match(r"[A-Z]{2,6}/.*/\d+$", body):
         body = re.sub(r"/0+(?=\d+$)", "/", body)
         body = re.sub(r"/(?:19|20)?(\d\d)\s?[-–]\s?(?:19|20)?(\d\d)/", r"/\1\2/", body)
     tail = years[2] + years[3] if years else ""
@@ -153,12 +153,13 @@ def title_key(title: str) -> str:
     'know your customer kyc direction 2016'
     """
     words = re.findall(r"[^\W_]+", title.casefold())
-    plain = " ".join(words)
-    return re.sub(
-        r"^(?:(?:the|our|master|circulars?|directions?|md|on|fed)\s)+(?=\S)|^reserve bank of india\s", "", plain
-    )
+    plain = re.sub(r"\bdirections\b", "direction", " ".join(words))
+    plain = re.sub(r"^(?:(?:the|our|master|circulars?|direction|md|on|fed)\s)+(?=\S)", "", plain)
+    return plain.removeprefix("reserve bank of india ")
 
 
+_NAME: Final = 120
+"""Characters of a title in a name: with its day it is no longer than an id may be; the year at its end is kept."""
 _DISTINCT: Final = 3
 """Fewest words of a title by which alone, without a date, a document is meant."""
 
@@ -174,7 +175,7 @@ def names_of(numbers: tuple[str, ...], title: str, day: date | None) -> tuple[st
     >>> names_of(("A.P. (DIR Series) Circular No. 7",), "", date(2024, 6, 3))
     ('number APDIRSERIESCIRCULAR7 of 2024-06-03',)
     >>> names_of((), "Reserve Bank of India (Interest Rate on Deposits) Directions, 2016", None)
-    ('title interest rate on deposits directions 2016',)
+    ('title interest rate on deposits direction 2016',)
     """
     found = []
     for number in numbers:
@@ -183,10 +184,11 @@ def names_of(numbers: tuple[str, ...], title: str, day: date | None) -> tuple[st
         elif day is not None:
             found.append(f"number {number_key(number)} of {day.isoformat()}")
     key = title_key(title)
+    short = key if len(key) <= _NAME else f"{key[: _NAME - 10]}~{key[-9:]}"
     if key and day is not None:
-        found.append(f"title {key} of {day.isoformat()}")
+        found.append(f"title {short} of {day.isoformat()}")
     if len(key.split()) >= _DISTINCT and re.search(r" (?:19|20)\d\d$", key):
-        found.append(f"title {key}")
+        found.append(f"title {short}")
     return tuple(found)
 
 

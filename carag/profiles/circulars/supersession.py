@@ -271,10 +271,12 @@ def _once(found: list[Statement]) -> list[Statement]:
 
 
 def _effective(sentence: str, issued: date | None) -> date | None:
+    """Return from when; of several days the first, as what follows is the exception."""
+    at_once = _AT_ONCE.search(sentence)
     for one in DATE.finditer(sentence):
-        if _EFFECT.search(sentence[: one.start()]):
+        if _EFFECT.search(sentence[: one.start()]) and not (at_once and at_once.start() < one.start()):
             return date_of(one)
-    return issued if _AT_ONCE.search(sentence) else None
+    return issued if at_once else None
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
