@@ -41,7 +41,7 @@ NUMBER: Final = re.compile(
     r"|(?P<series>\bA\.?\s?P\.?\s?\(\s?DIR\s+Series\s?\)\s+Circular\s+No\.?\s?(?P<serial>\d{1,3})\b)"
     r"|(?P<law>\bFEMA[.\s]{0,2}\d{1,3}\s?(?:\(R\)\s?)?/\s?(?:(?:19|20)\d\d-RB|RB-(?:19|20)\d\d))"
     r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?)"
-    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–-]{{1,4}}{_TOKEN}){{1,12}}[.)\s]{{0,2}}"
+    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–-]{{1,4}}{_TOKEN}){{0,11}}[.\s()&–-]{{1,4}}S?\d{{1,5}}[A-Z]?[.)\s]{{0,2}}"
     r"/\s?(?:[\dA-Za-z][\dA-Za-z.()\s–-]{0,24}?/\s?(?:" + _YEARS + r"|\d\d)|C\.[\dA-Z][\dA-Z\s().-]{0,16}"
     r"[-–]\d\d|" + _YEARS + r")(?![\d/]))"
 )
