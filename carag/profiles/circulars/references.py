@@ -26,24 +26,25 @@ _MONTH: Final = (
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?)"
 )
 DATE: Final = re.compile(
-    rf"(?P<m1>{_MONTH})\s+(?P<d1>\d{{1,2}})\s*,?\s+(?P<y1>(?:19|20)\d\d)"
-    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?P<m2>{_MONTH}),?\s+(?P<y2>(?:19|20)\d\d)"
+    rf"(?P<m1>{_MONTH})\s+(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*,\s*|\s+)(?P<y1>(?:19|20)\d\d)"
+    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m2>{_MONTH})(?:\s*,\s*|\s+)(?P<y2>(?:19|20)\d\d)"
     r"|\b(?P<d3>\d{1,2})[./-](?P<m3>\d{1,2})[./-](?P<y3>(?:19|20)?\d\d)\b(?![./]\d)"
 )
 """A day in words, or day, month and year in figures, as circulars write them."""
 _CENTURY: Final = 50
 """A year of two digits from this on is of the twentieth century; the Bank's first circulars are of the 1950s."""
 
-_YEARS: Final = r"(?:19|20)?\d\d(?:\s?[-–]\s?)?(?:19|20)?\d\d"
-_TOKEN: Final = r"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{0,7}|S?\d{1,5}[A-Z]?)"
+_YEARS: Final = r"(?:19|20)?\d\d(?:\s?[-–‐‑]\s?)?(?:19|20)?\d\d"
+_SERIAL: Final = r"[A-Z]?\d{1,6}[A-Z]?"
+_TOKEN: Final = rf"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{{0,7}}|{_SERIAL})"
 NUMBER: Final = re.compile(
-    r"(?P<own>\b[A-Z]{2,6}/(?:[A-Za-z]{2,5}/)?(?:19|20)\d\d\s?[-–]\s?\d{2,4}/\s?\d{1,4}\b)"
-    r"|(?P<series>\bA\.?\s?P\.?\s?\(\s?DIR\s+Series\s?\)\s+Circular\s+No\.?\s?(?P<serial>\d{1,3})\b)"
+    r"(?P<own>\b[A-Z]{2,6}/(?:[A-Za-z]{2,5}/)?(?:19|20)\d\d\s?[-–‐‑]\s?\d{2,4}/\s?\d{1,4}\b)"
+    r"|(?P<series>\bA\.?\s?P\.?\s?\(\s?DIR\.?\s*Series\s?\)\s*[Cc]ircular\s+[Nn]o\.?\s?(?P<serial>\d{1,3})\b)"
     r"|(?P<law>\bFEMA[.\s]{0,2}\d{1,3}\s?(?:\(R\)\s?)?/\s?(?:(?:19|20)\d\d-RB|RB-(?:19|20)\d\d))"
     r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?)"
-    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–-]{{1,4}}{_TOKEN}){{0,11}}[.\s()&–-]{{1,4}}S?\d{{1,5}}[A-Z]?[.)\s]{{0,2}}"
-    r"/\s?(?:[\dA-Za-z][\dA-Za-z.()\s–-]{0,24}?/\s?(?:" + _YEARS + r"|\d\d)|C\.[\dA-Z][\dA-Z\s().-]{0,16}"
-    r"[-–]\d\d|" + _YEARS + r")(?![\d/]))"
+    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b|[A-Z]+\)?\s\d{{1,3}}\.\s)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–‐‑-]{{1,4}}{_TOKEN}){{0,11}}[.\s()&–‐‑-]{{1,4}}{_SERIAL}[.)\s]{{0,2}}"
+    r"/\s?(?:[\dA-Za-z][\dA-Za-z.()\s–‐‑-]{0,24}?/\s?(?:" + _YEARS + r"|\d\d)|C\.[\dA-Z][\dA-Z\s().-]{0,16}"
+    r"[-–‐‑]\d\d|" + _YEARS + r")(?![\d/]))"
 )
 
 _UPPER: Final = r"(?!Please\b)[A-Z(\[‘“][\w’'()&,/.\[\]–-]*"
@@ -51,7 +52,8 @@ _SMALL: Final = r"(?:of|and|for|in|on|to|the|or|by|with|under|as|from|at|into|be
 _TITLE: Final = re.compile(
     # Directions and guidelines end with their year; statutes, by others, are no circulars.
     rf"(?P<directions>(?:{_UPPER}|{_SMALL})(?:\s+(?:{_UPPER}|{_SMALL})){{1,28}}?\s+\(?(?:Directions?|Guidelines)\)?,?"
-    r"\s*[-–]?\s*(?:19|20)\d\d)"
+    r"\s*[-–‐‑]?\s*(?:19|20)\d\d)"
+    r"|(?P<named>Reserve\s+Bank\s+of\s+India\s+\([^()]{5,160}\)\s*(?:[A-Z]\w+\s+){0,3}Directions?(?:,?\s*[-–]?\s*(?:19|20)\d\d)?)"
     r"|(?P<master>Master\s+(?:Directions?|Circulars?)\s*(?:\(MD\)\s*)?(?:[-–—:]\s*|on\s+)?[‘“'\"]?"
     rf"(?:{_UPPER})(?:\s*(?:[-–—]\s*)?(?:{_UPPER}|{_SMALL}))*)"
     r"|[‘“\"](?P<quoted>[A-Z][^‘’“”\"\n]*(?:\n[^‘’“”\"\n]+){0,3})[’”\"]"
@@ -132,14 +134,14 @@ def number_key(number: str) -> str:
     >>> number_key("A. P. (DIR Series) Circular No.05")
     'APDIRSERIESCIRCULAR5'
     """
-    years = re.search(r"((?:19|20)?)(\d\d)\s?[-–]\s?(?:19|20)?(\d\d)$", number.strip())
+    years = re.search(r"((?:19|20)?)(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)$", number.strip())
     body = number.strip()[: years.start()] if years else number
     body = re.sub(r"(?i)\b(?:cir(?:cular)?\.?\s?)?no\b\.?", " ", body) if "Series" not in number else body
     body = re.sub(r"(?i)\bno\b", "", body)
     body = re.sub(r"(?<![\d/.-])0+(?=\d)|(?<=[A-Za-z].)0+(?=\d)|(?<=[A-Za-z])0+(?=\d)", "", body, count=1)
     if re.match(r"[A-Z]{2,6}/.*/\d+$", body):
         body = re.sub(r"/0+(?=\d+$)", "/", body)
-        body = re.sub(r"/(?:19|20)?(\d\d)\s?[-–]\s?(?:19|20)?(\d\d)/", r"/\1\2/", body)
+        body = re.sub(r"/(?:19|20)?(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)/", r"/\1\2/", body)
     tail = years[2] + years[3] if years else ""
     return re.sub(r"[^A-Z0-9]", "", body.upper()) + tail
 
@@ -240,7 +242,7 @@ def _is_title(kind: str, title: str, before: str) -> bool:
         return not named or bool(re.search(r"[^\W\d_]{3}", named))
     if _STATUTE.search(title) or len(title.split()) < _DISTINCT:
         return False
-    return kind == "directions" or bool(_INSTRUMENT.search(title) or _INSTRUMENT.search(before))
+    return kind in {"directions", "named"} or bool(_INSTRUMENT.search(title) or _INSTRUMENT.search(before))
 
 
 def _place(one: Reference) -> tuple[int, int]:

@@ -45,7 +45,7 @@ _NOUN: Final = r"(?:circulars?|directions?|instructions?|guidelines|guidance\s+n
 _PASSIVE: Final = r"(?:stands?|shall\s+stand|(?:is|are|be|been|being|has\s+been|have\s+been)\b)(?:\s+\w+){0,2}?\s+"
 
 _WITHDRAWS: Final = re.compile(
-    rf"{_PASSIVE}(?:withdrawn|repealed|rescinded)\b|(?:decided\s+to|hereby)\s+(?:withdraw|repeal|rescind)", re.I
+    rf"{_PASSIVE}(?:withdrawn|repealed|rescinded)\b|\bcease(?:s)?\s+to\s+(?:be\s+(?:applicable|in\s+force)|apply)|(?:decided\s+to|hereby)\s+(?:withdraw|repeal|rescind)", re.I
 )
 _NO_WITHDRAWAL: Final = re.compile(
     r"since\s+been\s+(?:repealed|withdrawn)|already\s+repealed|repealed\s+(?:circulars|directions|lists?)\b|such\s+repeal"
@@ -53,10 +53,12 @@ _NO_WITHDRAWAL: Final = re.compile(
     re.I,
 )
 _REPLACES: Final = re.compile(
-    r"\bsupersed(?:e|es|ing)\b|\bsupersession\s+of\b|\breplac(?:es|ing)\s+the\b(?!\s+(?:words?|existing\s+para))"
+    rf"\bsupersed(?:e|es|ing)\b|{_PASSIVE}superseded\b(?!\s+(?:by|vide))|\bsupersession\s+of\b|\breplac(?:es|ing)\s+the\b(?!\s+(?:words?|existing\s+para))"
     r"|\brevised(?:\s+and\s+updated)?\s+(?:the\s+)?Master\s+(?:Circular|Direction)|\bin\s+place\s+of\s+the\s+circular"
     r"|\bThis\s+(?:Guidance\s+Note|Circular|Direction)\s+updates\b"
-    r"|\b(?:has|have)\s+been\s+(?:suitably\s+)?updated\s+by\s+incorporating",
+    r"|\b(?:has|have)\s+been\s+(?:\w+\s+)?(?:updated|revised)(?:\s+and\s+\w+)?\s+(?:by|to|so\s+as\s+to)\s+(?:incorporat|includ|reflect)"
+    r"|\b(?:attached|enclosed|updated|a\s+revised)\b[^.]{0,60}?\bMaster\s+(?:Circular|Direction)s?\b[^.]{0,90}?\b(?:updat|incorporat|revis)"
+    r"|\bupdated\s+Master\s+(?:Circular|Direction)",
     re.I,
 )
 _CONSOLIDATES: Final = re.compile(
@@ -98,10 +100,16 @@ _INTRODUCES: Final = re.compile(
 )
 _BEFORE: Final = 3
 """Sentences before one that acts, in which what it acts on may have been introduced."""
-_LISTED: Final = re.compile(r"\b(?:listed|mentioned|given|enumerated|indicated|contained)\s+(?:at|in)\s+(?:the\s+)?(?:Annex|Appendix|Appendices|Schedule)", re.I)
+_LISTED: Final = re.compile(
+    r"\b(?:listed|mentioned|given|enumerated|indicated|contained|specified|provided|detailed|set\s+out)\s+(?:below\s+)?"
+    r"(?:at|in|under)\s+(?:the\s+)?(?P<part>(?:Annex(?:ure)?|Appendix|Schedule)(?:\s*[-–]?\s*(?:[IVX]+|\d+|[A-Z])\b)?)"
+    r"|\blist\s+of\s+(?:such\s+|these\s+|the\s+)?circulars[^.]{0,80}?\bin\s+(?:the\s+)?(?P<other>(?:Annex(?:ure)?|Appendix|Schedule)(?:\s*[-–]?\s*(?:[IVX]+|\d+|[A-Z])\b)?)",
+    re.I,
+)
 
 _LIST: Final = re.compile(
-    r"list\s+of\s+(?:the\s+)?(?:other\s+)?circulars?\b[^.]{0,90}?\b(?P<act>repealed|withdrawn|superseded|consolidated)\b",
+    r"list\s+of\s+(?:(?:the|other|all|earlier|important|relevant|RBI)\s+)*(?:master\s+)?(?:circulars?|notifications|instructions|directions|guidelines)\b"
+    r"[^.]{0,110}?\b(?P<act>repealed|withdrawn|superseded|replaced|consolidated|compiled|incorporated)\b",
     re.I | re.S,
 )
 _CONTENTS: Final = re.compile(r"\.{4,}")
@@ -160,7 +168,8 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
     >>> said.kind.value, said.other.numbers
     ('withdraws', ('UBD.PCB.No.20/16.05.000/2013-14',))
     """
-    lists = _lists(text)
+    lists = [*_lists(text), *_parts(text)]
+    lists = [one for number, one in enumerate(lists) if not any(a < one[1] and b > one[0] for a, b, _ in lists[:number])]
     all_references = references(text)
     sentences = [one for one in _sentences(text) if not any(a <= one[0] < b for a, b, _ in lists)]
     named = [[one for one in all_references if start <= one.start < end] for start, end in sentences]
@@ -214,11 +223,10 @@ def _acted_on(
     if (_LISTED.search(sentence) and kind is not ActKind.REPLACES) or not _BACK.search(sentence):
         return [], start
     for before in range(number - 1, max(-1, number - 1 - _BEFORE), -1):
-        sentence = text[slice(*sentences[before])]
-        if named[before] and _INTRODUCES.search(sentence):
-            return [one for one in named[before] if not re.search(r"(?i)read\s+with\s*$", text[one.start - 12 : one.start])], (
-                sentences[before][0]
-            )
+        cue = _INTRODUCES.search(text, *sentences[before])
+        # What stands before the cue is the circular's own title.
+        if cue and (introduced := [one for one in named[before] if one.start >= cue.start()]):
+            return introduced, sentences[before][0]
     return [], start
 
 
@@ -240,6 +248,25 @@ def _lists(text: str) -> list[tuple[int, int, str]]:
     return found
 
 
+def _parts(text: str) -> list[tuple[int, int, str]]:
+    """Find the parts, such as an appendix, of which a sentence says that what is listed there is repealed or compiled."""
+    found = []
+    for start, end in _sentences(text):
+        sentence = text[start:end]
+        listed = _LISTED.search(sentence)
+        said = _kind(sentence) if listed else None
+        if listed is None or said is None or said[0] is ActKind.AMENDS:
+            continue
+        label = r"\s*[-–]?\s*".join(map(re.escape, re.findall(r"\w+", listed["part"] or listed["other"])))
+        heads = list(re.finditer(rf"(?:^|\n|\f)[ \t]*{label}\b(?!\s*[-–]?\s*\.{{3}})[^\n.]{{0,80}}\n", text[end:], re.I))
+        if heads:
+            begin = end + heads[-1].end()
+            part = _NEXT_PART.search(text, begin)
+            act = "consolidated" if said[1] else "repealed" if said[0] is ActKind.WITHDRAWS else "superseded"
+            found.append((begin, part.start() if part else len(text), act))
+    return found
+
+
 def _listed(
     text: str, several: list[Reference], start: int, end: int, act: str, day: date | None
 ) -> list[Statement]:
@@ -254,7 +281,7 @@ def _listed(
         other = one
         if other.date is None and (near := DATE.search(text, one.end, line)):
             other = other._replace(date=date_of(near))
-        found.append(Statement(kind, one.start, max(one.end, one.start + 1), other, day, act == "consolidated"))
+        found.append(Statement(kind, one.start, max(one.end, one.start + 1), other, day, act not in {"repealed", "withdrawn", "superseded", "replaced"}))
     return found
 
 
