@@ -77,6 +77,7 @@ _AMENDS: Final = re.compile(
     r"|\b(?:partial\s+)?modification\s+of\b(?!\s+terms)|\bAmendment\s+Directions\s+modify\b|\bmodified\s+paragraph\b"
     r"|\bdecided\s+to\s+(?:\w+\s+)?(?:revise|amend|modify|raise|increase|enhance|extend|reduce|shift|align|review)\b"
     r"|\bdecided\s+that\s+[^.]{0,60}?\b(?:aforementioned|above|existing|said|aforesaid)\b|\bnow\s+being\s+revised\b"
+    r"|\b(?:it\s+(?:has|is|was)\s+(?:\w+\s+)?(?:been\s+)?(?:\w+\s+)?(?:decided|directed|clarified)|hereby\s+permitted)\b"
     r"|\bwith\s+the\s+following\s+(?:amendments|modifications|changes)",
     re.I,
 )
@@ -98,6 +99,11 @@ _INTRODUCES: Final = re.compile(
     r"\b(?:please\s+refer|(?:reference|attention)\b.{0,60}\b(?:invited|drawn|made)|has\s+reference\s+to|in\s+terms\s+of|vide|had\s+issued)\b",
     re.I | re.S,
 )
+_ADDRESSED: Final = re.compile(r"\bplease\s+refer\b", re.I)
+"""What a decision that names no change is about: the circular with which its own begins."""
+_FOLLOWS: Final = re.compile(r"\bfollowing\s+(?:\w+\s+){0,3}(?:circular|direction|instruction|guideline|notification)", re.I)
+_ITEM: Final = 30
+"""Greatest number of characters of a line between the items of a list that names nothing, such as its number."""
 _BEFORE: Final = 3
 """Sentences before one that acts, in which what it acts on may have been introduced."""
 _LISTED: Final = re.compile(
@@ -180,6 +186,11 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
             continue
         kind, consolidates, at = said
         others, first = _acted_on(text, sentences, named, number, kind)
+        if kind is not ActKind.AMENDS and (_FOLLOWS.search(sentence) or (not others and sentence.rstrip().endswith(":"))):
+            below = _below(text, sentences, named, number)
+            found += [Statement(kind, one.start, one.end, one, _effective(sentence, issued)) for one in below]
+            if below and not named[number]:
+                continue
         day = _effective(sentence, issued)
         listed = bool(_LISTED.search(sentence))
         if not others and not (listed or kind is not ActKind.AMENDS):
@@ -222,12 +233,27 @@ def _acted_on(
     sentence = text[start:end]
     if (_LISTED.search(sentence) and kind is not ActKind.REPLACES) or not _BACK.search(sentence):
         return [], start
+    weak = kind is ActKind.AMENDS and not re.search(_CHANGED + r"|amend|modif|revis|chang|existing|above|said", sentence, re.I)
     for before in range(number - 1, max(-1, number - 1 - _BEFORE), -1):
-        cue = _INTRODUCES.search(text, *sentences[before])
+        cue = (_ADDRESSED if weak else _INTRODUCES).search(text, *sentences[before])
         # What stands before the cue is the circular's own title.
         if cue and (introduced := [one for one in named[before] if one.start >= cue.start()]):
             return introduced, sentences[before][0]
     return [], start
+
+
+def _below(
+    text: str, sentences: list[tuple[int, int]], named: list[list[Reference]], number: int
+) -> list[Reference]:
+    """Return what the items below a sentence name, as far as each names something or is a mere number of an item."""
+    found: list[Reference] = []
+    for (start, end), several in zip(sentences[number + 1 :], named[number + 1 :], strict=True):
+        if not several and (end - start > _ITEM or _kind(text[start:end])):
+            break
+        if several and _kind(text[start:end]) and not several[0].numbers:
+            break
+        found += several
+    return found
 
 
 def _lists(text: str) -> list[tuple[int, int, str]]:
