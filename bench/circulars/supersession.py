@@ -81,7 +81,7 @@ class Tally:
     right: int = 0
     of: int = 0
 
-    def add(self, is_right: bool) -> None:  # noqa: FBT001 - what is counted
+    def add(self, is_right: bool) -> None:
         """Count one more."""
         self.of += 1
         self.right += is_right
@@ -170,7 +170,9 @@ def _measure(rows: Iterable[Mapping[str, Any]], marks: list[Marked]) -> dict[boo
         for said in read:
             near = [one for one in of_row if said.start < one.end and said.end > one.start]
             if len(text) <= _READ_WHOLE or near:
-                half.correct[said.kind.value].add(any(is_right(one, said) for one in of_row if one.act != "none"))
+                half.correct[said.kind.value].add(
+                    any(is_right(one, said) for one in of_row if one.act != "none")
+                )
     return halves
 
 

@@ -73,7 +73,8 @@ class Profile:
     @property
     def bits_sha256(self) -> str:
         """Hex digest of what a store keeps for ever: the bits' positions, names, meanings and lifecycle, and declared
-        metadata."""
+        metadata.
+        """
         said = [[bit.name, self.vocabulary.meanings[bit.name].document] for bit in self.vocabulary.flags]
         declared: list[object] = (
             [sorted(self.vocabulary.metadata.items())] if self.vocabulary.metadata else []

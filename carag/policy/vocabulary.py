@@ -353,7 +353,8 @@ class Vocabulary:
                 )
         groups = {name: _vector(toml, ("groups", name), bits, flags) for name, bits in said.groups.items()}
         lifecycle = {
-            name: flags(_vector(toml, ("lifecycle", name), [bit], flags)) for name, bit in said.lifecycle.items()
+            name: flags(_vector(toml, ("lifecycle", name), [bit], flags))
+            for name, bit in said.lifecycle.items()
         }
         made = cls(
             profile=said.name,

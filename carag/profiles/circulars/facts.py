@@ -56,7 +56,9 @@ CLASSES: Final = {
 """The classes of regulated entities, and how addressees name them; capitals do not count."""
 _EXCLUDED: Final = re.compile(r"\b(?:exclud\w+|other than|except)\b[^();.\n]*?(?=[();.\n]|\bAll\b|$)", re.I)
 _ALL_ENTITIES: Final = re.compile(r"\bregulated entit|\bentit(?:y|ies)\s+regulated\s+by", re.I)
-_ALL_BANKS: Final = re.compile(r"\b(?:all|the)\s+banks\b|\bCEOs? of (?:all )?banks\b|Executive Officer\s+Banks\b", re.I)
+_ALL_BANKS: Final = re.compile(
+    r"\b(?:all|the)\s+banks\b|\bCEOs? of (?:all )?banks\b|Executive Officer\s+Banks\b", re.I
+)
 
 _DEPARTMENTS: Final = {
     "regulation": r"DOR|DBR|DBOD|DNBR|DCBR|UBD|DNBS|department of (?:banking )?regulation|(?:urban|co-operative) banks department",
@@ -72,18 +74,31 @@ _DEPARTMENTS: Final = {
 """What begins a department's numbers, or its name."""
 
 _SALUTATION: Final = re.compile(r"(?:^|\n)\s*(?:Dear\b|Madam\b|Sir\b|Respected\b|मह)[^\n]{0,40}(?=\n|$)")
-_BODY_ENDS: Final = re.compile(r"\n\s*(?:Yours\s+(?:faithfully|sincerely)|Annex(?:ure)?\b|Appendix\b|Encl\b)", re.I)
+_BODY_ENDS: Final = re.compile(
+    r"\n\s*(?:Yours\s+(?:faithfully|sincerely)|Annex(?:ure)?\b|Appendix\b|Encl\b)", re.I
+)
 """After the letter, numbers and dates are those of its enclosures."""
 _UPDATED: Final = re.compile(r"updated\s+as\s+on\s*$", re.I)
 _APPLIES: Final = re.compile(
-    r"(?:shall|will)\s+(?:be\s+applicable|apply)\s+to\s+(?P<whom>(?:all\s+|the\s+following|every\s+)?[^.]{5,500})", re.I
+    r"(?:shall|will)\s+(?:be\s+applicable|apply)\s+to\s+(?P<whom>(?:all\s+|the\s+following|every\s+)?[^.]{5,500})",
+    re.I,
 )
-_DRAFT: Final = re.compile(r"^\W*draft\b|\bdraft\s+(?:for\s+(?:public\s+)?comments?|circular|directions?|guidelines)\b", re.I)
+_DRAFT: Final = re.compile(
+    r"^\W*draft\b|\bdraft\s+(?:for\s+(?:public\s+)?comments?|circular|directions?|guidelines)\b", re.I
+)
 _WITHDRAWN: Final = re.compile(
-    r"^\W*\(?withdrawn\b|\bthis\s+(?:circular|direction)s?\s+(?:stands?|has\s+been|is)\s+(?:\w+\s+)?(?:withdrawn|repealed)\b", re.I
+    r"^\W*\(?withdrawn\b|\bthis\s+(?:circular|direction)s?\s+(?:stands?|has\s+been|is)\s+(?:\w+\s+)?(?:withdrawn|repealed)\b",
+    re.I,
 )
 _INTERNAL: Final = re.compile(r"\bfor\s+internal\s+(?:use|circulation)\b|\binternal\s+circular\b", re.I)
-_KINDS: Final = ("master direction", "master circular", "directions", "guidelines", "notification", "circular")
+_KINDS: Final = (
+    "master direction",
+    "master circular",
+    "directions",
+    "guidelines",
+    "notification",
+    "circular",
+)
 
 
 @dataclass(slots=True)
@@ -191,7 +206,8 @@ class _Reading:
             (
                 one
                 for one in DATE.finditer(self._head)
-                if _alone(self._head, one.start(), one.end()) and not _UPDATED.search(self._head[: one.start()])
+                if _alone(self._head, one.start(), one.end())
+                and not _UPDATED.search(self._head[: one.start()])
             ),
             None,
         )
@@ -215,7 +231,9 @@ class _Reading:
             lines = []
             at = hello.end()
             for line in self._head[at:].strip().split("\n")[:_TITLE_LINES]:
-                if re.match(r"\s*(?:Please|The\s+Reserve|In\s+terms|A\s+reference|Attention|\d+\.|$)", line) or line.endswith("."):
+                if re.match(
+                    r"\s*(?:Please|The\s+Reserve|In\s+terms|A\s+reference|Attention|\d+\.|$)", line
+                ) or line.endswith("."):
                     break
                 lines.append(line.strip())
             given = " ".join(lines).strip()
@@ -274,7 +292,9 @@ class _Reading:
 
     def _kind_and_status(self) -> None:
         one, named = self.circular, self.circular.title.lower()
-        one.kind = self._text_field("kind").lower() or next((kind for kind in _KINDS if kind in named), "circular")
+        one.kind = self._text_field("kind").lower() or next(
+            (kind for kind in _KINDS if kind in named), "circular"
+        )
         given = self._text_field("status").lower().replace("_", " ")
         if given:
             one.status = {"in force": "issued", "draft for comment": "draft"}.get(given, given)
@@ -283,7 +303,11 @@ class _Reading:
             one.sources.append("status: the title or the beginning of the text")
         elif _WITHDRAWN.search(one.title) or (gone := _WITHDRAWN.search(self._head)):
             one.status = "withdrawn"
-            one.sources.append("status: the title" if _WITHDRAWN.search(one.title) else f"status: text {gone.start()}-{gone.end()}")
+            one.sources.append(
+                "status: the title"
+                if _WITHDRAWN.search(one.title)
+                else f"status: text {gone.start()}-{gone.end()}"
+            )
         internal = self._field("internal")
         if internal is not None:
             one.internal = internal
@@ -307,9 +331,11 @@ def _alone(text: str, start: int, end: int) -> bool:
     before = text[text.rfind("\n", 0, start) + 1 : start]
     newline = text.find("\n", end)
     after = text[end : newline if newline >= 0 else len(text)]
-    return bool(re.fullmatch(r"\W*(?:Ref\w*\W*|No\W*|Notification\s+No\W*|Date\w*\W*|Master\s+\w+\s+)?(?:RBI\S*\W+)?", before)) and not re.search(
-        r"[^\W\d_]", after
-    )
+    return bool(
+        re.fullmatch(
+            r"\W*(?:Ref\w*\W*|No\W*|Notification\s+No\W*|Date\w*\W*|Master\s+\w+\s+)?(?:RBI\S*\W+)?", before
+        )
+    ) and not re.search(r"[^\W\d_]", after)
 
 
 def _day(value: Any) -> date | None:

@@ -60,7 +60,11 @@ def document_of(read: ReadDocument) -> Document:
         "says": [_told(statement) for statement in said[:_MOST]],
     }
     numbers = tuple(number for number in (one.number, one.reference) if number)
-    own = {name: parse_moment(_text(name, stated[name])) for name in ("public_at", "expires_at") if name in stated}
+    own = {
+        name: parse_moment(_text(name, stated[name]))
+        for name in ("public_at", "expires_at")
+        if name in stated
+    }
     later = one.effective if one.issued and one.effective and one.effective > one.issued else None
     # Facts that no rule reads stay: a slip of the pen in the name of one that is read must quarantine.
     others = {
@@ -90,7 +94,8 @@ def _metadata(one: Circular) -> dict[str, Any]:
         "number": one.number,
         "reference": one.reference,
         "title": one.title[:_SHOWN],
-        "department": one.department[:_SHOWN] or one.issued_by.replace("_", " ").replace("other department", ""),
+        "department": one.department[:_SHOWN]
+        or one.issued_by.replace("_", " ").replace("other department", ""),
         "kind": one.kind[:_SHOWN],
         "issued": one.issued and one.issued.isoformat(),
         "effective": one.effective and one.effective.isoformat(),
@@ -121,7 +126,9 @@ def _stated_acts(stated: dict[str, Any], one: Circular) -> list[Act]:
         for other in value if isinstance(value, list) else [value]:
             text = _text(field, other)
             found = NUMBER.fullmatch(text)
-            acts += [Act(kind, name) for name in (names_of((text,), "", one.issued) if found else ())] or [Act(kind, text)]
+            acts += [Act(kind, name) for name in (names_of((text,), "", one.issued) if found else ())] or [
+                Act(kind, text)
+            ]
     return acts
 
 
@@ -129,7 +136,13 @@ def _told(one: Statement) -> str:
     """Say in words what a statement does, to whom, and where it stands."""
     other = one.other
     whom = (
-        "; ".join([*other.numbers, *([other.title] if other.title else []), *([other.date.isoformat()] if other.date else [])])
+        "; ".join(
+            [
+                *other.numbers,
+                *([other.title] if other.title else []),
+                *([other.date.isoformat()] if other.date else []),
+            ]
+        )
         if other
         else "what it lists"
     )

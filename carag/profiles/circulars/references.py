@@ -48,7 +48,9 @@ NUMBER: Final = re.compile(
 )
 
 _UPPER: Final = r"(?!Please\b)[A-Z(\[‘“][\w’'()&,/.\[\]–-]*"
-_SMALL: Final = r"(?:of|and|for|in|on|to|the|or|by|with|under|as|from|at|into|between|taking|vis-à-vis|[-–—&])"
+_SMALL: Final = (
+    r"(?:of|and|for|in|on|to|the|or|by|with|under|as|from|at|into|between|taking|vis-à-vis|[-–—&])"
+)
 _TITLE: Final = re.compile(
     # Directions and guidelines end with their year; statutes, by others, are no circulars.
     rf"(?P<directions>(?:{_UPPER}|{_SMALL})(?:\s+(?:{_UPPER}|{_SMALL})){{1,28}}?\s+\(?(?:Directions?|Guidelines)\)?,?"
@@ -58,7 +60,9 @@ _TITLE: Final = re.compile(
     rf"(?:{_UPPER})(?:\s*(?:[-–—]\s*)?(?:{_UPPER}|{_SMALL}))*)"
     r"|[‘“\"](?P<quoted>[A-Z][^‘’“”\"\n]*(?:\n[^‘’“”\"\n]+){0,3})[’”\"]"
 )
-_STATUTE: Final = re.compile(r"\b(?:Act|Rules?|Regulations?|Order|Ordinance|Code|Bill)\b,?\s*(?:,|\d{4})?\s*$")
+_STATUTE: Final = re.compile(
+    r"\b(?:Act|Rules?|Regulations?|Order|Ordinance|Code|Bill)\b,?\s*(?:,|\d{4})?\s*$"
+)
 _TRAILING: Final = re.compile(
     r"(?:[\s,.;:(\[‘“–-]|\b(?:of|and|for|in|on|to|the|or|by|with|under|as|vide|dated))+$"
 )
@@ -112,7 +116,7 @@ def date_of(found: re.Match[str]) -> date | None:
             month = found[f"m{kind}"]
             number = int(month) if month.isdigit() else _MONTHS[month[:3].lower()]
             year = int(found[f"y{kind}"])
-            if year < 100:  # noqa: PLR2004 - of two digits
+            if year < 100:
                 year += 1900 if year >= _CENTURY else 2000
             try:
                 return date(year, number, int(found[f"d{kind}"]))
@@ -134,10 +138,12 @@ def number_key(number: str) -> str:
     >>> number_key("A. P. (DIR Series) Circular No.05")
     'APDIRSERIESCIRCULAR5'
     """
+    if "Series" in number:
+        serial = re.search(r"\d+", number)
+        return f"APDIRSERIESCIRCULAR{int(serial[0])}" if serial else ""
     years = re.search(r"((?:19|20)?)(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)$", number.strip())
     body = number.strip()[: years.start()] if years else number
-    body = re.sub(r"(?i)\b(?:cir(?:cular)?\.?\s?)?no\b\.?", " ", body) if "Series" not in number else body
-    body = re.sub(r"(?i)\bno\b", "", body)
+    body = re.sub(r"(?i)\b(?:cir(?:cular)?\.?\s?)?no\b\.?", " ", body)
     body = re.sub(r"(?<![\d/.-])0+(?=\d)|(?<=[A-Za-z].)0+(?=\d)|(?<=[A-Za-z])0+(?=\d)", "", body, count=1)
     if re.match(r"[A-Z]{2,6}/.*/\d+$", body):
         body = re.sub(r"/0+(?=\d+$)", "/", body)
@@ -272,13 +278,21 @@ def _joined(text: str, several: list[Reference]) -> list[Reference]:
             continue
         between = text[last.end : one.start] if last else ""
         beside = last is not None and re.fullmatch(
-            r"[\s,(\[’”\"']*(?:(?:Ref\.?|vide|issued\s+vide|on|the|our|circular|No\.?)[\s.‘“\"']*){0,4}[\s(‘“\"']*", between
+            r"[\s,(\[’”\"']*(?:(?:Ref\.?|vide|issued\s+vide|on|the|our|circular|No\.?)[\s.‘“\"']*){0,4}[\s(‘“\"']*",
+            between,
         )
-        if last is not None and beside and bool(last.numbers) != bool(one.numbers) and not (
-            last.date and one.date and last.date != one.date
+        if (
+            last is not None
+            and beside
+            and bool(last.numbers) != bool(one.numbers)
+            and not (last.date and one.date and last.date != one.date)
         ):
             found[-1] = Reference(
-                last.start, one.end, last.numbers or one.numbers, last.title or one.title, one.date or last.date
+                last.start,
+                one.end,
+                last.numbers or one.numbers,
+                last.title or one.title,
+                one.date or last.date,
             )
         else:
             found.append(one)
@@ -307,7 +321,8 @@ def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
         earlier = [
             one
             for one in several
-            if one.end <= start and (one.title.startswith(kind) or kind in text[max(0, one.start - 30) : one.start])
+            if one.end <= start
+            and (one.title.startswith(kind) or kind in text[max(0, one.start - 30) : one.start])
         ]
         if earlier:
             added.append(earlier[-1]._replace(start=start, end=end, word=" ".join(place[0].split())))

@@ -33,19 +33,26 @@ class Statement(NamedTuple):
     """The other is taken into a compilation, and nothing says that it ceases to be in force."""
 
 
-_ABBREVIATED: Final = re.compile(r"(?:\b(?:No|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|[A-Z]{2,8}|Do[RS])|\n\s*\(?\d{1,2})$")
+_ABBREVIATED: Final = re.compile(
+    r"(?:\b(?:No|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|[A-Z]{2,8}|Do[RS])|\n\s*\(?\d{1,2})$"
+)
 _RUNS_ON: Final = re.compile(r"\b(?:dated|the|of|and|to|in|on|for|vide|No\.?)$")
-_BREAK: Final = re.compile(r"\n\s*\n(?=\s*(?:[A-Z‘“\[]|\(?\w{1,4}[.)]\s))|(?<=[.;:])\s+(?=[‘“(\[]?[A-Z\d(])|\n(?=\s*(?:\(?[a-z\d]{1,4}[.)]|\d+(?:\.\d+)+)\s)")
+_BREAK: Final = re.compile(
+    r"\n\s*\n(?=\s*(?:[A-Z‘“\[]|\(?\w{1,4}[.)]\s))|(?<=[.;:])\s+(?=[‘“(\[]?[A-Z\d(])|\n(?=\s*(?:\(?[a-z\d]{1,4}[.)]|\d+(?:\.\d+)+)\s)"
+)
 _SAYS_NOTHING: Final = re.compile(
     r"(?:as|and)\s+(?:amended|updated|modified|revised)\s+(?:from\s+time|on|as|up\s*to|vide)|from\s+time\s+to\s+time"
     r"|\(?(?:amended|updated|substituted|inserted|deleted|modified)\s+(?:vide|as\s+on|on)\b",
     re.I,
 )
 _NOUN: Final = r"(?:circulars?|directions?|instructions?|guidelines|guidance\s+note|notifications?|master|MDs?\b|framework)"
-_PASSIVE: Final = r"(?:stands?|shall\s+stand|(?:is|are|be|been|being|has\s+been|have\s+been)\b)(?:\s+\w+){0,2}?\s+"
+_PASSIVE: Final = (
+    r"(?:stands?|shall\s+stand|(?:is|are|be|been|being|has\s+been|have\s+been)\b)(?:\s+\w+){0,2}?\s+"
+)
 
 _WITHDRAWS: Final = re.compile(
-    rf"{_PASSIVE}(?:withdrawn|repealed|rescinded)\b|\bcease(?:s)?\s+to\s+(?:be\s+(?:applicable|in\s+force)|apply)|(?:decided\s+to|hereby)\s+(?:withdraw|repeal|rescind)", re.I
+    rf"{_PASSIVE}(?:withdrawn|repealed|rescinded)\b|\bcease(?:s)?\s+to\s+(?:be\s+(?:applicable|in\s+force)|apply)|(?:decided\s+to|hereby)\s+(?:withdraw|repeal|rescind)",
+    re.I,
 )
 _NO_WITHDRAWAL: Final = re.compile(
     r"since\s+been\s+(?:repealed|withdrawn)|already\s+repealed|repealed\s+(?:circulars|directions|lists?)\b|such\s+repeal"
@@ -62,7 +69,8 @@ _REPLACES: Final = re.compile(
     re.I,
 )
 _CONSOLIDATES: Final = re.compile(
-    r"\b(?:This|These|The\s+enclosed)\s+(?:Master\s+)?(?:Circular|Direction)s?\b[^.]{0,90}?\bconsolidate", re.I | re.S
+    r"\b(?:This|These|The\s+enclosed)\s+(?:Master\s+)?(?:Circular|Direction)s?\b[^.]{0,90}?\bconsolidate",
+    re.I | re.S,
 )
 _NO_REPLACEMENT: Final = re.compile(
     r"\bnot\s+(?:meant\s+to\s+)?(?:replace|supersede|in\s+substitution)|supersession\s+of\s+(?:earlier|the\s+board)\s+orders"
@@ -101,7 +109,9 @@ _INTRODUCES: Final = re.compile(
 )
 _ADDRESSED: Final = re.compile(r"\bplease\s+refer\b", re.I)
 """What a decision that names no change is about: the circular with which its own begins."""
-_FOLLOWS: Final = re.compile(r"\bfollowing\s+(?:\w+\s+){0,3}(?:circular|direction|instruction|guideline|notification)", re.I)
+_FOLLOWS: Final = re.compile(
+    r"\bfollowing\s+(?:\w+\s+){0,3}(?:circular|direction|instruction|guideline|notification)", re.I
+)
 _ITEM: Final = 30
 """Greatest number of characters of a line between the items of a list that names nothing, such as its number."""
 _BEFORE: Final = 3
@@ -130,7 +140,8 @@ _EFFECT: Final = re.compile(
     re.I,
 )
 _AT_ONCE: Final = re.compile(
-    r"\bwith\s+immediate\s+effect\b|\bimmediately\b|\bfrom\s+the\s+date\s+of\s+(?:this|the|its|issue)|close\s+of\s+business\s+today", re.I
+    r"\bwith\s+immediate\s+effect\b|\bimmediately\b|\bfrom\s+the\s+date\s+of\s+(?:this|the|its|issue)|close\s+of\s+business\s+today",
+    re.I,
 )
 _COMMENCES: Final = re.compile(
     r"\b(?:shall|will)\s+(?:come|be|become|take)\b[^.;]{0,60}?\b(?:force|effect|effective|applicable)\b"
@@ -151,7 +162,9 @@ def in_force_from(text: str, issued: date | None) -> tuple[date, int, int] | Non
         sentence = text[start:end]
         if not _COMMENCES.search(sentence) or not re.search(
             r"\b(?:this|these|the\s+(?:revised|above|amended|aforesaid)?)\s*(?:\w+\s+){0,2}(?:circular|directions?|instructions|guidelines"
-            r"|provisions|framework|guidance\s+note)\b", sentence, re.I
+            r"|provisions|framework|guidance\s+note)\b",
+            sentence,
+            re.I,
         ):
             continue
         if day := _effective(sentence, issued):
@@ -175,7 +188,11 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
     ('withdraws', ('UBD.PCB.No.20/16.05.000/2013-14',))
     """
     lists = [*_lists(text), *_parts(text)]
-    lists = [one for number, one in enumerate(lists) if not any(a < one[1] and b > one[0] for a, b, _ in lists[:number])]
+    lists = [
+        one
+        for number, one in enumerate(lists)
+        if not any(a < one[1] and b > one[0] for a, b, _ in lists[:number])
+    ]
     all_references = references(text)
     sentences = [one for one in _sentences(text) if not any(a <= one[0] < b for a, b, _ in lists)]
     named = [[one for one in all_references if start <= one.start < end] for start, end in sentences]
@@ -186,7 +203,9 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
             continue
         kind, consolidates, at = said
         others, first = _acted_on(text, sentences, named, number, kind)
-        if kind is not ActKind.AMENDS and (_FOLLOWS.search(sentence) or (not others and sentence.rstrip().endswith(":"))):
+        if kind is not ActKind.AMENDS and (
+            _FOLLOWS.search(sentence) or (not others and sentence.rstrip().endswith(":"))
+        ):
             below = _below(text, sentences, named, number)
             found += [Statement(kind, one.start, one.end, one, _effective(sentence, issued)) for one in below]
             if below and not named[number]:
@@ -196,7 +215,9 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
         if not others and not (listed or kind is not ActKind.AMENDS):
             continue
         for other in others or [None]:
-            found.append(Statement(kind, min(first, start), end, other, day, consolidates and (listed or not others)))
+            found.append(
+                Statement(kind, min(first, start), end, other, day, consolidates and (listed or not others))
+            )
     whole = in_force_from(text, issued)
     for start, end, act in lists:
         found += _listed(text, all_references, start, end, act, whole[0] if whole else None)
@@ -213,7 +234,9 @@ def _kind(sentence: str) -> tuple[ActKind, bool, int] | None:
         return ActKind.REPLACES, False, one.start()
     if (one := _CONSOLIDATES.search(plain)) and not _NO_REPLACEMENT.search(plain):
         return ActKind.REPLACES, True, one.start()
-    if (one := _AMENDS.search(plain)) and not (_BY_LAW.search(plain) and not re.search(r"\b(?:Master|Directions?,?\s+\d{4}|circular)", plain)):
+    if (one := _AMENDS.search(plain)) and not (
+        _BY_LAW.search(plain) and not re.search(r"\b(?:Master|Directions?,?\s+\d{4}|circular)", plain)
+    ):
         return ActKind.AMENDS, False, one.start()
     return None
 
@@ -233,7 +256,9 @@ def _acted_on(
     sentence = text[start:end]
     if (_LISTED.search(sentence) and kind is not ActKind.REPLACES) or not _BACK.search(sentence):
         return [], start
-    weak = kind is ActKind.AMENDS and not re.search(_CHANGED + r"|amend|modif|revis|chang|existing|above|said", sentence, re.I)
+    weak = kind is ActKind.AMENDS and not re.search(
+        _CHANGED + r"|amend|modif|revis|chang|existing|above|said", sentence, re.I
+    )
     for before in range(number - 1, max(-1, number - 1 - _BEFORE), -1):
         cue = (_ADDRESSED if weak else _INTRODUCES).search(text, *sentences[before])
         # What stands before the cue is the circular's own title.
@@ -284,7 +309,11 @@ def _parts(text: str) -> list[tuple[int, int, str]]:
         if listed is None or said is None or said[0] is ActKind.AMENDS:
             continue
         label = r"\s*[-–]?\s*".join(map(re.escape, re.findall(r"\w+", listed["part"] or listed["other"])))
-        heads = list(re.finditer(rf"(?:^|\n|\f)[ \t]*{label}\b(?!\s*[-–]?\s*\.{{3}})[^\n.]{{0,80}}\n", text[end:], re.I))
+        heads = list(
+            re.finditer(
+                rf"(?:^|\n|\f)[ \t]*{label}\b(?!\s*[-–]?\s*\.{{3}})[^\n.]{{0,80}}\n", text[end:], re.I
+            )
+        )
         if heads:
             begin = end + heads[-1].end()
             part = _NEXT_PART.search(text, begin)
@@ -307,7 +336,16 @@ def _listed(
         other = one
         if other.date is None and (near := DATE.search(text, one.end, line)):
             other = other._replace(date=date_of(near))
-        found.append(Statement(kind, one.start, max(one.end, one.start + 1), other, day, act not in {"repealed", "withdrawn", "superseded", "replaced"}))
+        found.append(
+            Statement(
+                kind,
+                one.start,
+                max(one.end, one.start + 1),
+                other,
+                day,
+                act not in {"repealed", "withdrawn", "superseded", "replaced"},
+            )
+        )
     return found
 
 
