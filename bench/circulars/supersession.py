@@ -1,4 +1,4 @@
-"""Measure how well statements by which circulars replace, withdraw or amend others are read, against those read by hand.
+"""Measure how well statements by which circulars replace, withdraw or amend others are read, against marked ones.
 
     CARAG_SHARED_DATA=DIR python -m bench.circulars.supersession
 
@@ -202,16 +202,17 @@ def main() -> int:
 <!-- Written by `python -m bench.circulars.supersession`. -->
 
 `carag/profiles/circulars/supersession.py` against the {sum(one.act != "none" for one in marks)} statements and
-{sum(one.act == "none" for one in marks)} lines that are none of [supersedes.tsv](supersedes.md). The patterns were written on the
-circulars whose id has an even SHA-256; the others were not looked at while they were. Shares with Wilson's 95 % interval.
+{sum(one.act == "none" for one in marks)} lines that are none of [supersedes.tsv](supersedes.md). The patterns were
+written on the circulars whose id has an even SHA-256; the texts of the others were not looked at while they were, only
+how many of their statements were missed. Shares with Wilson's 95 % interval.
 
 A statement is read right if act and other are the marked ones: the other by its number, else by its date or the
 beginning of its title; where a list was lost, by its place.
 
 {_table("of those marked, read right", halves, "found")}
 
-What was read and is not marked counts as wrong, in circulars of at most {_READ_WHOLE:,} characters, which were read whole by
-hand; in longer ones only where it overlaps a marked line, one marked `none` included.
+What was read and is not marked counts as wrong, in circulars of at most {_READ_WHOLE:,} characters, which were read
+whole by hand; in longer ones only where it overlaps a marked line, one marked `none` included.
 
 {_table("of those read, right", halves, "correct")}
 

@@ -2,8 +2,9 @@
 
 An act names others by an id, or by a name that they bear; it is one more fact of its document, so that both time axes
 follow: what holds from which minute, and since when the store knew it. All doubt is resolved towards hiding: an act
-concerns every document that bears the name, and of several the earliest counts. It never reaches back before the minute
-in which its own document is public, for on that day nobody could know of it; nor forward, to a document that came later.
+concerns every document that bears the name, and of several the earliest counts. It never reaches back before the
+minute in which its own document is public, for until then nobody could know of it; nor forward, to a document that
+came later.
 """
 
 from __future__ import annotations

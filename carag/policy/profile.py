@@ -72,9 +72,7 @@ class Profile:
 
     @property
     def bits_sha256(self) -> str:
-        """Hex digest of what a store keeps for ever: the bits' positions, names, meanings and lifecycle, and declared
-        metadata.
-        """
+        """Hex digest of what a store keeps for ever: positions, names and meanings of bits, lifecycle, metadata."""
         said = [[bit.name, self.vocabulary.meanings[bit.name].document] for bit in self.vocabulary.flags]
         declared: list[object] = (
             [sorted(self.vocabulary.metadata.items())] if self.vocabulary.metadata else []

@@ -109,4 +109,4 @@ def test_every_group_is_there(section: str) -> None:
 
 def test_no_section_is_of_something_else() -> None:
     """What the schema has not, the page does not promise."""
-    assert {*PAGES} == {*SCHEMAS, "[groups]", "[metadata]", "[purposes]"}
+    assert {*PAGES} == {*SCHEMAS, "[groups]", "[lifecycle]", "[metadata]", "[purposes]"}

@@ -7,13 +7,15 @@ addressees is open to those who may see all. Where field and text contradict eac
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from carag.profiles.circulars.references import DATE, NUMBER, date_of, number_key
 from carag.profiles.circulars.supersession import in_force_from
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["CLASSES", "Circular", "circular_of"]
 
@@ -41,17 +43,19 @@ _FIELDS: Final = {
 
 _BANKS: Final = ("commercial_bank", "small_bank", "co_operative_bank")
 CLASSES: Final = {
-    "commercial_bank": r"commercial banks?|public sector banks?|private sector banks?|foreign banks?|lead banks?|agency banks?"
-    r"|currency chest|scheduled banks?|convenor banks?",
+    "commercial_bank": r"commercial banks?|public sector banks?|private sector banks?|foreign banks?|lead banks?"
+    r"|agency banks?|currency chest|scheduled banks?|convenor banks?",
     "small_bank": r"small finance|payments? banks?|local area|regional rural|\bRRBs?\b|\bSFBs?\b|\bLABs?\b",
     "co_operative_bank": r"co-?\s?operative banks?|\bUCBs?\b|\bD?CCBs?\b|\bSt?CBs?\b",
     "nbfc": r"non-?\s?bank(?:ing)? financ|\bNBFCs?\b|housing finance compan|\bHFCs?\b|microfinance|peer to peer",
-    "financial_institution": r"all[-\s]+india\s+financial|\bAIFIs?\b|exim bank|export-import bank|\bNABARD\b|\bNHB\b|\bSIDBI\b|\bNaBFID\b",
-    "payment_system": r"payment\s+system|system (?:operators|participants|providers)|prepaid payment|\bPPIs?\b|card (?:payment )?networks?"
+    "financial_institution": r"all[-\s]+india\s+financial|\bAIFIs?\b|exim bank|export-import bank"
+    r"|\bNABARD\b|\bNHB\b|\bSIDBI\b|\bNaBFID\b",
+    "payment_system": r"payment\s+system|system (?:operators|participants|providers)|prepaid payment|\bPPIs?\b"
+    r"|card (?:payment )?networks?"
     r"|national payments corporation|\bNPCI\b|\bRTGS\b|\bNEFT\b",
     "authorised_person": r"authori[sz]ed\s+(?:dealer|person|money)|\bAD category|money transfer",
-    "other_entity": r"reconstruction compan|\bARCs?\b|credit information compan|\bCICs?\b|central counterpart|market participants"
-    r"|participants in government securities|primary dealers?|trade repositor|credit institutions",
+    "other_entity": r"reconstruction compan|\bARCs?\b|credit information compan|\bCICs?\b|central counterpart"
+    r"|market participants|participants in government securities|primary dealers?|trade repositor|credit institutions",
 }
 """The classes of regulated entities, and how addressees name them; capitals do not count."""
 _EXCLUDED: Final = re.compile(r"\b(?:exclud\w+|other than|except)\b[^();.\n]*?(?=[();.\n]|\bAll\b|$)", re.I)
@@ -61,7 +65,8 @@ _ALL_BANKS: Final = re.compile(
 )
 
 _DEPARTMENTS: Final = {
-    "regulation": r"DOR|DBR|DBOD|DNBR|DCBR|UBD|DNBS|department of (?:banking )?regulation|(?:urban|co-operative) banks department",
+    "regulation": r"DOR|DBR|DBOD|DNBR|DCBR|UBD|DNBS|department of (?:banking )?regulation"
+    r"|(?:urban|co-operative) banks department",
     "supervision": r"DOS|DBS|DCBS|CSITE|department of (?:banking |co-operative )?supervision",
     "payments": r"DPSS|department of payment",
     "foreign_exchange": r"FED|FEMA|AP|ECD|foreign exchange department",
@@ -127,7 +132,7 @@ class Circular:
 
 
 def circular_of(stated: Mapping[str, Any], text: str, title: str = "") -> Circular:
-    """Read the facts of a circular.
+    r"""Read the facts of a circular.
 
     Parameters
     ----------
@@ -139,7 +144,8 @@ def circular_of(stated: Mapping[str, Any], text: str, title: str = "") -> Circul
 
     Examples
     --------
-    >>> read = circular_of({"title": "Limits", "meant_for": "All Small Finance Banks"}, "BFA/2024-25/7\\nMay 2, 2024\\nLimits")
+    >>> text = "BAE/2024-25/7\nMay 2, 2024\nLimits"
+    >>> read = circular_of({"title": "Limits", "meant_for": "All Small Finance Banks"}, text)
     >>> read.issued.isoformat(), read.entity_classes, read.trouble
     ('2024-05-02', ('small_bank',), [])
     >>> circular_of({"title": "Limits"}, "Limits are raised.").trouble
@@ -212,8 +218,7 @@ class _Reading:
             None,
         )
         read = date_of(here) if here else None
-        if given and read and given != read:
-            assert here is not None
+        if here and given and read and given != read:
             self.circular.trouble.append(
                 f"the day of issue is {given} in the field and {read} in the text at {here.start()}"
             )
@@ -301,13 +306,12 @@ class _Reading:
         elif _DRAFT.search(one.title) or _DRAFT.search(self._head[:400].strip()):
             one.status = "draft"
             one.sources.append("status: the title or the beginning of the text")
-        elif _WITHDRAWN.search(one.title) or (gone := _WITHDRAWN.search(self._head)):
+        elif _WITHDRAWN.search(one.title):
             one.status = "withdrawn"
-            one.sources.append(
-                "status: the title"
-                if _WITHDRAWN.search(one.title)
-                else f"status: text {gone.start()}-{gone.end()}"
-            )
+            one.sources.append("status: the title")
+        elif gone := _WITHDRAWN.search(self._head):
+            one.status = "withdrawn"
+            self._from_text("status", gone.start(), gone.end())
         internal = self._field("internal")
         if internal is not None:
             one.internal = internal

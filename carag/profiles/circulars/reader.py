@@ -27,6 +27,9 @@ _ACTS: Final = {
 """Fields that list the numbers or ids of other circulars, and what they say of them."""
 _MOST: Final = 1000
 """Most acts of a document, and most texts of one fact."""
+_LONGEST: Final = 2_000_000
+"""Most characters of a text that is read for statements; the longest direction of the Reserve Bank of India that was
+read has 266,237."""
 _SHOWN: Final = 400
 """Characters of a text that is kept as a fact."""
 _OWN: Final = {"title", "entities", "language", "public_at", "expires_at", *_ACTS}
@@ -35,8 +38,8 @@ _OWN: Final = {"title", "entities", "language", "public_at", "expires_at", *_ACT
 def document_of(read: ReadDocument) -> Document:
     """Make a document of a file or row.
 
-    A draft does nothing to others, and what a circular only compiles stays in force: a compilation does not say that what
-    it lists has ceased, so it is a fact and no act.
+    A draft does nothing to others, and what a circular only compiles stays in force: a compilation does not say that
+    what it lists has ceased, so it is a fact and no act.
 
     Raises
     ------
@@ -45,7 +48,11 @@ def document_of(read: ReadDocument) -> Document:
     """
     stated = read.facts
     one = circular_of(stated, read.text, read.title)
-    said = statements(read.text, issued=one.issued)
+    if len(read.text) > _LONGEST:
+        one.trouble.append(
+            f"its text has {len(read.text)} characters, and what it does to others is read in {_LONGEST}"
+        )
+    said = statements(read.text, issued=one.issued) if len(read.text) <= _LONGEST else []
     acts = [*_stated_acts(stated, one), *_acts(said)] if one.status != "draft" else []
     if len(acts) > _MOST:
         one.trouble.append(f"it acts on {len(acts)} others; want {_MOST} at most")

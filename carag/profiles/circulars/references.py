@@ -39,7 +39,7 @@ _SERIAL: Final = r"[A-Z]?\d{1,6}[A-Z]?"
 _TOKEN: Final = rf"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{{0,7}}|{_SERIAL})"
 NUMBER: Final = re.compile(
     r"(?P<own>\b[A-Z]{2,6}/(?:[A-Za-z]{2,5}/)?(?:19|20)\d\d\s?[-–‐‑]\s?\d{2,4}/\s?\d{1,4}\b)"
-    r"|(?P<series>\bA\.?\s?P\.?\s?\(\s?DIR\.?\s*Series\s?\)\s*[Cc]ircular\s+[Nn]o\.?\s?(?P<serial>\d{1,3})\b)"
+    r"|(?P<series>\bA\.?\s?[PD]\.?\s?\(\s?[A-Z][A-Z./ ]{0,7}\s*Series\s?\)\s*[Cc]ir(?:cular|\.)\s*(?:[Nn]o)?\.?\s?(?P<serial>\d{1,3})\b)"
     r"|(?P<law>\bFEMA[.\s]{0,2}\d{1,3}\s?(?:\(R\)\s?)?/\s?(?:(?:19|20)\d\d-RB|RB-(?:19|20)\d\d))"
     r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?)"
     rf"|(?P<department>(?<![A-Za-z])(?!RBI\b|[A-Z]+\)?\s\d{{1,3}}\.\s)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–‐‑-]{{1,4}}{_TOKEN}){{0,11}}[.\s()&–‐‑-]{{1,4}}{_SERIAL}[.)\s]{{0,2}}"
@@ -139,8 +139,8 @@ def number_key(number: str) -> str:
     'APDIRSERIESCIRCULAR5'
     """
     if "Series" in number:
-        serial = re.search(r"\d+", number)
-        return f"APDIRSERIESCIRCULAR{int(serial[0])}" if serial else ""
+        series, _, serial = number.upper().partition("SERIES")
+        return re.sub(r"[^A-Z]", "", series) + "SERIESCIRCULAR" + re.sub(r"\D|^\D*0+(?=\d)", "", serial)
     years = re.search(r"((?:19|20)?)(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)$", number.strip())
     body = number.strip()[: years.start()] if years else number
     body = re.sub(r"(?i)\b(?:cir(?:cular)?\.?\s?)?no\b\.?", " ", body)
@@ -175,8 +175,8 @@ _DISTINCT: Final = 3
 def names_of(numbers: tuple[str, ...], title: str, day: date | None) -> tuple[str, ...]:
     """Return the names under which a circular is linked: by number, and by title and date.
 
-    The number of a series begins anew every year, so it needs its date. A title without a date counts only if it is long
-    enough to be one circular's, and ends with a year.
+    The number of a series begins anew every year, so it needs its date. A title without a date counts only if it is
+    long enough to be one circular's, and ends with a year.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def _joined(text: str, several: list[Reference]) -> list[Reference]:
 
 
 def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
-    """Add the places of words that were defined for a reference: ``(hereinafter ‘Master Direction’)``, ``(MD-PPIs)``."""
+    """Add the places of words that were defined for a reference: ``(hereinafter ‘Direction’)``, ``(MD-PPIs)``."""
     words: dict[str, Reference] = {}
     for one in several:
         if found := _DEFINED.search(text, one.start, min(len(text), one.end + _REACH)):

@@ -1,19 +1,22 @@
 """Read the statements by which a circular replaces, withdraws or amends others, and lists of what it repeals.
 
 A statement is a sentence that acts, with the references that it acts on: its own, or those of the sentence before that
-introduces them ("Please refer to circular X. On a review, it has been decided to revise ..."). What a text tells of acts
-of others, such as statutes, footnotes ("amended vide circular X") or "as amended from time to time", is none.
+introduces them ("Please refer to circular X. On a review, it has been decided to revise ..."). What a text tells of
+acts of others, such as statutes, footnotes ("amended vide circular X") or "as amended from time to time", is none.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date
+from bisect import bisect_left
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.labelling.document import ActKind
 from carag.profiles.circulars.references import DATE, Reference, date_of, references
+
+if TYPE_CHECKING:
+    from datetime import date
 
 __all__ = ["Statement", "in_force_from", "statements"]
 
@@ -45,7 +48,10 @@ _SAYS_NOTHING: Final = re.compile(
     r"|\(?(?:amended|updated|substituted|inserted|deleted|modified)\s+(?:vide|as\s+on|on)\b",
     re.I,
 )
-_NOUN: Final = r"(?:circulars?|directions?|instructions?|guidelines|guidance\s+note|notifications?|master|MDs?\b|framework)"
+_NOUN: Final = (
+    r"(?:circulars?|directions?|instructions?|guidelines|guidance\s+note|notifications?|master|MDs?\b"
+    r"|framework)"
+)
 _PASSIVE: Final = (
     r"(?:stands?|shall\s+stand|(?:is|are|be|been|being|has\s+been|have\s+been)\b)(?:\s+\w+){0,2}?\s+"
 )
@@ -195,13 +201,14 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
     ]
     all_references = references(text)
     sentences = [one for one in _sentences(text) if not any(a <= one[0] < b for a, b, _ in lists)]
-    named = [[one for one in all_references if start <= one.start < end] for start, end in sentences]
+    starts = [one.start for one in all_references]
+    named = [all_references[bisect_left(starts, a) : bisect_left(starts, b)] for a, b in sentences]
     found: list[Statement] = []
     for number, (start, end) in enumerate(sentences):
         sentence = text[start:end]
         if (said := _kind(sentence)) is None:
             continue
-        kind, consolidates, at = said
+        kind, consolidates = said
         others, first = _acted_on(text, sentences, named, number, kind)
         if kind is not ActKind.AMENDS and (
             _FOLLOWS.search(sentence) or (not others and sentence.rstrip().endswith(":"))
@@ -214,30 +221,29 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
         listed = bool(_LISTED.search(sentence))
         if not others and not (listed or kind is not ActKind.AMENDS):
             continue
-        for other in others or [None]:
-            found.append(
-                Statement(kind, min(first, start), end, other, day, consolidates and (listed or not others))
-            )
+        compiled = consolidates and (listed or not others)
+        acted_on: list[Reference | None] = [*others] or [None]
+        found += [Statement(kind, min(first, start), end, other, day, compiled) for other in acted_on]
     whole = in_force_from(text, issued)
     for start, end, act in lists:
         found += _listed(text, all_references, start, end, act, whole[0] if whole else None)
     return _once(found)
 
 
-def _kind(sentence: str) -> tuple[ActKind, bool, int] | None:
-    """Return what a sentence does, whether it only compiles, and where it says so."""
+def _kind(sentence: str) -> tuple[ActKind, bool] | None:
+    """Return what a sentence does, and whether it only compiles; None if it does not act."""
     plain = _SAYS_NOTHING.sub(lambda one: " " * len(one[0]), sentence)
     about = re.search(_NOUN, plain, re.I)
-    if (one := _WITHDRAWS.search(plain)) and about and not _NO_WITHDRAWAL.search(plain):
-        return ActKind.WITHDRAWS, False, one.start()
-    if (one := _REPLACES.search(plain)) and about and not _NO_REPLACEMENT.search(plain):
-        return ActKind.REPLACES, False, one.start()
-    if (one := _CONSOLIDATES.search(plain)) and not _NO_REPLACEMENT.search(plain):
-        return ActKind.REPLACES, True, one.start()
-    if (one := _AMENDS.search(plain)) and not (
+    if _WITHDRAWS.search(plain) and about and not _NO_WITHDRAWAL.search(plain):
+        return ActKind.WITHDRAWS, False
+    if _REPLACES.search(plain) and about and not _NO_REPLACEMENT.search(plain):
+        return ActKind.REPLACES, False
+    if _CONSOLIDATES.search(plain) and not _NO_REPLACEMENT.search(plain):
+        return ActKind.REPLACES, True
+    if _AMENDS.search(plain) and not (
         _BY_LAW.search(plain) and not re.search(r"\b(?:Master|Directions?,?\s+\d{4}|circular)", plain)
     ):
-        return ActKind.AMENDS, False, one.start()
+        return ActKind.AMENDS, False
     return None
 
 
@@ -291,16 +297,14 @@ def _lists(text: str) -> list[tuple[int, int, str]]:
         and not re.search(r"\b(?:stand|is|are)\s*$", text[max(0, one.start() - 12) : one.start()])
     ]
     found = []
-    for one, following in pairwise([*heads, None]):
-        assert one is not None
-        end = following.start() if following else len(text)
+    for one, end in zip(heads, [*(one.start() for one in heads[1:]), len(text)], strict=False):
         part = _NEXT_PART.search(text, one.end(), end)
         found.append((one.end(), part.start() if part else end, one["act"].lower()))
     return found
 
 
 def _parts(text: str) -> list[tuple[int, int, str]]:
-    """Find the parts, such as an appendix, of which a sentence says that what is listed there is repealed or compiled."""
+    """Find the parts, such as an appendix, of which a sentence says that what they list is repealed or compiled."""
     found = []
     for start, end in _sentences(text):
         sentence = text[start:end]
