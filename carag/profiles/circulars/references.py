@@ -39,7 +39,8 @@ _SERIAL: Final = r"[A-Z]?\d{1,6}[A-Z]?"
 _TOKEN: Final = rf"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{{0,7}}|{_SERIAL})"
 NUMBER: Final = re.compile(
     r"(?P<own>\b[A-Z]{2,6}/(?:[A-Za-z]{2,5}/)?(?:19|20)\d\d\s?[-–‐‑]\s?\d{2,4}/\s?\d{1,4}\b)"
-    r"|(?P<series>\bA\.?\s?[PD]\.?\s?\(\s?[A-Z][A-Z./ ]{0,7}\s*Series\s?\)\s*[Cc]ir(?:cular|\.)\s*(?:[Nn]o)?\.?\s?(?P<serial>\d{1,3})\b)"
+    r"|(?P<series>\bA\.?\s?[PD]\.?\s?\(\s?[A-Z][A-Z./ ]{0,7}\s*Series\s?\)\s*"
+    r"[Cc]ir(?:cular|\.)\s*(?:[Nn]o)?\.?\s?(?P<serial>\d{1,3})\b)"
     r"|(?P<law>\bFEMA[.\s]{0,2}\d{1,3}\s?(?:\(R\)\s?)?/\s?(?:(?:19|20)\d\d-RB|RB-(?:19|20)\d\d))"
     r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?)"
     rf"|(?P<department>(?<![A-Za-z])(?!RBI\b|[A-Z]+\)?\s\d{{1,3}}\.\s)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–‐‑-]{{1,4}}{_TOKEN}){{0,11}}[.\s()&–‐‑-]{{1,4}}{_SERIAL}[.)\s]{{0,2}}"
@@ -140,7 +141,7 @@ def number_key(number: str) -> str:
     """
     if "Series" in number:
         series, _, serial = number.upper().partition("SERIES")
-        return re.sub(r"[^A-Z]", "", series) + "SERIESCIRCULAR" + re.sub(r"\D|^\D*0+(?=\d)", "", serial)
+        return re.sub(r"[^A-Z]", "", series) + "SERIESCIRCULAR" + re.sub(r"\D", "", serial).lstrip("0")
     years = re.search(r"((?:19|20)?)(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)$", number.strip())
     body = number.strip()[: years.start()] if years else number
     body = re.sub(r"(?i)\b(?:cir(?:cular)?\.?\s?)?no\b\.?", " ", body)

@@ -53,7 +53,7 @@ _NOUN: Final = (
     r"|framework)"
 )
 _PASSIVE: Final = (
-    r"(?:stands?|shall\s+stand|(?:is|are|be|been|being|has\s+been|have\s+been)\b)(?:\s+\w+){0,2}?\s+"
+    r"(?:stands?|(?:shall|will)\s+stand|(?:is|are|be|been|being|has\s+been|have\s+been)\b)(?:\s+\w+){0,2}?\s+"
 )
 
 _WITHDRAWS: Final = re.compile(
@@ -123,14 +123,14 @@ _ITEM: Final = 30
 _BEFORE: Final = 3
 """Sentences before one that acts, in which what it acts on may have been introduced."""
 _LISTED: Final = re.compile(
-    r"\b(?:listed|mentioned|given|enumerated|indicated|contained|specified|provided|detailed|set\s+out)\s+(?:below\s+)?"
+    r"\b(?:listed|mentioned|given|enumerated|indicated|contained|specified|provided|detailed|set\s+out|as\s+per|shown)\s+(?:below\s+)?"
     r"(?:at|in|under)\s+(?:the\s+)?(?P<part>(?:Annex(?:ure)?|Appendix|Schedule)(?:\s*[-–]?\s*(?:[IVX]+|\d+|[A-Z])\b)?)"
     r"|\blist\s+of\s+(?:such\s+|these\s+|the\s+)?circulars[^.]{0,80}?\bin\s+(?:the\s+)?(?P<other>(?:Annex(?:ure)?|Appendix|Schedule)(?:\s*[-–]?\s*(?:[IVX]+|\d+|[A-Z])\b)?)",
     re.I,
 )
 
 _LIST: Final = re.compile(
-    r"list\s+of\s+(?:(?:the|other|all|earlier|important|relevant|RBI)\s+)*(?:master\s+)?(?:circulars?|notifications|instructions|directions|guidelines)\b"
+    r"(?:list\s+of\s+|(?<=\n))(?:(?:the|other|all|earlier|important|relevant|RBI)\s+)*(?:master\s+)?(?:circulars?|notifications|instructions|directions|guidelines)\b"
     r"[^.]{0,110}?\b(?P<act>repealed|withdrawn|superseded|replaced|consolidated|compiled|incorporated)\b",
     re.I | re.S,
 )
