@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+from datetime import date
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag import Document
+from carag.engine.documents import _row
+from carag.errors import InvalidArgument
 from carag.labelling.acts import document_histories
+from carag.labelling.declared import DeclaredLabel
+from carag.labelling.document import Act, ActKind
 from carag.policy import TOMBSTONE, Profile
 from carag.policy.vocabulary import Lifecycle
 
@@ -109,3 +117,49 @@ def test_the_cause_of_each_bit_is_the_document_that_set_it() -> None:
     found = document_histories(several, LIFECYCLE)
     assert found["a"][-1].causes == (("AMENDED", "b"),)
     assert found["c"][0].causes == (("NOT_YET_IN_FORCE", "c"),)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"names": "No. 1"}, "want a list"),
+        ({"names": [7]}, "want each a str"),
+        ({"names": ["a\nb"]}, "printable"),
+        ({"names": [str(number) for number in range(1001)]}, "want 1000 at most"),
+        ({"acts": ["replaces a"]}, "want each a Act"),
+        ({"acts": Act(ActKind.AMENDS, "a")}, "want a list"),
+        ({"in_force_at": "soon"}, "in_force_at"),
+    ],
+)
+def test_what_is_no_name_or_act_is_refused_and_said(given: dict[str, Any], wanted: str) -> None:
+    with pytest.raises(InvalidArgument, match=wanted):
+        Document(id="d", text="Text.", bits=(), **given)
+
+
+def test_an_act_of_an_unknown_kind_or_on_nobody_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="want one of replaces, withdraws, amends"):
+        Act("repeals", "a")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="the name in an act"):
+        Act(ActKind.AMENDS, "")
+
+
+def test_a_document_goes_to_another_process_with_its_acts() -> None:
+    one = Document(
+        id="d",
+        text="Text.",
+        bits=(),
+        names=["n"],
+        acts=[Act(ActKind.AMENDS, "a", date(2024, 1, 1))],
+        in_force_at=date(2024, 2, 1),
+    )
+    assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301 - made here
+
+
+def test_the_row_of_a_document_without_acts_is_what_it_was() -> None:
+    """So that its content hash is, and no store embeds it again."""
+    vocabulary = Profile.open("generic").vocabulary
+    row = _row(Document(id="d", text="Text.", bits=()), DeclaredLabel(0x0800_0000, ()), vocabulary)
+    assert set(row.facts) == {
+        "id", "removed", "public_at", "expires_at", "supersedes", "metadata", "facts", "entities", "language", "pages",
+    }  # fmt: skip
+    assert row.content_hash == "6463b5ecfb8d2e96805dd1290ba08eb05258dd7e3476490a1ccd527d70c8a5de"
