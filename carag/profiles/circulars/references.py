@@ -239,7 +239,7 @@ def references(text: str) -> list[Reference]:
         found.append(Reference(start, end, (), title))
     found += [Reference(one.start(), one.end()) for one in _DATED.finditer(text)]
     found.sort(key=_place)
-    return _with_defined(text, _joined(text, [_dated(text, one, dates) for one in found]))
+    return _with_defined(text, _in_full(_joined(text, [_dated(text, one, dates) for one in found])))
 
 
 def _is_title(kind: str, title: str, before: str) -> bool:
@@ -300,6 +300,21 @@ def _joined(text: str, several: list[Reference]) -> list[Reference]:
     return found
 
 
+def _in_full(several: list[Reference]) -> list[Reference]:
+    """Let a shortened title, such as ``Master Direction on KYC``, stand for the one given before with its day."""
+    found: list[Reference] = []
+    known: list[tuple[set[str], Reference]] = []
+    for one in several:
+        words = set(title_key(one.title).split())
+        whole = None
+        if one.names:
+            known += [(words, one)] if one.title else []
+        elif words:
+            whole = next((full for stated, full in reversed(known) if words <= stated), None)
+        found.append(one if whole is None else whole._replace(start=one.start, end=one.end, word=one.title))
+    return found
+
+
 def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
     """Add the places of words that were defined for a reference: ``(hereinafter ‘Direction’)``, ``(MD-PPIs)``."""
     words: dict[str, Reference] = {}
@@ -326,5 +341,6 @@ def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
             and (one.title.startswith(kind) or kind in text[max(0, one.start - 30) : one.start])
         ]
         if earlier:
-            added.append(earlier[-1]._replace(start=start, end=end, word=" ".join(place[0].split())))
+            meant = [one for one in earlier if one.names] or earlier
+            added.append(meant[-1]._replace(start=start, end=end, word=" ".join(place[0].split())))
     return sorted((one for one in [*several, *added] if one.numbers or one.title or one.date), key=_place)

@@ -330,7 +330,13 @@ def _listed(
     text: str, several: list[Reference], start: int, end: int, act: str, day: date | None
 ) -> list[Statement]:
     """Return a statement for every number of a list; a line that names a paragraph changes a part only."""
-    items = [one for one in several if start <= one.start < end and one.numbers]
+    items = [
+        one
+        for one in several
+        if start <= one.start < end
+        and one.numbers
+        and not _ACTOR.search(text[max(0, one.start - 60) : one.start])
+    ]
     found = []
     for number, one in enumerate(items):
         line = min(items[number + 1].start if number + 1 < len(items) else end, one.end + _LINE)
