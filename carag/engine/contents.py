@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from carag.engine.collection import no_progress
 from carag.engine.documents import DocumentWriter
-from carag.engine.folder import read_documents
+from carag.engine.folder import reader_named
 from carag.engine.ingest import Ingestor
 from carag.engine.results import IngestReport
 from carag.errors import InvalidArgument
@@ -90,12 +90,13 @@ class Contents:
             Its ``problems`` name everything under ``path`` that is no document.
         """
         self._check_open()
-        if reader is not None or self._collection.profile.vocabulary.reader == "folder":
+        own = self._collection.profile.vocabulary.reader
+        if reader is not None or own != "edgar":
             if only is not None:
                 raise InvalidArgument(
                     "only is for filings; leave it out, or ingest a folder with the wanted files"
                 )
-            return self._ingest_documents((reader or read_documents)(Path(path)))
+            return self._ingest_documents((reader or reader_named(own))(Path(path)))
         return self._ingest_filings(Path(path), progress, only)
 
     def _ingest_documents(self, read: Iterable[Document | str]) -> IngestReport:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from datetime import datetime, time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -17,26 +18,27 @@ import numpy as np
 from carag.engine.collection import no_progress
 from carag.engine.results import AddReport
 from carag.errors import InvalidArgument
+from carag.labelling.acts import document_histories
 from carag.labelling.chunking import CHUNKER_VERSION, chunk
 from carag.labelling.clauses import CLAUSES_VERSION, chunk_by_clauses
 from carag.labelling.declared import DeclaredLabel, FactProblem, label_facts, quarantined
 from carag.labelling.document import Document
 from carag.labelling.label import Cause
-from carag.labelling.lifecycle import StateCause, StateSpan
 from carag.labelling.naming import named
 from carag.limits import check_id, quoted
-from carag.policy import NEVER, TOMBSTONE, VERSION_WORD, as_of_minutes, bit_names, bits_of, in_one_form
+from carag.policy import NEVER, VERSION_WORD, as_of_minutes, bit_names, bits_of, in_one_form
 from carag.retrieval import headed
 from carag.store.values import StoredChunk, StoredFiling, content_hash
 from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import date, datetime
+    from datetime import date
     from zoneinfo import ZoneInfo
 
     from carag.engine.collection import Collection
     from carag.labelling.chunking import Chunk
+    from carag.labelling.lifecycle import StateSpan
     from carag.policy import Value, Vocabulary
     from carag.store.store import CorpusStore
 
@@ -207,10 +209,13 @@ class DocumentWriter:
                 nothing = np.empty((0, self._collection.embedder.dim), np.float32)
                 with store.writing() as transaction:
                     transaction.put([(_removed(store.filing(one)), []) for one in wanted], nothing)
-                    transaction.relabel(_histories(transaction.facts()))
+                    transaction.relabel(self._histories(transaction.facts()))
                 self._collection.refresh(no_progress)
         _logger.info("removed %d documents", len(wanted))
         return len(wanted)
+
+    def _histories(self, facts: Iterable[Mapping[str, Any]]) -> dict[str, tuple[StateSpan, ...]]:
+        return document_histories(facts, self._vocabulary.lifecycle)
 
     def _read(self, documents: Iterable[Document]) -> dict[str, _Given]:
         """Check all documents of a call and make their rows, before anything is stored."""
@@ -226,6 +231,11 @@ class DocumentWriter:
                 )
             label = _label(document, self._vocabulary)
             metadata, label = _declared(document, label, self._vocabulary)
+            if document.in_force_at is not None and self._vocabulary.lifecycle.pending is None:
+                raise InvalidArgument(
+                    f"document {document.id!r} has in_force_at, and the profile {self._vocabulary.profile!r} names no "
+                    "bit of what is not yet in force; leave it out, or name one as pending under [lifecycle]"
+                )
             one = _Given(document, label.word, _row(document, label, self._vocabulary), metadata)
             first = given.setdefault(document.id, one)
             if first.filing.content_hash != one.filing.content_hash:
@@ -251,7 +261,7 @@ class DocumentWriter:
         before = [store.facts_of(id_) if id_ in stored else None for id_ in ids]
         with store.writing() as transaction:
             transaction.put([(one.filing, chunks) for one, chunks in waiting], vectors)
-            transaction.relabel(_histories(transaction.facts()))
+            transaction.relabel(self._histories(transaction.facts()))
         for known, (one, chunks) in zip(before, waiting, strict=True):
             is_new = known is None or known["removed"]
             report.added += is_new
@@ -283,6 +293,13 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> St
         "language": document.language,
         "pages": list(document.pages),
     }
+    # Only where stated: the content hash of a document without them is the one that it always had.
+    if document.names:
+        facts["names"] = list(document.names)
+    if document.acts:
+        facts["acts"] = [[act.kind.value, act.name, _first_minute(act.since, zone)] for act in document.acts]
+    if document.in_force_at is not None:
+        facts["in_force_at"] = _first_minute(document.in_force_at, zone)
     return _filing(
         facts,
         content=content_hash(
@@ -310,8 +327,9 @@ def _filing(
     causes: Mapping[str, Any],
     quarantine: tuple[str, str] | None,
 ) -> StoredFiling:
-    supersedes = facts["supersedes"]
-    linked = (facts["id"],) if supersedes is None else (facts["id"], supersedes)
+    acted = [name for _, name, _ in facts.get("acts", ())]
+    stated = (facts["id"], facts["supersedes"], *facts.get("names", ()), *acted)
+    linked = dict.fromkeys(one for one in stated if one is not None)
     return StoredFiling(
         accession_number=facts["id"],
         form="",
@@ -323,12 +341,12 @@ def _filing(
         public_at_source="always public" if facts["public_at"] == 0 else "stated with the document",
         quarantine=quarantine,
         # The store looks again at all that share one of these numbers with a new row.
-        ciks=tuple(_link(one) for one in linked),
+        ciks=tuple(dict.fromkeys(_link(one) for one in linked)),
     )
 
 
 def _link(id_: str) -> int:
-    """Return the number under which the store connects a document with those that supersede it."""
+    """Return the number under which the store connects a document with those that name it."""
     return int.from_bytes(hashlib.sha256(id_.encode()).digest()[:8]) % _LINKS
 
 
@@ -344,6 +362,13 @@ def _pages_of(document: Document, start: int, end: int) -> str:
 
 def _minute(value: datetime | date | None, absent: int, zone: ZoneInfo) -> int:
     return absent if value is None else as_of_minutes(value, zone)
+
+
+def _first_minute(value: datetime | date | None, zone: ZoneInfo) -> int | None:
+    """Return the minute of a moment, or the first of a day: what takes effect on a day holds all of it."""
+    if value is None:
+        return None
+    return as_of_minutes(value if isinstance(value, datetime) else datetime.combine(value, time(), zone))
 
 
 def _superseding_wrongly(supersedes: Mapping[str, str | None], store: CorpusStore) -> dict[str, str]:
@@ -376,21 +401,3 @@ def _superseding_wrongly(supersedes: Mapping[str, str | None], store: CorpusStor
             at = next_of(at)
         ends.update(chain)
     return wrong
-
-
-def _histories(facts: Iterable[Mapping[str, Any]]) -> dict[str, tuple[StateSpan, ...]]:
-    """Return the history of every document: it ends when the first that supersedes it is public."""
-    several = list(facts)
-    ends: dict[str, tuple[int, str]] = {}
-    for one in several:
-        if (old := one["supersedes"]) is not None:
-            end = (one["public_at"], one["id"])
-            ends[old] = min(ends.get(old, end), end)
-    return {one["id"]: (StateSpan(0, 0), *_ended(ends.get(one["id"]))) for one in several}
-
-
-def _ended(end: tuple[int, str] | None) -> tuple[StateSpan, ...]:
-    if end is None:
-        return ()
-    minute, by = end
-    return (StateSpan(minute, TOMBSTONE, (StateCause("SUPERSEDED", by),)),)

@@ -7,6 +7,8 @@ quarantined, with its reason. What cannot become a document is a problem, with i
 from __future__ import annotations
 
 import re
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument
@@ -16,30 +18,43 @@ from carag.readers import Problem, read_folder
 from carag.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from carag.readers import Fact, ReadDocument
 
-__all__ = ["read_documents"]
+__all__ = ["read_documents", "reader_named"]
 
 _TIMES: Final = ("public_at", "expires_at")
 _TEXTS: Final = ("supersedes", "language")
 _FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 
 
-def read_documents(path: Path) -> Iterator[Document | str]:
+def reader_named(reader: str) -> Callable[[Path], Iterator[Document | str]]:
+    """Return what reads a folder for a profile, by its ``reader``: ``folder``, or the name of one that ships its own.
+
+    The names are those of ``carag.policy.shipped.READERS``, so nothing that a profile's author writes is imported.
+    """
+    if reader == "folder":
+        return read_documents
+    return partial(read_documents, document_of=import_module(f"carag.profiles.{reader}.reader").document_of)
+
+
+def read_documents(
+    path: Path, *, document_of: Callable[[ReadDocument], Document] | None = None
+) -> Iterator[Document | str]:
     """Read every file of a folder; yield a document, or a problem in words.
 
     ``public_at`` and ``expires_at`` are dates or times in ISO 8601, ``entities`` numbers, ``supersedes`` an id,
-    ``language`` a tag. A profile's rules read all other fields.
+    ``language`` a tag. A profile's rules read all other fields. ``document_of`` makes documents in another way.
     """
+    made = document_of or _document
     for one in read_folder(path):
         if isinstance(one, Problem):
             yield f"{one.where}: {one.kind.value}: {one.reason}"
             continue
         try:
-            yield _document(one)
+            yield made(one)
         except InvalidArgument as error:
             yield f"{one.where}: broken: {visible(str(error))}"
 

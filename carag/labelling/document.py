@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from functools import partial
 from math import isfinite
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 from carag.errors import InvalidArgument
 from carag.limits import check_id, check_label, check_text, quoted
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
     from carag.policy import Bits
 
-__all__ = ["Document", "Scalar"]
+__all__ = ["Act", "ActKind", "Document", "Scalar"]
 
 Scalar: TypeAlias = str | int | float | bool | None
 """What a field of metadata holds, and what a fact is or lists."""
+
+_Kind = TypeVar("_Kind")
 
 _MAX_FIELDS: Final = 64
 """Greatest number of fields of a document's metadata."""
@@ -34,11 +37,61 @@ _MAX_VALUE: Final = 1000
 _MAX_FACTS: Final = 256
 """Greatest number of facts of a document."""
 _MAX_LISTED: Final = 1000
-"""Greatest number of values that one fact lists."""
+"""Greatest number of values that one fact lists, and of a document's names and acts."""
 _INT64: Final = 1 << 63
 """Integers are at least ``-_INT64`` and below ``_INT64``: every JSON reader and database can hold those."""
 _FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 _LANGUAGE: Final = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
+
+
+class ActKind(StrEnum):
+    """What a document does to others."""
+
+    REPLACES = "replaces"
+    WITHDRAWS = "withdraws"
+    AMENDS = "amends"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What a document does to others, which it names; :attr:`Document.acts` holds them.
+
+    Parameters
+    ----------
+    kind : ActKind
+        What it does. A profile's ``[lifecycle]`` says which bit that sets for the others; where it has none for
+        ``replaces`` or ``withdraws``, their passages end, and ``amends`` changes nothing.
+    name : str
+        An id, or one of the :attr:`Document.names`. Every document that bears it and was public no later than this one
+        is meant, whichever of the two arrives first.
+    since : datetime or date, optional
+        From when: an aware datetime, or a date, from its first minute on. None: from when this document is in force. No
+        act is earlier than the minute in which its own document is public.
+
+    Raises
+    ------
+    InvalidArgument
+        If a value is not of its kind.
+
+    Examples
+    --------
+    >>> Act("withdraws", "number 7/2023").kind
+    <ActKind.WITHDRAWS: 'withdraws'>
+    """
+
+    kind: ActKind
+    name: str
+    since: datetime | date | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in list(ActKind):
+            raise InvalidArgument(
+                f"the kind of an act is {quoted(self.kind)}; want one of {', '.join(ActKind)}"
+            )
+        object.__setattr__(self, "kind", ActKind(self.kind))
+        check_id("the name in an act", self.name)
+        _minutes(f"since of the act on {self.name!r}", self.since, 0)
 
 
 @final
@@ -68,6 +121,13 @@ class Document:
         reads it. None: always public, never expires.
     supersedes : str, optional
         The id of the document that this one replaces from its ``public_at`` on.
+    names : iterable of str
+        By what else than its id others may name it in their acts, such as its number: at most 1,000.
+    acts : iterable of Act
+        What it does to others: at most 1,000.
+    in_force_at : datetime or date, optional
+        From when it is in force, if later than public: an aware datetime, or a date, from its first minute on. Until
+        then it has the bit of ``pending`` in its profile's ``[lifecycle]``, which must name one.
     language : str, optional
         A language tag (BCP 47), such as ``"de-CH"``.
     pages : iterable of int
@@ -96,6 +156,9 @@ class Document:
     public_at: datetime | date | None = None
     expires_at: datetime | date | None = None
     supersedes: str | None = None
+    names: Iterable[str] = ()
+    acts: Iterable[Act] = ()
+    in_force_at: datetime | date | None = None
     language: str | None = None
     pages: Iterable[int] = field(default=(), repr=False)
 
@@ -121,6 +184,11 @@ class Document:
                     f"document {self.id!r} supersedes itself; want another document's id: adding changed text under "
                     "the same id already makes a new version"
                 )
+        self._set("names", tuple(sorted(set(_several(f"names {what}", self.names, str)))))
+        for name in self.names:
+            check_id(f"a name {what}", name)
+        self._set("acts", tuple(dict.fromkeys(_several(f"acts {what}", self.acts, Act))))
+        _minutes(f"in_force_at {what}", self.in_force_at, 0)
         if self.language is not None and not (
             isinstance(self.language, str) and _LANGUAGE.fullmatch(self.language)
         ):
@@ -217,6 +285,18 @@ def _minutes(name: str, value: datetime | date | None, absent: int) -> int:
         return absent if value is None else as_of_minutes(value)
     except InvalidArgument as error:
         raise InvalidArgument(f"{name}: {error}") from error
+
+
+def _several(name: str, values: object, kind: type[_Kind]) -> list[_Kind]:
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise InvalidArgument(f"{name} are {quoted(values)}; want a list")
+    found = list(values)
+    if len(found) > _MAX_LISTED:
+        raise InvalidArgument(f"{name} are {len(found)}; want {_MAX_LISTED} at most")
+    for one in found:
+        if not isinstance(one, kind):
+            raise InvalidArgument(f"{name} hold {quoted(one)}; want each a {kind.__name__}")
+    return found
 
 
 def _pages(what: str, pages: object, length: int) -> tuple[int, ...]:

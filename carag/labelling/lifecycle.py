@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from carag.policy import NEVER, PolicyBit
+from carag.policy import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from carag.policy.word import PolicyFlag
 
 __all__ = ["Effect", "StateBits", "StateCause", "StateSpan", "spans_of"]
 
@@ -42,7 +44,7 @@ class Effect(NamedTuple):
     """Minutes since 1970-01-01T00:00Z, inclusive."""
     until: int
     """Minutes since 1970-01-01T00:00Z, exclusive."""
-    bit: PolicyBit
+    bit: PolicyFlag
     cause: str
 
 
@@ -56,6 +58,7 @@ def spans_of(public_at: int, effects: Iterable[Effect]) -> tuple[StateSpan, ...]
 
     Examples
     --------
+    >>> from carag.policy import PolicyBit
     >>> effect = Effect(9, NEVER, PolicyBit.DELISTED, "b")
     >>> [(span.since, span.bits, span.causes) for span in spans_of(5, [effect])]
     [(5, 0, ()), (9, 8388608, (StateCause(bit='DELISTED', accession_number='b'),))]
@@ -64,7 +67,7 @@ def spans_of(public_at: int, effects: Iterable[Effect]) -> tuple[StateSpan, ...]
     edges = {minute for one in effects for minute in (one.since, one.until) if public_at < minute < NEVER}
     spans: list[StateSpan] = []
     for since in sorted({public_at, *edges}):
-        causes: dict[PolicyBit, str] = {}
+        causes: dict[PolicyFlag, str] = {}
         for one in effects:
             if one.since <= since < one.until or since == one.until == NEVER:
                 causes.setdefault(one.bit, one.cause)

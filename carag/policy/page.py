@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from carag.policy.bits import bit_names
 
@@ -60,6 +60,15 @@ def cells_with(table: PolicyTable, bit: PolicyFlag, *, required: bool) -> str:
     return ", ".join(found)
 
 
+_LIFECYCLE: Final = {
+    "replaced": "from when another document replaces it",
+    "withdrawn": "from when another document withdraws it",
+    "amended": "from when another document amends it",
+    "pending": "until it is in force",
+}
+"""By what of a profile's lifecycle sets it, when a document has a bit."""
+
+
 def _summary(said: Vocabulary) -> Iterator[str]:
     yield "| bit | name | carried by |"
     yield "|---|---|---|"
@@ -80,6 +89,9 @@ def _section(bit: PolicyFlag, said: Vocabulary, table: PolicyTable) -> Iterator[
     for rule in said.rules:
         if rule.bit == bit.name:
             yield f"- set where {_condition(rule)} ({rule.regulation})"
+    for kind, name in said.lifecycle.names.items():
+        if name == bit.name:
+            yield f"- set {_LIFECYCLE[kind]}"
     yield f"- regulation: {meant.regulation}"
     yield f"- lifted by: {meant.lift}"
     yield f"- forbidden by: {cells_with(table, bit, required=False) or 'no cell'}"

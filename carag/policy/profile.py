@@ -72,9 +72,14 @@ class Profile:
 
     @property
     def bits_sha256(self) -> str:
-        """Hex digest of what a store keeps for ever: the bits' positions, names and meanings, and declared metadata."""
+        """Hex digest of what a store keeps for ever: positions, names and meanings of bits, lifecycle, metadata."""
         said = [[bit.name, self.vocabulary.meanings[bit.name].document] for bit in self.vocabulary.flags]
-        declared = [sorted(self.vocabulary.metadata.items())] if self.vocabulary.metadata else []
+        declared: list[object] = (
+            [sorted(self.vocabulary.metadata.items())] if self.vocabulary.metadata else []
+        )
+        # A store keeps what acts did under these bits; profiles without them keep the hash that they had before.
+        if lifecycle := self.vocabulary.lifecycle.names:
+            declared.append({"lifecycle": lifecycle})
         return hashlib.sha256(
             json.dumps([self.name, said, *declared], ensure_ascii=True).encode()
         ).hexdigest()

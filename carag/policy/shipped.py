@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_PROFILE",
+    "READERS",
     "READING_FILES",
     "SHIPPED",
     "bits_named",
@@ -25,8 +26,10 @@ __all__ = [
     "table_hashes",
 ]
 
-SHIPPED: Final = ("clinical", "edgar", "generic")
+SHIPPED: Final = ("circulars", "clinical", "edgar", "generic")
 """The profiles that ship with the package, by name."""
+READERS: Final = ("circulars", "edgar", "folder")
+"""Who can read documents: the files of a folder as they state themselves, or by a profile that ships with a reader."""
 READING_FILES: Final = ("reading.toml", "kinds.tsv", "lexicon.tsv")
 """The files of a profile that say how questions are read; none is required."""
 DEFAULT_PROFILE: Final = "edgar"

@@ -8,7 +8,7 @@ bits, a 28th bit and phrases that are no regular expression are refused, with th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
@@ -30,7 +30,7 @@ from carag.limits import quoted
 from carag.policy.bits import bits_of
 from carag.policy.intent import Intent, IntentRule, Intents
 from carag.policy.mask import Mask
-from carag.policy.shipped import DEFAULT_PROFILE, shipped_text
+from carag.policy.shipped import DEFAULT_PROFILE, READERS, shipped_text
 from carag.policy.toml_lines import Toml
 from carag.policy.where import FieldKind
 from carag.policy.word import POLICY_BITS, PolicyBit, PolicyFlag, flags_named, same_bits
@@ -42,6 +42,7 @@ __all__ = [
     "BitMeaning",
     "FactRule",
     "Groups",
+    "Lifecycle",
     "PurposeKinds",
     "RequiredFact",
     "Vocabulary",
@@ -202,10 +203,11 @@ class _NotMeant(_Strict):
 class _Document(_Strict):
     schema_: Schema = Field(alias="schema")
     name: _Name
-    reader: Literal["edgar", "folder"] = "folder"
+    reader: _Name = "folder"
     time_zone: Text = "UTC"
     words: Words = Words()
     groups: dict[Literal["jurisdictions", "personal", "transfer", "cooling"], list[str]] = {}
+    lifecycle: dict[Literal["replaced", "withdrawn", "amended", "pending"], str] = {}
     purposes: dict[Literal["advice", "publishing", "access_request", "obliged"], list[_Name]] = {}
     regulations: dict[_Code, Text] = {}
     bit: list[BitMeaning] = Field(min_length=1, max_length=_MAX_BITS)
@@ -228,6 +230,13 @@ class _Document(_Strict):
             raise ValueError(f"{name!r} is no time zone; want one such as 'Europe/Paris' or 'UTC'") from error
         return name
 
+    @field_validator("reader")
+    @classmethod
+    def _known_reader(cls, name: str) -> str:
+        if name not in READERS:
+            raise ValueError(f"{name!r} is no reader; want one of {', '.join(READERS)}")
+        return name
+
 
 @dataclass(frozen=True, slots=True)
 class Groups:
@@ -241,6 +250,26 @@ class Groups:
     """Jurisdictions whose personal data need a basis to leave (GDPR Art. 44-46)."""
     cooling: int = 0
     """What a cooling time holds back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """The bits that acts of other documents set, and time clears; None where the domain has none."""
+
+    replaced: PolicyFlag | None = None
+    """Of a document that another replaces."""
+    withdrawn: PolicyFlag | None = None
+    """Of one that another withdraws."""
+    amended: PolicyFlag | None = None
+    """Of one that another amends."""
+    pending: PolicyFlag | None = None
+    """Of one that is public and not yet in force."""
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names of its bits, by what sets them."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: bit.name for name, bit in given.items() if bit is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,11 +294,12 @@ class Vocabulary:
     text: str
     """The ``profile.toml``."""
     reader: str
-    """Who reads documents and labels them: ``edgar``, or ``folder`` by the rules below."""
+    """Who reads documents: ``edgar``, which labels them as well, ``folder``, or a profile that ships a reader."""
     flags: type[PolicyFlag]
     meanings: Mapping[str, BitMeaning]
     """By the name of the bit."""
     groups: Groups
+    lifecycle: Lifecycle
     kinds: PurposeKinds
     words: Words
     regulations: Mapping[str, str]
@@ -332,6 +362,10 @@ class Vocabulary:
                     "the reader of filings sets the bits of EDGAR's profile; want these, in order"
                 )
         groups = {name: _vector(toml, ("groups", name), bits, flags) for name, bits in said.groups.items()}
+        lifecycle = {
+            name: flags(_vector(toml, ("lifecycle", name), [bit], flags))
+            for name, bit in said.lifecycle.items()
+        }
         made = cls(
             profile=said.name,
             text=toml.text,
@@ -339,6 +373,7 @@ class Vocabulary:
             flags=flags,
             meanings={one.name: one for one in said.bit},
             groups=Groups(**groups),
+            lifecycle=Lifecycle(**lifecycle),
             kinds=PurposeKinds(**{kind: frozenset(names) for kind, names in said.purposes.items()}),
             words=said.words,
             regulations={str(code): rule for code, rule in said.regulations.items()},

@@ -13,7 +13,7 @@ from carag.policy import Profile
 from carag.policy.page import profile_page
 
 PROFILES = Path(carag.__file__).parent / "profiles"
-DECLARED = ["generic", "clinical"]
+DECLARED = ["generic", "clinical", "circulars"]
 """Profiles whose rules are data."""
 
 

@@ -100,7 +100,7 @@ def test_every_key_has_its_type(section: str) -> None:
             assert said in {"text", "name", "bit name", "field name"}, name
 
 
-@pytest.mark.parametrize("section", ["groups", "purposes"])
+@pytest.mark.parametrize("section", ["groups", "lifecycle", "purposes"])
 def test_every_group_is_there(section: str) -> None:
     """Those that the code knows by meaning."""
     names = get_args(vocabulary._Document.model_fields[section].annotation)[0]
@@ -109,4 +109,4 @@ def test_every_group_is_there(section: str) -> None:
 
 def test_no_section_is_of_something_else() -> None:
     """What the schema has not, the page does not promise."""
-    assert {*PAGES} == {*SCHEMAS, "[groups]", "[metadata]", "[purposes]"}
+    assert {*PAGES} == {*SCHEMAS, "[groups]", "[lifecycle]", "[metadata]", "[purposes]"}

@@ -59,6 +59,9 @@ _FIRST: Final = r"^(?=\[)"
 _STRINGS: Final = r"^(name|document|regulation|field|bit|time_zone|operator) = .*"
 _RULE: Final = '[[rule]]\nbit = "{}"\nfield = "pages"\nregulation = "r"\n'
 
+_READER: Final = r'^(?:reader = "\w+"|(?=schema = 1)(?![\s\S]*^reader = ))'
+"""Where a profile names its reader, or would."""
+
 _BOTH: Final = {
     "another schema": Slip("^schema = 1", "schema = 2"),
     "schema as text": Slip("^schema = 1", 'schema = "1"'),
@@ -105,8 +108,8 @@ _PROFILE: Final = _BOTH | {
     "a name in capitals": Slip('^name = "(?=[a-z])', 'name = "X'),
     "a name that is a path": Slip('^name = "(?=[a-z])', 'name = "../'),
     "another name of shipped bits": Slip('^name = "[a-z]+"', 'name = "generic"', but="generic"),
-    "another reader": Slip("^schema = 1", 'schema = 1\nreader = "pdf"', but="edgar"),
-    "a reader of other bits": Slip("^schema = 1", 'schema = 1\nreader = "edgar"', but="edgar"),
+    "another reader": Slip(_READER, 'reader = "pdf"\n', but="edgar"),
+    "a reader of other bits": Slip(_READER, 'reader = "edgar"\n', but="edgar"),
     "no such time zone": Slip('^time_zone = .*', 'time_zone = "Mars/Olympus"'),
     "a time zone that is a path": Slip("^time_zone = .*", 'time_zone = "../../etc/passwd"'),
     "a time zone that is a continent": Slip("^time_zone = .*", 'time_zone = "Europe"'),

@@ -168,7 +168,7 @@ FAULTS: dict[str, tuple[str, object]] = {
     "all days end in Kiritimati": (
         "carag.engine.documents._minute", lambda value, absent, _: MINUTE(value, absent, ZoneInfo("Pacific/Kiritimati"))
     ),
-    "what is superseded goes on": ("carag.engine.documents._ended", lambda _: ()),
+    "what is superseded goes on": ("carag.labelling.acts._ended", lambda spans, _: spans),
     "no rule is read": ("carag.labelling.declared._holds", lambda *_: False),
     "a passage is kept back": ("carag.engine.engine.proven", without_the_first),
     "no receipt verifies": (f"{__name__}.verify_receipt", unsigned),

@@ -59,7 +59,8 @@ def test_manifest_matches() -> None:
     """MANIFEST.sha256 names every text and the questions, and each file has the digest it states."""
     lines = (DATA / "MANIFEST.sha256").read_text(encoding="utf-8").splitlines()
     stated = {name: digest for digest, name in (line.split(maxsplit=1) for line in lines)}
-    paths = [*(DATA / "clinical").iterdir(), *(DATA / "corpus").iterdir(), DATA / "questions.jsonl"]
+    folders = ("circulars", "clinical", "corpus")
+    paths = [*(path for name in folders for path in (DATA / name).iterdir()), DATA / "questions.jsonl"]
     assert {
         path.relative_to(DATA).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
     } == stated

@@ -1,0 +1,99 @@
+"""Compute the history of every document from what documents do to one another, whatever their order of arrival.
+
+An act names others by an id, or by a name that they bear; it is one more fact of its document, so that both time axes
+follow: what holds from which minute, and since when the store knew it. All doubt is resolved towards hiding: an act
+concerns every document that bears the name, and of several the earliest counts. It never reaches back before the
+minute in which its own document is public, for until then nobody could know of it; nor forward, to a document that
+came later.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from carag.labelling.document import ActKind
+from carag.labelling.lifecycle import Effect, StateCause, StateSpan, spans_of
+from carag.policy import NEVER, TOMBSTONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from carag.policy.vocabulary import Lifecycle
+    from carag.policy.word import PolicyFlag
+
+__all__ = ["document_histories"]
+
+
+class _End(NamedTuple):
+    """When a document's passages end; ends sort by time, and the first counts."""
+
+    minute: int
+    cause: str
+
+
+def document_histories(
+    facts: Iterable[Mapping[str, Any]], lifecycle: Lifecycle
+) -> dict[str, tuple[StateSpan, ...]]:
+    """Compute which state bits every document has in which spans of time, and when its passages end.
+
+    Parameters
+    ----------
+    facts : iterable of mapping
+        As the store keeps them: ``id``, ``public_at`` and ``supersedes``, and where stated ``names``, ``acts`` (kind,
+        name, minute or None) and ``in_force_at``.
+    lifecycle : Lifecycle
+        The bits that acts set.
+
+    Returns
+    -------
+    dict
+        By id.
+
+    Examples
+    --------
+    >>> from carag.policy.vocabulary import Lifecycle
+    >>> old = {"id": "a", "public_at": 3, "supersedes": None}
+    >>> new = {"id": "b", "public_at": 5, "supersedes": None, "acts": [["replaces", "a", 9]]}
+    >>> [(span.since, span.bits) for span in document_histories([new, old], Lifecycle())["a"]]
+    [(0, 0), (9, 2147483648)]
+    """
+    several = list(facts)
+    bearers: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for one in several:
+        for name in {one["id"], *one.get("names", ())}:
+            bearers[name].append(one)
+    bits: dict[str, PolicyFlag | None] = {
+        ActKind.REPLACES: lifecycle.replaced,
+        ActKind.WITHDRAWS: lifecycle.withdrawn,
+        ActKind.AMENDS: lifecycle.amended,
+    }
+    effects: dict[str, list[Effect]] = defaultdict(list)
+    ends: dict[str, list[_End]] = defaultdict(list)
+    for one in several:
+        id_, public_at, in_force_at = one["id"], one["public_at"], one.get("in_force_at", 0)
+        if lifecycle.pending is not None and in_force_at > public_at:
+            effects[id_].append(Effect(0, in_force_at, lifecycle.pending, id_))
+        if one["supersedes"] is not None:
+            ends[one["supersedes"]].append(_End(public_at, id_))
+        for kind, name, since in one.get("acts", ()):
+            at = max(public_at, in_force_at if since is None else since)
+            for other in bearers.get(name, ()):
+                if other["id"] == id_ or other["public_at"] > public_at:
+                    continue
+                bit = bits[kind]
+                if bit is not None:
+                    effects[other["id"]].append(Effect(at, NEVER, bit, id_))
+                elif kind != ActKind.AMENDS:
+                    ends[other["id"]].append(_End(at, id_))
+    return {
+        one["id"]: _ended(spans_of(0, effects[one["id"]]), min(ends[one["id"]], default=None))
+        for one in several
+    }
+
+
+def _ended(spans: tuple[StateSpan, ...], end: _End | None) -> tuple[StateSpan, ...]:
+    if end is None:
+        return spans
+    before = tuple(span for number, span in enumerate(spans) if number == 0 or span.since < end.minute)
+    return (*before, StateSpan(end.minute, TOMBSTONE, (StateCause("SUPERSEDED", end.cause),)))

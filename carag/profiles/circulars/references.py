@@ -1,0 +1,346 @@
+"""Find where a text names a circular or direction: by its number, by its title, or by a word defined for it.
+
+The patterns follow how the Reserve Bank of India numbers and names what it issues. An authority's own number
+(``RBI/2024-25/100``), the issuing department's (``DOR.STR.REC.54/21.04.048/2024-25``), and those of a series
+(``A.P. (DIR Series) Circular No. 17``) are told apart by their shape alone; a table of departments is not needed.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from datetime import date
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+__all__ = ["DATE", "NUMBER", "Reference", "date_of", "names_of", "number_key", "references", "title_key"]
+
+_MONTHS: Final = {
+    name: number
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
+    )
+}
+_MONTH: Final = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?)"
+)
+DATE: Final = re.compile(
+    rf"(?P<m1>{_MONTH})\s+(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*,\s*|\s+)(?P<y1>(?:19|20)\d\d)"
+    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m2>{_MONTH})(?:\s*,\s*|\s+)(?P<y2>(?:19|20)\d\d)"
+    r"|\b(?P<d3>\d{1,2})[./-](?P<m3>\d{1,2})[./-](?P<y3>(?:19|20)?\d\d)\b(?![./]\d)"
+)
+"""A day in words, or day, month and year in figures, as circulars write them."""
+_CENTURY: Final = 50
+"""A year of two digits from this on is of the twentieth century; the Bank's first circulars are of the 1950s."""
+
+_YEARS: Final = r"(?:19|20)?\d\d(?:\s?[-–‐‑]\s?)?(?:19|20)?\d\d"
+_SERIAL: Final = r"[A-Z]?\d{1,6}[A-Z]?"
+_TOKEN: Final = rf"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{{0,7}}|{_SERIAL})"
+NUMBER: Final = re.compile(
+    r"(?P<own>\b[A-Z]{2,6}/(?:[A-Za-z]{2,5}/)?(?:19|20)\d\d\s?[-–‐‑]\s?\d{2,4}/\s?\d{1,4}\b)"
+    r"|(?P<series>\bA\.?\s?[PD]\.?\s?\(\s?[A-Z][A-Z./ ]{0,7}\s*Series\s?\)\s*"
+    r"[Cc]ir(?:cular|\.)\s*(?:[Nn]o)?\.?\s?(?P<serial>\d{1,3})\b)"
+    r"|(?P<law>\bFEMA[.\s]{0,2}\d{1,3}\s?(?:\(R\)\s?)?/\s?(?:(?:19|20)\d\d-RB|RB-(?:19|20)\d\d))"
+    r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?)"
+    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b|[A-Z]+\)?\s\d{{1,3}}\.\s)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–‐‑-]{{1,4}}{_TOKEN}){{0,11}}[.\s()&–‐‑-]{{1,4}}{_SERIAL}[.)\s]{{0,2}}"
+    r"/\s?(?:[\dA-Za-z][\dA-Za-z.()\s–‐‑-]{0,24}?/\s?(?:" + _YEARS + r"|\d\d)|C\.[\dA-Z][\dA-Z\s().-]{0,16}"
+    r"[-–‐‑]\d\d|" + _YEARS + r")(?![\d/]))"
+)
+
+_UPPER: Final = r"(?!Please\b)[A-Z(\[‘“][\w’'()&,/.\[\]–-]*"
+_SMALL: Final = (
+    r"(?:of|and|for|in|on|to|the|or|by|with|under|as|from|at|into|between|taking|vis-à-vis|[-–—&])"
+)
+_TITLE: Final = re.compile(
+    # Directions and guidelines end with their year; statutes, by others, are no circulars.
+    rf"(?P<directions>(?:{_UPPER}|{_SMALL})(?:\s+(?:{_UPPER}|{_SMALL})){{1,28}}?\s+\(?(?:Directions?|Guidelines)\)?,?"
+    r"\s*[-–‐‑]?\s*(?:19|20)\d\d)"
+    r"|(?P<named>Reserve\s+Bank\s+of\s+India\s+\([^()]{5,160}\)\s*(?:[A-Z]\w+\s+){0,3}Directions?(?:,?\s*[-–]?\s*(?:19|20)\d\d)?)"
+    r"|(?P<master>Master\s+(?:Directions?|Circulars?)\s*(?:\(MD\)\s*)?(?:[-–—:]\s*|on\s+)?[‘“'\"]?"
+    rf"(?:{_UPPER})(?:\s*(?:[-–—]\s*)?(?:{_UPPER}|{_SMALL}))*)"
+    r"|[‘“\"](?P<quoted>[A-Z][^‘’“”\"\n]*(?:\n[^‘’“”\"\n]+){0,3})[’”\"]"
+)
+_STATUTE: Final = re.compile(
+    r"\b(?:Act|Rules?|Regulations?|Order|Ordinance|Code|Bill)\b,?\s*(?:,|\d{4})?\s*$"
+)
+_TRAILING: Final = re.compile(
+    r"(?:[\s,.;:(\[‘“–-]|\b(?:of|and|for|in|on|to|the|or|by|with|under|as|vide|dated))+$"
+)
+_LEADING: Final = re.compile(
+    r"^(?:(?:and|or|of|in|on|to|the|our|under|by|as|for|with|In|The|Existing|Paragraph|Please|Accordingly,?|Further,?)"
+    r"\b[\s,]*)+"
+)
+_DEFINED: Final = re.compile(
+    r"\(\s*(?:(?:hereinafter|herein\s+after|henceforth)[^()‘“\"']{0,40})?[‘“\"']?(?:the\s+)?"
+    r"(?P<word>(?:MD|FEM|Master\s+Directions?|[A-Z][A-Za-z-]*(?:MD|Directions?|Framework|Guidelines|PPIs))"
+    r"[^()‘’“”\"']{0,30})[’”\"']?\s*\)"
+)
+_DATED: Final = re.compile(r"\b(?:circulars?|letters?|guidelines|instructions)(?=\s+dated\s)", re.I)
+"""A circular named by its day alone."""
+_AGAIN: Final = re.compile(
+    r"\b(?:[Tt]he|said|aforesaid)\s+(Master\s+(?:Direction|Circular))s?\b(?!\s*(?:[-–—:(‘“]|on\b|dated\b|\d|[A-Z]))"
+)
+"""The one that was introduced last."""
+_INSTRUMENT: Final = re.compile(
+    r"\b(?:circular|(?<!revised )direction|guideline|guidance|framework|scheme|norms|policy|letter)", re.I
+)
+_CUE: Final = 40
+"""Characters before words in quotes, in which it is said that they are a circular's title."""
+_REACH: Final = 90
+"""Characters after a number or title in which its date or its defined word stands."""
+
+
+class Reference(NamedTuple):
+    """Where a text names another circular or direction."""
+
+    start: int
+    end: int
+    """Offsets in the text, the date included."""
+    numbers: tuple[str, ...] = ()
+    """As they stand in the text, a line break as one space."""
+    title: str = ""
+    date: date | None = None
+    word: str = ""
+    """The word that stands there for it, if it was introduced before: ``MD-PPIs``."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """By what a document of the store may be the one that is meant."""
+        return names_of(self.numbers, self.title, self.date)
+
+
+def date_of(found: re.Match[str]) -> date | None:
+    """Return the day that :data:`DATE` found; None if the calendar has none such."""
+    for kind in "123":
+        if found[f"d{kind}"]:
+            month = found[f"m{kind}"]
+            number = int(month) if month.isdigit() else _MONTHS[month[:3].lower()]
+            year = int(found[f"y{kind}"])
+            if year < 100:
+                year += 1900 if year >= _CENTURY else 2000
+            try:
+                return date(year, number, int(found[f"d{kind}"]))
+            except ValueError:
+                return None
+    return None
+
+
+def number_key(number: str) -> str:
+    """Return a circular's number in the form in which two spellings of it are equal.
+
+    Capitals, dots, spaces, hyphens, a leading "No." and zeros before the serial number do not count, nor the century of
+    a financial year: lines broken in a PDF lose hyphens, and departments write their own prefix in several ways.
+
+    Examples
+    --------
+    >>> number_key("DoR.SPE.REC.No.05/13.03.00/2024-2025") == number_key("DOR. SPE.REC.5/ 13-03.00/2024-25")
+    True
+    >>> number_key("A. P. (DIR Series) Circular No.05")
+    'APDIRSERIESCIRCULAR5'
+    """
+    if "Series" in number:
+        series, _, serial = number.upper().partition("SERIES")
+        return re.sub(r"[^A-Z]", "", series) + "SERIESCIRCULAR" + re.sub(r"\D", "", serial).lstrip("0")
+    years = re.search(r"((?:19|20)?)(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)$", number.strip())
+    body = number.strip()[: years.start()] if years else number
+    body = re.sub(r"(?i)\b(?:cir(?:cular)?\.?\s?)?no\b\.?", " ", body)
+    body = re.sub(r"(?<![\d/.-])0+(?=\d)|(?<=[A-Za-z].)0+(?=\d)|(?<=[A-Za-z])0+(?=\d)", "", body, count=1)
+    if re.match(r"[A-Z]{2,6}/.*/\d+$", body):
+        body = re.sub(r"/0+(?=\d+$)", "/", body)
+        body = re.sub(r"/(?:19|20)?(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)/", r"/\1\2/", body)
+    tail = years[2] + years[3] if years else ""
+    return re.sub(r"[^A-Z0-9]", "", body.upper()) + tail
+
+
+def title_key(title: str) -> str:
+    """Return a title in the form in which two spellings of it are equal: its words and years, without the kind.
+
+    Examples
+    --------
+    >>> title_key("Master Direction – Know Your Customer (KYC) Direction, 2016")
+    'know your customer kyc direction 2016'
+    """
+    words = re.findall(r"[^\W_]+", title.casefold())
+    plain = re.sub(r"\bdirections\b", "direction", " ".join(words))
+    plain = re.sub(r"^(?:(?:the|our|master|circulars?|direction|md|on|fed)\s)+(?=\S)", "", plain)
+    return plain.removeprefix("reserve bank of india ")
+
+
+_NAME: Final = 120
+"""Characters of a title in a name: with its day it is no longer than an id may be; the year at its end is kept."""
+_DISTINCT: Final = 3
+"""Fewest words of a title by which alone, without a date, a document is meant."""
+
+
+def names_of(numbers: tuple[str, ...], title: str, day: date | None) -> tuple[str, ...]:
+    """Return the names under which a circular is linked: by number, and by title and date.
+
+    The number of a series begins anew every year, so it needs its date. A title without a date counts only if it is
+    long enough to be one circular's, and ends with a year.
+
+    Examples
+    --------
+    >>> names_of(("A.P. (DIR Series) Circular No. 7",), "", date(2024, 6, 3))
+    ('number APDIRSERIESCIRCULAR7 of 2024-06-03',)
+    >>> names_of((), "Reserve Bank of India (Interest Rate on Deposits) Directions, 2016", None)
+    ('title interest rate on deposits direction 2016',)
+    """
+    found = []
+    for number in numbers:
+        if "Series" not in number:
+            found.append(f"number {number_key(number)}")
+        elif day is not None:
+            found.append(f"number {number_key(number)} of {day.isoformat()}")
+    key = title_key(title)
+    short = key if len(key) <= _NAME else f"{key[: _NAME - 10]}~{key[-9:]}"
+    if key and day is not None:
+        found.append(f"title {short} of {day.isoformat()}")
+    if len(key.split()) >= _DISTINCT and re.search(r" (?:19|20)\d\d$", key):
+        found.append(f"title {short}")
+    return tuple(found)
+
+
+def references(text: str) -> list[Reference]:
+    """Find all references of a text, in order: numbers, titles, and words that were defined for one of them before.
+
+    Examples
+    --------
+    >>> one, = references("the circular DOR.STR.REC.54/21.04.048/2024-25 dated December 31, 2024 is withdrawn")
+    >>> one.numbers, one.date.isoformat()
+    (('DOR.STR.REC.54/21.04.048/2024-25',), '2024-12-31')
+    """
+    dates = [(one.start(), one.end(), date_of(one)) for one in DATE.finditer(text)]
+    found: list[Reference] = []
+    for one in NUMBER.finditer(text):
+        number = " ".join(one[0].split())
+        last = found[-1] if found else None
+        if last and not re.search(r"[^\s;,.()]", text[last.end : one.start()]) and not last.date:
+            found[-1] = last._replace(end=one.end(), numbers=(*last.numbers, number))
+        else:
+            found.append(Reference(one.start(), one.end(), (number,)))
+    taken = [(one.start, one.end) for one in found]
+    for one in _TITLE.finditer(text):
+        kind = one.lastgroup or "quoted"
+        start, end = one.span(kind)
+        if any(start < other_end and end > other for other, other_end in taken):
+            cut = min(other for other, other_end in taken if start < other_end and end > other)
+            if cut <= start:
+                continue
+            end = cut
+        title = _TRAILING.sub("", text[start:end])
+        end = start + len(title)
+        lead = _LEADING.match(title)
+        if lead and kind == "directions":
+            start, title = start + lead.end(), title[lead.end() :]
+        title = " ".join(title.split())
+        if not _is_title(kind, title, text[max(0, start - _CUE) : start]):
+            continue
+        found.append(Reference(start, end, (), title))
+    found += [Reference(one.start(), one.end()) for one in _DATED.finditer(text)]
+    found.sort(key=_place)
+    return _with_defined(text, _in_full(_joined(text, [_dated(text, one, dates) for one in found])))
+
+
+def _is_title(kind: str, title: str, before: str) -> bool:
+    """Tell whether words are the title of a circular, and not of a statute, a paragraph or a term."""
+    if kind == "master":
+        named = re.sub(r"^Master\s+\w+", "", title)
+        return not named or bool(re.search(r"[^\W\d_]{3}", named))
+    if _STATUTE.search(title) or len(title.split()) < _DISTINCT:
+        return False
+    return kind in {"directions", "named"} or bool(_INSTRUMENT.search(title) or _INSTRUMENT.search(before))
+
+
+def _place(one: Reference) -> tuple[int, int]:
+    return one.start, one.end
+
+
+def _dated(text: str, one: Reference, dates: list[tuple[int, int, date | None]]) -> Reference:
+    at = bisect_right(dates, one.end, key=itemgetter(0))
+    for start, end, day in dates[at : at + 1]:
+        between = text[one.end : start]
+        named = re.fullmatch(r"[^.;]{0,60}?\bdated\s+", between, re.DOTALL) if len(between) < _REACH else None
+        if named or re.fullmatch(r"[\s’”\"')\]]*(?:Date|Circular\s+Date|,|–|-|\(|\s)*", between):
+            return one._replace(end=end, date=day)
+    return one
+
+
+def _joined(text: str, several: list[Reference]) -> list[Reference]:
+    """Unite a number with the title beside it, which are one circular."""
+    found: list[Reference] = []
+    for one in several:
+        last = found[-1] if found else None
+        if last is not None and one.start < last.end:
+            if last.title and one.numbers and not last.numbers:
+                found[-1] = last._replace(numbers=one.numbers, end=max(last.end, one.end))
+            elif last.numbers and one.title and not last.title:
+                found[-1] = last._replace(title=one.title, end=max(last.end, one.end))
+            continue
+        between = text[last.end : one.start] if last else ""
+        beside = last is not None and re.fullmatch(
+            r"[\s,(\[’”\"']*(?:(?:Ref\.?|vide|issued\s+vide|on|the|our|circular|No\.?)[\s.‘“\"']*){0,4}[\s(‘“\"']*",
+            between,
+        )
+        if (
+            last is not None
+            and beside
+            and bool(last.numbers) != bool(one.numbers)
+            and not (last.date and one.date and last.date != one.date)
+        ):
+            found[-1] = Reference(
+                last.start,
+                one.end,
+                last.numbers or one.numbers,
+                last.title or one.title,
+                one.date or last.date,
+            )
+        else:
+            found.append(one)
+    return found
+
+
+def _in_full(several: list[Reference]) -> list[Reference]:
+    """Let a shortened title, such as ``Master Direction on KYC``, stand for the one given before with its day."""
+    found: list[Reference] = []
+    known: list[tuple[set[str], Reference]] = []
+    for one in several:
+        words = set(title_key(one.title).split())
+        whole = None
+        if one.names:
+            known += [(words, one)] if one.title else []
+        elif words:
+            whole = next((full for stated, full in reversed(known) if words <= stated), None)
+        found.append(one if whole is None else whole._replace(start=one.start, end=one.end, word=one.title))
+    return found
+
+
+def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
+    """Add the places of words that were defined for a reference: ``(hereinafter ‘Direction’)``, ``(MD-PPIs)``."""
+    words: dict[str, Reference] = {}
+    for one in several:
+        if found := _DEFINED.search(text, one.start, min(len(text), one.end + _REACH)):
+            words.setdefault(" ".join(found["word"].split()).strip(" ,."), one)
+    added = []
+    for word, one in words.items():
+        pattern = r"\b" + r"\s+".join(map(re.escape, word.split())) + r"\b(?!\s*[’”\"']?\))"
+        for place in re.finditer(pattern, text[one.end + 1 :]):
+            start, end = place.start() + one.end + 1, place.end() + one.end + 1
+            if not any(start < other.end and end > other.start for other in several):
+                added.append(one._replace(start=start, end=end, word=word))
+    known = sorted([*several, *added], key=_place)
+    for place in _AGAIN.finditer(text):
+        start, end = place.span()
+        if any(start < other.end and end > other.start for other in known):
+            continue
+        kind = " ".join(place[1].split())
+        earlier = [
+            one
+            for one in several
+            if one.end <= start
+            and (one.title.startswith(kind) or kind in text[max(0, one.start - 30) : one.start])
+        ]
+        if earlier:
+            meant = [one for one in earlier if one.names] or earlier
+            added.append(meant[-1]._replace(start=start, end=end, word=" ".join(place[0].split())))
+    return sorted((one for one in [*several, *added] if one.numbers or one.title or one.date), key=_place)
