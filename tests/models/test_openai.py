@@ -34,6 +34,7 @@ PASSAGES: Any = [
         source="memo, open",
         chunk_id="open:00000",
         similarity=1.0,
+        head=None,
     )
 ]
 
