@@ -71,6 +71,7 @@ def test_equal_scores_keep_the_order_of_similarity(scores: list[int], k: int) ->
     class One:
         at: int
         text: str = "x"
+        chunk_id: str = ""
         head: None = None
 
     class Found(Retriever):
