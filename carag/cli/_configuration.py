@@ -119,7 +119,8 @@ class _Document(_Strict):
     def _there_is(cls, value: str | None) -> str | None:
         from carag.retrieval import RANKERS, diversity_of
 
-        plain = value and (diversity_of(value) or (value,))[0]
+        diversity = None if value is None else diversity_of(value)
+        plain = value if diversity is None else diversity[0]
         if plain is not None and plain not in RANKERS:
             raise ValueError(f"is {quoted(value)}; want one of {', '.join(RANKERS)}")
         return value

@@ -328,8 +328,7 @@ def _filing(
     quarantine: tuple[str, str] | None,
 ) -> StoredFiling:
     acted = [name for _, name, _ in facts.get("acts", ())]
-    stated = (facts["id"], facts["supersedes"], *facts.get("names", ()), *acted)
-    linked = dict.fromkeys(one for one in stated if one is not None)
+    linked = (facts["id"], facts["supersedes"], *facts.get("names", ()), *acted)
     return StoredFiling(
         accession_number=facts["id"],
         form="",
@@ -341,7 +340,7 @@ def _filing(
         public_at_source="always public" if facts["public_at"] == 0 else "stated with the document",
         quarantine=quarantine,
         # The store looks again at all that share one of these numbers with a new row.
-        ciks=tuple(dict.fromkeys(_link(one) for one in linked)),
+        ciks=tuple(dict.fromkeys(_link(one) for one in linked if one is not None)),
     )
 
 

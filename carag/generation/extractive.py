@@ -155,17 +155,21 @@ def _choose(
     def held(piece: _Piece) -> float:
         return fsum(weight[term] for term in (piece.terms | subjects[piece.position]) & asked) / whole
 
-    def merit(piece: _Piece) -> float:
+    def merit(able: tuple[float, _Piece]) -> float:
+        share, piece = able
         number = wants_number and any(term[0].isdigit() for term in piece.terms - asked)
         length = max(1.0, (piece.end - piece.start) / _LONG)
-        return (held(piece) + _NUMBER_BONUS * number) / length - _RANK_DISCOUNT * piece.position
+        return (share + _NUMBER_BONUS * number) / length - _RANK_DISCOUNT * piece.position
 
-    able = [piece for piece in pieces if piece.terms & words and held(piece) >= least]
+    able = [(held(piece), piece) for piece in pieces if piece.terms & words]
     chosen: list[_Piece] = []
-    for piece in sorted(able, key=merit, reverse=True):
-        if len(chosen) < _MAX_PIECES and held(piece) >= least and all(_adds(piece, one) for one in chosen):
+    for share, piece in sorted((one for one in able if one[0] >= least), key=merit, reverse=True):
+        if len(chosen) == _MAX_PIECES:
+            break
+        if share >= least and all(_adds(piece, one) for one in chosen):
+            if not chosen:
+                least = max(least, _MIN_OF_FIRST * share)
             chosen.append(piece)
-            least = max(least, _MIN_OF_FIRST * held(chosen[0]))
     return chosen
 
 

@@ -493,7 +493,6 @@ class AuditLog:
         if self._scrubber.damage is not None:
             raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._scrubber.damage}")
         self._backend.check_writable()
-        if (
-            self._evidence is not None
-        ):  # it is ahead where audit.db failed after it, or its commit was in doubt
+        if self._evidence is not None:
+            # It is ahead where audit.db failed after it, or its commit was in doubt.
             self._tip = caught_up(self._backend, self._evidence, self._tip, self._key.verifier)

@@ -25,6 +25,9 @@ __all__ = ["Diverse", "diversity_of"]
 
 _NAME: Final = re.compile(r"(?P<ranker>.+)\+mmr-(?P<relevance>0?\.\d{1,2}|1|0)-(?P<fetch>\d{1,4})")
 
+_MOST: Final = 9999
+"""Greatest number of rows to choose from, which a name has room for."""
+
 
 class Diverse:
     """Of the best rows of another ranker, those that are relevant and unlike those chosen before them.
@@ -38,21 +41,23 @@ class Diverse:
     ----------
     ranker : Ranker
     relevance : float
-        The weight on relevance, 0 to 1, lambda in the paper; at 1 the order is the ranker's.
+        The weight on relevance, 0 to 1 in steps of 0.01, lambda in the paper; at 1 the order is the ranker's.
     fetch : int
-        Rows to choose from; as many as are wanted, if those are more.
+        Rows to choose from, 1 to 9,999; as many as are wanted, if those are more.
 
     Raises
     ------
     InvalidArgument
-        If the weight is no share, or there are no rows to choose from.
+        If one of the two is another, for then the name would not make it again.
     """
 
     def __init__(self, ranker: Ranker, relevance: float, fetch: int) -> None:
-        if not 0 <= relevance <= 1:
-            raise InvalidArgument(f"the weight on relevance is {relevance}; want a share, 0 to 1")
-        if fetch < 1:
-            raise InvalidArgument(f"there are {fetch} rows to choose from; want 1 or more")
+        if not 0 <= relevance <= 1 or round(relevance, 2) != relevance:
+            raise InvalidArgument(
+                f"the weight on relevance is {relevance}; want a share, 0 to 1 in steps of 0.01"
+            )
+        if not 1 <= fetch <= _MOST:
+            raise InvalidArgument(f"there are {fetch} rows to choose from; want 1 to {_MOST}")
         self._ranker = ranker
         self._relevance = relevance
         self._fetch = fetch

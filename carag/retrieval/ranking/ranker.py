@@ -215,6 +215,7 @@ class Fused:
             topic_of(understood, lambda name: all(words.count(tokenize(name), searches).frequencies)),
             Words(share_of(greatest, counts), self._catalogue.declared.least_words),
             _greatest(nearest),
+            # What is about it is in tier 1 at least, and no other row has as much: a tier without it is below 2.
             frozenset(found.keys[tiers.of(found.keys) >= 1 + NAMED].tolist())
             if understood.reading.is_about_somebody
             else None,
