@@ -3,6 +3,7 @@
     CARAG_SHARED_DATA=DIR python -m bench.circulars.cuts --out bench/circulars/CUTS.md
 
 A clause is cut in half where no chunk holds it whole. Chunkers cut the whole texts; only marked clauses count.
+The second marking is counted with ``--fresh`` alone, for a test that is read after every change is none.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Spans = list[tuple[int, int]]
 
 HOME: Final = Path(__file__).parent
 DEVELOPMENT: Final = 6
-"""The first circulars by id, whose marks were read while the chunker was written; all others are the test."""
+"""The first circulars by id of the first marking, read while the chunker was written; its others are the test."""
 REPLICATES: Final = 2_000
 SEED: Final = 20_260_331
 SEPARATORS: Final = ["\n\n", "\n", r"\d+\.", r"\(\w+\)"]
@@ -53,24 +54,31 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
     parser.add_argument("--out", type=Path, help="default: print only")
+    parser.add_argument("--fresh", action="store_true", help="count the second marking too")
     given = parser.parse_args()
     if given.data is None:
         parser.error("set CARAG_SHARED_DATA or give --data: the directory that holds rbi/circulars.jsonl.gz")
-    marks = read_marks()
+    cutters, marks = chunkers(), read_marks()
     texts = read_texts(given.data, marks)
-    cuts = [measured(name, cutter, texts, marks) for name, cutter in chunkers().items()]
-    page = report(cuts, marks)
+    page = report([measured(name, cutter, texts, marks) for name, cutter in cutters.items()], marks)
+    if given.fresh:
+        marks = read_marks(fresh=True)
+        texts = read_texts(given.data, marks)
+        cuts = [measured(name, cutter, texts, marks) for name, cutter in cutters.items()]
+        page += "\n" + "\n".join(section("Fresh, with `--fresh`", cuts, marks))
     print(page)
     if given.out:
         given.out.write_text(page, encoding="utf-8")
 
 
-def read_marks() -> dict[str, Spans]:
-    """Return the marked clauses of every circular, by its id and sorted by it."""
+def read_marks(*, fresh: bool = False) -> dict[str, Spans]:
+    """Return the clauses of every circular of the first marking, or of the second, by its id and sorted by it."""
+    second = set((HOME / "fresh.txt").read_text(encoding="utf-8").split())
     found: dict[str, Spans] = {}
     with (HOME / "clauses.tsv").open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True):
-            found.setdefault(row["circular"], []).append((int(row["start"]), int(row["end"])))
+            if (row["circular"] in second) == fresh:
+                found.setdefault(row["circular"], []).append((int(row["start"]), int(row["end"])))
     return dict(sorted(found.items()))
 
 
@@ -168,20 +176,7 @@ def report(cuts: Sequence[Cut], marks: Mapping[str, Spans]) -> str:
         "",
     ]
     for part, circulars in parts.items():
-        clauses = [end - start for one in circulars for start, end in marks[one]]
-        too_long = ", ".join(f"{sum(one > n for one in clauses)} are longer than {n:,}" for n in (1500, 2000))
-        lines += [
-            f"## {part}: {len(clauses)} clauses of {len(circulars)} circulars",
-            "",
-            f"Of the clauses {too_long} characters.",
-            "",
-            "| chunker, characters | clauses cut in half | mean of the circulars' shares |",
-            "| --- | --- | --- |",
-        ]
-        for cut in cuts:
-            pooled, mean = shares([cut.halved[one] for one in circulars])
-            lines.append(f"| {cut.name} | {pooled} | {mean} |")
-        lines.append("")
+        lines += section(part, cuts, {one: marks[one] for one in circulars})
     lines += [
         "## Chunks of the 24 whole texts",
         "",
@@ -193,6 +188,24 @@ def report(cuts: Sequence[Cut], marks: Mapping[str, Spans]) -> str:
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def section(part: str, cuts: Sequence[Cut], marks: Mapping[str, Spans]) -> list[str]:
+    """Write the figures of some of the marked circulars."""
+    clauses = [end - start for spans in marks.values() for start, end in spans]
+    too_long = ", ".join(f"{sum(one > n for one in clauses)} are longer than {n:,}" for n in (1500, 2000))
+    lines = [
+        f"## {part}: {len(clauses)} clauses of {len(marks)} circulars",
+        "",
+        f"Of the clauses {too_long} characters.",
+        "",
+        "| chunker, characters | clauses cut in half | mean of the circulars' shares |",
+        "| --- | --- | --- |",
+    ]
+    for cut in cuts:
+        pooled, mean = shares([cut.halved[one] for one in marks])
+        lines.append(f"| {cut.name} | {pooled} | {mean} |")
+    return [*lines, ""]
 
 
 if __name__ == "__main__":

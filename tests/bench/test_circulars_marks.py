@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench.circulars.cuts import read_marks
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -21,7 +23,10 @@ HOME = Path(__file__).parents[2] / "bench" / "circulars"
 KINDS = {"clause", "definition", "table", "list", "heading-with-text"}
 
 TEXTS_SHA256 = "1499225aeb7bcc0b77e37f389674e47a4969021d2e1ab134f21bcdd8391a6018"
-"""Of the marked circulars' texts, in the order of their ids; other texts need other offsets."""
+"""Of the texts of the first marking, in the order of their ids; other texts need other offsets."""
+
+FRESH_SHA256 = "fadb191a86c6fb8b512fbcdfc4d10c77bf8b1806983a895e90c4b38f5300ea0c"
+"""Of the texts of the second marking, likewise."""
 
 
 @dataclass(frozen=True)
@@ -93,19 +98,58 @@ def test_marks_that_are_wrong_are_told(
     assert any(complaint in one for one in wrong(*change(read("clauses.tsv"), read("stretches.tsv"))))
 
 
-def test_marks_begin_and_end_with_characters_of_the_texts_they_were_made_on(shared_data: Path) -> None:
-    clauses, stretches = read("clauses.tsv"), read("stretches.tsv")
+def read_texts(shared_data: Path) -> dict[str, str]:
     with gzip.open(shared_data / "rbi" / "circulars.jsonl.gz", "rt", encoding="utf-8") as lines:
-        texts = {row["id"]: row["text"] for row in map(json.loads, lines)}
-    marked = hashlib.sha256()
-    for one in stretches:
-        marked.update(texts[one.circular].encode())
+        return {row["id"]: row["text"] for row in map(json.loads, lines)}
+
+
+def fresh() -> list[str]:
+    return (HOME / "fresh.txt").read_text(encoding="utf-8").split()
+
+
+def test_the_two_markings_are_counted_apart_and_the_published_count_is_of_the_first() -> None:
+    first, second = read_marks(), read_marks(fresh=True)
+    assert list(second) == fresh() == sorted(set(fresh()))
+    assert sorted([*first, *second]) == [one.circular for one in read("stretches.tsv")]
+    published = f"## All: {sum(map(len, first.values()))} clauses of {len(first)} circulars\n"
+    assert published in (HOME / "CUTS.md").read_text(encoding="utf-8")
+
+
+def test_marks_begin_and_end_with_characters_of_the_texts_they_were_made_on(shared_data: Path) -> None:
+    texts, second = read_texts(shared_data), fresh()
+    marked = {False: hashlib.sha256(), True: hashlib.sha256()}
+    for one in read("stretches.tsv"):
+        marked[one.circular in second].update(texts[one.circular].encode())
         assert one.end <= len(texts[one.circular])
-    assert marked.hexdigest() == TEXTS_SHA256
-    for one in clauses:
+    assert (marked[False].hexdigest(), marked[True].hexdigest()) == (TEXTS_SHA256, FRESH_SHA256)
+    for one in read("clauses.tsv"):
         span = texts[one.circular][one.start : one.end]
         assert span == span.strip(), one
-    whole = [one for one in stretches if (one.start, one.end) == (0, len(texts[one.circular]))]
-    parts = [one for one in stretches if one not in whole]
-    assert (len(whole), len(parts)) == (12, 12)
+
+
+def test_the_first_marking_is_of_twelve_whole_texts_and_twelve_stretches(shared_data: Path) -> None:
+    texts = read_texts(shared_data)
+    first = [one for one in read("stretches.tsv") if one.circular not in fresh()]
+    parts = [one for one in first if (one.start, one.end) != (0, len(texts[one.circular]))]
+    assert (len(first), len(parts)) == (24, 12)
     assert all(8_000 <= one.end - one.start <= 15_000 for one in parts)
+
+
+def test_the_second_marking_is_chosen_by_hashes_of_ids_and_lengths_alone(shared_data: Path) -> None:
+    texts, stretches = read_texts(shared_data), {one.circular: one for one in read("stretches.tsv")}
+    left = [one for one in texts if len(texts[one]) >= 600 and (one in fresh() or one not in stretches)]
+    chosen: list[str] = []
+    for one in sorted(left, key=lambda circular: hashlib.sha256(circular.encode()).hexdigest()):
+        if len(chosen) >= 20 and sum(":pdf:" in each for each in chosen) >= 6:
+            break
+        chosen.append(one)
+    assert sorted(chosen) == fresh()
+    clauses = read_marks(fresh=True)
+    for one in chosen:
+        stretch, length = stretches[one], len(texts[one])
+        if length <= 8_000:
+            assert (stretch.start, stretch.end) == (0, length)
+            continue
+        assert (stretch.start, stretch.end) == (clauses[one][0][0], clauses[one][-1][1])
+        assert length / 3 <= stretch.start < length / 3 + 1_500
+        assert clauses[one][-1][0] <= stretch.start + 6_000 < clauses[one][-1][1]
