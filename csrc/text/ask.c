@@ -167,10 +167,10 @@ static bool skip_hidden(carag_asking *job, carag_stream *runs, uint32_t *part, c
             break;
         here = next;
         passed += four >> 16 & 0x7F;
-        job->stats.runs_skipped++;
     }
     if (passed > (size_t)(postings->end - postings->at))
         return false;
+    job->stats.runs_skipped += (uint64_t)(at - runs->at) / 4;
     runs->at = at;
     postings->at += passed;
     *part = here;
@@ -188,8 +188,8 @@ static bool read_runs(carag_asking *job, uint32_t number, carag_stream runs, car
             return false;
         if (runs.at == runs.end)
             return true;
-        if (!carag_next_run(&runs, &run) || run.part >= shelf->part_count || job->run_count == job->run_room ||
-            run.count > shelf->parts[run.part].size || run.bytes > (size_t)(postings.end - postings.at))
+        if (!carag_next_run(&runs, &run) || run.part >= shelf->part_count ||
+            run.bytes > (size_t)(postings.end - postings.at))
             return false;
         const carag_stream own = {postings.at, postings.at + run.bytes};
         postings.at = own.end;
@@ -199,6 +199,8 @@ static bool read_runs(carag_asking *job, uint32_t number, carag_stream runs, car
             job->stats.runs_skipped++;
             continue;
         }
+        if (run.count > shelf->parts[run.part].size || job->run_count == job->run_room)
+            return false;
         if (run.heading > 0)
             admitted = job->admission.counts[run.part];
         else if (share == CARAG_SOME && !count_admitted(job, &run, own, &admitted))
