@@ -317,7 +317,8 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
-    bars = [match.span() for match in _PIPE.finditer(text, start, end)]
+    # Nearly all lines have no bar, which is found sooner than that none stands alone.
+    bars = [match.span() for match in _PIPE.finditer(text, start, end)] if "|" in text[start:end] else []
     if bars:
         edges = [start, *(edge for bar in bars for edge in bar), end]
         cells = [_trimmed(text, *edges[at : at + 2]) for at in range(0, len(edges), 2)]
