@@ -91,6 +91,8 @@ class Diverse:
 
     def _choose(self, index: Index, found: Ranked, k: int) -> list[int]:
         """Return the places of the rows chosen, in the order in which they were."""
+        keys = np.array(found.keys, np.int64)
+        vectors = index.vectors(keys)
         relevance = self._relevance * np.array(found.scores)
         is_about = np.array([found.about is None or key in found.about for key in found.keys], bool)
         likeness = np.full(len(found.keys), -np.inf)
@@ -102,8 +104,7 @@ class Diverse:
             at = int(among[np.argmax(relevance[among] - (1 - self._relevance) * alike)])
             chosen.append(at)
             left[at] = False
-            [vector] = index.vectors([found.keys[at]])
-            likeness = np.maximum(likeness, index.similarities(vector, found.keys))
+            likeness = np.maximum(likeness, index.similarities(vectors[at], keys))
         return chosen
 
 

@@ -177,8 +177,8 @@ def _fits(periods: tuple[Period, ...], documents: Documents, among: NDArray[np.b
         # Most documents share the day, the year's end and the kind of report with others.
         codes = days[asked].astype(np.int64) * len(_REPORTS) + documents.reports[asked]
         each, which = np.unique(codes * 10_000 + _ends(documents, asked), return_inverse=True)
-        best = [max(_fit(period, code) for period in periods) for code in each.tolist()]
-        found[asked] = np.array(best, np.float64)[which]
+        fits = [[_fit(period, code) for code in each.tolist()] for period in periods]
+        found[asked] = np.array(fits, np.float64).max(axis=0)[which]
     return found
 
 

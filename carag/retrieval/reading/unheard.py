@@ -96,7 +96,8 @@ def _runs(text: str, words: list[Word]) -> list[list[Word]]:
 
 def _is_telling(word: Word) -> bool:
     forms = {word.folded, word.stem, word.stem.removesuffix("s")}
-    return len(word.stem) > 1 and not forms & (common_words() | LEGAL_FORMS | words_listed("no_names.txt"))
+    silent = common_words(), LEGAL_FORMS, words_listed("no_names.txt")
+    return len(word.stem) > 1 and all(map(forms.isdisjoint, silent))
 
 
 def _without_genitive(word: Word) -> str:
