@@ -13,7 +13,7 @@ from datetime import date
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-__all__ = ["DATE", "NUMBER", "Reference", "date_of", "names_of", "number_key", "references", "title_key"]
+__all__ = ["DATE", "NUMBER", "Reference", "date_of", "levelled", "names_of", "number_key", "references", "title_key"]
 
 _MONTHS: Final = {
     name: number
@@ -89,6 +89,24 @@ _CUE: Final = 40
 """Characters before words in quotes, in which it is said that they are a circular's title."""
 _REACH: Final = 90
 """Characters after a number or title in which its date or its defined word stands."""
+
+
+_ODD: Final = str.maketrans({**dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\u200b\u00ad\ufeff", " "), "\u2010": "-", "\u2011": "-", "\f": "\n"})
+_FURNITURE: Final = re.compile(
+    r"(?<=\n)[ \t]*(?:Page\s+)?\d{1,3}(?:\s+of\s+\d{1,3})?[ \t]*(?=\n+\f)|(?<=\n)[A-Za-z]{1,2}(?=\n)|(?<=\n)(?:ith|raw)(?=\n)"
+)
+"""The number of a page at its end, and letters of a watermark, such as "Withdrawn", that stand on lines of their own."""
+
+
+def levelled(text: str) -> str:
+    """Return a text of the same length, in which odd spaces and hyphens, page numbers and watermarks are spaces.
+
+    Examples
+    --------
+    >>> levelled("in super\u2011session\u00a0of\nW\ncirculars\n12\n\f")
+    'in super-session of\n \ncirculars\n  \n\n'
+    """
+    return _FURNITURE.sub(lambda one: " " * len(one[0]), text).translate(_ODD)
 
 
 class Reference(NamedTuple):

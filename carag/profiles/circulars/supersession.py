@@ -1,8 +1,9 @@
 """Read the statements by which a circular replaces, withdraws or amends others, and lists of what it repeals.
 
-A statement is a sentence that acts, with the references that it acts on: its own, or those of the sentence before that
-introduces them ("Please refer to circular X. On a review, it has been decided to revise ..."). What a text tells of
-acts of others, such as statutes, footnotes ("amended vide circular X") or "as amended from time to time", is none.
+A statement is a word of a small table in one of its forms: "X stands repealed" (what it acts on stands before), "this
+circular supersedes X" and "in partial modification of X" (after). If no other is named there, it is what the opening
+introduced ("Please refer to circular X. ... it has been decided to revise the limit"). What a text tells of acts by
+others, such as statutes or footnotes, what it denies, and what is only "as amended from time to time" is no statement.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.labelling.document import ActKind
-from carag.profiles.circulars.references import DATE, Reference, date_of, references
+from carag.profiles.circulars.references import DATE, Reference, date_of, levelled, references
 
 if TYPE_CHECKING:
     from datetime import date
@@ -36,114 +37,163 @@ class Statement(NamedTuple):
     """The other is taken into a compilation, and nothing says that it ceases to be in force."""
 
 
-_ABBREVIATED: Final = re.compile(
-    r"(?:\b(?:No|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|[A-Z]{2,8}|Do[RS])|\n\s*\(?\d{1,2})$"
+class _Said(NamedTuple):
+    """What a sentence does, in the words from ``start`` to ``end`` of it."""
+
+    kind: ActKind
+    start: int
+    end: int
+    is_done_to: bool = False
+    """What it acts on stands before: "X stands repealed"."""
+    is_of_opening: bool = False
+    """It names no act, but decides on what the circular began with."""
+    compiles: bool = False
+
+
+_VERBS: Final = {
+    ActKind.WITHDRAWS: ("withdraw/withdrawn", "repeal", "rescind", "revoke", "cancel/cancelled", "annul/annulled"),
+    ActKind.REPLACES: ("supersede", "replace"),
+    ActKind.AMENDS: ("amend", "modify/modified/modifies", "revise", "update", "substitute", "delete", "omit/omitted", "insert"),
+}
+"""Base, participle and third person of what acts; the regular ones are left out."""
+_NOUNS: Final = {
+    ActKind.WITHDRAWS: r"withdrawal|repeal|rescission",
+    ActKind.REPLACES: r"supersession|replacement",
+    ActKind.AMENDS: r"(?:partial\s+)?modification|amendment",
+}
+_WHOLE: Final = (
+    r"(?:circulars?|directions?|instructions?|guidelines|guidance\s+notes?|notifications?|master\s+\w+|MDs?|framework"
+    r"|letters?|scheme)"
 )
-_RUNS_ON: Final = re.compile(r"\b(?:dated|the|of|and|to|in|on|for|vide|No\.?)$")
-_BREAK: Final = re.compile(
-    r"\n\s*\n(?=\s*(?:[A-Z‘“\[]|\(?\w{1,4}[.)]\s))|(?<=[.;:])\s+(?=[‘“(\[]?[A-Z\d(])|\n(?=\s*(?:\(?[a-z\d]{1,4}[.)]|\d+(?:\.\d+)+)\s)"
+"""What an act may be on."""
+_PIECE: Final = re.compile(
+    r"\b(?:para(?:graph|s)?\b\.?|sub-?para\w*|sections?|clauses?|footnotes?|words?|sentences?|definitions?|(?:annex\w*|appendix)\s[^.]{0,20}?\b(?:to|of))(?![^.]{0,12}\bstands?\b)",
+    re.I,
 )
+"""An act on a piece of a circular amends the whole."""
+_BE: Final = r"\b(?:stands?|is|are|be|been|being)(?:\s+(?!not\b|already\b|since\b|to\b|by\b|the\b)\w+,?){0,2}?\s+"
+_BY_ANOTHER: Final = r"(?!\s*(?:by|vide|through|in\s+terms\s+of|on|as\s+on)\b(?!\s+(?:this|these|the\s+(?:following|issu)|revising|incl|incorp|insert|add|delet)))"
+
+
+def _forms(kind: ActKind) -> list[tuple[re.Pattern[str], bool]]:
+    """Return the forms of the verbs of an act, and whether what each acts on stands before it."""
+    base, done, third = [], [], []
+    for verb in _VERBS[kind]:
+        one, *irregular = verb.split("/")
+        base.append(one)
+        done.append(irregular[0] if irregular else f"{one.removesuffix('e')}ed")
+        third.append(irregular[1] if len(irregular) > 1 else f"{one}s")
+    finite, past = "|".join([*base, *third]), "|".join(done)
+    doing = "|".join(f"{one.removesuffix('e')}ing" for one in base)
+    will = "" if kind is ActKind.AMENDS else "shall|will|"  # banks, too, shall amend what is theirs
+    forms = [
+        (rf"{_BE}(?:{past})\b{_BY_ANOTHER}", True),
+        (rf"\b(?:hereby,?|decided\s+to|{will}{_WHOLE})\s+(?:(?:shall|will|also|hereby,?)\s+)*(?:{finite})\b", False),
+        (rf"\b(?:{_NOUNS[kind]})\s+of\b(?!\s+terms)", False),
+    ]
+    if kind is ActKind.WITHDRAWS:
+        forms.append((r"\bcease(?:s|d)?\s+to\s+(?:be\s+(?:applicable|in\s+force|operative)|apply|have\s+effect)", True))
+    if kind is ActKind.REPLACES:
+        forms.append((rf"\b(?:{doing})\s+(?:the|all|any|earlier|existing)\b", False))
+    if kind is not ActKind.AMENDS:
+        forms.append((rf"\b{_WHOLE}\s+(?:{past})\s+(?:by\s+this|with\s+the\s+issu)", True))
+    return [(re.compile(form, re.I), is_done_to) for form, is_done_to in forms]
+
+
+_FORMS: Final = [(kind, form, is_done_to) for kind in _VERBS for form, is_done_to in _forms(kind)]
+_REISSUES: Final = re.compile(
+    r"\b(?:this|these|(?:the\s+)?enclosed|attached\s+is\s+the|it\s+may\s+be\s+noted\s+that\s+the)\s+(?:revised\s+|updated\s+)?(?:Master\s+)?(?:Circular|Direction|Guidance\s+Note)s?\b"
+    r"[^.]{0,120}?\b(?:consolidate|update)[sd]?\b"
+    r"|\bcompiled\s+in\s+this\b|\brevised\s+and\s+updated\s+the\s+Master\b|\bupdated\s+Master\s+(?:Circular|Direction)"
+    r"|\bMaster\s+(?:Circular|Direction)s?\s+ha(?:s|ve)\s+been\s+(?:\w+\s+)?updated\s+(?:by|to)\s+incorporat",
+    re.I,
+)
+"""The circular is the new issue of one that its opening names, or else a compilation."""
+_CHANGES: Final = re.compile(
+    r"\bfollowing\s+(?:\S+\s+){0,2}?(?:amendments|modifications|changes)\b"
+    r"|\b(?:amendments?|modifications?|changes)\s+(?:to\s+[^.]{0,60}?\s+)?(?:is|are|being|been|have)\s+(?:\w+\s+){0,2}?(?:carried\s+out|made|effected)\b"
+    r"|\bmodified\s+para\w+|\bas\s+(?:amended|modified|revised)\s+(?:is|are)\b",
+    re.I,
+)
+_DECIDES: Final = re.compile(
+    r"\bdecided\s+to\s+(?:\w+\s+)?(?:revise|review|raise|increase|enhance|extend|reduce|lower|shift|align|expand|include|relax|allow|permit|defer|dispense|do\s+away)\b"
+    r"|\bdecided\s+as\s+(?:under|follows)|\b(?:decided|directed|clarified|advised)\s+that\b[^.]{0,80}?\b(?:aforementioned|aforesaid|above|existing|said)\b"
+    r"|\bit\s+is\s+(?:\w+\s+)?directed\b|\bhereby\s+permitted\b|\b(?:will|shall|would)\s+now\s+(?:be|mean|read)\b|\bnow\s+being\s+revised\b",
+    re.I,
+)
+_NOT_SAID: Final = re.compile(
+    r"\b(?:not|nor|neither|may|might|if|whether|unless|until|proposed|already|since|continue|was|were|had|where(?:ver)?|such|any)\b[^.;,]{0,24}$"
+    r"|\bprior\s+to[^.;,]{0,30}$|\bthis\s+provision\s[^.;,]{0,12}$",
+    re.I,
+)
+"""Before the words of an act: it is denied, conceded, or told of another time."""
 _SAYS_NOTHING: Final = re.compile(
     r"(?:as|and)\s+(?:amended|updated|modified|revised)\s+(?:from\s+time|on|as|up\s*to|vide)|from\s+time\s+to\s+time"
     r"|\(?(?:amended|updated|substituted|inserted|deleted|modified)\s+(?:vide|as\s+on|on)\b",
     re.I,
 )
-_NOUN: Final = (
-    r"(?:circulars?|directions?|instructions?|guidelines|guidance\s+note|notifications?|master|MDs?\b"
-    r"|framework)"
-)
-_PASSIVE: Final = (
-    r"(?:stands?|(?:shall|will)\s+stand|(?:is|are|be|been|being|has\s+been|have\s+been)\b)(?:\s+\w+){0,2}?\s+"
-)
-
-_WITHDRAWS: Final = re.compile(
-    rf"{_PASSIVE}(?:withdrawn|repealed|rescinded)\b|\bcease(?:s)?\s+to\s+(?:be\s+(?:applicable|in\s+force)|apply)|(?:decided\s+to|hereby)\s+(?:withdraw|repeal|rescind)",
-    re.I,
-)
-_NO_WITHDRAWAL: Final = re.compile(
-    r"since\s+been\s+(?:repealed|withdrawn)|already\s+repealed|repealed\s+(?:circulars|directions|lists?)\b|such\s+repeal"
-    r"|(?:repealed|withdrawn)\s+(?:in\s+terms\s+of|vide|by)\b|provision\s+has\s+been|prior\s+to\s+the",
-    re.I,
-)
-_REPLACES: Final = re.compile(
-    rf"\bsupersed(?:e|es|ing)\b|{_PASSIVE}superseded\b(?!\s+(?:by|vide))|\bsupersession\s+of\b|\breplac(?:es|ing)\s+the\b(?!\s+(?:words?|existing\s+para))"
-    r"|\brevised(?:\s+and\s+updated)?\s+(?:the\s+)?Master\s+(?:Circular|Direction)|\bin\s+place\s+of\s+the\s+circular"
-    r"|\bThis\s+(?:Guidance\s+Note|Circular|Direction)\s+updates\b"
-    r"|\b(?:has|have)\s+been\s+(?:\w+\s+)?(?:updated|revised)(?:\s+and\s+\w+)?\s+(?:by|to|so\s+as\s+to)\s+(?:incorporat|includ|reflect)"
-    r"|\b(?:attached|enclosed|updated|a\s+revised)\b[^.]{0,60}?\bMaster\s+(?:Circular|Direction)s?\b[^.]{0,90}?\b(?:updat|incorporat|revis)"
-    r"|\bupdated\s+Master\s+(?:Circular|Direction)",
-    re.I,
-)
-_CONSOLIDATES: Final = re.compile(
-    r"\b(?:This|These|The\s+enclosed)\s+(?:Master\s+)?(?:Circular|Direction)s?\b[^.]{0,90}?\bconsolidate",
-    re.I | re.S,
-)
-_NO_REPLACEMENT: Final = re.compile(
-    r"\bnot\s+(?:meant\s+to\s+)?(?:replace|supersede|in\s+substitution)|supersession\s+of\s+(?:earlier|the\s+board)\s+orders"
-    r"|government\s+instructions",
-    re.I,
-)
-_CHANGED: Final = r"(?:amended|modified|updated|revised|replaced|substituted|deleted)"
-_AMENDS: Final = re.compile(
-    rf"{_PASSIVE}(?:accordingly\s+|suitably\s+|hereby\s+)?{_CHANGED}\b(?!\s+(?:vide|through|in\s+terms))|shall\s+(?:\w+\s+)?be\s+(?:\w+\s+)?{_CHANGED}\b"
-    rf"|(?:amendments?|modifications?|changes)\s+(?:to\s+[^.]{{0,60}}?\s+)?(?:{_PASSIVE}|being\s+)?(?:carried\s+out|made|effected)\b"
-    r"|\bcarry\s+out\s+(?:the\s+)?(?:following\s+)?(?:amendments?|modifications?|changes)"
-    r"|\b(?:partial\s+)?modification\s+of\b(?!\s+terms)|\bAmendment\s+Directions\s+modify\b|\bmodified\s+paragraph\b"
-    r"|\bdecided\s+to\s+(?:\w+\s+)?(?:revise|amend|modify|raise|increase|enhance|extend|reduce|shift|align|review)\b"
-    r"|\bdecided\s+that\s+[^.]{0,60}?\b(?:aforementioned|above|existing|said|aforesaid)\b|\bnow\s+being\s+revised\b"
-    r"|\b(?:it\s+(?:has|is|was)\s+(?:\w+\s+)?(?:been\s+)?(?:\w+\s+)?(?:decided|directed|clarified)|hereby\s+permitted)\b"
-    r"|\bwith\s+the\s+following\s+(?:amendments|modifications|changes)",
-    re.I,
-)
 _BY_LAW: Final = re.compile(
     r"\b(?:Act|Rules|Regulations|Government|Gazette|UNSC|Security\s+Council|Schedule|Sanctions\s+List|designated\s+list)\b"
 )
+_INSTRUMENT: Final = re.compile(r"\b(?:Master|Directions?,?\s+\d{4}|circular)")
+_SIGNED: Final = re.compile(r"\n\s*Yours\s+(?:faithfully|sincerely)", re.I)
+"""What stands below is a footnote or an annex, and decides nothing anew."""
+_BACK: Final = re.compile(
+    r"\b(?:above|above-mentioned|aforementioned|aforesaid|said|ibid|captioned|same|earlier|existing)\b", re.I
+)
+_AN_OTHER: Final = re.compile(rf"\b{_WHOLE}\b", re.I)
+_OTHER_OR_PIECE: Final = re.compile(rf"\b{_WHOLE}\b|{_PIECE.pattern}|\bprovisions\b", re.I)
 _ACTOR: Final = re.compile(
     r"(?:communicated|repealed|amended|notified|deleted|substituted|inserted|conveyed)\s+(?:vide|by|through|under)\s+(?:\S+\s+){0,4}$"
     r"|in\s+terms\s+of\s+(?:\S+\s+){0,3}$|(?:defined\s+in|in\s+accordance\s+with|in\s+alignment\s+with|as\s+per|read\s+with)"
     r"\s+(?:the\s+|our\s+)?$",
     re.I,
 )
-_BACK: Final = re.compile(
-    r"\b(?:above|above-mentioned|enclosed|attached|aforementioned|aforesaid|said|ibid|captioned|same|these|this|accordingly|existing|extant|following|on\s+a\s+review"
-    r"|decided|revised|modified|the\s+(?:Directions|Master\s+Directions?|circulars?|framework|scheme))\b",
-    re.I,
-)
 _INTRODUCES: Final = re.compile(
-    r"\b(?:please\s+refer|(?:reference|attention)\b.{0,60}\b(?:invited|drawn|made)|has\s+reference\s+to|in\s+terms\s+of|vide|had\s+issued)\b",
+    r"\b(?:please\s+refer|(?:reference|attention)\b.{0,90}\b(?:invited|drawn|made)|has\s+reference\s+to|in\s+terms\s+of|vide|had\s+issued)\b",
     re.I | re.S,
 )
-_ADDRESSED: Final = re.compile(r"\bplease\s+refer\b", re.I)
-"""What a decision that names no change is about: the circular with which its own begins."""
 _FOLLOWS: Final = re.compile(
     r"\bfollowing\s+(?:\w+\s+){0,3}(?:circular|direction|instruction|guideline|notification)", re.I
 )
+_BEFORE: Final = 8
+"""Sentences before one that acts, in which what it acts on may have been introduced."""
+_NEAR: Final = 250
+"""Characters before or after the words of an act, in which there is said what it acts on."""
 _ITEM: Final = 30
 """Greatest number of characters of a line between the items of a list that names nothing, such as its number."""
-_BEFORE: Final = 3
-"""Sentences before one that acts, in which what it acts on may have been introduced."""
+
+_ANNEX: Final = r"(?P<{}>(?:Annex(?:ure)?|Appendix|Schedule)(?:\s*[-–]?\s*(?:[IVX]+|\d+|[A-Z])\b)?)"
 _LISTED: Final = re.compile(
     r"\b(?:listed|mentioned|given|enumerated|indicated|contained|specified|provided|detailed|set\s+out|as\s+per|shown)\s+(?:below\s+)?"
-    r"(?:at|in|under)\s+(?:the\s+)?(?P<part>(?:Annex(?:ure)?|Appendix|Schedule)(?:\s*[-–]?\s*(?:[IVX]+|\d+|[A-Z])\b)?)"
-    r"|\blist\s+of\s+(?:such\s+|these\s+|the\s+)?circulars[^.]{0,80}?\bin\s+(?:the\s+)?(?P<other>(?:Annex(?:ure)?|Appendix|Schedule)(?:\s*[-–]?\s*(?:[IVX]+|\d+|[A-Z])\b)?)",
+    rf"(?:at|in|under)\s+(?:the\s+)?{_ANNEX.format('part')}"
+    rf"|\blist\s+of\s+(?:such\s+|these\s+|the\s+)?circulars[^.]{{0,80}}?\bin\s+(?:the\s+)?{_ANNEX.format('other')}",
     re.I,
 )
-
+_ENDED: Final = "withdrawn|repealed|rescinded|revoked|cancelled"
+_TAKEN: Final = "superseded|replaced"
+_COMPILED: Final = "consolidated|compiled|incorporated"
 _LIST: Final = re.compile(
-    r"(?:list\s+of\s+|(?<=\n))(?:(?:the|other|all|earlier|important|relevant|RBI)\s+)*(?:master\s+)?(?:circulars?|notifications|instructions|directions|guidelines)\b"
-    r"[^.]{0,110}?\b(?P<act>repealed|withdrawn|superseded|replaced|consolidated|compiled|incorporated)\b",
+    rf"(?:\blist\s+of\s+|(?<=\n)[ \t]*)(?P<head>(?:(?!\.\s|\n\s*\n|\bis\b|\bgiven\b|:).){{0,90}}?\b(?:circulars?|notifications|instructions|directions|guidelines)\b"
+    rf"(?:(?!\.\s|\n\s*\n|\bgiven\b).){{0,110}}?\b(?:{_ENDED}|{_TAKEN}|{_COMPILED})\b(?:[^.\n]|\n(?!\s*\n)){{0,110}})"
+    rf"|\blist\s+of\s+(?P<short>(?:{_ENDED}|{_TAKEN}|{_COMPILED})\s+(?:circulars|notifications|instructions|directions|guidelines))",
     re.I | re.S,
 )
 _CONTENTS: Final = re.compile(r"\.{4,}")
 _NEXT_PART: Final = re.compile(r"\n\s*(?:Annex(?:ure)?|Appendix|Chapter|Schedule)\b[^\n]{0,60}\n", re.I)
-_PART: Final = re.compile(r"\bpara(?:graph|s|\.)?\b|\bPara\b", re.I)
 _LINE: Final = 110
 """Characters after a number in a list that are about it."""
-
 _EFFECT: Final = re.compile(
     r"(?:with\s+effect\s+from|w\.?\s?e\.?\s?f\.?|effective\s+(?:from|on)?|(?:in)?to\s+(?:force|effect)\s+(?:on|from|with\s+effect\s+from)"
     r"|(?:force|effect)\s+from|applicable\s+(?:from|with\s+effect\s+from))\s+(?:the\s+)?(?:close\s+of\s+business\s+(?:on|of)\s+)?$",
     re.I,
+)
+_ABBREVIATED: Final = re.compile(
+    r"(?:\b(?:No|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|[A-Z]{2,8}|Do[RS])|\n\s*\(?\d{1,2})$"
+)
+_RUNS_ON: Final = re.compile(r"\b(?:dated|the|of|and|to|in|on|for|vide|No\.?)$")
+_BREAK: Final = re.compile(
+    r"\n\s*\n(?=\s*(?:[A-Z‘“\[]|\(?\w{1,4}[.)]\s))|(?<=[.;:])\s+(?=[‘“(\[]?[A-Z\d(])|\n(?=\s*(?:\(?[a-z\d]{1,4}[.)]|\d+(?:\.\d+)+)\s)"
 )
 _AT_ONCE: Final = re.compile(
     r"\bwith\s+immediate\s+effect\b|\bimmediately\b|\bfrom\s+the\s+date\s+of\s+(?:this|the|its|issue)|close\s+of\s+business\s+today",
@@ -164,6 +214,7 @@ def in_force_from(text: str, issued: date | None) -> tuple[date, int, int] | Non
     >>> in_force_from("4. This circular shall come into force with effect from April 1, 2025.", None)[0].isoformat()
     '2025-04-01'
     """
+    text = levelled(text)
     for start, end in _sentences(text):
         sentence = text[start:end]
         if not _COMMENCES.search(sentence) or not re.search(
@@ -193,58 +244,62 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
     >>> said.kind.value, said.other.numbers
     ('withdraws', ('UBD.PCB.No.20/16.05.000/2013-14',))
     """
-    lists = [*_lists(text), *_parts(text)]
+    text = levelled(text)
+    every = _sentences(text)
+    lists = [*_lists(text), *_parts(text, every)]
     lists = [
         one
         for number, one in enumerate(lists)
         if not any(a < one[1] and b > one[0] for a, b, _ in lists[:number])
     ]
     all_references = references(text)
-    sentences = [one for one in _sentences(text) if not any(a <= one[0] < b for a, b, _ in lists)]
+    sentences = [one for one in every if not any(a <= one[0] < b for a, b, _ in lists)]
     starts = [one.start for one in all_references]
     named = [all_references[bisect_left(starts, a) : bisect_left(starts, b)] for a, b in sentences]
+    signed = _SIGNED.search(text)
     found: list[Statement] = []
     for number, (start, end) in enumerate(sentences):
-        sentence = text[start:end]
-        if (said := _kind(sentence)) is None:
+        said = _said(text[start:end])
+        if said is None or (said.is_of_opening and signed and start > signed.start()):
             continue
-        kind, consolidates = said
-        others, first = _acted_on(text, sentences, named, number, kind)
-        if kind is not ActKind.AMENDS and (
-            _FOLLOWS.search(sentence) or (not others and sentence.rstrip().endswith(":"))
-        ):
-            below = _below(text, sentences, named, number)
-            found += [Statement(kind, one.start, one.end, one, _effective(sentence, issued)) for one in below]
-            if below and not named[number]:
-                continue
-        day = _effective(sentence, issued)
-        listed = bool(_LISTED.search(sentence))
-        if not others and not (listed or kind is not ActKind.AMENDS):
+        day = _effective(text[start:end], issued)
+        if said.kind is not ActKind.AMENDS and (below := _below(text, sentences, named, number)):
+            found += [Statement(said.kind, one.start, one.end, one, day) for one in below]
             continue
-        compiled = consolidates and (listed or not others)
+        others, first = _acted_on(text, sentences, named, number, said)
+        if not others and said.kind is ActKind.AMENDS:
+            continue
+        compiled = said.compiles and (not others or bool(_LISTED.search(text, start, end)))
         acted_on: list[Reference | None] = [*others] or [None]
-        found += [Statement(kind, min(first, start), end, other, day, compiled) for other in acted_on]
+        found += [Statement(said.kind, first, end, other, day, compiled) for other in acted_on]
     whole = in_force_from(text, issued)
-    for start, end, act in lists:
-        found += _listed(text, all_references, start, end, act, whole[0] if whole else None)
+    for start, end, kind in lists:
+        found += _listed(text, all_references, start, end, kind, whole[0] if whole else None)
     return _once(found)
 
 
-def _kind(sentence: str) -> tuple[ActKind, bool] | None:
-    """Return what a sentence does, and whether it only compiles; None if it does not act."""
+def _said(sentence: str) -> _Said | None:
+    """Return what a sentence does; None if it does not act. What ends another comes before what changes it."""
     plain = _SAYS_NOTHING.sub(lambda one: " " * len(one[0]), sentence)
-    about = re.search(_NOUN, plain, re.I)
-    if _WITHDRAWS.search(plain) and about and not _NO_WITHDRAWAL.search(plain):
-        return ActKind.WITHDRAWS, False
-    if _REPLACES.search(plain) and about and not _NO_REPLACEMENT.search(plain):
-        return ActKind.REPLACES, False
-    if _CONSOLIDATES.search(plain) and not _NO_REPLACEMENT.search(plain):
-        return ActKind.REPLACES, True
-    if _AMENDS.search(plain) and not (
-        _BY_LAW.search(plain) and not re.search(r"\b(?:Master|Directions?,?\s+\d{4}|circular)", plain)
-    ):
-        return ActKind.AMENDS, False
+    for kind, form, is_done_to in _FORMS:
+        if kind is ActKind.AMENDS and (again := _REISSUES.search(plain)) and not _denied(plain, again.start()):
+            return _Said(ActKind.REPLACES, *again.span(), compiles=True)
+        for one in form.finditer(plain):
+            near = plain[max(0, one.start() - _NEAR) : one.start()] if is_done_to else plain[one.end() :][:_NEAR]
+            named = (_OTHER_OR_PIECE if kind is ActKind.AMENDS else _AN_OTHER).search(one[0] + near)
+            by_law = kind is ActKind.AMENDS and _BY_LAW.search(near) and not _INSTRUMENT.search(near)
+            if not named or by_law or _denied(plain, one.start()):
+                continue
+            return _Said(ActKind.AMENDS if _PIECE.search(near) else kind, *one.span(), is_done_to)
+    if (one := _CHANGES.search(plain)) and not (_BY_LAW.search(plain) and not _INSTRUMENT.search(plain)):
+        return _Said(ActKind.AMENDS, *one.span())
+    if one := _DECIDES.search(plain):
+        return _Said(ActKind.AMENDS, *one.span(), is_of_opening=True)
     return None
+
+
+def _denied(sentence: str, at: int) -> bool:
+    return bool(_NOT_SAID.search(sentence[max(0, at - _ITEM) : at]))
 
 
 def _acted_on(
@@ -252,24 +307,28 @@ def _acted_on(
     sentences: list[tuple[int, int]],
     named: list[list[Reference]],
     number: int,
-    kind: ActKind,
+    said: _Said,
 ) -> tuple[list[Reference], int]:
     """Return what a sentence acts on, and where the words that name it begin."""
     start, end = sentences[number]
     own = [one for one in named[number] if not _ACTOR.search(text[max(start, one.start - 60) : one.start])]
-    if own:
-        return own, start
-    sentence = text[start:end]
-    if (_LISTED.search(sentence) and kind is not ActKind.REPLACES) or not _BACK.search(sentence):
+    before = [one for one in own if one.start < start + said.start]
+    after = [one for one in own if one.start >= start + said.start]
+    if said.is_done_to or said.kind is ActKind.AMENDS:
+        others = (before or after) if said.is_done_to else (after or before)
+    else:
+        others = after
+    if others:
+        return others, start
+    if said.kind is ActKind.WITHDRAWS and _LISTED.search(text, start, end):
         return [], start
-    weak = kind is ActKind.AMENDS and not re.search(
-        _CHANGED + r"|amend|modif|revis|chang|existing|above|said", sentence, re.I
-    )
-    for before in range(number - 1, max(-1, number - 1 - _BEFORE), -1):
-        cue = (_ADDRESSED if weak else _INTRODUCES).search(text, *sentences[before])
+    if said.kind is not ActKind.AMENDS and not said.compiles and not _BACK.search(text, start, end):
+        return [], start
+    for earlier in range(number - 1, max(-1, number - 1 - _BEFORE), -1):
+        cue = _INTRODUCES.search(text, *sentences[earlier])
         # What stands before the cue is the circular's own title.
-        if cue and (introduced := [one for one in named[before] if one.start >= cue.start()]):
-            return introduced, sentences[before][0]
+        if cue and (introduced := [one for one in named[earlier] if one.start >= cue.start()]):
+            return introduced, sentences[earlier][0]
     return [], start
 
 
@@ -277,11 +336,13 @@ def _below(
     text: str, sentences: list[tuple[int, int]], named: list[list[Reference]], number: int
 ) -> list[Reference]:
     """Return what the items below a sentence name, as far as each names something or is a mere number of an item."""
+    start, end = sentences[number]
+    if named[number] or not (_FOLLOWS.search(text, start, end) or text[start:end].rstrip().endswith(":")):
+        return []
     found: list[Reference] = []
     for (start, end), several in zip(sentences[number + 1 :], named[number + 1 :], strict=True):
-        if not several and (end - start > _ITEM or _kind(text[start:end])):
-            break
-        if several and _kind(text[start:end]) and not several[0].numbers:
+        several = [one for one in several if not one.word]
+        if (not several and end - start > _ITEM) or _said(text[start:end]):
             break
         found += several
     return found
@@ -293,24 +354,22 @@ def _lists(text: str) -> list[tuple[int, int, str]]:
         one
         for one in _LIST.finditer(text)
         if not _CONTENTS.search(text[one.start() : one.end() + 120])
-        and re.search(r"\n\s*[^\n]{0,60}$", text[max(0, one.start() - 80) : one.start()])
-        and not re.search(r"\b(?:stand|is|are)\s*$", text[max(0, one.start() - 12) : one.start()])
+        and re.search(r"\n\s*[^\n]{0,60}$", text[max(0, one.start() - 80) : one.start() + 1])
     ]
     found = []
     for one, end in zip(heads, [*(one.start() for one in heads[1:]), len(text)], strict=False):
         part = _NEXT_PART.search(text, one.end(), end)
-        found.append((one.end(), part.start() if part else end, one["act"].lower()))
+        found.append((one.end(), part.start() if part else end, (one["head"] or one["short"]).lower()))
     return found
 
 
-def _parts(text: str) -> list[tuple[int, int, str]]:
+def _parts(text: str, sentences: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
     """Find the parts, such as an appendix, of which a sentence says that what they list is repealed or compiled."""
     found = []
-    for start, end in _sentences(text):
-        sentence = text[start:end]
-        listed = _LISTED.search(sentence)
-        said = _kind(sentence) if listed else None
-        if listed is None or said is None or said[0] is ActKind.AMENDS:
+    for start, end in sentences:
+        listed = _LISTED.search(text, start, end)
+        said = _said(text[start:end]) if listed else None
+        if listed is None or said is None or said.kind is ActKind.AMENDS:
             continue
         label = r"\s*[-–]?\s*".join(map(re.escape, re.findall(r"\w+", listed["part"] or listed["other"])))
         heads = list(
@@ -321,7 +380,7 @@ def _parts(text: str) -> list[tuple[int, int, str]]:
         if heads:
             begin = end + heads[-1].end()
             part = _NEXT_PART.search(text, begin)
-            act = "consolidated" if said[1] else "repealed" if said[0] is ActKind.WITHDRAWS else "superseded"
+            act = "consolidated" if said.compiles else "repealed" if said.kind is ActKind.WITHDRAWS else "superseded"
             found.append((begin, part.start() if part else len(text), act))
     return found
 
@@ -335,27 +394,42 @@ def _listed(
         for one in several
         if start <= one.start < end
         and one.numbers
+        and not one.word
         and not _ACTOR.search(text[max(0, one.start - 60) : one.start])
     ]
+    is_ended, is_taken = re.search(_ENDED, act), re.search(_TAKEN, act)
     found = []
-    for number, one in enumerate(items):
+    for number, one in enumerate(_with_dates(text, items, start, end)):
         line = min(items[number + 1].start if number + 1 < len(items) else end, one.end + _LINE)
-        kind = ActKind.WITHDRAWS if act in {"repealed", "withdrawn"} else ActKind.REPLACES
-        if kind is ActKind.WITHDRAWS and _PART.search(text[one.start : line]):
+        kind = ActKind.WITHDRAWS if is_ended else ActKind.REPLACES
+        if is_ended and _PIECE.search(text[one.start : line]):
             kind = ActKind.AMENDS
-        other = one
-        if other.date is None and (near := DATE.search(text, one.end, line)):
-            other = other._replace(date=date_of(near))
-        found.append(
-            Statement(
-                kind,
-                one.start,
-                max(one.end, one.start + 1),
-                other,
-                day,
-                act not in {"repealed", "withdrawn", "superseded", "replaced"},
-            )
-        )
+        found.append(Statement(kind, one.start, one.end, one, day, not (is_ended or is_taken)))
+    return found
+
+
+def _with_dates(text: str, items: list[Reference], start: int, end: int) -> list[Reference]:
+    """Give each number of a list its day, which stands after or before it, or as far down in a column of days."""
+    days = [one for one in DATE.finditer(text, start, end) if date_of(one)]
+    if not items or not days:
+        return items
+    is_before = days[0].start() < items[0].start
+    found: list[Reference] = []
+    at = 0
+    while at < len(items):
+        last = at  # of the numbers between which no day stands
+        while last + 1 < len(items) and not any(items[last].start < day.start() < items[last + 1].start for day in days):
+            last += 1
+        low = (items[at - 1].end if at else start) if is_before else items[last].start
+        high = items[at].start if is_before else (items[last + 1].start if last + 1 < len(items) else end)
+        column = [day for day in days if low <= day.start() < high]
+        several = items[at : last + 1]
+        if len(several) == 1:
+            column = column[-1:] if is_before else column[:1]
+        if len(column) == len(several):
+            several = [one._replace(date=date_of(day)) for one, day in zip(several, column, strict=True)]
+        found += several
+        at = last + 1
     return found
 
 
