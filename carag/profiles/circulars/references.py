@@ -34,16 +34,20 @@ DATE: Final = re.compile(
 _CENTURY: Final = 50
 """A year of two digits from this on is of the twentieth century; the Bank's first circulars are of the 1950s."""
 
-_YEARS: Final = r"(?:19|20)?\d\d(?:\s?[-–‐‑]\s?)?(?:19|20)?\d\d"
+_YEARS: Final = r"(?:(?:19|20)\s?)?\d\d(?:\s?[-–‐‑]\s?)?(?:19|20)?\d\d"
 _SERIAL: Final = r"[A-Z]?\d{1,6}[A-Z]?"
 _TOKEN: Final = rf"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{{0,7}}|{_SERIAL})"
+_BETWEEN: Final = (
+    # Not the number of the next row; a word and a new line are the end of what stands before a department.
+    r"(?:(?!\s*\n\s*\d{1,3}\.?\s)(?!\s*\n\s*\n)(?!(?<=[A-Za-z)])\s*\n\s*[A-Z]{3,8}\.)(?:[.\s()&-]|(?<=[A-Z])/(?=[A-Z]+\))){1,4})"
+)
 NUMBER: Final = re.compile(
     r"(?P<own>\b[A-Z]{2,6}/(?:[A-Za-z]{2,5}/)?(?:19|20)\d\d\s?[-–‐‑]\s?\d{2,4}/\s?\d{1,4}\b)"
-    r"|(?P<series>\bA\.?\s?[PD]\.?\s?\(\s?[A-Z][A-Z./ ]{0,7}\s*Series\s?\)\s*"
+    r"|(?P<series>\bA\.?\s?[PD]\.?\s?\(?\s?[A-Z][A-Z./ ]{0,7}\s*Series\s?\)?\s*"
     r"[Cc]ir(?:cular|\.)\s*(?:[Nn]o)?\.?\s?(?P<serial>\d{1,3})\b)"
     r"|(?P<law>\bFEMA[.\s]{0,2}\d{1,3}\s?(?:\(R\)\s?)?/\s?(?:(?:19|20)\d\d-RB|RB-(?:19|20)\d\d))"
-    r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?)"
-    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b|[A-Z]+\)?\s\d{{1,3}}\.\s)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–‐‑-]{{1,4}}{_TOKEN}){{0,11}}[.\s()&–‐‑-]{{1,4}}{_SERIAL}[.)\s]{{0,2}}"
+    r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?|\bMaster\s+Direction\s+No\.?\s?\d{1,3}/(?:19|20)\d\d-\d\d)"
+    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b)(?:Do[RS]|[A-Z]{{2,8}})(?:{_BETWEEN}{_TOKEN}){{0,11}}{_BETWEEN}{_SERIAL}[.)\s]{{0,2}}"
     r"/\s?(?:[\dA-Za-z][\dA-Za-z.()\s–‐‑-]{0,24}?/\s?(?:" + _YEARS + r"|\d\d)|C\.[\dA-Z][\dA-Z\s().-]{0,16}"
     r"[-–‐‑]\d\d|" + _YEARS + r")(?![\d/]))"
 )
@@ -160,7 +164,7 @@ def number_key(number: str) -> str:
     if "Series" in number:
         series, _, serial = number.upper().partition("SERIES")
         return re.sub(r"[^A-Z]", "", series) + "SERIESCIRCULAR" + re.sub(r"\D", "", serial).lstrip("0")
-    years = re.search(r"((?:19|20)?)(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)$", number.strip())
+    years = re.search(r"((?:19|20)?)\s?(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)$", number.strip())
     body = number.strip()[: years.start()] if years else number
     body = re.sub(r"(?i)\b(?:cir(?:cular)?\.?\s?)?no\b\.?", " ", body)
     body = re.sub(r"(?<![\d/.-])0+(?=\d)|(?<=[A-Za-z].)0+(?=\d)|(?<=[A-Za-z])0+(?=\d)", "", body, count=1)

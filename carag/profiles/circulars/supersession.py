@@ -57,7 +57,6 @@ _VERBS: Final = {
 }
 """Base, participle and third person of what acts; the regular ones are left out."""
 _NOUNS: Final = {
-    ActKind.WITHDRAWS: r"withdrawal|repeal|rescission",
     ActKind.REPLACES: r"supersession|replacement",
     ActKind.AMENDS: r"(?:partial\s+)?modification|amendment",
 }
@@ -89,8 +88,9 @@ def _forms(kind: ActKind) -> list[tuple[re.Pattern[str], bool]]:
     forms = [
         (rf"{_BE}(?:{past})\b{_BY_ANOTHER}", True),
         (rf"\b(?:hereby,?|decided\s+to|{will}{_WHOLE})\s+(?:(?:shall|will|also|hereby,?)\s+)*(?:{finite})\b", False),
-        (rf"\b(?:{_NOUNS[kind]})\s+of\b(?!\s+terms)", False),
     ]
+    if kind in _NOUNS:  # a withdrawal is the heading of one, or that of a service
+        forms.append((rf"\b(?:{_NOUNS[kind]})\s+of\b(?!\s+terms)", False))
     if kind is ActKind.WITHDRAWS:
         forms.append((r"\bcease(?:s|d)?\s+to\s+(?:be\s+(?:applicable|in\s+force|operative)|apply|have\s+effect)", True))
     if kind is ActKind.REPLACES:
@@ -102,9 +102,9 @@ def _forms(kind: ActKind) -> list[tuple[re.Pattern[str], bool]]:
 
 _FORMS: Final = [(kind, form, is_done_to) for kind in _VERBS for form, is_done_to in _forms(kind)]
 _REISSUES: Final = re.compile(
-    r"\b(?:this|these|(?:the\s+)?enclosed|attached\s+is\s+the|it\s+may\s+be\s+noted\s+that\s+the)\s+(?:revised\s+|updated\s+)?(?:Master\s+)?(?:Circular|Direction|Guidance\s+Note)s?\b"
-    r"[^.]{0,120}?\b(?:consolidate|update)[sd]?\b"
-    r"|\bcompiled\s+in\s+this\b|\brevised\s+and\s+updated\s+the\s+Master\b|\bupdated\s+Master\s+(?:Circular|Direction)"
+    r"\b(?:this|these|(?:the\s+)?enclosed|it\s+may\s+be\s+noted\s+that\s+the)\s+(?:revised\s+|updated\s+)?(?:Master\s+)?(?:Circular|Direction|Guidance\s+Note)s?\b"
+    r"[^.]{0,120}?\b(?:consolidate|update)s?\s"
+    r"|\battached\s+is\s+the\s+revised\s+Master\b|\bcompiled\s+in\s+this\b|\brevised\s+and\s+updated\s+the\s+Master\b|\bupdated\s+Master\s+(?:Circular|Direction)"
     r"|\bMaster\s+(?:Circular|Direction)s?\s+ha(?:s|ve)\s+been\s+(?:\w+\s+)?updated\s+(?:by|to)\s+incorporat",
     re.I,
 )
@@ -117,7 +117,7 @@ _CHANGES: Final = re.compile(
 )
 _DECIDES: Final = re.compile(
     r"\bdecided\s+to\s+(?:\w+\s+)?(?:revise|review|raise|increase|enhance|extend|reduce|lower|shift|align|expand|include|relax|allow|permit|defer|dispense|do\s+away)\b"
-    r"|\bdecided\s+as\s+(?:under|follows)|\b(?:decided|directed|clarified|advised)\s+that\b[^.]{0,80}?\b(?:aforementioned|aforesaid|above|existing|said)\b"
+    r"|\bdecided\s+as\s+(?:under|follows)|\b(?:decided|directed|clarified)\s+that\b[^.]{0,80}?\b(?:aforementioned|aforesaid|above|existing|said)\b"
     r"|\bit\s+is\s+(?:\w+\s+)?directed\b|\bhereby\s+permitted\b|\b(?:will|shall|would)\s+now\s+(?:be|mean|read)\b|\bnow\s+being\s+revised\b",
     re.I,
 )
@@ -149,10 +149,13 @@ _ACTOR: Final = re.compile(
     r"\s+(?:the\s+|our\s+)?$",
     re.I,
 )
-_INTRODUCES: Final = re.compile(
-    r"\b(?:please\s+refer|(?:reference|attention)\b.{0,90}\b(?:invited|drawn|made)|has\s+reference\s+to|in\s+terms\s+of|vide|had\s+issued)\b",
-    re.I | re.S,
-)
+_OPENING: Final = r"please\s+refer|(?:reference|attention)\b.{0,90}\b(?:invited|drawn|made)|has\s+reference\s+to|in\s+terms\s+of"
+_ADDRESSES: Final = re.compile(rf"\b(?:{_OPENING})\b", re.I | re.S)
+"""With these words an opening names what the circular is about."""
+_INTRODUCES: Final = re.compile(rf"\b(?:{_OPENING}|vide|had\s+issued)\b", re.I | re.S)
+"""With these, too, something is named to which "the said circular" goes back."""
+_ALL: Final = re.compile(r"\s*(?:all|any)\b", re.I)
+"""All instructions on a subject are not those that the opening names."""
 _FOLLOWS: Final = re.compile(
     r"\bfollowing\s+(?:\w+\s+){0,3}(?:circular|direction|instruction|guideline|notification)", re.I
 )
@@ -174,8 +177,8 @@ _ENDED: Final = "withdrawn|repealed|rescinded|revoked|cancelled"
 _TAKEN: Final = "superseded|replaced"
 _COMPILED: Final = "consolidated|compiled|incorporated"
 _LIST: Final = re.compile(
-    rf"(?:\blist\s+of\s+|(?<=\n)[ \t]*)(?P<head>(?:(?!\.\s|\n\s*\n|\bis\b|\bgiven\b|:).){{0,90}}?\b(?:circulars?|notifications|instructions|directions|guidelines)\b"
-    rf"(?:(?!\.\s|\n\s*\n|\bgiven\b).){{0,110}}?\b(?:{_ENDED}|{_TAKEN}|{_COMPILED})\b(?:[^.\n]|\n(?!\s*\n)){{0,110}})"
+    rf"(?:\blist\s+of\s+|(?<=\n)[ \t]*(?!(?:[^.\n]|\n(?!\s*\n)){{0,200}}?\b(?:is|are|stands?|ha[sv]e?|been|shall|will|be)\b))(?P<head>(?:(?!(?<!\b[A-Z])\.\s|\n\s*\n|\bgiven\b|:).){{0,90}}?\b(?:circulars?|notifications|instructions|directions|guidelines)\b"
+    rf"(?:(?!(?<!\b[A-Z])\.\s|\n\s*\n|\b(?:is|are)\s+given\b).){{0,110}}?\b(?:{_ENDED}|{_TAKEN}|{_COMPILED})\b(?:[^.\n]|\n(?!\s*\n)){{0,110}})"
     rf"|\blist\s+of\s+(?P<short>(?:{_ENDED}|{_TAKEN}|{_COMPILED})\s+(?:circulars|notifications|instructions|directions|guidelines))",
     re.I | re.S,
 )
@@ -185,23 +188,23 @@ _LINE: Final = 110
 """Characters after a number in a list that are about it."""
 _EFFECT: Final = re.compile(
     r"(?:with\s+effect\s+from|w\.?\s?e\.?\s?f\.?|effective\s+(?:from|on)?|(?:in)?to\s+(?:force|effect)\s+(?:on|from|with\s+effect\s+from)"
-    r"|(?:force|effect)\s+from|applicable\s+(?:from|with\s+effect\s+from))\s+(?:the\s+)?(?:close\s+of\s+business\s+(?:on|of)\s+)?$",
+    r"|(?:force|effect)\s+from|applicable\s+(?:from|with\s+effect\s+from))\s+(?:the\s+)?(?:close\s+of\s+business\s+(?:on|of)\s+|(?:\w+\s+){0,3}?(?:beginning|commencing|starting)\s+)?$",
     re.I,
 )
 _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:No|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|[A-Z]{2,8}|Do[RS])|\n\s*\(?\d{1,2})$"
 )
-_RUNS_ON: Final = re.compile(r"\b(?:dated|the|of|and|to|in|on|for|vide|No\.?)$")
+_RUNS_ON: Final = re.compile(r"\b(?:dated|the|of|and|or|to|in|on|for|by|with|from|vide|our|circulars?|contained|No\.?)$")
 _BREAK: Final = re.compile(
-    r"\n\s*\n(?=\s*(?:[A-Z‘“\[]|\(?\w{1,4}[.)]\s))|(?<=[.;:])\s+(?=[‘“(\[]?[A-Z\d(])|\n(?=\s*(?:\(?[a-z\d]{1,4}[.)]|\d+(?:\.\d+)+)\s)"
+    r"\n\s*\n(?=\s*(?:[A-Z‘“\[]|\(?\w{1,4}[.)]\s))|(?<=[.;])\s+(?=[‘“(\[]?[A-Z\d(])|(?<=:)[ \t]*\n\s*|\n\s*\n(?=\s*\d{1,2}\s+[A-Z][a-z])|\n(?=\s*(?:\(?[a-z\d]{1,4}[.)]|\d+(?:\.\d+)+)\s)"
 )
 _AT_ONCE: Final = re.compile(
-    r"\bwith\s+immediate\s+effect\b|\bimmediately\b|\bfrom\s+the\s+date\s+of\s+(?:this|the|its|issue)|close\s+of\s+business\s+today",
+    r"\bwith\s+immediate\s+effect\b|\bimmediately\b|\bfrom\s+the\s+date\s+of\s+(?:this|the|its|issu)|close\s+of\s+business\s+today",
     re.I,
 )
 _COMMENCES: Final = re.compile(
-    r"\b(?:shall|will)\s+(?:come|be|become|take)\b[^.;]{0,60}?\b(?:force|effect|effective|applicable)\b"
-    r"|\b(?:instructions|directions|provisions|circular)\b[^.;]{0,40}\b(?:effective|applicable)\b",
+    r"\b(?:shall|will|would)\s+(?:come|be|become|take)\b[^.;]{0,60}?\b(?:force|effect|effective|applicable)\b"
+    r"|\b(?:instructions|directions|provisions|circular|changes?|modifications)\b[^.;]{0,40}\b(?:effective|applicable)\b",
     re.I,
 )
 
@@ -218,8 +221,8 @@ def in_force_from(text: str, issued: date | None) -> tuple[date, int, int] | Non
     for start, end in _sentences(text):
         sentence = text[start:end]
         if not _COMMENCES.search(sentence) or not re.search(
-            r"\b(?:this|these|the\s+(?:revised|above|amended|aforesaid)?)\s*(?:\w+\s+){0,2}(?:circular|directions?|instructions|guidelines"
-            r"|provisions|framework|guidance\s+note)\b",
+            r"\b(?:this|these|the)\s*(?:\w+\s+){0,3}(?:circular|directions?|instructions|guidelines|provisions|framework"
+            r"|guidance\s+note|changes?|amendments|modifications)\b",
             sentence,
             re.I,
         ):
@@ -258,6 +261,7 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
     named = [all_references[bisect_left(starts, a) : bisect_left(starts, b)] for a, b in sentences]
     signed = _SIGNED.search(text)
     found: list[Statement] = []
+    decided: list[Statement] = []
     for number, (start, end) in enumerate(sentences):
         said = _said(text[start:end])
         if said is None or (said.is_of_opening and signed and start > signed.start()):
@@ -271,7 +275,10 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
             continue
         compiled = said.compiles and (not others or bool(_LISTED.search(text, start, end)))
         acted_on: list[Reference | None] = [*others] or [None]
-        found += [Statement(said.kind, first, end, other, day, compiled) for other in acted_on]
+        several = [Statement(said.kind, first, end, other, day, compiled) for other in acted_on]
+        (decided if said.is_of_opening else found).extend(several)
+    acted = {name for one in found if one.other for name in one.other.names}
+    found += [one for one in decided if not one.other or acted.isdisjoint(one.other.names)]
     whole = in_force_from(text, issued)
     for start, end, kind in lists:
         found += _listed(text, all_references, start, end, kind, whole[0] if whole else None)
@@ -286,14 +293,16 @@ def _said(sentence: str) -> _Said | None:
             return _Said(ActKind.REPLACES, *again.span(), compiles=True)
         for one in form.finditer(plain):
             near = plain[max(0, one.start() - _NEAR) : one.start()] if is_done_to else plain[one.end() :][:_NEAR]
-            named = (_OTHER_OR_PIECE if kind is ActKind.AMENDS else _AN_OTHER).search(one[0] + near)
+            named = (_OTHER_OR_PIECE if kind is ActKind.AMENDS else _AN_OTHER).search(f"{near} {one[0]} {near}")
             by_law = kind is ActKind.AMENDS and _BY_LAW.search(near) and not _INSTRUMENT.search(near)
             if not named or by_law or _denied(plain, one.start()):
                 continue
-            return _Said(ActKind.AMENDS if _PIECE.search(near) else kind, *one.span(), is_done_to)
-    if (one := _CHANGES.search(plain)) and not (_BY_LAW.search(plain) and not _INSTRUMENT.search(plain)):
+            return _Said(ActKind.AMENDS if _PIECE.search(near + one[0]) else kind, *one.span(), is_done_to)
+    if (one := _CHANGES.search(plain)) and (
+        _AN_OTHER.search(plain[one.end() :][:_ITEM]) or not (_BY_LAW.search(plain) and not _INSTRUMENT.search(plain))
+    ):
         return _Said(ActKind.AMENDS, *one.span())
-    if one := _DECIDES.search(plain):
+    if (one := _DECIDES.search(plain)) and not (_BY_LAW.search(plain) and not _INSTRUMENT.search(plain)):
         return _Said(ActKind.AMENDS, *one.span(), is_of_opening=True)
     return None
 
@@ -311,7 +320,13 @@ def _acted_on(
 ) -> tuple[list[Reference], int]:
     """Return what a sentence acts on, and where the words that name it begin."""
     start, end = sentences[number]
-    own = [one for one in named[number] if not _ACTOR.search(text[max(start, one.start - 60) : one.start])]
+    listed = _LISTED.search(text, start, end)
+    own = [
+        one
+        for one in named[number]
+        if not _ACTOR.search(text[max(start, one.start - 60) : one.start])
+        and not (listed and 0 <= one.start - listed.end() < _ITEM)  # of which the annex is
+    ]
     before = [one for one in own if one.start < start + said.start]
     after = [one for one in own if one.start >= start + said.start]
     if said.is_done_to or said.kind is ActKind.AMENDS:
@@ -320,16 +335,23 @@ def _acted_on(
         others = after
     if others:
         return others, start
-    if said.kind is ActKind.WITHDRAWS and _LISTED.search(text, start, end):
+    is_back = _BACK.search(text, start, end)
+    if not said.compiles and (
+        (said.kind is ActKind.WITHDRAWS and not is_back)
+        or (said.kind is not ActKind.AMENDS and (listed or _ALL.match(text, start + said.end, end)))
+    ):
         return [], start
-    if said.kind is not ActKind.AMENDS and not said.compiles and not _BACK.search(text, start, end):
-        return [], start
-    for earlier in range(number - 1, max(-1, number - 1 - _BEFORE), -1):
-        cue = _INTRODUCES.search(text, *sentences[earlier])
+    for earlier in _openings(number, said):
+        cue = (_INTRODUCES if is_back and not said.is_of_opening else _ADDRESSES).search(text, *sentences[earlier])
         # What stands before the cue is the circular's own title.
         if cue and (introduced := [one for one in named[earlier] if one.start >= cue.start()]):
             return introduced, sentences[earlier][0]
     return [], start
+
+
+def _openings(number: int, said: _Said) -> range:
+    """Return which sentences may have introduced what a sentence acts on, the likeliest first."""
+    return range(min(number, _BEFORE)) if said.is_of_opening else range(number - 1, max(-1, number - 1 - _BEFORE), -1)
 
 
 def _below(
