@@ -39,7 +39,7 @@ _SERIAL: Final = r"[A-Z]?\d{1,6}[A-Z]?"
 _TOKEN: Final = rf"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{{0,7}}|{_SERIAL})"
 _BETWEEN: Final = (
     # Not the number of the next row; a word and a new line are the end of what stands before a department.
-    r"(?:(?!\s*\n\s*\d{1,3}\.?\s)(?!\s*\n\s*\n)(?!(?<=[A-Za-z)])\s*\n\s*[A-Z]{3,8}\.)(?:[.\s()&-]|(?<=[A-Z])/(?=[A-Z]+\))){1,4})"
+    r"(?:(?!\s*\n\s*\d{1,3}\.?\s)(?!(?<![.-])\s*\n\s*\n)(?!(?<=[A-Za-z)])\s*\n\s*[A-Z]{3,8}\.)(?:[.\s()&-]|(?<=[A-Z])/(?=[A-Z]+\)))){1,4}"
 )
 NUMBER: Final = re.compile(
     r"(?P<own>\b[A-Z]{2,6}/(?:[A-Za-z]{2,5}/)?(?:19|20)\d\d\s?[-–‐‑]\s?\d{2,4}/\s?\d{1,4}\b)"
@@ -62,7 +62,8 @@ _TITLE: Final = re.compile(
     r"\s*[-–‐‑]?\s*(?:19|20)\d\d)"
     r"|(?P<named>Reserve\s+Bank\s+of\s+India\s+\([^()]{5,160}\)\s*(?:[A-Z]\w+\s+){0,3}Directions?(?:,?\s*[-–]?\s*(?:19|20)\d\d)?)"
     r"|(?P<master>Master\s+(?:Directions?|Circulars?)\s*(?:\(MD\)\s*)?(?:[-–—:]\s*|on\s+)?[‘“'\"]?"
-    rf"(?:{_UPPER})(?:\s*(?:[-–—]\s*)?(?:{_UPPER}|{_SMALL}))*)"
+    rf"(?:{_UPPER})(?:(?<![’'”\"]\.)\s*(?:[-–—]\s*)?(?:{_UPPER}|{_SMALL}))*)"
+    r"|“(?P<double>[A-Z][^“”\"\n]{10,200})”"
     r"|[‘“\"](?P<quoted>[A-Z][^‘’“”\"\n]*(?:\n[^‘’“”\"\n]+){0,3})[’”\"]"
 )
 _STATUTE: Final = re.compile(
@@ -301,7 +302,7 @@ def _joined(text: str, several: list[Reference]) -> list[Reference]:
             continue
         between = text[last.end : one.start] if last else ""
         beside = last is not None and re.fullmatch(
-            r"[\s,(\[’”\"']*(?:(?:Ref\.?|vide|issued\s+vide|on|the|our|circular|No\.?)[\s.‘“\"']*){0,4}[\s(‘“\"']*",
+            r"[\s,(\[’”\"']*(?:(?:Ref\.?|vide|issued\s+vide|forwarding|on|the|our|circular|No\.?)[\s.‘“\"']*){0,4}[\s(‘“\"']*",
             between,
         )
         if (

@@ -17,6 +17,7 @@ from carag.labelling.document import ActKind
 from carag.profiles.circulars.references import DATE, Reference, date_of, levelled, references
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
 
 __all__ = ["Statement", "in_force_from", "statements"]
@@ -66,7 +67,7 @@ _WHOLE: Final = (
 )
 """What an act may be on."""
 _PIECE: Final = re.compile(
-    r"\b(?:para(?:graph|s)?\b\.?|sub-?para\w*|sections?|clauses?|footnotes?|words?|sentences?|definitions?|(?:annex\w*|appendix)\s[^.]{0,20}?\b(?:to|of))(?![^.]{0,12}\bstands?\b)",
+    r"(?<!/)\b(?:para(?:graph|s)?\b\.?|sub-?para\w*|sections?|clauses?|footnotes?|words?|sentences?|definitions?|(?:annex\w*|appendix)(?:\s+[-\dIVX]+)?\s+(?:to|of)\b)(?![^.]{0,12}\bstands?\b)",
     re.I,
 )
 """An act on a piece of a circular amends the whole."""
@@ -112,17 +113,18 @@ _REISSUES: Final = re.compile(
 _CHANGES: Final = re.compile(
     r"\bfollowing\s+(?:\S+\s+){0,2}?(?:amendments|modifications|changes)\b"
     r"|\b(?:amendments?|modifications?|changes)\s+(?:to\s+[^.]{0,60}?\s+)?(?:is|are|being|been|have)\s+(?:\w+\s+){0,2}?(?:carried\s+out|made|effected)\b"
-    r"|\bmodified\s+para\w+|\bas\s+(?:amended|modified|revised)\s+(?:is|are)\b",
+    r"|\bmodified\s+para\w+|\bnow\s+being\s+(?:revised|changed|raised|reduced)\b|\bas\s+(?:amended|modified|revised)\s+(?:is|are)\b",
     re.I,
 )
 _DECIDES: Final = re.compile(
     r"\bdecided\s+to\s+(?:\w+\s+)?(?:revise|review|raise|increase|enhance|extend|reduce|lower|shift|align|expand|include|relax|allow|permit|defer|dispense|do\s+away)\b"
     r"|\bdecided\s+as\s+(?:under|follows)|\b(?:decided|directed|clarified)\s+that\b[^.]{0,80}?\b(?:aforementioned|aforesaid|above|existing|said)\b"
-    r"|\bit\s+is\s+(?:\w+\s+)?directed\b|\bhereby\s+permitted\b|\b(?:will|shall|would)\s+now\s+(?:be|mean|read)\b|\bnow\s+being\s+revised\b",
+    r"|\bit\s+is\s+(?:\w+\s+)?directed\b|\bhereby\s+permitted\b|\b(?:will|shall|would)\s+now\s+(?:be|mean|read)\b",
     re.I,
 )
 _NOT_SAID: Final = re.compile(
     r"\b(?:not|nor|neither|may|might|if|whether|unless|until|proposed|already|since|continue|was|were|had|where(?:ver)?|such|any)\b[^.;,]{0,24}$"
+    r"|\b(?:to|can|could|should|would|must)\s*$"
     r"|\bprior\s+to[^.;,]{0,30}$|\bthis\s+provision\s[^.;,]{0,12}$",
     re.I,
 )
@@ -177,11 +179,13 @@ _ENDED: Final = "withdrawn|repealed|rescinded|revoked|cancelled"
 _TAKEN: Final = "superseded|replaced"
 _COMPILED: Final = "consolidated|compiled|incorporated"
 _LIST: Final = re.compile(
-    rf"(?:\blist\s+of\s+|(?<=\n)[ \t]*(?!(?:[^.\n]|\n(?!\s*\n)){{0,200}}?\b(?:is|are|stands?|ha[sv]e?|been|shall|will|be)\b))(?P<head>(?:(?!(?<!\b[A-Z])\.\s|\n\s*\n|\bgiven\b|:).){{0,90}}?\b(?:circulars?|notifications|instructions|directions|guidelines)\b"
+    rf"(?:\blist\s+of\s+|(?<=\n)[ \t]*)(?P<head>(?:(?!(?<!\b[A-Z])\.\s|\n\s*\n|\bgiven\b|:).){{0,90}}?\b(?:circulars?|notifications|instructions|directions|guidelines)\b"
     rf"(?:(?!(?<!\b[A-Z])\.\s|\n\s*\n|\b(?:is|are)\s+given\b).){{0,110}}?\b(?:{_ENDED}|{_TAKEN}|{_COMPILED})\b(?:[^.\n]|\n(?!\s*\n)){{0,110}})"
     rf"|\blist\s+of\s+(?P<short>(?:{_ENDED}|{_TAKEN}|{_COMPILED})\s+(?:circulars|notifications|instructions|directions|guidelines))",
     re.I | re.S,
 )
+_CLAUSE: Final = re.compile(r"\b(?:is|are|stands?|ha[sv]e?|been|shall|will)\b", re.I)
+"""A line with such a word is no heading, unless it begins as a list."""
 _CONTENTS: Final = re.compile(r"\.{4,}")
 _NEXT_PART: Final = re.compile(r"\n\s*(?:Annex(?:ure)?|Appendix|Chapter|Schedule)\b[^\n]{0,60}\n", re.I)
 _LINE: Final = 110
@@ -218,7 +222,13 @@ def in_force_from(text: str, issued: date | None) -> tuple[date, int, int] | Non
     '2025-04-01'
     """
     text = levelled(text)
-    for start, end in _sentences(text):
+    return _in_force(text, _sentences(text), issued)
+
+
+def _in_force(
+    text: str, sentences: Sequence[tuple[int, int]], issued: date | None
+) -> tuple[date, int, int] | None:
+    for start, end in sentences:
         sentence = text[start:end]
         if not _COMMENCES.search(sentence) or not re.search(
             r"\b(?:this|these|the)\s*(?:\w+\s+){0,3}(?:circular|directions?|instructions|guidelines|provisions|framework"
@@ -248,14 +258,14 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
     ('withdraws', ('UBD.PCB.No.20/16.05.000/2013-14',))
     """
     text = levelled(text)
-    every = _sentences(text)
+    all_references = references(text)
+    every = _sentences(text, all_references)
     lists = [*_lists(text), *_parts(text, every)]
     lists = [
         one
         for number, one in enumerate(lists)
         if not any(a < one[1] and b > one[0] for a, b, _ in lists[:number])
     ]
-    all_references = references(text)
     sentences = [one for one in every if not any(a <= one[0] < b for a, b, _ in lists)]
     starts = [one.start for one in all_references]
     named = [all_references[bisect_left(starts, a) : bisect_left(starts, b)] for a, b in sentences]
@@ -279,7 +289,7 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
         (decided if said.is_of_opening else found).extend(several)
     acted = {name for one in found if one.other for name in one.other.names}
     found += [one for one in decided if not one.other or acted.isdisjoint(one.other.names)]
-    whole = in_force_from(text, issued)
+    whole = _in_force(text, every, issued)
     for start, end, kind in lists:
         found += _listed(text, all_references, start, end, kind, whole[0] if whole else None)
     return _once(found)
@@ -297,9 +307,9 @@ def _said(sentence: str) -> _Said | None:
             by_law = kind is ActKind.AMENDS and _BY_LAW.search(near) and not _INSTRUMENT.search(near)
             if not named or by_law or _denied(plain, one.start()):
                 continue
-            return _Said(ActKind.AMENDS if _PIECE.search(near + one[0]) else kind, *one.span(), is_done_to)
+            return _Said(ActKind.AMENDS if _PIECE.search(_LISTED.sub("", near + one[0])) else kind, *one.span(), is_done_to)
     if (one := _CHANGES.search(plain)) and (
-        _AN_OTHER.search(plain[one.end() :][:_ITEM]) or not (_BY_LAW.search(plain) and not _INSTRUMENT.search(plain))
+        _AN_OTHER.search(plain[one.end() :][:_ITEM]) or _OTHER_OR_PIECE.search(plain) or not (_BY_LAW.search(plain) and not _INSTRUMENT.search(plain))
     ):
         return _Said(ActKind.AMENDS, *one.span())
     if (one := _DECIDES.search(plain)) and not (_BY_LAW.search(plain) and not _INSTRUMENT.search(plain)):
@@ -341,8 +351,9 @@ def _acted_on(
         or (said.kind is not ActKind.AMENDS and (listed or _ALL.match(text, start + said.end, end)))
     ):
         return [], start
+    cues = _ADDRESSES if said.is_of_opening or (said.is_done_to and not is_back) else _INTRODUCES
     for earlier in _openings(number, said):
-        cue = (_INTRODUCES if is_back and not said.is_of_opening else _ADDRESSES).search(text, *sentences[earlier])
+        cue = cues.search(text, *sentences[earlier])
         # What stands before the cue is the circular's own title.
         if cue and (introduced := [one for one in named[earlier] if one.start >= cue.start()]):
             return introduced, sentences[earlier][0]
@@ -376,12 +387,14 @@ def _lists(text: str) -> list[tuple[int, int, str]]:
         one
         for one in _LIST.finditer(text)
         if not _CONTENTS.search(text[one.start() : one.end() + 120])
+        and (one[0].lower().startswith("list") or not _CLAUSE.search(one[0]))
         and re.search(r"\n\s*[^\n]{0,60}$", text[max(0, one.start() - 80) : one.start() + 1])
     ]
     found = []
     for one, end in zip(heads, [*(one.start() for one in heads[1:]), len(text)], strict=False):
         part = _NEXT_PART.search(text, one.end(), end)
-        found.append((one.end(), part.start() if part else end, (one["head"] or one["short"]).lower()))
+        begin = text.rfind("\n", 0, one.start() + 1) + 1
+        found.append((begin, part.start() if part else end, (one["head"] or one["short"]).lower()))
     return found
 
 
@@ -476,11 +489,14 @@ def _effective(sentence: str, issued: date | None) -> date | None:
     return issued if at_once else None
 
 
-def _sentences(text: str) -> list[tuple[int, int]]:
-    """Cut a text into sentences; a full stop inside of a number or abbreviation ends none."""
+def _sentences(text: str, named: Sequence[Reference] = ()) -> list[tuple[int, int]]:
+    """Cut a text into sentences; a full stop inside of a number, title or abbreviation ends none."""
     edges = [0]
+    starts = [one.start for one in named]
     for one in _BREAK.finditer(text):
-        before = text[max(0, one.start() - 9) : one.start()]
+        before, at = text[max(0, one.start() - 9) : one.start()], bisect_left(starts, one.start()) - 1
+        if at >= 0 and one.end() < named[at].end:
+            continue
         if (before.endswith(".") and _ABBREVIATED.search(before[:-1])) or _RUNS_ON.search(before):
             continue
         edges.append(one.end())
