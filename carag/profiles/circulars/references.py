@@ -62,7 +62,7 @@ _TITLE: Final = re.compile(
     r"\s*[-–‐‑]?\s*(?:19|20)\d\d)"
     r"|(?P<named>Reserve\s+Bank\s+of\s+India\s+\([^()]{5,160}\)\s*(?:[A-Z]\w+\s+){0,3}Directions?(?:,?\s*[-–]?\s*(?:19|20)\d\d)?)"
     r"|(?P<master>Master\s+(?:Directions?|Circulars?)\s*(?:\(MD\)\s*)?(?:[-–—:]\s*|on\s+)?[‘“'\"]?"
-    rf"(?:{_UPPER})(?:(?<![’'”\"]\.)\s*(?:[-–—]\s*)?(?:{_UPPER}|{_SMALL}))*)"
+    rf"(?:{_UPPER})(?:(?<![’'”\"]\.)[ \t]*\n?[ \t]*(?:[-–—]\s*)?(?:{_UPPER}|{_SMALL}))*)"
     r"|“(?P<double>[A-Z][^“”\"\n]{10,200})”"
     r"|[‘“\"](?P<quoted>[A-Z][^‘’“”\"\n]*(?:\n[^‘’“”\"\n]+){0,3})[’”\"]"
 )
@@ -235,13 +235,17 @@ def references(text: str) -> list[Reference]:
     """
     dates = [(one.start(), one.end(), date_of(one)) for one in DATE.finditer(text)]
     found: list[Reference] = []
+    kinds: set[str | None] = set()
     for one in NUMBER.finditer(text):
         number = " ".join(one[0].split())
         last = found[-1] if found else None
-        if last and not re.search(r"[^\s;,.()]", text[last.end : one.start()]) and not last.date:
+        # An authority's number and its department's are of one circular; two of one kind are of two.
+        if last and one.lastgroup not in kinds and not re.search(r"[^\s;,.()]", text[last.end : one.start()]):
             found[-1] = last._replace(end=one.end(), numbers=(*last.numbers, number))
+            kinds.add(one.lastgroup)
         else:
             found.append(Reference(one.start(), one.end(), (number,)))
+            kinds = {one.lastgroup}
     taken = [(one.start, one.end) for one in found]
     for one in _TITLE.finditer(text):
         kind = one.lastgroup or "quoted"

@@ -111,8 +111,8 @@ _REISSUES: Final = re.compile(
 )
 """The circular is the new issue of one that its opening names, or else a compilation."""
 _CHANGES: Final = re.compile(
-    r"\bfollowing\s+(?:\S+\s+){0,2}?(?:amendments|modifications|changes)\b"
-    r"|\b(?:amendments?|modifications?|changes)\s+(?:to\s+[^.]{0,60}?\s+)?(?:is|are|being|been|have)\s+(?:\w+\s+){0,2}?(?:carried\s+out|made|effected)\b"
+    r"(?<!subject\sto\sthe\s)\bfollowing\s+(?:\S+\s+){0,2}?(?:amendments|modifications|changes)\b"
+    r"|\b(?P<lists>amendments?|modifications?|changes)\s+(?:to\s+[^.]{0,60}?\s+)?(?:is|are|being|been|have)\s+(?:\w+\s+){0,2}?(?:carried\s+out|made|effected)\b"
     r"|\bmodified\s+para\w+|\bnow\s+being\s+(?:revised|changed|raised|reduced)\b|\bas\s+(?:amended|modified|revised)\s+(?:is|are)\b",
     re.I,
 )
@@ -123,7 +123,7 @@ _DECIDES: Final = re.compile(
     re.I,
 )
 _NOT_SAID: Final = re.compile(
-    r"\b(?:not|nor|neither|may|might|if|whether|unless|until|proposed|already|since|continue|was|were|had|where(?:ver)?|such|any)\b[^.;,]{0,24}$"
+    r"\b(?:not|nor|neither|may|might|if|whether|unless|until|proposed|already|since|continue|was|were|had|where(?:ver)?|such|any|herewith)\b[^.;,]{0,24}$"
     r"|\b(?:to|can|could|should|would|must)\s*$"
     r"|\bprior\s+to[^.;,]{0,30}$|\bthis\s+provision\s[^.;,]{0,12}$",
     re.I,
@@ -147,7 +147,7 @@ _AN_OTHER: Final = re.compile(rf"\b{_WHOLE}\b", re.I)
 _OTHER_OR_PIECE: Final = re.compile(rf"\b{_WHOLE}\b|{_PIECE.pattern}|\bprovisions\b", re.I)
 _ACTOR: Final = re.compile(
     r"(?:communicated|repealed|amended|notified|deleted|substituted|inserted|conveyed)\s+(?:vide|by|through|under)\s+(?:\S+\s+){0,4}$"
-    r"|in\s+terms\s+of\s+(?:\S+\s+){0,3}$|(?:defined\s+in|in\s+accordance\s+with|in\s+alignment\s+with|as\s+per|read\s+with)"
+    r"|in\s+terms\s+of\s+(?:\S+\s+){0,3}$|\b(?:issue|issuance|commencement)\s+of\s+(?:the\s+)?$|(?:defined\s+in|in\s+accordance\s+with|in\s+alignment\s+with|as\s+per|read\s+with)"
     r"\s+(?:the\s+|our\s+)?$",
     re.I,
 )
@@ -161,6 +161,7 @@ _ALL: Final = re.compile(r"\s*(?:all|any)\b", re.I)
 _FOLLOWS: Final = re.compile(
     r"\bfollowing\s+(?:\w+\s+){0,3}(?:circular|direction|instruction|guideline|notification)", re.I
 )
+_BELOW: Final = re.compile(r":|\bnamely\b|\bviz\b", re.I)
 _BEFORE: Final = 8
 """Sentences before one that acts, in which what it acts on may have been introduced."""
 _NEAR: Final = 250
@@ -187,7 +188,11 @@ _LIST: Final = re.compile(
 _CLAUSE: Final = re.compile(r"\b(?:is|are|stands?|ha[sv]e?|been|shall|will)\b", re.I)
 """A line with such a word is no heading, unless it begins as a list."""
 _CONTENTS: Final = re.compile(r"\.{4,}")
+_TABLE: Final = re.compile(r"\n\s*(?:Annex(?:ure)?|Appendix)\b[^\n.]{0,40}\n[^.]{0,20}(?:\.\s*)?\n?\s*Circular\s+No", re.I)
+"""The head of the table of what a compilation holds."""
 _NEXT_PART: Final = re.compile(r"\n\s*(?:Annex(?:ure)?|Appendix|Chapter|Schedule)\b[^\n]{0,60}\n", re.I)
+_GAP: Final = 1500
+"""Most characters between two numbers of a list, such as a column of titles; what follows a longer gap is other text."""
 _LINE: Final = 110
 """Characters after a number in a list that are about it."""
 _EFFECT: Final = re.compile(
@@ -308,11 +313,10 @@ def _said(sentence: str) -> _Said | None:
             if not named or by_law or _denied(plain, one.start()):
                 continue
             return _Said(ActKind.AMENDS if _PIECE.search(_LISTED.sub("", near + one[0])) else kind, *one.span(), is_done_to)
-    if (one := _CHANGES.search(plain)) and (
-        _AN_OTHER.search(plain[one.end() :][:_ITEM]) or _OTHER_OR_PIECE.search(plain) or not (_BY_LAW.search(plain) and not _INSTRUMENT.search(plain))
-    ):
+    # Laws and lists of others, too, are amended: what is must then be named.
+    if (one := _CHANGES.search(plain)) and (_AN_OTHER.search(plain) or not (one["lists"] or _BY_LAW.search(plain))):
         return _Said(ActKind.AMENDS, *one.span())
-    if (one := _DECIDES.search(plain)) and not (_BY_LAW.search(plain) and not _INSTRUMENT.search(plain)):
+    if one := _DECIDES.search(plain):
         return _Said(ActKind.AMENDS, *one.span(), is_of_opening=True)
     return None
 
@@ -337,10 +341,11 @@ def _acted_on(
         if not _ACTOR.search(text[max(start, one.start - 60) : one.start])
         and not (listed and 0 <= one.start - listed.end() < _ITEM)  # of which the annex is
     ]
+    is_below = _BELOW.search(text, start + said.end, end)
     before = [one for one in own if one.start < start + said.start]
     after = [one for one in own if one.start >= start + said.start]
     if said.is_done_to or said.kind is ActKind.AMENDS:
-        others = (before or after) if said.is_done_to else (after or before)
+        others = (before or (after if said.kind is ActKind.AMENDS or is_below else [])) if said.is_done_to else after or before
     else:
         others = after
     if others:
@@ -401,6 +406,10 @@ def _lists(text: str) -> list[tuple[int, int, str]]:
 def _parts(text: str, sentences: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
     """Find the parts, such as an appendix, of which a sentence says that what they list is repealed or compiled."""
     found = []
+    compiled = _REISSUES.search(text)
+    for one in _TABLE.finditer(text, compiled.end()) if compiled else ():
+        part = _NEXT_PART.search(text, one.end())
+        found.append((one.end(), part.start() if part else len(text), "consolidated"))
     for start, end in sentences:
         listed = _LISTED.search(text, start, end)
         said = _said(text[start:end]) if listed else None
@@ -433,6 +442,9 @@ def _listed(
         and not _ACTOR.search(text[max(0, one.start - 60) : one.start])
     ]
     is_ended, is_taken = re.search(_ENDED, act), re.search(_TAKEN, act)
+    if is_ended or is_taken:
+        gaps = (at for at, (one, other) in enumerate(pairwise(items), start=1) if other.start - one.end > _GAP)
+        items = items[: next(gaps, len(items))]
     found = []
     for number, one in enumerate(_with_dates(text, items, start, end)):
         line = min(items[number + 1].start if number + 1 < len(items) else end, one.end + _LINE)
@@ -444,24 +456,28 @@ def _listed(
 
 
 def _with_dates(text: str, items: list[Reference], start: int, end: int) -> list[Reference]:
-    """Give each number of a list its day, which stands after or before it, or as far down in a column of days."""
-    days = [one for one in DATE.finditer(text, start, end) if date_of(one)]
+    """Give each number of a list the day that stands after it, or as far down in a column of as many days."""
+    days = [
+        day
+        for day in DATE.finditer(text, start, end)
+        if date_of(day) and not any(one.start <= day.start() < one.start + len(" ".join(one.numbers)) for one in items)
+    ]
     if not items or not days:
         return items
-    is_before = days[0].start() < items[0].start
+    if days[0].start() < items[0].start and not any(one.date for one in items):
+        return items  # of which row each day is, is not sure
     found: list[Reference] = []
     at = 0
     while at < len(items):
         last = at  # of the numbers between which no day stands
         while last + 1 < len(items) and not any(items[last].start < day.start() < items[last + 1].start for day in days):
             last += 1
-        low = (items[at - 1].end if at else start) if is_before else items[last].start
-        high = items[at].start if is_before else (items[last + 1].start if last + 1 < len(items) else end)
-        column = [day for day in days if low <= day.start() < high]
         several = items[at : last + 1]
+        high = items[last + 1].start if last + 1 < len(items) else end
+        column = [day for day in days if several[-1].end <= day.start() < high]
         if len(several) == 1:
-            column = column[-1:] if is_before else column[:1]
-        if len(column) == len(several):
+            column = column[:1]
+        if len(column) == len(several) and not several[-1].date:
             several = [one._replace(date=date_of(day)) for one, day in zip(several, column, strict=True)]
         found += several
         at = last + 1
