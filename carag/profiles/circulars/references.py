@@ -98,7 +98,7 @@ _REACH: Final = 90
 
 _ODD: Final = str.maketrans({**dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\u200b\u00ad\ufeff", " "), "\u2010": "-", "\u2011": "-", "\f": "\n"})
 _FURNITURE: Final = re.compile(
-    r"(?<=\n)[ \t]*(?:Page\s+)?\d{1,3}(?:\s+of\s+\d{1,3})?[ \t]*(?=\n+\f)|(?<=\n)[A-Za-z]{1,2}(?=\n)|(?<=\n)(?:ith|raw)(?=\n)"
+    r"(?<=\n)[ \t]*(?:Page\s+)?\d{1,3}(?:\s+of\s+\d{1,3})?[ \t]*(?=\n+\f)|(?<=\n)(?!(?i:in|of|to|on|is|as|by|or|at|no|an|be|it|a)\n)[A-Za-z]{1,2}(?=\n)|(?<=\n)(?:ith|raw)(?=\n)"
 )
 """The number of a page at its end, and letters of a watermark, such as "Withdrawn", that stand on lines of their own."""
 

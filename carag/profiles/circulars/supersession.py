@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.labelling.document import ActKind
-from carag.profiles.circulars.references import DATE, Reference, date_of, levelled, references
+from carag.profiles.circulars.references import DATE, NUMBER, Reference, date_of, levelled, references
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,12 +67,15 @@ _WHOLE: Final = (
 )
 """What an act may be on."""
 _PIECE: Final = re.compile(
-    r"(?<!/)\b(?:para(?:graph|s)?\b\.?|sub-?para\w*|sections?|clauses?|footnotes?|words?|sentences?|definitions?|(?:annex\w*|appendix)(?:\s+[-\dIVX]+)?\s+(?:to|of)\b)(?![^.]{0,12}\bstands?\b)",
+    r"(?<!/)\b(?:para(?:graph|s)?\b\.?|sub-?para\w*|sections?|clauses?|footnotes?|words?|sentences?|definitions?|(?:annex\w*|appendix)(?:\s+[-\dIVX]+)?\s+(?:to|of)\b|exemptions?|relaxations?|limits?|facility|requirements?|conditions?|stipulations?)(?![^.]{0,12}\bstands?\b)",
     re.I,
 )
 """An act on a piece of a circular amends the whole."""
-_BE: Final = r"\b(?:stands?|is|are|be|been|being)(?:\s+(?!not\b|already\b|since\b|to\b|by\b|the\b)\w+,?){0,2}?\s+"
+_BE: Final = r"\b(?:stands?|is|are|be|been|being|may\s+be\s+treated\s+as)(?:\s+(?!not\b|already\b|since\b|to\b|by\b|the\b)\w+,?){0,2}?\s+"
 _BY_ANOTHER: Final = r"(?!\s*(?:by|vide|through|in\s+terms\s+of|on|as\s+on)\b(?!\s+(?:this|these|the\s+(?:following|issu)|revising|incl|incorp|insert|add|delet)))"
+
+
+_DECIDED: Final = r"decided(?:,[^,.]{0,80},)?\s+to(?:,[^,.]{0,80},)?"
 
 
 def _forms(kind: ActKind) -> list[tuple[re.Pattern[str], bool]]:
@@ -85,18 +88,20 @@ def _forms(kind: ActKind) -> list[tuple[re.Pattern[str], bool]]:
         third.append(irregular[1] if len(irregular) > 1 else f"{one}s")
     finite, past = "|".join([*base, *third]), "|".join(done)
     doing = "|".join(f"{one.removesuffix('e')}ing" for one in base)
-    will = "" if kind is ActKind.AMENDS else "shall|will|"  # banks, too, shall amend what is theirs
+    will = "" if kind is ActKind.AMENDS else "shall|will|and|"  # banks, too, shall amend what is theirs
     forms = [
         (rf"{_BE}(?:{past})\b{_BY_ANOTHER}", True),
-        (rf"\b(?:hereby,?|decided\s+to|{will}{_WHOLE})\s+(?:(?:shall|will|also|hereby,?)\s+)*(?:{finite})\b", False),
+        (rf"\b(?:hereby,?|{_DECIDED}|{will}{_WHOLE})\s+(?:(?:shall|will|also|hereby,?)\s+)*(?:{finite})\b", False),
     ]
     if kind in _NOUNS:  # a withdrawal is the heading of one, or that of a service
         forms.append((rf"\b(?:{_NOUNS[kind]})\s+of\b(?!\s+terms)", False))
     if kind is ActKind.WITHDRAWS:
-        forms.append((r"\bcease(?:s|d)?\s+to\s+(?:be\s+(?:applicable|in\s+force|operative)|apply|have\s+effect)", True))
+        forms.append((r"\b(?:ceases?\s+to|no\s+longer)\s+(?:(?:be\s+)?(?:applicable|in\s+force|operative|valid)|apply|have\s+effect)", True))
     if kind is ActKind.REPLACES:
         forms.append((rf"\b(?:{doing})\s+(?:the|all|any|earlier|existing)\b", False))
-    if kind is not ActKind.AMENDS:
+    if kind is ActKind.AMENDS:
+        forms.append((r"\bshall\s+be\s+read\s+as\b", True))
+    else:
         forms.append((rf"\b{_WHOLE}\s+(?:{past})\s+(?:by\s+this|with\s+the\s+issu)", True))
     return [(re.compile(form, re.I), is_done_to) for form, is_done_to in forms]
 
@@ -117,14 +122,17 @@ _CHANGES: Final = re.compile(
     re.I,
 )
 _DECIDES: Final = re.compile(
-    r"\bdecided\s+to\s+(?:\w+\s+)?(?:revise|review|raise|increase|enhance|extend|reduce|lower|shift|align|expand|include|relax|allow|permit|defer|dispense|do\s+away)\b"
+    rf"\b{_DECIDED}\s+(?:\w+\s+)?(?:revise|review|raise|increase|enhance|extend|reduce|lower|shift|align|expand|include|relax|allow|permit|defer|dispense|do\s+away)\b"
+    r"|\bha(?:s|ve)\s+(?:\w+\s+)?been\s+(?:\w+\s+)?(?:extended|raised|increased|enhanced|reduced|lowered|relaxed|deferred)\b"
     r"|\bdecided\s+as\s+(?:under|follows)|\b(?:decided|directed|clarified)\s+that\b[^.]{0,80}?\b(?:aforementioned|aforesaid|above|existing|said)\b"
     r"|\bit\s+is\s+(?:\w+\s+)?directed\b|\bhereby\s+permitted\b|\b(?:will|shall|would)\s+now\s+(?:be|mean|read)\b",
     re.I,
 )
 _NOT_SAID: Final = re.compile(
-    r"\b(?:not|nor|neither|may|might|if|whether|unless|until|proposed|already|since|continue|was|were|had|where(?:ver)?|such|any|herewith)\b[^.;,]{0,24}$"
+    r"\b(?:not|nor|neither|may|might|proposed|already|since|continue|was|were|had|such|any|herewith)\b[^.;,]{0,24}$"
     r"|\b(?:to|can|could|should|would|must)\s*$"
+    r"|\b(?:if|whether|unless|until|where(?:ver)?|in\s+case)\b(?:[^.;,]|,\s*\d)*$"
+    r"|\b(?:licen[cs]e|registration|approval|authori[sz]ation|certificate|permission|recognition)\b[^.;]*$"
     r"|\bprior\s+to[^.;,]{0,30}$|\bthis\s+provision\s[^.;,]{0,12}$",
     re.I,
 )
@@ -137,6 +145,8 @@ _SAYS_NOTHING: Final = re.compile(
 _BY_LAW: Final = re.compile(
     r"\b(?:Act|Rules|Regulations|Government|Gazette|UNSC|Security\s+Council|Schedule|Sanctions\s+List|designated\s+list)\b"
 )
+_HEAD: Final = re.compile(r"\b(?:issued|granted|given|under|in\s+terms|as\s+per)\b", re.I)
+"""What is superseded stands before such words; what stands behind them tells which."""
 _INSTRUMENT: Final = re.compile(r"\b(?:Master|Directions?,?\s+\d{4}|circular)")
 _SIGNED: Final = re.compile(r"\n\s*Yours\s+(?:faithfully|sincerely)", re.I)
 """What stands below is a footnote or an annex, and decides nothing anew."""
@@ -151,7 +161,7 @@ _ACTOR: Final = re.compile(
     r"\s+(?:the\s+|our\s+)?$",
     re.I,
 )
-_OPENING: Final = r"please\s+refer|(?:reference|attention)\b.{0,90}\b(?:invited|drawn|made)|has\s+reference\s+to|in\s+terms\s+of"
+_OPENING: Final = r"please\s+refer|we\s+refer|(?:invite|draw)\s+(?:your\s+|the\s+)?(?:attention|reference)|(?:reference|attention)\b.{0,90}\b(?:invited|drawn|made)|has\s+reference\s+to|in\s+terms\s+of"
 _ADDRESSES: Final = re.compile(rf"\b(?:{_OPENING})\b", re.I | re.S)
 """With these words an opening names what the circular is about."""
 _INTRODUCES: Final = re.compile(rf"\b(?:{_OPENING}|vide|had\s+issued)\b", re.I | re.S)
@@ -308,9 +318,11 @@ def _said(sentence: str) -> _Said | None:
             return _Said(ActKind.REPLACES, *again.span(), compiles=True)
         for one in form.finditer(plain):
             near = plain[max(0, one.start() - _NEAR) : one.start()] if is_done_to else plain[one.end() :][:_NEAR]
+            if not is_done_to and kind is not ActKind.AMENDS:
+                near = _HEAD.split(near, maxsplit=1)[0]
             named = (_OTHER_OR_PIECE if kind is ActKind.AMENDS else _AN_OTHER).search(f"{near} {one[0]} {near}")
             by_law = kind is ActKind.AMENDS and _BY_LAW.search(near) and not _INSTRUMENT.search(near)
-            if not named or by_law or _denied(plain, one.start()):
+            if not (named or NUMBER.search(near)) or by_law or _denied(plain, one.start()):
                 continue
             return _Said(ActKind.AMENDS if _PIECE.search(_LISTED.sub("", near + one[0])) else kind, *one.span(), is_done_to)
     # Laws and lists of others, too, are amended: what is must then be named.
@@ -322,7 +334,7 @@ def _said(sentence: str) -> _Said | None:
 
 
 def _denied(sentence: str, at: int) -> bool:
-    return bool(_NOT_SAID.search(sentence[max(0, at - _ITEM) : at]))
+    return bool(_NOT_SAID.search(sentence[max(0, at - _NEAR) : at]))
 
 
 def _acted_on(
@@ -375,9 +387,11 @@ def _below(
 ) -> list[Reference]:
     """Return what the items below a sentence name, as far as each names something or is a mere number of an item."""
     start, end = sentences[number]
-    if named[number] or not (_FOLLOWS.search(text, start, end) or text[start:end].rstrip().endswith(":")):
+    follows = _FOLLOWS.search(text, start, end)
+    own = [one for one in named[number] if follows and one.start > follows.end()]
+    if len(own) < len(named[number]) or not (follows or text[start:end].rstrip().endswith(":")):
         return []
-    found: list[Reference] = []
+    found = own
     for (start, end), several in zip(sentences[number + 1 :], named[number + 1 :], strict=True):
         several = [one for one in several if not one.word]
         if (not several and end - start > _ITEM) or _said(text[start:end]):
