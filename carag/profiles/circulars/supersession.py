@@ -75,7 +75,7 @@ _BE: Final = r"\b(?:stands?|is|are|be|been|being|may\s+be\s+treated\s+as)(?:\s+(
 _BY_ANOTHER: Final = r"(?!\s*(?:by|vide|through|in\s+terms\s+of|on|as\s+on)\b(?!\s+(?:this|these|the\s+(?:following|issu)|revising|incl|incorp|insert|add|delet)))"
 
 
-_DECIDED: Final = r"decided(?:,[^,.]{0,80},)?\s+to(?:,[^,.]{0,80},)?"
+_DECIDED: Final = r"decided(?:,(?![^,]*\btime\b|[^,]*onetime)[^,.]{0,80},)?\s+to(?:,[^,.]{0,80},)?"
 
 
 def _forms(kind: ActKind) -> list[tuple[re.Pattern[str], bool]]:
@@ -88,11 +88,13 @@ def _forms(kind: ActKind) -> list[tuple[re.Pattern[str], bool]]:
         third.append(irregular[1] if len(irregular) > 1 else f"{one}s")
     finite, past = "|".join([*base, *third]), "|".join(done)
     doing = "|".join(f"{one.removesuffix('e')}ing" for one in base)
-    will = "" if kind is ActKind.AMENDS else "shall|will|and|"  # banks, too, shall amend what is theirs
+    will = "" if kind is ActKind.AMENDS else "shall|will|"  # banks, too, shall amend what is theirs
     forms = [
         (rf"{_BE}(?:{past})\b{_BY_ANOTHER}", True),
         (rf"\b(?:hereby,?|{_DECIDED}|{will}{_WHOLE})\s+(?:(?:shall|will|also|hereby,?)\s+)*(?:{finite})\b", False),
     ]
+    if kind is not ActKind.AMENDS:
+        forms.append((rf"\band\s+(?:{'|'.join(third)})\b", False))
     if kind in _NOUNS:  # a withdrawal is the heading of one, or that of a service
         forms.append((rf"\b(?:{_NOUNS[kind]})\s+of\b(?!\s+terms)", False))
     if kind is ActKind.WITHDRAWS:
@@ -131,10 +133,10 @@ _DECIDES: Final = re.compile(
 _NOT_SAID: Final = re.compile(
     r"\b(?:not|nor|neither|may|might|proposed|already|since|continue|was|were|had|such|any|herewith)\b[^.;,]{0,24}$"
     r"|\b(?:to|can|could|should|would|must)\s*$"
-    r"|\b(?:if|whether|unless|until|where(?:ver)?|in\s+case)\b(?:[^.;,]|,\s*\d)*$"
-    r"|\b(?:licen[cs]e|registration|approval|authori[sz]ation|certificate|permission|recognition)\b[^.;]*$"
+    r"|\b(?:if|whether|unless|until|where(?:ver)?|in\s+case)\b(?:(?!\.\s|;|,\s\D).)*$"
+    r"|\b(?:licen[cs]e|registration|approval|authori[sz]ation|certificate|permission|recognition)\b(?:(?!\.\s|;).)*$"
     r"|\bprior\s+to[^.;,]{0,30}$|\bthis\s+provision\s[^.;,]{0,12}$",
-    re.I,
+    re.I | re.S,
 )
 """Before the words of an act: it is denied, conceded, or told of another time."""
 _SAYS_NOTHING: Final = re.compile(
@@ -145,7 +147,7 @@ _SAYS_NOTHING: Final = re.compile(
 _BY_LAW: Final = re.compile(
     r"\b(?:Act|Rules|Regulations|Government|Gazette|UNSC|Security\s+Council|Schedule|Sanctions\s+List|designated\s+list)\b"
 )
-_HEAD: Final = re.compile(r"\b(?:issued|granted|given|under|in\s+terms|as\s+per)\b", re.I)
+_HEAD: Final = re.compile(r"\b(?:issued|granted|given|in\s+terms|as\s+per)\b", re.I)
 """What is superseded stands before such words; what stands behind them tells which."""
 _INSTRUMENT: Final = re.compile(r"\b(?:Master|Directions?,?\s+\d{4}|circular)")
 _SIGNED: Final = re.compile(r"\n\s*Yours\s+(?:faithfully|sincerely)", re.I)
@@ -195,7 +197,7 @@ _LIST: Final = re.compile(
     rf"|\blist\s+of\s+(?P<short>(?:{_ENDED}|{_TAKEN}|{_COMPILED})\s+(?:circulars|notifications|instructions|directions|guidelines))",
     re.I | re.S,
 )
-_CLAUSE: Final = re.compile(r"\b(?:is|are|stands?|ha[sv]e?|been|shall|will)\b", re.I)
+_CLAUSE: Final = re.compile(r"\b(?:is|are|stands?|ha[sv]e?|been|shall|will)\b(?<!that\sstand)", re.I)
 """A line with such a word is no heading, unless it begins as a list."""
 _CONTENTS: Final = re.compile(r"\.{4,}")
 _TABLE: Final = re.compile(r"\n\s*(?:Annex(?:ure)?|Appendix)\b[^\n.]{0,40}\n[^.]{0,20}(?:\.\s*)?\n?\s*Circular\s+No", re.I)
