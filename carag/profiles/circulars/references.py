@@ -13,7 +13,17 @@ from datetime import date
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-__all__ = ["DATE", "NUMBER", "Reference", "date_of", "levelled", "names_of", "number_key", "references", "title_key"]
+__all__ = [
+    "DATE",
+    "NUMBER",
+    "Reference",
+    "date_of",
+    "levelled",
+    "names_of",
+    "number_key",
+    "references",
+    "title_key",
+]
 
 _MONTHS: Final = {
     name: number
@@ -96,15 +106,23 @@ _REACH: Final = 90
 """Characters after a number or title in which its date or its defined word stands."""
 
 
-_ODD: Final = str.maketrans({**dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\u200b\u00ad\ufeff", " "), "\u2010": "-", "\u2011": "-", "\f": "\n"})
-_FURNITURE: Final = re.compile(
-    r"(?<=\n)[ \t]*(?:Page\s+)?\d{1,3}(?:\s+of\s+\d{1,3})?[ \t]*(?=\n+\f)|(?<=\n)(?!(?i:in|of|to|on|is|as|by|or|at|no|an|be|it|a)\n)[A-Za-z]{1,2}(?=\n)|(?<=\n)(?:ith|raw)(?=\n)"
+_ODD: Final = str.maketrans(
+    {
+        **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\u200b\u00ad\ufeff", " "),
+        "\u2010": "-",
+        "\u2011": "-",
+        "\f": "\n",
+    }
 )
-"""The number of a page at its end, and letters of a watermark, such as "Withdrawn", that stand on lines of their own."""
+_FURNITURE: Final = re.compile(
+    r"(?<=\n)[ \t]*(?:Page\s+)?\d{1,3}(?:\s+of\s+\d{1,3})?[ \t]*(?=\n+\f)"
+    r"|(?<=\n)(?!(?i:in|of|to|on|is|as|by|or|at|no|an|be|it|a)\n)[A-Za-z]{1,2}(?=\n)|(?<=\n)(?:ith|raw)(?=\n)"
+)
+"""The number of a page at its end, and letters of a watermark that stand on lines of their own."""
 
 
 def levelled(text: str) -> str:
-    """Return a text of the same length, in which odd spaces and hyphens, page numbers and watermarks are spaces.
+    r"""Return a text of the same length, in which odd spaces and hyphens, page numbers and watermarks are spaces.
 
     Examples
     --------
