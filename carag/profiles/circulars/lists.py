@@ -161,10 +161,12 @@ def _with_days(text: str, items: list[Reference], where: Listing) -> list[Refere
             last += 1
         several = items[first : last + 1]
         end = items[last + 1].start if last + 1 < len(items) else where.end
-        column = [day for day in days if several[-1].end <= day.start() < end]
+        column = [day for day in days if several[-1].start <= day.start() < end]
         if len(several) == 1:
             column = column[:1]
-        if len(column) == len(several) and not several[-1].date:
+        if len(column) == len(several):
             several = [one._replace(date=date_of(day)) for one, day in zip(several, column, strict=True)]
+        elif column and "\n" in text[several[-1].start : column[0].start()]:
+            several[-1] = several[-1]._replace(date=None)  # the first of a column, and perhaps another row's
         found += several
     return found
