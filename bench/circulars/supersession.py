@@ -220,7 +220,8 @@ The SHA-256 of a circular's id says what it was for. An even one: a first set of
 was held out from those, and 48 of 114 statements were then read right. The second byte of the digest parts these once
 more: if it is even, the circular was read to write the present table of verbs and forms (28 of 67 before); if odd, it
 is held out (20 of 47 before). Of what is held out no statement was read, nor which were missed. Before the table was
-written, how many were missed in all odd ones had been counted about nine times; **since then the held-out ones were counted {_LOOKS}**.
+written, how many were missed in all odd ones had been counted about nine times;
+**since then the held-out ones were counted {_LOOKS}**.
 
 A statement is read right if act and other are the marked ones: the other by its number, else by its date or the
 beginning of its title; where a list was lost, by its place.
