@@ -13,7 +13,17 @@ from datetime import date
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-__all__ = ["DATE", "NUMBER", "Reference", "date_of", "names_of", "number_key", "references", "title_key"]
+__all__ = [
+    "DATE",
+    "NUMBER",
+    "Reference",
+    "date_of",
+    "levelled",
+    "names_of",
+    "number_key",
+    "references",
+    "title_key",
+]
 
 _MONTHS: Final = {
     name: number
@@ -34,16 +44,20 @@ DATE: Final = re.compile(
 _CENTURY: Final = 50
 """A year of two digits from this on is of the twentieth century; the Bank's first circulars are of the 1950s."""
 
-_YEARS: Final = r"(?:19|20)?\d\d(?:\s?[-–‐‑]\s?)?(?:19|20)?\d\d"
+_YEARS: Final = r"(?:(?:19|20)\s?)?\d\d(?:\s?[-–‐‑]\s?)?(?:19|20)?\d\d"
 _SERIAL: Final = r"[A-Z]?\d{1,6}[A-Z]?"
 _TOKEN: Final = rf"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{{0,7}}|{_SERIAL})"
+_BETWEEN: Final = (
+    # Not the number of the next row; a word and a new line are the end of what stands before a department.
+    r"(?:(?!\s*\n\s*\d{1,3}\.?\s)(?!(?<![.-])\s*\n\s*\n)(?!(?<=[A-Za-z)])\s*\n\s*[A-Z]{3,8}\.)(?:[.\s()&-]|(?<=[A-Z])/(?=[A-Z]+\)))){1,4}"
+)
 NUMBER: Final = re.compile(
     r"(?P<own>\b[A-Z]{2,6}/(?:[A-Za-z]{2,5}/)?(?:19|20)\d\d\s?[-–‐‑]\s?\d{2,4}/\s?\d{1,4}\b)"
-    r"|(?P<series>\bA\.?\s?[PD]\.?\s?\(\s?[A-Z][A-Z./ ]{0,7}\s*Series\s?\)\s*"
+    r"|(?P<series>\bA\.?\s?[PD]\.?\s?\(?\s?[A-Z][A-Z./ ]{0,7}\s*Series\s?\)?\s*"
     r"[Cc]ir(?:cular|\.)\s*(?:[Nn]o)?\.?\s?(?P<serial>\d{1,3})\b)"
     r"|(?P<law>\bFEMA[.\s]{0,2}\d{1,3}\s?(?:\(R\)\s?)?/\s?(?:(?:19|20)\d\d-RB|RB-(?:19|20)\d\d))"
-    r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?)"
-    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b|[A-Z]+\)?\s\d{{1,3}}\.\s)(?:Do[RS]|[A-Z]{{2,8}})(?:[.\s()&–‐‑-]{{1,4}}{_TOKEN}){{0,11}}[.\s()&–‐‑-]{{1,4}}{_SERIAL}[.)\s]{{0,2}}"
+    r"|(?P<master>\b[A-Z]{3,5}\s+Master\s+Direction\s+No\.?\s?\d{1,3}(?:/(?:19|20)\d\d-\d\d)?|\bMaster\s+Direction\s+No\.?\s?\d{1,3}/(?:19|20)\d\d-\d\d)"
+    rf"|(?P<department>(?<![A-Za-z])(?!RBI\b)(?:Do[RS]|[A-Z]{{2,8}})(?:{_BETWEEN}{_TOKEN}){{0,11}}{_BETWEEN}{_SERIAL}[.)\s]{{0,2}}"
     r"/\s?(?:[\dA-Za-z][\dA-Za-z.()\s–‐‑-]{0,24}?/\s?(?:" + _YEARS + r"|\d\d)|C\.[\dA-Z][\dA-Z\s().-]{0,16}"
     r"[-–‐‑]\d\d|" + _YEARS + r")(?![\d/]))"
 )
@@ -58,7 +72,8 @@ _TITLE: Final = re.compile(
     r"\s*[-–‐‑]?\s*(?:19|20)\d\d)"
     r"|(?P<named>Reserve\s+Bank\s+of\s+India\s+\([^()]{5,160}\)\s*(?:[A-Z]\w+\s+){0,3}Directions?(?:,?\s*[-–]?\s*(?:19|20)\d\d)?)"
     r"|(?P<master>Master\s+(?:Directions?|Circulars?)\s*(?:\(MD\)\s*)?(?:[-–—:]\s*|on\s+)?[‘“'\"]?"
-    rf"(?:{_UPPER})(?:\s*(?:[-–—]\s*)?(?:{_UPPER}|{_SMALL}))*)"
+    rf"(?:{_UPPER})(?:(?<![’'”\"]\.)[ \t]*\n?[ \t]*(?:[-–—]\s*)?(?:{_UPPER}|{_SMALL}))*)"
+    r"|“(?P<double>[A-Z][^“”\"\n]{10,200})”"
     r"|[‘“\"](?P<quoted>[A-Z][^‘’“”\"\n]*(?:\n[^‘’“”\"\n]+){0,3})[’”\"]"
 )
 _STATUTE: Final = re.compile(
@@ -89,6 +104,32 @@ _CUE: Final = 40
 """Characters before words in quotes, in which it is said that they are a circular's title."""
 _REACH: Final = 90
 """Characters after a number or title in which its date or its defined word stands."""
+
+
+_ODD: Final = str.maketrans(
+    {
+        **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\u200b\u00ad\ufeff", " "),
+        "\u2010": "-",
+        "\u2011": "-",
+        "\f": "\n",
+    }
+)
+_FURNITURE: Final = re.compile(
+    r"(?<=\n)[ \t]*(?:Page\s+)?\d{1,3}(?:\s+of\s+\d{1,3})?[ \t]*(?=\n+\f)"
+    r"|(?<=\n)(?!(?i:in|of|to|on|is|as|by|or|at|no|an|be|it|a)\n)[A-Za-z]{1,2}(?=\n)|(?<=\n)(?:ith|raw)(?=\n)"
+)
+"""The number of a page at its end, and letters of a watermark that stand on lines of their own."""
+
+
+def levelled(text: str) -> str:
+    r"""Return a text of the same length, in which odd spaces and hyphens, page numbers and watermarks are spaces.
+
+    Examples
+    --------
+    >>> levelled("in super\u2011session\u00a0of\nW\ncirculars\n12\n\f")
+    'in super-session of\n \ncirculars\n  \n\n'
+    """
+    return _FURNITURE.sub(lambda one: " " * len(one[0]), text).translate(_ODD)
 
 
 class Reference(NamedTuple):
@@ -142,7 +183,7 @@ def number_key(number: str) -> str:
     if "Series" in number:
         series, _, serial = number.upper().partition("SERIES")
         return re.sub(r"[^A-Z]", "", series) + "SERIESCIRCULAR" + re.sub(r"\D", "", serial).lstrip("0")
-    years = re.search(r"((?:19|20)?)(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)$", number.strip())
+    years = re.search(r"((?:19|20)?)\s?(\d\d)\s?[-–‐‑]\s?(?:19|20)?(\d\d)$", number.strip())
     body = number.strip()[: years.start()] if years else number
     body = re.sub(r"(?i)\b(?:cir(?:cular)?\.?\s?)?no\b\.?", " ", body)
     body = re.sub(r"(?<![\d/.-])0+(?=\d)|(?<=[A-Za-z].)0+(?=\d)|(?<=[A-Za-z])0+(?=\d)", "", body, count=1)
@@ -212,13 +253,17 @@ def references(text: str) -> list[Reference]:
     """
     dates = [(one.start(), one.end(), date_of(one)) for one in DATE.finditer(text)]
     found: list[Reference] = []
+    kinds: set[str | None] = set()
     for one in NUMBER.finditer(text):
         number = " ".join(one[0].split())
         last = found[-1] if found else None
-        if last and not re.search(r"[^\s;,.()]", text[last.end : one.start()]) and not last.date:
+        # An authority's number and its department's are of one circular; two of one kind are of two.
+        if last and one.lastgroup not in kinds and not re.search(r"[^\s;,.()]", text[last.end : one.start()]):
             found[-1] = last._replace(end=one.end(), numbers=(*last.numbers, number))
+            kinds.add(one.lastgroup)
         else:
             found.append(Reference(one.start(), one.end(), (number,)))
+            kinds = {one.lastgroup}
     taken = [(one.start, one.end) for one in found]
     for one in _TITLE.finditer(text):
         kind = one.lastgroup or "quoted"
@@ -279,7 +324,7 @@ def _joined(text: str, several: list[Reference]) -> list[Reference]:
             continue
         between = text[last.end : one.start] if last else ""
         beside = last is not None and re.fullmatch(
-            r"[\s,(\[’”\"']*(?:(?:Ref\.?|vide|issued\s+vide|on|the|our|circular|No\.?)[\s.‘“\"']*){0,4}[\s(‘“\"']*",
+            r"[\s,(\[’”\"']*(?:(?:Ref\.?|vide|issued\s+vide|forwarding|on|the|our|circular|No\.?)[\s.‘“\"']*){0,4}[\s(‘“\"']*",
             between,
         )
         if (

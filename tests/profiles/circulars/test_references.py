@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.profiles.circulars.references import DATE, date_of, names_of, number_key, references, title_key
+from carag.profiles.circulars.references import (
+    DATE,
+    date_of,
+    levelled,
+    names_of,
+    number_key,
+    references,
+    title_key,
+)
 
 NUMBERS = [
     "RBI/2024-25/100",
@@ -18,6 +26,10 @@ NUMBERS = [
     "DBOD No.Leg.BC.21/09.07.006/2014-15",
     "DBOD.No.Sch.BC.666/C.96Z-67",
     "A.P. (DIR Series) Circular No. 17",
+    "AP DIR Series Circular No. 17",
+    "DNBS (PD-SC/RC). CC. No. 23/26.03.001/2010-11",
+    "DCBR.BPD (PCB/RCB) Cir.No.2/14.01.062/2015-16",
+    "Master Direction No.7/2015-16",
 ]
 
 
@@ -106,3 +118,21 @@ def test_references_lie_in_their_text_and_in_order(text: str) -> None:
     found = references(text)
     assert all(0 <= one.start < one.end <= len(text) for one in found)
     assert [one.start for one in found] == sorted(one.start for one in found)
+
+
+@given(st.text(alphabet="aWith.\n\f \u00a0\u2011\u00ad12Pageof", max_size=200))
+def test_a_levelled_text_keeps_its_length_so_that_offsets_hold(text: str) -> None:
+    assert len(levelled(text)) == len(text)
+
+
+def test_an_authoritys_and_a_departments_number_are_one_circular_and_two_departments_are_two() -> None:
+    one, two = "DOR.REC.20/16.05.000/2013-14", "DOR.REC.21/16.05.000/2013-14"
+    assert [found.numbers for found in references(f"RBI/2013-14/100\n{one}\n{two}")] == [
+        ("RBI/2013-14/100", one),
+        (two,),
+    ]
+
+
+def test_a_financial_year_broken_at_a_lines_end_is_read_as_one() -> None:
+    (found,) = references("the circular DOR.STR.REC.13/13.03.00/20\n24-25 dated April 15, 2024")
+    assert number_key(found.numbers[0]) == number_key("DOR.STR.REC.13/13.03.00/2024-25")

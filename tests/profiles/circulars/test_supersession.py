@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from carag.profiles.circulars.supersession import in_force_from, statements
 
 NUMBER = "DOR.REC.20/16.05.000/2013-14"
+SERIES = "A.P. (DIR Series) Circular No. 17"
 ISSUED = date(2024, 2, 9)
 
 
@@ -109,6 +110,105 @@ def test_what_its_list_lost_is_read_as_an_act_on_nobody_known() -> None:
     assert read("The circulars listed in the Annex stand withdrawn with immediate effect.") == [
         ("withdraws", (), "2024-02-09")
     ]
+
+
+OTHERS = [
+    ("{0}", f"circular {NUMBER} dated June 1, 2015", (NUMBER,)),
+    ("{0}", f"the instructions issued vide {SERIES} dated June 3, 2014", (SERIES,)),
+    ("{0}", "the Lead Reporting Directions, 2016", ()),
+    (f"Please refer to circular {NUMBER} dated June 1, 2015. 2. {{0}}", "the said circular", (NUMBER,)),
+]
+FORMS = {
+    "withdraws": [
+        "{0} stands withdrawn.",
+        "{0} is hereby repealed.",
+        "The Bank has decided to rescind {0}.",
+        "{0} shall cease to apply.",
+        "{0} has been revoked with immediate effect.",
+        "{0} is no longer in force.",
+    ],
+    "replaces": [
+        "This circular supersedes {0}.",
+        "This is issued in supersession of {0}.",
+        "{0} shall stand superseded.",
+        "These Directions shall replace {0}.",
+    ],
+    "amends": [
+        "In partial modification of {0}, banks shall report monthly.",
+        "{0} stands modified as under:",
+        "Paragraph 4 of {0} is substituted by the following:",
+        "Clause (b) of {0} shall stand deleted.",
+        "The Bank hereby amends {0}.",
+        "The exemption granted vide {0} stands withdrawn.",
+    ],
+}
+
+
+@given(
+    st.sampled_from([(kind, form) for kind, forms in FORMS.items() for form in forms]),
+    st.sampled_from(OTHERS),
+)
+def test_every_form_of_an_act_is_read_with_every_way_to_name_the_other(
+    act: tuple[str, str], other: tuple[str, str, tuple[str, ...]]
+) -> None:
+    (kind, form), (frame, name, numbers) = act, other
+    sentence = form.format(name)
+    ((kind_read, numbers_read, _),) = read(frame.format(sentence[0].upper() + sentence[1:]))
+    assert (kind_read, numbers_read) == (kind, numbers)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The circular {0} shall not stand withdrawn.",
+        "The circular {0} was withdrawn in 2016.",
+        "Circular {0} has since been withdrawn vide DOR.REC.21/16.05.000/2013-14.",
+        "If circular {0} is withdrawn, banks shall report.",
+        "The circular {0} applies until it is withdrawn.",
+        "It is proposed to withdraw circular {0}.",
+        "Nothing in this circular shall supersede the circular {0}.",
+        "Without superseding the circular {0}, banks may report.",
+        "Banks shall replace the cards issued under circular {0}.",
+        "The licence granted under circular {0} shall be cancelled.",
+        "The records shall be updated in terms of circular {0}.",
+        "Please refer to circular {0}. 2. Banks shall submit the return under the said circular by June 30.",
+    ],
+)
+def test_what_is_denied_conditional_told_or_about_another_thing_is_no_act(text: str) -> None:
+    """A rule wrongly read as withdrawn would be hidden though it is in force."""
+    assert [one for one in read(text.format(f"{NUMBER} dated June 1, 2015")) if one[1]] == []
+
+
+def test_a_list_in_columns_gives_each_number_the_day_of_its_row() -> None:
+    numbers = [f"A.P. (DIR Series) Circular No. {one}" for one in (20, 11, 25)]
+    days = ["November 16, 2000", "November 13, 2001", "March 6, 2006"]
+    text = "1. Text.\n\nAnnex II\nList of circulars superseded\n1.\n2.\n3.\n" + "\n".join(
+        [*numbers, "Date", *days]
+    )
+    found = [one.other for one in statements(text)]
+    assert [(one.numbers, one.date) for one in found if one] == [
+        ((numbers[0],), date(2000, 11, 16)),
+        ((numbers[1],), date(2001, 11, 13)),
+        ((numbers[2],), date(2006, 3, 6)),
+    ]
+
+
+def test_a_column_of_fewer_days_than_numbers_dates_none_of_them() -> None:
+    text = f"List of circulars repealed\n{SERIES}\nA.P. (DIR Series) Circular No. 11\nNovember 16, 2000\n"
+    assert [one.other.date for one in statements(text)[:1] if one.other] == [None]
+
+
+def test_a_list_ends_before_text_that_names_others_far_below() -> None:
+    far = "Banks report monthly to the Bank on what they lend. " * 40
+    text = (
+        f"List of circulars repealed\n1. {NUMBER} dated June 1, 2015\n{far}\nThe rate of {SERIES} applies.\n"
+    )
+    assert [numbers for _, numbers, _ in read(text)] == [(NUMBER,)]
+
+
+def test_a_number_at_the_end_of_a_row_does_not_run_into_the_next_row() -> None:
+    text = f"List of circulars repealed\n1. {NUMBER} 01-06-2015\nReports (FRMS)\n\n2. DBS.CO.No.18/23.04.011/2004-05\n"
+    assert [numbers for _, numbers, _ in read(text)] == [(NUMBER,), ("DBS.CO.No.18/23.04.011/2004-05",)]
 
 
 @pytest.mark.parametrize(
