@@ -57,9 +57,9 @@ def read_folder(
     path : Path or str
         A folder, or one file of it. Read are PDF, DOCX, HTML (``.html``, ``.htm``, ``.xhtml``), Markdown (``.md``,
         ``.markdown``), plain text (``.txt``, ``.text``), and JSON Lines (``.jsonl``, ``.ndjson``, gzipped or not) with
-        the fields ``id`` and ``text``. Text is UTF-8, but where a file states otherwise. ``metadata.csv`` and ``metadata.jsonl``
-        in the folder state metadata of its files, as do the front matter of Markdown and text, and further fields of
-        JSON Lines.
+        the fields ``id`` and ``text``. Text is UTF-8, but where a file states otherwise. ``metadata.csv`` and
+        ``metadata.jsonl`` in the folder state metadata of its files, as do the front matter of Markdown and text, and
+        further fields of JSON Lines.
     leaves_out : callable, optional
         Tells whether a field of JSON Lines, by its name, is left out where it is an object, or a list of anything but
         texts; what was is one problem a file. A row with such a field that is not left out is no document.
@@ -69,7 +69,8 @@ def read_folder(
     ReadDocument
         A document.
     Problem
-        Why a file, or a row of one, is no document, or what of its rows is in none; last, rows of the sidecar that name nothing that is there.
+        Why a file, or a row of one, is no document, or what of its rows is in none; last, rows of the sidecar that name
+        nothing that is there.
 
     Raises
     ------

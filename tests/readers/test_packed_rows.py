@@ -1,4 +1,4 @@
-"""JSON Lines are read as they lie: gzipped within a limit of growth, and without what is nested where a reader says so."""
+"""JSON Lines are read as they lie: gzipped within a limit, and without what is nested where a reader says so."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def test_a_gzipped_file_is_read_as_the_same_file_unpacked(tmp_path: Path, name: 
     (tmp_path / "plain" / "a.jsonl").write_bytes(rows)
     plain = told(tmp_path / "plain")
     assert [kind for _, kind in plain] == ["read", "broken", "duplicate", "empty"]
-    assert [(name + place.removeprefix("a.jsonl"), kind) for place, kind in plain] == told(tmp_path / "packed")
+    assert [(name + place.removeprefix("a.jsonl"), kind) for place, kind in plain] == told(
+        tmp_path / "packed"
+    )
 
 
 def test_a_bomb_is_not_unpacked_and_the_other_files_are_read(
@@ -105,7 +107,9 @@ def test_what_is_no_nested_field_is_never_left_out(tmp_path: Path) -> None:
     assert (one.facts["sections"], one.facts["parts"], one.facts["tags"]) == (3, "two", ["a"])
 
 
-@pytest.mark.parametrize("field", ["internal", "status", "entity_classes", "meant_for", "supersedes", "public_at"])
+@pytest.mark.parametrize(
+    "field", ["internal", "status", "entity_classes", "meant_for", "supersedes", "public_at"]
+)
 def test_a_circular_whose_nested_field_has_a_meaning_is_refused(tmp_path: Path, field: str) -> None:
     """Whatever was meant: without it the circular could be open to more."""
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines(ROW | {field: {"is": True}, "sections": [{}]})))
