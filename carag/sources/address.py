@@ -163,7 +163,7 @@ def file_name(address: Address, ending: str) -> str:
     >>> file_name(Address.of("https://example.org/x/Display.aspx?Id=12"), ".html")
     'display-aspx-id-12-...html'
     """
-    last = unquote(address.path.rstrip("/").rpartition("/")[2]) + " " + unquote(address.query or "")
+    last = unquote(f"{address.path.rstrip('/').rpartition('/')[2]} {address.query or ''}".strip())
     slug = re.sub("[^a-z0-9]+", "-", last.lower().removesuffix(ending))[:_SLUG].strip("-") or "index"
     return f"{slug}-{hashlib.sha256(str(address).encode()).hexdigest()[:_DIGITS]}{ending}"
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from carag.sources import FetchReport, Limits, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+WHO = "keeper@example.org"
 
 
 class Clock:
@@ -118,3 +124,24 @@ def published(clock: Clock, pages: dict[str, Answer | list[Answer] | Callable[[]
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def run(site: Site, folder: Path, start: str = "/c/", **more: Any) -> FetchReport:
+    limits = Limits(**{"depth": 3} | more.pop("limits", {}))
+    return fetch(
+        site.origin + start,
+        folder,
+        contact=WHO,
+        clock=site.clock,
+        sleep=site.clock.sleep,
+        limits=limits,
+        **more,
+    )
+
+
+def held(folder: Path) -> dict[str, str]:
+    """The documents of a folder: their texts by the ends of their addresses."""
+    rows = [json.loads(line) for line in (folder / "metadata.jsonl").read_text("utf-8").splitlines()]
+    assert {row["file"] for row in rows} | {"metadata.jsonl"} == {one.name for one in folder.iterdir()}
+    assert len({row["url"] for row in rows}) == len(rows)
+    return {row["url"].split("/", 3)[3]: (folder / row["file"]).read_text("utf-8") for row in rows}

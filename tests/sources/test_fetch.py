@@ -1,61 +1,26 @@
-"""A site is mirrored politely: what its rules forbid is never asked, nothing twice, and nothing that did not change."""
+"""A site is mirrored: nothing is asked twice, nothing sent that did not change, and nothing lost that was kept."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from carag.errors import InvalidArgument, StoreLocked
 from carag.readers import Problem, read_folder
-from carag.sources import FetchReport, Limits, fetch, mirror, polite
+from carag.sources import Limits, mirror, polite
 from carag.sources.state import State
-from tests.sources.site import Answer, Clock, Site, moved, page, plain, published
+from tests.sources.site import WHO, Answer, Site, held, moved, page, plain, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 DATE = "Thu, 02 May 2024 10:00:00 GMT"
-WHO = "keeper@example.org"
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def site(clock: Clock) -> Iterator[Site]:
-    with published(clock, {}) as site:
-        yield site
-
-
-def run(site: Site, folder: Path, start: str = "/c/", **more: Any) -> FetchReport:
-    limits = Limits(**{"depth": 3} | more.pop("limits", {}))
-    return fetch(
-        site.origin + start,
-        folder,
-        contact=WHO,
-        clock=site.clock,
-        sleep=site.clock.sleep,
-        limits=limits,
-        **more,
-    )
-
-
-def held(folder: Path) -> dict[str, str]:
-    """The documents of a folder: their texts by the ends of their addresses."""
-    rows = [json.loads(line) for line in (folder / "metadata.jsonl").read_text("utf-8").splitlines()]
-    assert {row["file"] for row in rows} | {"metadata.jsonl"} == {one.name for one in folder.iterdir()}
-    assert len({row["url"] for row in rows}) == len(rows)
-    return {row["url"].split("/", 3)[3]: (folder / row["file"]).read_text("utf-8") for row in rows}
-
-
-# --- what may be asked ---
+# --- what is fetched ---
 
 
 def test_a_site_becomes_a_folder_that_ingest_reads_with_the_facts_of_each_file(
@@ -90,136 +55,6 @@ def test_every_request_says_who_asks_and_how_to_reach_them(site: Site, tmp_path:
         assert WHO in one.headers["user-agent"]
         assert one.headers["from"] == WHO
         assert "cookie" not in one.headers
-
-
-@pytest.mark.parametrize(
-    "contact", ["", "me", "a@b", "https://", "a@b.example\r\nX: y", "(a@b.example)", "a" * 300]
-)
-def test_without_a_contact_nothing_is_asked(site: Site, tmp_path: Path, contact: str) -> None:
-    with pytest.raises(InvalidArgument, match="contact"):
-        fetch(site.origin + "/c/", tmp_path / "m", contact=contact)
-    assert site.asked == []
-    assert not (tmp_path / "m").exists()
-
-
-@pytest.mark.parametrize(
-    ("rules", "allowed"),
-    [
-        ("User-agent: *\nDisallow: /c/a", {"/c/", "/c/b.txt"}),
-        (
-            "User-agent: *\nDisallow: /\nAllow: /c/$\nAllow: /c/b",
-            {"/c/", "/c/b.txt"},
-        ),  # the longest match wins
-        ("User-agent: *\nDisallow: /c/*.txt$", {"/c/"}),
-        (
-            "User-agent: *\nAllow: /\nUser-agent: CARAG\nDisallow: /c/b",
-            {"/c/", "/c/a.txt"},
-        ),  # its own group alone
-        ("User-agent: other\nDisallow: /", {"/c/", "/c/a.txt", "/c/b.txt"}),
-        ("\ufeffUser-agent: *\nDisallow: /", set()),
-        ("User-agent: carag\nUser-agent: x\n\nDisallow: /c/%61", {"/c/", "/c/b.txt"}),
-    ],
-)
-def test_what_robots_txt_forbids_is_never_asked(
-    site: Site, tmp_path: Path, rules: str, allowed: set[str]
-) -> None:
-    """And is told."""
-    site.pages |= {
-        "/robots.txt": plain(rules),
-        "/c/": page("a.txt", "b.txt"),
-        "/c/a.txt": plain("a"),
-        "/c/b.txt": plain("b"),
-    }
-    report = run(site, tmp_path / "m")
-    assert {*site.paths()} - {"/robots.txt"} == allowed
-    known = {"/c/", "/c/a.txt", "/c/b.txt"} if "/c/" in allowed else {"/c/"}
-    assert {one.removeprefix(site.origin) for one in report.disallowed} == known - allowed
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
-def test_without_a_robots_txt_all_may_be_asked(site: Site, tmp_path: Path, status: int) -> None:
-    site.pages |= {"/robots.txt": Answer(b"Disallow: /", status), "/c/": page()}
-    assert run(site, tmp_path / "m").added == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Answer(b"", 500),
-        Answer(b"", 503),
-        Answer(b"", 429),
-        Answer(b"", 304),
-        moved("/robots.txt"),
-        moved("ftp://example.org/robots.txt"),
-        moved("http://10.0.0.1/robots.txt"),
-        Answer(b"User-agent: *\nAllow: /\n" + b"#" * (1 << 20)),
-        Answer(b"short", headers={"Content-Length": "100"}),
-        Answer(b"no gzip", headers={"Content-Encoding": "gzip"}),
-    ],
-)
-def test_where_robots_txt_cannot_be_read_nothing_is_asked(site: Site, tmp_path: Path, answer: Answer) -> None:
-    """RFC 9309, 2.3.1.4: all is disallowed; the next run asks for it again."""
-    site.pages |= {"/robots.txt": answer, "/c/": page()}
-    report = run(site, tmp_path / "m")
-    assert {*site.paths()} == {"/robots.txt"}
-    assert report.paused
-    assert report.left == 1
-    site.pages["/robots.txt"] = plain("")
-    site.clock.now += 86400
-    assert run(site, tmp_path / "m").added == 1
-
-
-def test_robots_txt_is_followed_where_it_moved(site: Site, tmp_path: Path) -> None:
-    site.pages |= {"/robots.txt": moved("/r"), "/r": plain("User-agent: *\nDisallow: /"), "/c/": page()}
-    assert len(run(site, tmp_path / "m").disallowed) == 1
-    assert site.paths() == ["/robots.txt", "/r"]
-
-
-def test_robots_txt_is_asked_for_again_after_a_day(site: Site, tmp_path: Path) -> None:
-    """Within one run too: what it says then counts."""
-    site.pages |= {
-        "/robots.txt": [plain("User-agent: *\nCrawl-delay: 86400"), plain("User-agent: *\nDisallow: /c/2")],
-        "/c/": page("1.txt", "2.txt"),
-        "/c/1.txt": plain("1"),
-        "/c/2.txt": plain("2"),
-    }
-    run(site, tmp_path / "m", limits={"seconds": 30 * 86400.0})
-    assert site.paths() == ["/robots.txt", "/c/", "/robots.txt", "/c/1.txt"]
-
-
-@pytest.mark.parametrize(
-    ("rules", "interval", "least"),
-    [
-        ("", 1.0, 1.0),
-        ("", 5.0, 5.0),
-        ("User-agent: *\nCrawl-delay: 7.5", 1.0, 7.5),
-        ("User-agent: *\nCrawl-delay: 0.1", 1.0, 1.0),
-        ("User-agent: *\nCrawl-delay: nan", 1.0, 1.0),
-        ("User-agent: *\nCrawl-delay: -3", 1.0, 1.0),
-        ("User-agent: *\nRequest-rate: 2/1m", 1.0, 30.0),
-    ],
-)
-def test_no_two_requests_are_nearer_than_agreed(
-    site: Site, tmp_path: Path, rules: str, interval: float, least: float
-) -> None:
-    """Redirects, refusals and retries are requests, too."""
-    site.pages |= {
-        "/robots.txt": plain(rules),
-        "/c/": page(*(f"{number}.txt" for number in range(6)), "old", "none"),
-        "/c/old": moved("new.txt"),
-        "/c/5.txt": [Answer(status=500), plain("five")],
-        **{f"/c/{number}.txt": plain(str(number)) for number in range(5)},
-    }
-    run(site, tmp_path / "m", limits={"interval": interval})
-    gaps = [after.at - before.at for before, after in pairwise(site.asked[1:])]
-    assert len(gaps) == 10
-    assert min(gaps) >= least
-
-
-def test_a_delay_that_is_longer_than_a_run_ends_it(site: Site, tmp_path: Path) -> None:
-    site.pages |= {"/robots.txt": plain("User-agent: *\nCrawl-delay: 999999"), "/c/": page()}
-    assert "time is over" in run(site, tmp_path / "m").paused
-    assert site.paths() == ["/robots.txt"]
 
 
 # --- what has changed ---
@@ -519,6 +354,20 @@ def test_a_folder_of_other_files_or_of_another_site_is_refused(site: Site, tmp_p
     with pytest.raises(InvalidArgument, match="mirrors"):
         run(site, tmp_path / "m", "/d/")
     assert {*site.paths()} == {"/robots.txt", "/c/"}
+
+
+def test_what_the_keeper_states_of_a_file_is_left_alone_and_read(site: Site, tmp_path: Path) -> None:
+    """In the other sidecar, by the document's id, which is its file's name; the two are read together."""
+    site.pages |= {"/c/": page("a.txt"), "/c/a.txt": plain("old")}
+    run(site, tmp_path / "m")
+    (file,) = (tmp_path / "m").glob("a-*")
+    (tmp_path / "m" / "metadata.csv").write_text(f"id,number\n{file.name},BAE/2024-25/7\n")
+    site.pages["/c/a.txt"] = plain("new")
+    assert run(site, tmp_path / "m").changed == 1
+    (one,) = [
+        one for one in read_folder(tmp_path / "m") if not isinstance(one, Problem) and one.text == "new"
+    ]
+    assert (one.facts["number"], one.facts["url"]) == ("BAE/2024-25/7", site.origin + "/c/a.txt")
 
 
 def test_two_runs_into_one_folder_are_refused(site: Site, tmp_path: Path) -> None:

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag.readers import Problem, read_folder
-from carag.sources import FetchReport, Limits, fetch, mirror, state
-from tests.sources.site import Answer, Clock, Site, page, plain, published
+from carag.sources import Limits, fetch, mirror, state
+from tests.sources.site import WHO, Answer, Site, page, plain, run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
-WHO = "keeper@example.org"
 
 
 class Killed(BaseException):
@@ -39,12 +38,10 @@ class Fuse:
         if self.left < 0:
             raise Killed
 
-    def around(self, step: Callable[..., Any]) -> Callable[..., Any]:
+    def before(self, step: Callable[..., Any]) -> Callable[..., Any]:
         def stepped(*args: Any, **named: Any) -> Any:
             self()
-            made = step(*args, **named)
-            self()
-            return made
+            return step(*args, **named)
 
         return stepped
 
@@ -54,13 +51,6 @@ class Fuse:
         path.write_bytes(content[: len(content) // 2])
         self()
         path.write_bytes(content)
-        self()
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with published(Clock(), {}) as site:
-        yield site
 
 
 def first() -> dict[str, Answer]:
@@ -82,11 +72,6 @@ def second() -> dict[str, Answer]:
         "/c/b.txt": Answer(status=404),
         "/c/d.txt": plain("d"),
     }
-
-
-def run(site: Site, folder: Path, limits: Limits | None = None) -> FetchReport:
-    clock = site.clock
-    return fetch(site.origin + "/c/", folder, contact=WHO, limits=limits, clock=clock, sleep=clock.sleep)
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -124,10 +109,10 @@ def test_a_run_that_is_killed_at_any_point_is_gone_on_with(
         fuse = Fuse(points)
         with monkeypatch.context() as killed:
             killed.setattr(state, "_write", fuse.torn)
-            killed.setattr(state, "_sync", fuse.around(state._sync))
-            killed.setattr(Path, "replace", fuse.around(Path.replace))
-            for name in ("put", "add", "done", "set", "stage", "begin", "publish"):
-                killed.setattr(state.State, name, fuse.around(getattr(state.State, name)))
+            killed.setattr(state, "_sync", fuse.before(state._sync))
+            killed.setattr(Path, "replace", fuse.before(Path.replace))
+            for name in ("put", "add", "done", "stage", "begin", "publish"):
+                killed.setattr(state.State, name, fuse.before(getattr(state.State, name)))
             del site.asked[:]
             try:
                 run(site, folder)
@@ -137,13 +122,15 @@ def test_a_run_that_is_killed_at_any_point_is_gone_on_with(
         # Whoever reads the folder now finds each document whole, with its facts, as it was or as it is.
         for url, text in _found(folder).items():
             assert text in {begun.get(url), wanted[url]}
+        then = {*site.paths()}
         report = run(site, folder)
         assert wanted == texts(folder)
         assert [one.url for one in expected.gone] == [one.url for one in report.gone]
         asked = [one for one in site.paths() if one != "/robots.txt"]
-        assert len(asked) <= len({*asked}) + 1  # the one that was being dealt with
+        if not {*asked} <= then:  # it was killed within; afterwards the next run is one of its own
+            assert len(asked) <= len({*asked}) + 1  # the one that was being dealt with
         points += 1
-    assert points > 60
+    assert points > 40
 
 
 def _found(folder: Path) -> dict[str, str]:
