@@ -69,6 +69,7 @@ def test_without_a_robots_txt_all_may_be_asked(site: Site, tmp_path: Path, statu
     "answer",
     [
         Answer(b"", 500),
+        Answer(b"", 501),
         Answer(b"", 503),
         Answer(b"", 429),
         Answer(b"", 304),
