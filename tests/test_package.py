@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "audit": set(),
     "labelling": {"policy"},
     "readers": set(),
+    "sources": {"readers"},
     "profiles": {"labelling", "readers", "policy"},
     "store": {"labelling", "policy"},
     "index": {"policy"},
@@ -51,7 +52,17 @@ MAY_IMPORT = {
         "readers",
         "policy",
     },
-    "cli": {"evaluation", "engine", "generation", "retrieval", "profiles", "labelling", "policy", "audit"},
+    "cli": {
+        "evaluation",
+        "engine",
+        "generation",
+        "retrieval",
+        "profiles",
+        "sources",
+        "labelling",
+        "policy",
+        "audit",
+    },
 }
 _BASE = {"_clock", "_files", "_sqlite"}
 # Inside a divided room: a folder or file may import those named here, and itself; nothing else of the room.

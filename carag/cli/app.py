@@ -89,7 +89,16 @@ def _defaults(command: Any, lookups: dict[str, Lookup], *path: str) -> dict[str,
     )
 
 
-for _command in (ingest.init, ingest.ingest, ask.ask, ask.explain, names.names, upgrade.upgrade, trust.trust):
+for _command in (
+    ingest.init,
+    ingest.ingest,
+    ingest.fetch,
+    ask.ask,
+    ask.explain,
+    names.names,
+    upgrade.upgrade,
+    trust.trust,
+):
     app.command()(_command)
 
 _PASS_WORDS_ON: Final[dict[str, Any]] = {

@@ -37,19 +37,24 @@ def reader_named(reader: str) -> Callable[[Path], Iterator[Document | str]]:
     """
     if reader == "folder":
         return read_documents
-    return partial(read_documents, document_of=import_module(f"carag.profiles.{reader}.reader").document_of)
+    own = import_module(f"carag.profiles.{reader}.reader")
+    return partial(read_documents, document_of=own.document_of, leaves_out=own.leaves_out)
 
 
 def read_documents(
-    path: Path, *, document_of: Callable[[ReadDocument], Document] | None = None
+    path: Path,
+    *,
+    document_of: Callable[[ReadDocument], Document] | None = None,
+    leaves_out: Callable[[str], bool] | None = None,
 ) -> Iterator[Document | str]:
     """Read every file of a folder; yield a document, or a problem in words.
 
     ``public_at`` and ``expires_at`` are dates or times in ISO 8601, ``entities`` numbers, ``supersedes`` an id,
-    ``language`` a tag. A profile's rules read all other fields. ``document_of`` makes documents in another way.
+    ``language`` a tag. A profile's rules read all other fields. ``document_of`` makes documents in another way, and
+    ``leaves_out`` tells which nested fields they can do without.
     """
     made = document_of or _document
-    for one in read_folder(path):
+    for one in read_folder(path, leaves_out=leaves_out):
         if isinstance(one, Problem):
             yield f"{one.where}: {one.kind.value}: {one.reason}"
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ from carag.limits import MAX_LABEL, check_id, check_text, quoted, shown
 from carag.readers.facts import merged_facts, with_id_as_text
 from carag.readers.json_rows import content_of_row, lines_of
 from carag.readers.outcome import Content, Problem, ProblemKind, ReadDocument, Unreadable, problem_of
+from carag.readers.packed import Unpacked
 from carag.readers.plain import read_plain
 from carag.readers.sidecar import MAX_SIDECAR, SIDECARS, Sidecar
 from carag.visible import visible
@@ -31,33 +33,44 @@ __all__ = ["read_folder"]
 
 MAX_FILE: Final = 1 << 27
 """Greatest number of bytes of a file that is read as a whole: all but JSON Lines, which may have any size."""
+_FREE: Final = 1 << 25
+"""Bytes that may come out of a gzipped file whatever its size; the growth of what is more is limited."""
+_NAMED: Final = 20
+"""Most fields that one problem names."""
 _PIECE: Final = 4096
 """Characters looked at together for one that is visible."""
-_ROWS: Final = {".jsonl", ".ndjson"}
+_PACKED: Final = {".jsonl.gz", ".ndjson.gz"}
+_ROWS: Final = {".jsonl", ".ndjson", *_PACKED}
 _PLAIN: Final = {".md", ".markdown", ".txt", ".text"}
 _HTML: Final = {".html", ".htm", ".xhtml"}
 _EXTRA: Final = {".pdf", ".docx", *_HTML}
 """Formats whose parsers the extra ``readers`` brings."""
 
 
-def read_folder(path: Path | str) -> Iterator[ReadDocument | Problem]:
+def read_folder(
+    path: Path | str, *, leaves_out: Callable[[str], bool] | None = None
+) -> Iterator[ReadDocument | Problem]:
     r"""Read every file of a folder and those below it, in the order of their paths.
 
     Parameters
     ----------
     path : Path or str
         A folder, or one file of it. Read are PDF, DOCX, HTML (``.html``, ``.htm``, ``.xhtml``), Markdown (``.md``,
-        ``.markdown``), plain text (``.txt``, ``.text``), and JSON Lines (``.jsonl``, ``.ndjson``) with the fields
-        ``id`` and ``text``. Text is UTF-8, but where a file states otherwise. ``metadata.csv`` and ``metadata.jsonl``
-        in the folder state metadata of its files, as do the front matter of Markdown and text, and further fields of
-        JSON Lines.
+        ``.markdown``), plain text (``.txt``, ``.text``), and JSON Lines (``.jsonl``, ``.ndjson``, gzipped or not) with
+        the fields ``id`` and ``text``. Text is UTF-8, but where a file states otherwise. ``metadata.csv`` and
+        ``metadata.jsonl`` in the folder state metadata of its files, as do the front matter of Markdown and text, and
+        further fields of JSON Lines.
+    leaves_out : callable, optional
+        Tells whether a field of JSON Lines, by its name, is left out where it is an object, or a list of anything but
+        texts; what was is one problem a file. A row with such a field that is not left out is no document.
 
     Yields
     ------
     ReadDocument
         A document.
     Problem
-        Why a file, or a row of one, is no document; last, rows of the sidecar that name nothing that is there.
+        Why a file, or a row of one, is no document, or what of its rows is in none; last, rows of the sidecar that name
+        nothing that is there.
 
     Raises
     ------
@@ -85,10 +98,10 @@ def read_folder(path: Path | str) -> Iterator[ReadDocument | Problem]:
         raise InvalidArgument(f"{shown(str(path))} does not exist; want a folder, or one file") from None
     if whole.is_dir():
         files, problems = _listed(whole)
-        folder = _Folder(whole, files)
+        folder = _Folder(whole, files, leaves_out)
     else:
         files, problems = [whole.name], {}
-        folder = _Folder(whole.parent, files)
+        folder = _Folder(whole.parent, files, leaves_out)
     if any(_ending(file) in _EXTRA for file in files):
         require("reading PDF, DOCX and HTML files", "readers")
     return folder.outcomes(problems, one_file=not whole.is_dir())
@@ -97,9 +110,10 @@ def read_folder(path: Path | str) -> Iterator[ReadDocument | Problem]:
 class _Folder:
     """A folder, what its sidecars state, and the ids of the documents read so far."""
 
-    def __init__(self, root: Path, files: list[str]) -> None:
+    def __init__(self, root: Path, files: list[str], leaves_out: Callable[[str], bool] | None) -> None:
         self._root = root
         self._files = files
+        self._leaves_out = leaves_out
         self._sidecar = Sidecar()
         self._places: dict[str, str] = {}
         """Where the document of each id is."""
@@ -135,17 +149,24 @@ class _Folder:
             yield problem_of(where, error)
 
     def _rows(self, file: str, where: str) -> Iterator[ReadDocument | Problem]:
-        number = 0
-        with self._opened(file) as stream:
+        number, left_out = 0, Counter[str]()
+        with self._opened(file) as raw:
+            stream = _unpacked(raw) if _ending(file) in _PACKED else raw
             for number, line in lines_of(stream):
                 place = f"{where}:{number}"
                 try:
-                    outcome: ReadDocument | Problem = self._document(file, place, content_of_row(line))
+                    content = content_of_row(line, leaves_out=self._leaves_out)
+                    outcome: ReadDocument | Problem = self._document(file, place, content)
+                    left_out.update(content.left_out)
                 except Exception as error:  # noqa: BLE001 - reported, and the other rows are read
                     outcome = problem_of(place, error)
                 yield outcome
         if not number:
             yield Problem(where, ProblemKind.EMPTY, "no rows; want one document a line")
+        if left_out:
+            told = ", ".join(f"{quoted(name)} ({many})" for name, many in sorted(left_out.items())[:_NAMED])
+            reason = f"fields that are nested, and how many documents are without: {told}"
+            yield Problem(where, ProblemKind.LEFT_OUT, reason)
 
     def _document(self, file: str, where: str, content: Content) -> ReadDocument:
         if not _has_visible(content.text):
@@ -219,7 +240,12 @@ def _listed(root: Path) -> tuple[list[str], dict[str, Problem]]:
 
 
 def _ending(file: str) -> str:
-    return Path(file).suffix.lower()
+    endings = Path(file.lower()).suffixes
+    return next((one for one in ("".join(endings[-2:]),) if one in _PACKED), "".join(endings[-1:]))
+
+
+def _unpacked(raw: IO[bytes]) -> Unpacked:
+    return Unpacked(raw, os.fstat(raw.fileno()).st_size, free=_FREE)
 
 
 def _reader(file: str) -> Callable[[bytes], Content]:

@@ -18,7 +18,7 @@ from carag.readers.plain import decoded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["read_html"]
+__all__ = ["ENCODINGS", "read_html"]
 
 MAX_MARKUP: Final = 1 << 25
 """Greatest number of bytes of an HTML file: of nothing but tags, they take half a minute."""
@@ -53,7 +53,7 @@ _CHARSET: Final = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w:.-]+)"""
 _XML_ENCODING: Final = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([\w:.-]+)""", re.IGNORECASE)
 _PRESCAN: Final = 1024
 """Bytes at the beginning that may state the encoding (HTML Standard, 13.2.3.2)."""
-_ENCODINGS: Final = {
+ENCODINGS: Final = {
     **dict.fromkeys(["utf-8", "utf8", "utf-16", "utf-16le", "utf-16be"], "utf-8"),
     **dict.fromkeys(["us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252", "cp1252"], "cp1252"),
     **{f"windows-{page}": f"cp{page}" for page in (1250, 1251, 1253, 1254, 1255, 1256, 1257, 1258)},
@@ -101,9 +101,9 @@ def _encoding(content: bytes) -> str:
     if not stated:
         return "utf-8"
     label = stated[1].decode("ascii", "replace").lower()
-    if label not in _ENCODINGS:
+    if label not in ENCODINGS:
         raise Unreadable(ProblemKind.BROKEN, f"states the encoding {label!r}, which is not known; want UTF-8")
-    return _ENCODINGS[label]
+    return ENCODINGS[label]
 
 
 class _Target:

@@ -14,14 +14,18 @@ from carag.readers.outcome import Content, ProblemKind, Unreadable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from carag.readers.packed import Unpacked
+
 __all__ = ["bounded_lines", "content_of_row", "lines_of", "row_of", "strict_json"]
 
 MAX_LINE: Final = 1 << 26
 """Greatest number of bytes of one line."""
+LEFT_OUT: Final = "left out: no text, number or list of texts"
+"""What stands as a fact in the place of a nested one that is left out."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-def lines_of(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
+def lines_of(stream: IO[bytes] | Unpacked) -> Iterator[tuple[int, bytes | None]]:
     """Yield the lines that are not blank with their numbers, and None for one longer than ``MAX_LINE``."""
     for number, line in bounded_lines(stream.readline, MAX_LINE):
         bare = line.removeprefix(_BOM) if line and number == 1 else line
@@ -63,8 +67,15 @@ def strict_json(text: str) -> Any:
     return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
 
 
-def content_of_row(line: bytes | None) -> Content:
+def content_of_row(line: bytes | None, *, leaves_out: Callable[[str], bool] | None = None) -> Content:
     r"""Return the document that a line holds: its fields ``id`` and ``text``, and the rest as metadata.
+
+    Parameters
+    ----------
+    line : bytes, optional
+    leaves_out : callable, optional
+        Tells by its name whether a field that is an object, or a list of anything but texts, is left out. The fact then
+        says so: its name stays, for it may be a slip of the pen in the name of one that a rule reads.
 
     Raises
     ------
@@ -75,6 +86,8 @@ def content_of_row(line: bytes | None) -> Content:
     --------
     >>> content_of_row(b'{"id": "a", "text": "Body", "year": 2024, "note": null}').facts
     {'id': 'a', 'year': 2024}
+    >>> content_of_row(b'{"id": "a", "text": "Body", "parts": [{"n": 1}]}', leaves_out="parts".__eq__).left_out
+    ('parts',)
     """
     row = row_of(line)
     text = row.pop("text", None)
@@ -82,7 +95,8 @@ def content_of_row(line: bytes | None) -> Content:
         raise CorruptFile("no text in the field 'text'; want one")
     if "id" not in row:
         raise CorruptFile("no field 'id'; want one, because a line's number changes when lines are added")
-    return Content(text, facts=check_facts(row))
+    nested = [name for name in row if leaves_out is not None and _is_nested(row[name]) and leaves_out(name)]
+    return Content(text, facts=check_facts(row | dict.fromkeys(nested, LEFT_OUT)), left_out=(*nested,))
 
 
 def row_of(line: bytes | None) -> dict[str, Any]:
@@ -106,6 +120,12 @@ def row_of(line: bytes | None) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise CorruptFile(f"JSON of type {type(row).__name__}; want one JSON object a line")
     return {name: value for name, value in row.items() if value is not None}
+
+
+def _is_nested(value: object) -> bool:
+    if isinstance(value, list):
+        return not all(isinstance(item, str) for item in value)
+    return isinstance(value, dict)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

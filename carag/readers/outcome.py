@@ -21,7 +21,7 @@ Fact: TypeAlias = str | int | float | bool | list[str]
 
 
 class ProblemKind(StrEnum):
-    """Why a file, or a row of one, is no document."""
+    """Why a file, or a row of one, is no document, or what of it is in none."""
 
     SKIPPED = "skipped"
     """Its name does not end as a format that is read, or it is no regular file."""
@@ -36,12 +36,14 @@ class ProblemKind(StrEnum):
     """Another file or row, named in the reason, has its id."""
     EMPTY = "empty"
     """It holds no visible text, as a scan without text recognition."""
+    LEFT_OUT = "left_out"
+    """A field of rows that is nested: they are documents without it."""
     FAILED = "failed"
     """A fault of the program."""
 
 
 class Problem(NamedTuple):
-    """Why a file, or a row of one, is no document."""
+    """Why a file, or a row of one, is no document, or what of it is in none."""
 
     where: str
     """Path relative to the folder, with ``:line`` for a row."""
@@ -77,6 +79,8 @@ class Content:
     pages: tuple[int, ...] = ()
     facts: dict[str, Fact] = field(default_factory=dict)
     """What the file states of itself, its ``id`` included."""
+    left_out: tuple[str, ...] = ()
+    """The names of fields that are nested, and of which no more is kept."""
 
 
 class Unreadable(CorruptFile):

@@ -17,7 +17,7 @@ from carag.profiles.circulars.supersession import in_force_from
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CLASSES", "Circular", "circular_of"]
+__all__ = ["CLASSES", "READ", "Circular", "circular_of"]
 
 _HEAD: Final = 3000
 """Characters at the beginning of a text in which its own number, date, addressees and title stand."""
@@ -40,6 +40,8 @@ _FIELDS: Final = {
     "entity_classes": ("entity_classes",),
 }
 """What a source may call each fact, in the order of preference."""
+READ: Final = frozenset(name for several in _FIELDS.values() for name in several)
+"""All fields that are read."""
 
 _BANKS: Final = ("commercial_bank", "small_bank", "co_operative_bank")
 CLASSES: Final = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import InvalidArgument
 from carag.labelling.document import Act, ActKind, Document
 from carag.policy import parse_moment
-from carag.profiles.circulars.facts import Circular, circular_of
+from carag.profiles.circulars.facts import READ, Circular, circular_of
 from carag.profiles.circulars.references import NUMBER, names_of
 from carag.profiles.circulars.supersession import Statement, statements
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from carag.readers import ReadDocument
 
-__all__ = ["document_of"]
+__all__ = ["document_of", "leaves_out"]
 
 _ACTS: Final = {
     "supersedes": ActKind.REPLACES,
@@ -93,6 +93,17 @@ def document_of(read: ReadDocument) -> Document:
         language=stated.get("language"),  # type: ignore[arg-type] # Document checks it
         pages=read.pages,
     )
+
+
+def leaves_out(field: str) -> bool:
+    """Tell whether a circular can do without a field of its row that is nested, as ``sections`` may be.
+
+    Examples
+    --------
+    >>> leaves_out("sections"), leaves_out("internal")
+    (True, False)
+    """
+    return field not in READ | _OWN
 
 
 def _metadata(one: Circular) -> dict[str, Any]:

@@ -6,7 +6,6 @@ of real files given for comparison are from 4,758 filings, 3,441 headers and 78,
 
 from __future__ import annotations
 
-import gzip
 import math
 import zlib
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_text, quoted
 from carag.readers.json_rows import bounded_lines, strict_json
+from carag.readers.packed import Unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +27,6 @@ MAX_LINE: Final = 1 << 25
 MAX_FILE: Final = 1 << 28
 """Greatest number of bytes, decompressed, of a file that is read into memory as a whole: one filing, or one filer's
 submissions. A file that is read line by line may have any size."""
-MAX_GROWTH: Final = 200
-"""Greatest ratio of decompressed to compressed bytes, tested once more than ``MAX_LINE`` bytes came out: 14 times the
-greatest of a real file (14.3). Deflate alone can reach 1,032."""
 MAX_NESTING: Final = 32
 """Greatest depth of JSON arrays and objects inside one another: real rows have 4."""
 _INTEGERS: Final = 1 << 63
@@ -42,10 +39,9 @@ READ_ERRORS: Final = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 class Source:
     """A file being read, decompressed if its name ends in ``.gz``."""
 
-    def __init__(self, raw: IO[bytes], stream: IO[bytes], most: float) -> None:
+    def __init__(self, raw: IO[bytes], stream: IO[bytes] | Unpacked) -> None:
         self._raw = raw
         self._stream = stream
-        self._most = most
 
     @property
     def position(self) -> int:
@@ -69,30 +65,21 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, bytes | None]]:
         """Yield the lines that are not blank with their numbers, and None for one longer than ``MAX_LINE``."""
-        return bounded_lines(lambda most: self._checked(self._stream.readline(most)), MAX_LINE)
+        return bounded_lines(self._stream.readline, MAX_LINE)
 
     def _read(self, size: int) -> bytes:
-        return self._checked(self._stream.read(min(size, MAX_FILE - self._stream.tell())))
-
-    def _checked(self, content: bytes) -> bytes:
-        if self._stream.tell() > self._most:
-            raise CorruptFile(
-                f"unpacks to more than {MAX_GROWTH} times its size; unpack it first, if it is meant to"
-            )
-        return content
+        return self._stream.read(min(size, MAX_FILE - self._stream.tell()))
 
 
 @contextmanager
 def opened(file: Path) -> Iterator[Source]:
     """Open a file for reading within the limits."""
-    packed = file.suffix.lower() == ".gz"
-    most = MAX_LINE + MAX_GROWTH * file.stat().st_size if packed else math.inf
     with file.open("rb") as raw:
-        if packed:
-            with gzip.open(raw) as stream:
-                yield Source(raw, stream, most)  # type: ignore[arg-type]
+        if file.suffix.lower() == ".gz":
+            with Unpacked(raw, file.stat().st_size, free=MAX_LINE) as stream:
+                yield Source(raw, stream)
         else:
-            yield Source(raw, raw, most)
+            yield Source(raw, raw)
 
 
 def line_text(line: bytes | None) -> str:

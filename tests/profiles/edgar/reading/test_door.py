@@ -15,6 +15,7 @@ from carag.profiles.edgar.reading.readers import ReadKind, ReadOutcome, read_fil
 from carag.profiles.edgar.reading.submission import parse_submission
 from carag.profiles.edgar.rules.labeller import label
 from carag.profiles.edgar.rules.rules import QuarantineCode
+from carag.readers.packed import MAX_GROWTH
 from tests.profiles.edgar.reading.headers import header
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for name in ("a.jsonl.gz", "a.txt.gz", "a.tsv.gz", "a.json.gz"):
         (outcome,) = read(tmp_path, bomb, name)
         assert outcome.kind is ReadKind.BROKEN
-        assert f"more than {bounded.MAX_GROWTH} times" in outcome.reason
+        assert f"more than {MAX_GROWTH} times" in outcome.reason
     (tmp_path / "headers.jsonl.gz").write_bytes(bomb)
     (_, told) = (*read(tmp_path, line()), *read_filings(tmp_path / "headers.jsonl.gz"))
     assert told.kind is ReadKind.SKIPPED

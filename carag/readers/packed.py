@@ -1,0 +1,78 @@
+"""Decompress gzip within a limit of growth, checked while reading: a bomb costs no more than the limit it exceeds."""
+
+from __future__ import annotations
+
+import gzip
+from typing import IO, TYPE_CHECKING, Final
+
+from carag.errors import CorruptFile
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ["Unpacked"]
+
+MAX_GROWTH: Final = 200
+"""Greatest ratio of decompressed to compressed bytes, tested once more than some bytes came out: 14 times the greatest
+of 4,758 real filings (14.3). Deflate alone can reach 1,032."""
+
+
+class Unpacked:
+    """The decompressed bytes of a gzip file.
+
+    Parameters
+    ----------
+    raw : binary file
+    size : int
+        Its bytes, compressed.
+    free : int
+        Decompressed bytes that may come out whatever the ratio.
+
+    Examples
+    --------
+    >>> import io
+    >>> packed = gzip.compress(bytes(1 << 20))
+    >>> Unpacked(io.BytesIO(packed), len(packed), free=1 << 10).read(1 << 20)
+    Traceback (most recent call last):
+    carag.errors.CorruptFile: unpacks to more than 200 times its size; unpack it first, if it is meant to
+    """
+
+    def __init__(self, raw: IO[bytes], size: int, *, free: int) -> None:
+        self._stream = gzip.GzipFile(fileobj=raw, mode="rb")
+        self._most = free + MAX_GROWTH * size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.close()
+
+    def tell(self) -> int:
+        """Return how many decompressed bytes were read."""
+        return self._stream.tell()
+
+    def read(self, size: int) -> bytes:
+        """Return up to ``size`` bytes, none at the end.
+
+        Raises
+        ------
+        CorruptFile
+            If more came out than may.
+        OSError, EOFError, zlib.error
+            If it is no gzip, or damaged.
+        """
+        return self._checked(self._stream.read(size))
+
+    def readline(self, size: int) -> bytes:
+        """Return the next line, or up to ``size`` bytes of it; errors as of :meth:`read`."""
+        return self._checked(self._stream.readline(size))
+
+    def _checked(self, content: bytes) -> bytes:
+        if self._stream.tell() > self._most:
+            raise CorruptFile(
+                f"unpacks to more than {MAX_GROWTH} times its size; unpack it first, if it is meant to"
+            )
+        return content

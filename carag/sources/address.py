@@ -1,0 +1,193 @@
+"""Write each address in one way, tell which lie within the part of a site that is mirrored, and name their files."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+__all__ = ["Address", "Scope", "file_name"]
+
+MAX_URL: Final = 2048
+"""Greatest number of characters of an address; RFC 9110, 4.1, recommends that 8,000 are supported."""
+_PORTS: Final = {"http": 80, "https": 443}
+_ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
+_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+"""RFC 3986, 2.3: escaped or not, they mean the same."""
+_PATH: Final = "/:@!$&'()*+,;=~%"
+_QUERY: Final = _PATH + "?"
+_SLUG: Final = 60
+"""Most characters of a file's name that are taken from its address."""
+_DIGITS: Final = 20
+"""Hexadecimal digits of the address's SHA-256 in a file's name: 80 bits, so that two addresses never share one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address of http or https in the one form that RFC 3986, 6.2, gives it; the query is kept as it stands.
+
+    Examples
+    --------
+    >>> str(Address.of("HTTP://Example.ORG:80/a/../%7Eb/ü.html?Id=2#top"))
+    'http://example.org/~b/%C3%BC.html?Id=2'
+    """
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    query: str | None
+
+    @classmethod
+    def of(cls, url: str, base: str = "") -> Address:
+        """Read an address, or one that is relative to another.
+
+        Raises
+        ------
+        InvalidArgument
+            If it is none of http or https, names a user, or is too long.
+        """
+        try:
+            parts = urlsplit(urljoin(base, url.strip()))
+            named, port = parts.hostname or "", parts.port
+            host = str(ipaddress.ip_address(named)) if ":" in named else named.encode("idna").decode().lower()
+        except ValueError:
+            raise InvalidArgument(
+                f"{quoted(url)} is no address; want http:// or https:// and a host"
+            ) from None
+        if parts.scheme not in _PORTS or not host or port == 0:
+            raise InvalidArgument(f"{quoted(url)} is no address; want http:// or https:// and a host")
+        if parts.username is not None or parts.password is not None:  # what came may hold a secret
+            raise InvalidArgument("an address names a user; want one that anybody may ask for")
+        if not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]+", host):
+            raise InvalidArgument(f"{quoted(host)} is no host; want a name or a number")
+        if "?" in url or parts.query:
+            query: str | None = _escaped(parts.query, _QUERY)
+        else:
+            query = None
+        made = cls(
+            parts.scheme,
+            host,
+            port or _PORTS[parts.scheme],
+            _without_dots(_escaped(parts.path, _PATH)),
+            query,
+        )
+        if len(str(made)) > MAX_URL:
+            raise InvalidArgument(f"an address has {len(str(made))} characters; want {MAX_URL} at most")
+        return made
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: what one ``robots.txt`` speaks for (RFC 9309, 2.3)."""
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{shown}" + ("" if self.port == _PORTS[self.scheme] else f":{self.port}")
+
+    @property
+    def target(self) -> str:
+        """Path and query: what a request asks for."""
+        return self.path + ("" if self.query is None else f"?{self.query}")
+
+    def __str__(self) -> str:
+        return self.origin + self.target
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the port is that of the scheme."""
+        return self.port == _PORTS[self.scheme]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The part of one host that is mirrored: what lies below some paths.
+
+    Examples
+    --------
+    >>> scope = Scope.of(Address.of("https://example.org/circulars/index.html"))
+    >>> [scope.covers(Address.of(one)) for one in ("https://example.org/circulars/7", "https://example.org/press")]
+    [True, False]
+    """
+
+    start: Address
+    prefixes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, start: Address, prefixes: tuple[str, ...] = ()) -> Scope:
+        """Make the scope of a start; without prefixes, the folder of the start.
+
+        Raises
+        ------
+        InvalidArgument
+            If a prefix is no path, or the start lies below none.
+        """
+        for one in prefixes:
+            if not one.startswith("/"):
+                raise InvalidArgument(f"the prefix {quoted(one)} is no path; want one such as /circulars/")
+        paths = tuple(_without_dots(_escaped(one, _PATH)) for one in prefixes)
+        scope = cls(start, paths or (start.path[: start.path.rindex("/") + 1],))
+        if not scope.covers(start):
+            raise InvalidArgument(f"{start} lies below none of {', '.join(paths)}; want a start that does")
+        return scope
+
+    def covers(self, one: Address) -> bool:
+        """Tell whether an address may be asked for: of the host, below a prefix, and never http after https."""
+        start = self.start
+        is_same = (one.scheme, one.port) == (start.scheme, start.port)
+        is_safer = start.scheme == "http" and one.scheme == "https" and start.is_usual and one.is_usual
+        # A server may take %2F for a slash: an address that leaves the prefix when it is read so lies outside.
+        read = _without_dots(unquote(one.path).replace("\\", "/"))
+        return (
+            one.host == start.host
+            and (is_same or is_safer)
+            and any(one.path.startswith(prefix) for prefix in self.prefixes)
+            and any(read.startswith(unquote(prefix)) for prefix in self.prefixes)
+        )
+
+    def of_link(self, one: Address) -> Address | None:
+        """Return where a link leads, if it is covered; one to http of a site that is mirrored by https, to https."""
+        if self.start.scheme == "https" and one.scheme == "http" and self.start.is_usual and one.is_usual:
+            one = replace(one, scheme="https", port=_PORTS["https"])
+        return one if self.covers(one) else None
+
+
+def file_name(address: Address, ending: str) -> str:
+    """Return the name of an address's file: the same each time, and valid on every system.
+
+    Examples
+    --------
+    >>> file_name(Address.of("https://example.org/x/Display.aspx?Id=12"), ".html")
+    'display-aspx-id-12-...html'
+    """
+    last = unquote(f"{address.path.rstrip('/').rpartition('/')[2]} {address.query or ''}".strip())
+    slug = re.sub("[^a-z0-9]+", "-", last.lower().removesuffix(ending))[:_SLUG].strip("-") or "index"
+    return f"{slug}-{hashlib.sha256(str(address).encode()).hexdigest()[:_DIGITS]}{ending}"
+
+
+def _escaped(text: str, safe: str) -> str:
+    """Escape what must be, and nothing that need not be; escapes in capitals (RFC 3986, 6.2.2)."""
+
+    def same(found: re.Match[str]) -> str:
+        sign = chr(int(found[1], 16))
+        return sign if sign in _UNRESERVED else found[0].upper()
+
+    lone = re.sub("%(?![0-9A-Fa-f]{2})", "%25", text)
+    return _ESCAPE.sub(same, quote(lone, safe=safe, errors="replace"))
+
+
+def _without_dots(path: str) -> str:
+    """Remove the segments ``.`` and ``..`` (RFC 3986, 5.2.4)."""
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1:] in ([".."], ["."]):
+        kept.append("")
+    return "/" + "/".join(kept)

@@ -1,0 +1,71 @@
+"""Find where the links of an HTML page lead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import InvalidArgument
+from carag.sources.address import Address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["links_of"]
+
+MAX_LINKS: Final = 10_000
+"""Most links of one page that are followed."""
+
+
+def links_of(page: bytes, address: Address) -> list[Address]:
+    """Return where a page's ``a`` and ``area`` lead, each once, in their order; what is no address of a page is none.
+
+    Examples
+    --------
+    >>> page = b"<a href=x.pdf>X</a><a href='#top'>Top</a><a href=mailto:a@b.example>Mail</a><a href=x.pdf#2>X</a>"
+    >>> [str(one) for one in links_of(page, Address.of("https://example.org/a/"))]
+    ['https://example.org/a/x.pdf', 'https://example.org/a/']
+    """
+    from lxml import etree
+
+    target = _Target()
+    parser = etree.HTMLParser(target=target)
+    try:
+        parser.feed(page)
+        parser.close()
+    except etree.LxmlError:
+        pass  # a page without an element has no links; of a damaged one those before the damage are found
+    base = str(address)
+    found: dict[Address, None] = {}
+    try:
+        base = str(Address.of(target.base, base)) if target.base else base
+    except InvalidArgument:
+        return []
+    for link in target.links:
+        try:
+            found[Address.of(link, base)] = None
+        except InvalidArgument:
+            continue
+        if len(found) == MAX_LINKS:
+            break
+    return [*found]
+
+
+class _Target:
+    def __init__(self) -> None:
+        self.links: list[str] = []
+        self.base = ""
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        link = attributes.get("href")
+        if link is None:
+            return
+        if tag in ("a", "area"):
+            self.links.append(link)
+        elif tag == "base":  # the first counts (HTML Standard, 4.2.3)
+            self.base = self.base or link
+
+    def end(self, tag: str) -> None:
+        """Do nothing: an element's place is of no account."""
+
+    def close(self) -> None:
+        """Return nothing: the lists are the result."""

@@ -1,0 +1,412 @@
+"""Mirror the documents of a site into a folder, asking only for what may be asked for and has changed.
+
+A run asks for the start, for every document that is known, and for what their links and redirects lead to. Nothing is
+deleted: a document that is gone is reported and listed, so that whoever keeps the corpus withdraws it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import carag
+from carag.errors import MALFORMED, CorruptFile, InvalidArgument
+from carag.extras import require
+from carag.limits import quoted
+from carag.sources.address import Address, Scope, file_name
+from carag.sources.http import NoAnswer, Sender
+from carag.sources.links import links_of
+from carag.sources.polite import Paused, Polite
+from carag.sources.robots import TOKEN, Robots
+from carag.sources.state import Page, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from carag.sources.http import Reply
+    from carag.sources.robots import Rules
+    from carag.sources.state import Waiting
+
+__all__ = ["FetchReport", "Gone", "Limits", "fetch"]
+
+_KINDS: Final = {
+    "text/html": ".html",
+    "application/xhtml+xml": ".html",
+    "application/pdf": ".pdf",
+    "text/plain": ".txt",
+}
+"""Content types that are kept, and how their files end."""
+_MOVED: Final = frozenset({301, 302, 303, 307, 308})
+_GONE: Final = frozenset({404, 410})
+_HOPS: Final = 5
+"""Most redirects after one another."""
+_IN_A_ROW: Final = 5
+"""So many addresses without an answer after one another end a run: the server, or the way there, is down."""
+_BATCH: Final = 100
+"""Documents that are moved into the folder together."""
+_CONTACT: Final = re.compile(
+    r"[!-'*+,\-./0-9A-Za-z=?^_`{|}~]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}|https?://[!-'*-~]+"
+)
+"""An e-mail address or a page, of characters that a comment of a header may hold (RFC 9110, 5.6.5)."""
+_MAX_VALIDATOR: Final = 1024
+"""Most characters of an ETag or a date that is sent back."""
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one run may ask for, and a mirror hold.
+
+    Raises
+    ------
+    InvalidArgument
+        If one is none.
+    """
+
+    depth: int = 3
+    """Greatest number of links from the start."""
+    interval: float = 1.0
+    """Least number of seconds between two requests; ``robots.txt`` may ask for more."""
+    addresses: int = 10_000
+    """Most addresses that a run takes up; links beyond are counted and not followed."""
+    size: int = 1 << 26
+    """Greatest number of bytes of a document."""
+    total: int = 1 << 33
+    """Greatest number of bytes of all documents."""
+    seconds: float = 6 * 3600.0
+    """Longest time of a run, which the next one goes on with."""
+    request_seconds: float = 60.0
+    """Longest time of a request."""
+
+    def __post_init__(self) -> None:
+        """Check each."""
+        for name, low, high in (
+            ("depth", 0, 100),
+            ("interval", 0.1, 3600.0),
+            ("addresses", 1, 10_000_000),
+            ("size", 1, 1 << 27),
+            ("total", 1, 1 << 50),
+            ("seconds", 1.0, 30 * 86400.0),
+            ("request_seconds", 0.1, 3600.0),
+        ):
+            value = getattr(self, name)
+            kinds = (int,) if type(low) is int else (int, float)
+            if type(value) not in kinds or not low <= value <= high:
+                raise InvalidArgument(f"{name} is {quoted(value)}; want a number, {low} to {high}")
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A document that its site no longer has; its file stays until somebody removes it."""
+
+    file: str
+    url: str
+    why: str
+    since: str
+    """When that was found, in ISO 8601."""
+
+
+@dataclass(slots=True)
+class FetchReport:
+    """What came of a run."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    requests: int = 0
+    """Sent in all, those for ``robots.txt`` and those sent again included."""
+    documents: int = 0
+    """In the folder now."""
+    left: int = 0
+    """Addresses that the next run begins with."""
+    beyond: int = 0
+    """Links that were not followed, for the run had as many addresses as it may."""
+    paused: str = ""
+    """Why the run ended before all was asked for; empty if it did not."""
+    gone: list[Gone] = field(default_factory=list)
+    """All that are gone, whenever that was found."""
+    disallowed: list[str] = field(default_factory=list)
+    """Addresses that ``robots.txt`` keeps to itself; they were not asked for."""
+    problems: list[str] = field(default_factory=list)
+    """Addresses that gave no document, each with why."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return asdict(self)
+
+
+def fetch(
+    url: str,
+    folder: Path,
+    *,
+    contact: str,
+    prefixes: tuple[str, ...] = (),
+    limits: Limits | None = None,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> FetchReport:
+    """Mirror a part of a site into a folder.
+
+    Parameters
+    ----------
+    url : str
+        Where to begin; nothing is asked for from another host.
+    folder : Path
+        New, empty, or mirrored before. Beside it lies ``FOLDER.fetch``, by which a run goes on and the next one knows
+        what it has. ``metadata.jsonl`` states each file's ``url``, when it was ``fetched`` and, if the server said,
+        ``last_modified``.
+    contact : str
+        An e-mail address or a page, sent with every request: who runs the site can then say that it is too much.
+    prefixes : tuple of str
+        Paths below which a document must lie; without any, the folder of the start.
+    limits : Limits, optional
+    clock, sleep : callable
+        Seconds since 1970, and a pause.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument cannot be used, or the folder holds what was not fetched from there.
+    StoreLocked
+        If another process mirrors into it.
+    MissingExtra
+        If the extra ``web`` is not installed.
+    """
+    require("fetching documents", "web")
+    if not _CONTACT.fullmatch(contact) or len(contact) > 200:
+        raise InvalidArgument(f"the contact is {quoted(contact)}; want an e-mail address or https://...")
+    start = Address.of(url)
+    scope = Scope.of(start, prefixes)
+    with State(folder, str(start)) as state:
+        return _Run(state, scope, contact, limits or Limits(), clock, sleep).report()
+
+
+class _Run:
+    """One run: from the first address to the last, or to where it must end."""
+
+    def __init__(
+        self,
+        state: State,
+        scope: Scope,
+        contact: str,
+        limits: Limits,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._state, self._scope, self._limits, self._clock = state, scope, limits, clock
+        agent = {"User-Agent": f"{TOKEN}/{carag.__version__} (+{contact})"}
+        if "@" in contact and "://" not in contact:
+            agent["From"] = contact  # RFC 9110, 10.1.2: a robot ought to send it
+        sender = Sender(agent, private=scope.start, seconds=limits.request_seconds)
+        self._polite = Polite(sender, clock=clock, sleep=sleep, ends=clock() + limits.seconds)
+        self._robots = Robots(self._polite, interval=limits.interval, clock=clock)
+        self._report = FetchReport()
+        self._failed_in_a_row = 0
+        self._unpublished = 0
+
+    def report(self) -> FetchReport:
+        state, report = self._state, self._report
+        state.publish()  # what a run that was killed left
+        try:
+            not_before = float(state.get("not_before") or 0)
+            if self._clock() < not_before:
+                raise Paused(f"the server asked not to be asked before {_instant(not_before)}")  # noqa: TRY301
+            state.begin(str(self._scope.start))
+            while one := state.next():
+                self._visit(one)
+                if self._unpublished >= _BATCH:
+                    state.publish()
+                    self._unpublished = 0
+        except Paused as error:
+            report.paused = str(error)
+            if error.not_before:
+                with state.transaction():
+                    state.set("not_before", str(error.not_before))
+        state.publish()
+        pages = state.pages()
+        report.documents, report.left, report.requests = len(pages), state.left(), self._polite.requests
+        report.gone = [Gone(page.file, page.url, page.gone, page.since) for page in pages if page.gone]
+        return report
+
+    def _visit(self, one: Waiting) -> None:
+        address = Address.of(one.url)
+        page = self._state.page(one.url)
+        if not self._scope.covers(address):
+            return self._no_document(one, "lies out of what is mirrored now")
+        rules = self._robots.rules(address)
+        if not rules.allows(address):
+            self._report.disallowed.append(one.url)
+            with self._state.transaction():
+                self._state.done(one)
+            return None
+        validators = _validators(page) if page and self._state.content(page) is not None else {}
+        try:
+            reply = self._asked(address, validators, rules)
+        except NoAnswer as error:
+            self._no_document(one, str(error))
+            self._failed_in_a_row += not error.is_final
+            if self._failed_in_a_row == _IN_A_ROW:
+                raise Paused(f"{_IN_A_ROW} addresses after one another gave no answer") from None
+            return None
+        self._failed_in_a_row = 0
+        if page and validators and reply.status == 304:
+            return self._same(one, page, reply)
+        if reply.status == 200:
+            return self._received(one, address, page, reply)
+        if reply.status in _MOVED:
+            return self._moved(one, address, page, reply)
+        if reply.status in _GONE and page:
+            return self._gone(one, page, f"status {reply.status}")
+        return self._no_document(one, f"status {reply.status}")
+
+    def _asked(self, address: Address, validators: dict[str, str], rules: Rules) -> Reply:
+        return self._polite.get(
+            address,
+            validators | {"Accept": ", ".join(_KINDS)},
+            interval=rules.interval(self._limits.interval),
+            kinds=_KINDS,
+            most=self._limits.size,
+        )
+
+    def _same(self, one: Waiting, page: Page, reply: Reply) -> None:
+        self._report.unchanged += 1
+        # A 304 may bring newer validators (RFC 9110, 15.4.5).
+        etag = _sendable(reply.headers.get("etag", page.etag))
+        modified = _sendable(reply.headers.get("last-modified", page.modified))
+        self._keep(one, replace(page, etag=etag, modified=modified, gone="", since=""))
+
+    def _received(self, one: Waiting, address: Address, page: Page | None, reply: Reply) -> None:
+        if reply.body is None:
+            return self._no_document(one, f"is of the type {quoted(reply.kind)}; want {', '.join(_KINDS)}")
+        ending = _KINDS[reply.kind]
+        if page and ending != _KINDS[page.kind]:  # such as a page that says "not found" with status 200
+            return self._no_document(
+                one, f"was of the type {page.kind} and is of {reply.kind}; {page.file} stays as it is"
+            )
+        content = _marked(reply)
+        before = self._state.content(page) if page else None
+        is_same = before is not None and _says_the_same(before, content, ending)
+        held = self._state.size() - (page.size if page else 0)
+        if not is_same and held + len(content) > self._limits.total:
+            return self._no_document(one, f"would make the documents more than {self._limits.total} bytes")
+        links = links_of(content, address) if ending == ".html" else []
+        modified = _sendable(reply.headers.get("last-modified", ""))
+        received = Page(
+            url=one.url,
+            file=page.file if page else file_name(address, ending),
+            kind=reply.kind,
+            sha256=hashlib.sha256(content).hexdigest(),
+            size=len(content),
+            fetched=_instant(self._clock()),
+            etag=_sendable(reply.headers.get("etag", "")),
+            modified=modified,
+            stated=_http_date(modified),
+            links=tuple(dict.fromkeys(str(to) for link in links if (to := self._scope.of_link(link)))),
+            depth=min(one.depth, page.depth) if page else one.depth,
+            is_staged=True,
+        )
+        if page and is_same:
+            self._report.unchanged += 1
+            kept = ("sha256", "size", "fetched", "stated", "is_staged")
+            received = replace(received, **{name: getattr(page, name) for name in kept})
+        else:
+            self._report.changed += page is not None
+            self._report.added += page is None
+            self._unpublished += 1
+            self._state.stage(received.file, content)
+        return self._keep(one, received)
+
+    def _keep(self, one: Waiting, page: Page) -> None:
+        with self._state.transaction():
+            self._state.put(page)
+            self._follow([*page.links], depth=one.depth + 1)
+            self._state.done(one)
+
+    def _moved(self, one: Waiting, address: Address, page: Page | None, reply: Reply) -> None:
+        try:
+            to = Address.of(reply.headers.get("location", ""), str(address))
+        except InvalidArgument as error:
+            return self._no_document(one, f"redirects to no address: {error}")
+        if not self._scope.covers(to):
+            return self._no_document(one, f"redirects to {to}, out of what is mirrored")
+        if one.hops == _HOPS:
+            return self._no_document(one, f"redirects more than {_HOPS} times")
+        with self._state.transaction():
+            self._follow([str(to)], depth=one.depth, hops=one.hops + 1)
+        return self._gone(one, page, f"redirects to {to}") if page else self._no_document(one, "")
+
+    def _follow(self, urls: list[str], *, depth: int, hops: int = 0) -> None:
+        if depth <= self._limits.depth:
+            self._report.beyond += self._state.add(urls, depth=depth, hops=hops, most=self._limits.addresses)
+
+    def _gone(self, one: Waiting, page: Page, why: str) -> None:
+        with self._state.transaction():
+            self._state.put(replace(page, gone=why, since=page.since or _instant(self._clock())))
+            self._state.done(one)
+
+    def _no_document(self, one: Waiting, why: str) -> None:
+        if why:
+            self._report.problems.append(f"{one.url}: {why}")
+        with self._state.transaction():
+            self._state.done(one)
+
+
+def _validators(page: Page) -> dict[str, str]:
+    """Return the headers of a conditional request (RFC 9110, 13.1); both, for a server may know only one."""
+    found = {"If-None-Match": page.etag, "If-Modified-Since": page.modified}
+    return {name: value for name, value in found.items() if value}
+
+
+def _sendable(header: str) -> str:
+    """Return a header's value if a request can send it back, else nothing: then the document is asked for anew."""
+    return header if header.isascii() and header.isprintable() and len(header) <= _MAX_VALIDATOR else ""
+
+
+def _says_the_same(before: bytes, content: bytes, ending: str) -> bool:
+    """Tell whether a document is as before: equal, or HTML of the same text and title.
+
+    The state of a form or a token may differ with each answer, and no reader ever sees it.
+    """
+    if before == content or ending != ".html":
+        return before == content
+    from carag.readers.html import read_html
+
+    try:
+        return read_html(before) == read_html(content)
+    except CorruptFile:
+        return False
+
+
+def _marked(reply: Reply) -> bytes:
+    """Return a text in UTF-8 with a byte order mark where only the header states another encoding; else as it came."""
+    body, charset = reply.body or b"", reply.charset.lower()
+    if _KINDS[reply.kind] == ".pdf" or body.startswith((_BOM, b"\xff\xfe", b"\xfe\xff")):
+        return body
+    from carag.readers.html import ENCODINGS
+
+    codec = ENCODINGS.get(charset, "utf-8")
+    if codec != "utf-8":
+        with suppress(UnicodeDecodeError):  # as it came, and its reader says what is wrong
+            return _BOM + body.decode(codec).encode()
+    return body
+
+
+def _instant(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _http_date(stated: str) -> str:
+    """Return a date of HTTP in ISO 8601, or nothing if it is none."""
+    try:
+        moment = parsedate_to_datetime(stated)
+        # "-0000" means a time of UTC whose own zone is not known (RFC 5322, 3.3).
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except MALFORMED:
+        return ""

@@ -1,0 +1,136 @@
+"""Ask one server politely: one request at a time, never faster than agreed, and no sooner than it asks to be asked."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from random import SystemRandom
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import MALFORMED, CaragError
+from carag.sources.http import NoAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from carag.sources.address import Address
+    from carag.sources.http import Reply, Sender
+
+__all__ = ["Paused", "Polite"]
+
+TRIES: Final = 4
+"""Most requests for one address in a run."""
+_FIRST_WAIT: Final = 2.0
+"""Seconds; the bound of the wait before the n-th retry is this times 2**n. The wait is drawn from 0 to that bound
+("full jitter": https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)."""
+MAX_WAIT: Final = 600.0
+"""Longest wait that is sat out, in seconds; where a server asks for a longer one, the run ends."""
+_BUSY: Final = frozenset({429, 503})
+"""The server asks to be left alone: Too Many Requests (RFC 6585, 4), Service Unavailable (RFC 9110, 15.6.4)."""
+_RETRIED: Final = _BUSY | {500, 502, 504}
+
+
+class Paused(CaragError):
+    """The run ends here, and goes on where it stopped: at ``not_before`` (seconds since 1970) at the earliest."""
+
+    def __init__(self, why: str, not_before: float = 0.0) -> None:
+        super().__init__(why)
+        self.not_before = not_before
+
+
+class Polite:
+    """Sends requests with pauses between them.
+
+    Parameters
+    ----------
+    sender : Sender
+    clock, sleep : callable
+        ``time.time`` and ``time.sleep``, or what a test gives.
+    ends : float
+        When the run must end, by the clock.
+    """
+
+    def __init__(
+        self, sender: Sender, *, clock: Callable[[], float], sleep: Callable[[float], None], ends: float
+    ) -> None:
+        self._sender, self._clock, self._sleep, self._ends = sender, clock, sleep, ends
+        self._last: dict[str, float] = {}
+        """When each host was asked last."""
+        self.requests = 0
+
+    def get(
+        self,
+        address: Address,
+        headers: Mapping[str, str],
+        *,
+        interval: float,
+        kinds: Collection[str] | None,
+        most: int,
+    ) -> Reply:
+        """Send a GET when its turn comes, and again if the answer says that it may succeed later.
+
+        Parameters
+        ----------
+        address : Address
+        headers : mapping
+        interval : float
+            Least number of seconds since the host was asked last.
+        kinds : collection of str, optional
+        most : int
+            As in :meth:`carag.sources.http.Sender.get`.
+
+        Raises
+        ------
+        NoAnswer
+            If none came that can be used.
+        Paused
+            If the server asks to be left alone for longer, or the run's time is over.
+        """
+        for tried in range(1, TRIES + 1):
+            self._take_turn(address.host, interval)
+            asked, busy = 0.0, False
+            try:
+                reply = self._sender.get(address, headers, kinds=kinds, most=most)
+            except NoAnswer as error:
+                if error.is_final:
+                    raise
+                failure = error
+            else:
+                if reply.status not in _RETRIED:
+                    return reply
+                busy = reply.status in _BUSY
+                asked = _retry_after(reply.headers.get("retry-after", ""), self._clock())
+                failure = NoAnswer(f"status {reply.status}")
+            if asked > MAX_WAIT or (busy and tried == TRIES):
+                until = self._clock() + max(asked, MAX_WAIT)
+                raise Paused(f"{address.host} asks to be left alone ({failure}, {asked:g} s)", until)
+            if tried < TRIES:
+                self._pause(max(asked, SystemRandom().uniform(0, min(MAX_WAIT, _FIRST_WAIT * 2**tried))))
+        raise failure
+
+    def _take_turn(self, host: str, interval: float) -> None:
+        last = self._last.get(host)
+        if last is not None:
+            self._pause(last + interval - self._clock())
+        if self._clock() >= self._ends:
+            raise Paused("the run's time is over")
+        self._last[host] = self._clock()
+        self.requests += 1
+
+    def _pause(self, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        if self._clock() + seconds >= self._ends:
+            raise Paused("the run's time is over")
+        self._sleep(seconds)
+
+
+def _retry_after(stated: str, now: float) -> float:
+    """Read the header in both of its forms, seconds or a date (RFC 9110, 10.2.3); 0 if it is neither."""
+    if re.fullmatch("[0-9]{1,9}", stated.strip(), re.ASCII):
+        return float(stated)
+    try:
+        return max(0.0, (parsedate_to_datetime(stated) - datetime.fromtimestamp(now, UTC)).total_seconds())
+    except MALFORMED:
+        return 0.0
