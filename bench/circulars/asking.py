@@ -233,7 +233,7 @@ def _of_langchain(embedder: str, texts: dict[str, str], questions: Sequence[Aske
             query = model.embed_query(one.question)
             similar = vectors @ query
             best = np.argsort(-similar, kind="stable")[:FETCH]
-            orders = {"top": list(range(K))}
+            orders = {"top": list(range(len(best)))[:K]}
             for weight in LAMBDAS:
                 orders[f"mmr-{weight}"] = mmr(vectors[best], query, weight, K)
             for order, chosen in orders.items():

@@ -159,7 +159,7 @@ def _measured(run: Run) -> Iterator[tuple[Any, ...]]:
                 }
                 for name, chosen in sets.items():
                     if cell == CELLS[0] or name == "all":
-                        rows = rows_of(run, embedder, cell, score, **chosen)  # type: ignore[arg-type]
+                        rows = rows_of(run, embedder, cell, score, **chosen)
                         for error in ERRORS:
                             yield embedder, cell, score, name, error, measured_over(rows, error)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from fractions import Fraction
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from bench.circulars.asking import mmr
+from bench.circulars.asking import RANKERS, ask_all, mmr
 from bench.circulars.gold import Asked, families, holds, is_held_out, read_questions
-from bench.circulars.kept import KEPT, SCORES, Run, gold_of, judged, read_run
+from bench.circulars.kept import KEPT, OWN, SCORES, Run, gold_of, judged, read_run
 from bench.circulars.report import PAGE, page
 from bench.circulars.selective import (
     Row,
@@ -20,6 +23,9 @@ from bench.circulars.selective import (
     share_interval,
     splits,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -129,6 +135,64 @@ def test_an_interval_is_of_families_and_not_of_questions() -> None:
     together = share_interval({str(number): [number % 2 == 0] * 25 for number in range(4)})
     assert apart[0] == together[0] == 0.5
     assert together[2] - together[1] > 2 * (apart[2] - apart[1])
+
+
+CIRCULARS = [
+    {
+        "id": f"bae:{number}",
+        "text": f"{title}\n1. {text}\n2. This circular is addressed to all commercial banks.",
+        "title": title,
+        "date": "2024-03-0" + str(number),
+        "circular_number": f"BAE/2023-24/{number}",
+        "meant_for": "All Commercial Banks",
+        "department": "Department of Regulation",
+    }
+    for number, (title, text) in enumerate(
+        [
+            ("Small wallets", "The balance of a small wallet shall not exceed 10,000 crowns."),
+            ("Gold loans", "A gold loan shall be repaid within twelve months of its grant."),
+        ],
+        1,
+    )
+] + [{"id": "bae:3", "text": "", "title": "A scan", "date": "2024-03-03"}]
+
+
+@pytest.mark.release
+def test_every_system_is_asked_and_rows_say_what_it_found_and_how_often_a_model_ran(tmp_path: Path) -> None:
+    pytest.importorskip("langchain_text_splitters")
+    (tmp_path / "rbi").mkdir()
+    lines = "".join(json.dumps(one) + "\n" for one in CIRCULARS)
+    (tmp_path / "rbi" / "circulars.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    at = CIRCULARS[0]["text"].index("The balance")
+    questions = [
+        Asked(
+            "1",
+            "on",
+            "What balance may a small wallet have at most?",
+            "bae:1",
+            (("bae:1", at, at + 61),),
+            ("10,000 crowns", "20,000"),
+        ),
+        Asked("2", "off", "Who won the regatta on the lake of Geneva?", None, (), ()),
+    ]
+    ask_all(tmp_path, questions, tmp_path, ["wordllama"])
+    run = read_run(tmp_path, questions)
+    assert run.ids == ["bae:1", "bae:2", "bae:3"]
+    assert run.ingest["not stored"] == ["bae:3"]
+    assert "empty" in run.ingest["problems"][0]
+    assert run.ingest["hidden"] == {"analyst": [], "compliance": []}
+    assert len(run.rows) == 2 * (len(RANKERS) + 1) + 2 * 3
+    for system, rows in run.rows.items():
+        if not system.startswith("gated"):
+            assert gold_of(run, rows["1"])[0], system
+            assert rows["1"]["facts"][0] == [0], system
+            assert not any(gold_of(run, rows["2"])), system
+    for cell in ("analyst", "compliance"):
+        answered = run.rows[f"carag wordllama {cell} {OWN}"]["1"]
+        assert (answered["code"], answered["calls"], answered["said"]) == ("ANSWERED", 1, [0])
+        gated = run.rows[f"gated wordllama {cell}"]
+        assert [gated[one]["calls"] for one in ("1", "2")] == [1, 0]
+        assert gated["2"]["code"] == "BELOW_GATE"
 
 
 def test_mmr_is_the_formula() -> None:
