@@ -1,7 +1,7 @@
 """Report what is found and answered of the questions on circulars, and what a gate before the generator promises.
 
     python -m bench.circulars.report                                 # the page, from the rows that are kept
-    CARAG_SHARED_DATA=DIR python -m bench.circulars.report --ask     # asks again first; about half an hour
+    CARAG_SHARED_DATA=DIR python -m bench.circulars.report --ask     # asks again first, which takes long
 
 Rows are in ``report/``: ids, offsets, scores and outcomes, and no word of a circular.
 """
