@@ -110,7 +110,7 @@ def scores(run: Run) -> str:
             "misses hardly are by any: they ask for what the clauses that are there do not say.",
             "On the half held out the greatest area is that of "
             + " and ".join(
-                f"the {max(SCORES, key=lambda one: areas[True, embedder, one])} with {embedder}"  # noqa: B023 - at once
+                f"the {max(SCORES, key=lambda one: areas[True, embedder, one])} with {embedder}"
                 for embedder in EMBEDDERS
             )
             + ".",
